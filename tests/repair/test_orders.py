@@ -8,7 +8,7 @@ from suture.repair.editing.edits import Edit, Mutant
 from suture.repair.ordering.chains import Chains
 from suture.repair.ordering.orders import CHEAP_BETWEEN, EARLY, EARLY_OF, first_order, spread
 from suture.repair.ordering.pairs import left_by
-from suture.repair.trials.records import Proposal, Spectrum, TestOutcome, TestRun, Trial
+from suture.repair.trials.records import Mark, Proposal, Spectrum, TestOutcome, TestRun, Trial
 
 
 def proposals(kinds: str) -> list[Proposal]:
@@ -80,7 +80,7 @@ def half_mended(passing: int, failing: int, *names: str) -> Trial:
         plausible=False,
         unsupported=False,
         late=False,
-        test="t::left",
+        marks=(Mark(test="t::left"),),
         passed=frozenset(names),
     )
 

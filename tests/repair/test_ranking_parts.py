@@ -7,6 +7,7 @@ import asyncio
 import itertools
 import math
 import random
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -21,7 +22,7 @@ from suture.repair.ordering.faults import dstar, line_scores, ochiai, rank_fault
 from suture.repair.ordering.orders import first_order
 from suture.repair.ordering.pairs import left_by, second_order, went_further
 from suture.repair.trials.comparing import unguided
-from suture.repair.trials.records import Proposal, Spectrum, TestRun, Trial
+from suture.repair.trials.records import Lines, Mark, Proposal, Spectrum, TestRun, Trial
 
 SOURCE = "def f(n):\n    if n > 2:\n        return n - 1\n    return n\n"
 
@@ -127,9 +128,13 @@ def failed(
     )
 
 
-def tried(**told: object) -> Trial:
+def marked(test: str, fault: str, *reached: tuple[str, int]) -> Mark:
+    return Mark(test=test, fault=fault, reached=reached)
+
+
+def tried(*marks: Mark, **told: object) -> Trial:
     told = {"passing": 0, "failing": 1, "broken": 0, **told}
-    return Trial(plausible=False, unsupported=False, late=False, **told)  # type: ignore[arg-type]
+    return Trial(plausible=False, unsupported=False, late=False, marks=marks, **told)  # type: ignore[arg-type]
 
 
 async def test_pairs_do_not_touch_each_other_and_stay_in_one_file() -> None:
@@ -148,6 +153,10 @@ async def test_pairs_do_not_touch_each_other_and_stay_in_one_file() -> None:
     assert {pair.path for pair in pairs} == {"m.py"}
     assert all(start.edits[0] in pair.edits and len(pair.edits) > 1 for pair in pairs)
     assert all(a.end <= b.start for pair in pairs for a, b in itertools.pairwise(pair.edits))
+
+
+async def not_looked_at(proposal: Proposal) -> Lines:
+    return {}
 
 
 async def test_the_second_change_is_looked_for_where_the_first_leaves_the_tests() -> None:
@@ -174,48 +183,88 @@ async def test_a_chain_grows_by_progress_only_and_from_each_kind_of_start_twice(
     before = {test.id: test for test in spectrum.tests}
     texts, plus = {"m.py": TWICE}, TWICE.index("+")
     chains = Chains()
-    assert not chains.note(named(1, "nothing"), tried(test="a", failing=3), before, 1)
+    assert not chains.note(named(1, "nothing"), tried(marked("a", ""), failing=3), before, 1)
     assert not chains.is_due(1)
-    mended = tried(passing=1, failing=2, passed=frozenset({"a"}), test="b", fault="E: b")
+    mended = tried(marked("b", "E: b"), passing=1, failing=2, passed=frozenset({"a"}))
     assert chains.note(named(plus, "first"), mended, before, 2)
     assert chains.is_due(2)
-    await chains.extend(spectrum, texts, seed=0, most=100)
+    await chains.extend(spectrum, texts, not_looked_at, seed=0, most=100)
     longer = chains.pop()
     assert longer is not None
     assert len(longer.edits) == 2
     assert not chains.note(longer, mended, before, 3)  # the second change did nothing
-    more = tried(passing=2, failing=1, passed=frozenset({"a", "b"}), test="c", fault="E: c")
+    more = tried(marked("c", "E: c"), passing=2, failing=1, passed=frozenset({"a", "b"}))
     assert chains.note(longer, more, before, 4)
     assert not chains.is_due(5)
     assert chains.is_due(5 + SETTLING)  # a likelier one may be among those that wait
-    await chains.extend(spectrum, texts, seed=0, most=100)
+    await chains.extend(spectrum, texts, not_looked_at, seed=0, most=100)
     third = chains.pop()
     while third is not None and len(third.edits) < 3:
         third = chains.pop()
     assert third is not None
     for number in range(5):
         chains.note(named(plus, f"alike {number}", 0.1), mended, before, 200)
-    await chains.extend(spectrum, texts, seed=0, most=100)
+    await chains.extend(spectrum, texts, not_looked_at, seed=0, most=100)
     assert not chains.is_due(1000) or chains.pop() is None  # what says the same is not gone on from for ever
+
+
+def test_lines_that_were_noted_with_the_first_change_stand_for_those_without_it() -> None:
+    before = failed("t.py::a", (("t.py", 3), ("m.py", 2)), "TypeError: x", (1, 2))
+    later = tried(marked("t.py::a", "NameError: y", ("t.py", 3), ("m.py", 4)))
+    noted = replace(later, lines={"t.py::a": {"m.py": frozenset({1, 4, 5})}})
+    lines = [
+        left_by(Spectrum(tests=(before,)), t, {"m.py": TWICE}).tests[0].lines["m.py"] for t in (later, noted)
+    ]
+    assert lines == [frozenset({1, 2, 3, 4, 5, 6, 7}) & lines[0], frozenset({1, 4, 5})]
+    assert len(lines[0]) > len(lines[1])
+
+
+async def test_what_an_import_gives_a_name_is_suspected_with_what_reads_it() -> None:
+    text = (
+        "SIZES = {\n    'a': 1000,\n    'b': 1001,\n    'c': 1000,\n}\nOTHER = {\n    'a': 7,\n}\n\n\n"
+        "def f(name):\n    return SIZES[name]\n"
+    )
+    imported = {"m.py": frozenset({1, 2, 3, 4, 6, 7, 11})}
+    spectrum = Spectrum(tests=(failed("a", (), lines=(12,)),), imported=imported)
+    texts = {"m.py": text}
+    scores = line_scores(rank_faults(spectrum, texts), spectrum, texts)["m.py"]
+    assert scores[12] > scores[3] > scores[7]
+    found = await first_order({"m.py": scores}, texts, imported)
+    constants = [p.label for p in found if p.operators == ("constant",)]
+    assert constants[0] == "line 3: 1001 becomes 1000"
 
 
 def test_a_later_failure_is_progress_and_shows_lines_that_did_not_run_before() -> None:
     before = failed("t.py::a", (("t.py", 3), ("m.py", 2)), "TypeError: x", (1, 2))
-    later = tried(test="t.py::a", fault="NameError: y", reached=(("t.py", 3), ("m.py", 4)))
-    returned = tried(test="t.py::a", fault="AssertionError", reached=(("t.py", 3),))
-    earlier = tried(test="t.py::a", fault="TypeError: x", reached=(("t.py", 2), ("m.py", 4)))
-    same = tried(test="t.py::a", fault="TypeError: x", reached=(("t.py", 3), ("m.py", 2)))
-    assert [went_further(before, trial) for trial in (later, returned, earlier, same)] == [
+    later = marked("t.py::a", "NameError: y", ("t.py", 3), ("m.py", 4))
+    returned = marked("t.py::a", "AssertionError", ("t.py", 3))
+    earlier = marked("t.py::a", "TypeError: x", ("t.py", 2), ("m.py", 4))
+    same = marked("t.py::a", "TypeError: x", ("t.py", 3), ("m.py", 2))
+    assert [went_further(before.mark, now) for now in (later, returned, earlier, same)] == [
         *(True, True, False, False)
     ]
-    assert not went_further(before, tried(test="t.py::b", fault="E: ", reached=(("t.py", 9),)))
+    assert not went_further(before.mark, marked("t.py::b", "E: ", ("t.py", 9)))
     unknown = failed("t.py::a", (("t.py", 3), ("m.py", 4)), "NameError: name 'x' is not defined")
-    known = tried(test="t.py::a", fault="IndexError: ", reached=(("t.py", 3), ("m.py", 2)))
-    worse = tried(test="t.py::a", fault="TypeError: ", reached=(("t.py", 3), ("m.py", 2)))
-    assert [went_further(unknown, trial) for trial in (known, worse, same)] == [True, False, False]
-    left = left_by(Spectrum(tests=(before,)), later, {"m.py": TWICE})
+    known = marked("t.py::a", "IndexError: ", ("t.py", 3), ("m.py", 2))
+    worse = marked("t.py::a", "TypeError: ", ("t.py", 3), ("m.py", 2))
+    assert [went_further(unknown.mark, now) for now in (known, worse, same)] == [True, False, False]
+    left = left_by(Spectrum(tests=(before,)), tried(later), {"m.py": TWICE})
     assert left.tests[0].lines["m.py"] >= {4, 5, 6}
     assert left.tests[0].fault == "NameError: y"
+
+
+PLACES = ((0, 4), (1, 5), (0, 2))
+"""Of two tests, the line at which one fails: as before, further, and less far."""
+
+
+def test_any_test_that_gets_further_is_progress_unless_as_many_get_less_far() -> None:
+    names = ("t.py::a", "t.py::b")
+    before = {name: failed(name, (("t.py", 3), ("m.py", 4)), "TypeError: x") for name in names}
+    same, further, back = (marked(names[n], "TypeError: x", ("t.py", 3), ("m.py", to)) for n, to in PLACES)
+    chains = Chains()
+    assert chains.note(named(1, "one"), tried(same, further, failing=2), before, 1)
+    assert not chains.note(named(2, "both"), tried(back, further, failing=2), before, 2)
+    assert not chains.note(named(3, "none"), tried(same, failing=1), before, 3)
 
 
 async def test_what_an_exception_says_puts_its_kind_of_change_first() -> None:

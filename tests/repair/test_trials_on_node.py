@@ -138,7 +138,7 @@ def test_what_import_loads_from_a_file_that_was_required_is_loaded_anew(
     (tmp_path / own).write_text(texts[3])
     jobs: list[dict[str, Any]] = [{"path": own, "text": text} for text in texts.values()]
     name = "a.test.cjs::one"
-    common = {"texts": {own: texts[3]}, "esm": holds_modules({"a.test.cjs": load.encode()})}
+    common: dict[str, Any] = {"texts": {own: texts[3]}, "esm": holds_modules({"a.test.cjs": load.encode()})}
     *trials, _ = told(tmp_path, jobs, files=["a.test.cjs"], guiding=[name], wanted=[name], **common)
     assert [trial["ok"] for trial in trials] == [False, True, False]
 

@@ -67,6 +67,10 @@ class Looked:
         await asyncio.wait((self._ordered, self._early), return_when=asyncio.FIRST_COMPLETED)
         return None if self._ordered.done() else self._early.result()
 
+    def is_ordered(self) -> bool:
+        """Whether all changes of the first look are made."""
+        return self._ordered.done()
+
     async def ordered(self, spectrum: Spectrum, hunks: Sequence[Hunk]) -> Ordered:
         """Changes to try.
 

@@ -7,14 +7,14 @@ comes through is plausible and no more: it is ranked elsewhere, and judged by th
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 
 from suture.checks.command.test_command import TestCommand
 from suture.records import content_hash
 from suture.repair.editing.edits import mutated
+from suture.repair.ending import Ending
 from suture.repair.gaming.warnings import DEAD, literals_of, warnings_about
 from suture.repair.limits import SearchLimits
 from suture.repair.ordering.chains import Chains
@@ -27,13 +27,6 @@ from suture.repair.trials.comparing import unguided
 from suture.repair.trials.records import Proposal, Spectrum, TestRun, Trial
 
 NONE_READY = "the tests could not be kept ready for trials in the time there was"
-LINGER = 0.5
-"""After the first plausible repair the search goes on, to compare, for this part of what trying took."""
-LEAST_LINGER_S = 1.5
-MOST_RIVALS_S = 3.0
-"""Seconds after the first plausible repair, in which changes of its place are tried while there are any."""
-LEAST_RIVALS = 100
-"""Changes that are tried after the first plausible one, unless they take longer than `LINGER` allows."""
 TICK_S = 0.1
 GRACE_S = 1.0
 """Seconds after the search's own in which a trial that is being cut off may end."""
@@ -49,8 +42,6 @@ CHAINED_SHARE = 0.3
 """Of the seconds: when they are over, each second candidate goes on from a change that did a part."""
 FIRST_SINGLES = 2
 """Before that, single changes for each that goes on from one with which most of the failing tests pass."""
-RECOMMENDED_SHARE = 0.5
-"""Of the seconds, after which a repair that something is suspicious about ends the search too."""
 
 
 async def search(
@@ -100,15 +91,12 @@ class Search:
         self._hunks = hunks
         self._literals = literals
         self._limits = limits
-        self._began_s = time.monotonic()
         self._slow: list[tuple[Proposal, Trial]] = []
         self._chains = Chains()
         self._rivals = Rivals()
         self._longer: asyncio.Task[None] | None = None
         self._before: dict[str, TestRun] = {}
         self._was_patient = False
-        self._first_rank = 0
-        self._warned_s: float | None = None
         self._seen: set[str] = set()
         self._held: list[Proposal] = []
         self._passed: list[Proposal] = []
@@ -120,6 +108,7 @@ class Search:
         self._all: asyncio.Task[Spectrum] | None = None
         self._ready = ready or Ready(command, limits.seconds + limits.beyond_s + SPARE_S)
         self.found = Findings(texts=texts)
+        self._ending = Ending(limits, self.found, self._rivals)
 
     async def close(self) -> None:
         """End its processes."""
@@ -158,7 +147,9 @@ class Search:
         if early is not None:
             found.faults, found.made_s = early.faults, self._now_s()
             self._rivals.know(early.singles)
-            await self._try(iter(early.singles), benches, is_early=True)
+            waiting = self._in_turns(iter(early.singles), until=self._looked.is_ordered)
+            await self._try(waiting, benches, is_early=True)
+            await self._go_on_until_ordered()
         ordered = await self._looked.ordered(found.spectrum, self._hunks)
         found.faults = ordered.faults
         found.broken += ordered.broken
@@ -173,8 +164,23 @@ class Search:
         left_s = self._end_s() - self._now_s()
         found.idle = await idle_blocks(found.plausible, found.texts, benches[0], left_s)
 
-    def _in_turns(self, waiting: Iterator[Proposal]) -> Iterator[Proposal]:
-        """Single changes, and such as go on from others, in turns until both are out."""
+    async def _go_on_until_ordered(self) -> None:
+        """Try what goes on from others while single changes are still being made."""
+        is_ordered = self._looked.is_ordered
+        while not (is_ordered() or self._reason()) and self._begin_longer():
+            assert self._longer is not None
+            await self._longer
+            await self._try(self._in_turns(iter(()), until=is_ordered), self._benches, is_early=True)
+
+    def _in_turns(
+        self, waiting: Iterator[Proposal], until: Callable[[], bool] = lambda: False
+    ) -> Iterator[Proposal]:
+        """Single changes, and such as go on from others, in turns until both are out.
+
+        Args:
+            waiting: Single changes.
+            until: Where those are out, whether others are there, for which what goes on may wait.
+        """
         is_out = False
         while not is_out:
             longer = self._chains.pop()
@@ -182,7 +188,7 @@ class Search:
                 yield longer
             singles = list(islice(waiting, 1 if self._is_late() else FIRST_SINGLES))
             yield from singles
-            is_out = longer is None and not singles
+            is_out = not singles and (longer is None or until())
 
     def _is_late(self) -> bool:
         return self._now_s() > CHAINED_SHARE * self._limits.seconds
@@ -197,7 +203,8 @@ class Search:
         is_time = anyhow or self._is_late() or self._chains.is_near()
         if found.plausible or not is_time or not self._chains.is_due(found.tried):
             return False
-        making = self._chains.extend(found.spectrum, found.texts, seed=self._limits.seed, most=self._left())
+        look, seed = self._benches[0].lines_with, self._limits.seed
+        making = self._chains.extend(found.spectrum, found.texts, look, seed=seed, most=self._ending.left())
         self._longer = asyncio.create_task(making)
         return True
 
@@ -213,42 +220,13 @@ class Search:
         found.notes = tuple(dict.fromkeys(note for bench in benches for note in bench.notes))
 
     def _now_s(self) -> float:
-        return time.monotonic() - self._began_s
+        return self._ending.now_s()
 
     def _end_s(self) -> float:
-        """What is kept for the proof of a repair is the search's while there is none."""
-        is_found = self.found.plausible or self._passed
-        return self._limits.seconds + (0.0 if is_found else self._limits.beyond_s)
-
-    def _left(self) -> int:
-        return max(0, self._limits.candidates - self.found.tried)
+        return self._ending.end_s(bool(self._passed))
 
     def _reason(self) -> str:
-        """Why the search has to end, where it has to."""
-        now_s = self._now_s()
-        if len(self.found.plausible) >= self._limits.patches:
-            return f"{len(self.found.plausible)} plausible repairs are enough"
-        if self.found.first_s is not None and self._lingered(now_s - self.found.first_s, self.found.first_s):
-            return "the likeliest changes were tried"
-        if self._warned_s is not None and now_s > max(
-            2 * self._warned_s + LEAST_LINGER_S, RECOMMENDED_SHARE * self._limits.seconds
-        ):
-            return "the likeliest changes were tried"
-        if now_s >= self._end_s():
-            return f"{self._end_s():g} s are over"
-        return "" if self._left() else f"{self._limits.candidates} candidates were tried"
-
-    def _lingered(self, since_s: float, first_s: float) -> bool:
-        """Whether there was time enough for rivals of the first plausible repair.
-
-        One that stood high is believed after a short look: half of what trying took until then, and the next
-        few changes. Where trials are slow, half of all the time until then is the most.
-        """
-        if since_s < max(LEAST_LINGER_S, LINGER * (first_s - self.found.made_s)):
-            return False
-        if self._rivals.waiting and since_s < MOST_RIVALS_S:
-            return False
-        return self.found.tried >= self._first_rank + LEAST_RIVALS or since_s > LINGER * first_s
+        return self._ending.reason(bool(self._passed))
 
     async def _try(
         self, waiting: Iterator[Proposal], benches: Sequence[Bench], *, is_early: bool = False
@@ -330,10 +308,7 @@ class Search:
                 return
             self.found.plausible.append(proposal)
             self._rivals.note(proposal, self.found.texts)
-            if self.found.first_s is None and not warnings:
-                self.found.first_s, self._first_rank = self._now_s(), self.found.tried
-            if self._warned_s is None:
-                self._warned_s = self._now_s()
+            self._ending.note(is_suspicious=bool(warnings))
         elif trial.broken:
             return
         elif trial.late and trial.passing and not trial.failing:

@@ -193,7 +193,7 @@ class Collected:
                 return {"words": "", "ended": True, "unsupported": True}
             if key is None:
                 return {"words": "f", "ended": True, "unsupported": False}
-            key = (key, json.dumps(command["tests"]), command["patience"])
+            key = (key, json.dumps(command["tests"]), command["patience"], command["trace"])
             if key in self._known:
                 return self._known[key]
         tried = self._tried(command, path, changed, pairs)
@@ -209,7 +209,8 @@ class Collected:
         def act(write: Write) -> None:
             for function, code in pairs:
                 function.__code__ = code
-            run_on(chosen, self._outcomes, self._limits, command, write)
+            tracer = self._tracer if command["trace"] else None
+            run_on(chosen, self._outcomes, self._limits, command, write, tracer)
 
         there = self._leftovers.look()
         if path is not None:
@@ -227,34 +228,60 @@ def mark_of(fault: BaseException) -> dict[str, Any]:
 
 
 def read_words(words: bytes) -> dict[str, Any]:
-    """What `run_on` wrote: its letters, and how far the first failing test got."""
+    """What `run_on` wrote: its letters, and how far the failing tests got."""
     lines = words.decode("ascii", "replace").split("\n")
     letters = "".join(line for line in lines if line[:1] != "{")
-    mark: dict[str, Any] = {}
-    with suppress(ValueError):  # where a fork was killed, the line may be cut
-        mark = next((json.loads(line) for line in lines if line[:1] == "{"), {})
-    return {**mark, "words": letters}
+    marks = []
+    for line in lines:
+        with suppress(ValueError):  # where a fork was killed, the line may be cut
+            marks += [json.loads(line)] if line[:1] == "{" else []
+    return {"marks": marks, "words": letters}
 
 
 def run_on(
-    chosen: list[Any], outcomes: Outcomes, limits: Limits, command: dict[str, Any], write: Write
+    chosen: list[Any],
+    outcomes: Outcomes,
+    limits: Limits,
+    command: dict[str, Any],
+    write: Write,
+    tracer: Tracer | None = None,
 ) -> None:
-    """Run tests, and write a letter for each; leave off after as many failures as the command says."""
+    """Run tests, and write a letter for each; leave off after as many failures as the command says.
+
+    Where one has passed it says another number: how many do tells a change that did a part from chance.
+    With a tracer the lines that each runs are told too.
+    """
     failed, before = 0, ""
+    enough, once_passed = command["fails"]
     marks: list[dict[str, Any]] = []
-    outcomes.faults = lambda fault: marks.append(mark_of(fault)) if not marks else None
+
+    def note(fault: BaseException) -> None:
+        if tracer is not None:
+            tracer.stop()
+        marks.extend([] if marks else [mark_of(fault)])
+
+    outcomes.faults = note
     for number, (test, item) in enumerate(chosen):
         limit_cpu(limits.of(test, before, command["patience"]))
         following = chosen[number + 1][1] if number + 1 < len(chosen) else None
+        if tracer is not None:
+            tracer.start(sparing=True)
         outcome = outcomes.run(item, following)
+        told: dict[str, Any] = {}
+        if tracer is not None:
+            tracer.stop()
+            told = {"fault": "", "reached": [], "lines": tracer.take()["lines"]}
         write(LETTERS[outcome])
         before = test
         failed += outcome == "failed"
-        if outcome != "failed":
-            marks.clear()
-        elif failed == 1 and marks:
-            write(b"\n" + json.dumps({"test": test, **marks[0]}).encode("ascii") + b"\n")
-        if failed >= command["fails"]:
+        if outcome == "passed":
+            enough = once_passed
+        if outcome == "failed" and marks:
+            told |= marks[0]
+        if told:
+            write(b"\n" + json.dumps({"test": test, **told}).encode("ascii") + b"\n")
+        marks.clear()
+        if failed >= enough:
             return
 
 

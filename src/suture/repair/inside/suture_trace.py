@@ -16,6 +16,9 @@ MOST_INPUTS = 60
 LONGEST_INPUT = 1500
 QUIET_LINES = 3000
 """Lines without a new one, after which a frame is looked at no more, where that is allowed."""
+TELLING = frozenset(("_saferepr", "_call_reprcompare", "safe_repr", "_common_shorten_repr"))
+TELLERS = (os.path.join("_pytest", "assertion", "rewrite.py"), os.path.join("unittest", "util.py"))
+"""Where pytest and unittest put the values of a comparison that failed into words."""
 QUIET_CALLS = 30
 """Calls of a function without a new line, after which it is looked at every sixteenth time only."""
 
@@ -32,6 +35,7 @@ class Tracer:
         self._known: dict[str, str | None] = {}
         self._lines: dict[str, Any] = {}
         self._quiet: dict[Any, int] = {}
+        self._is_told = False
         self.sparing = False
         self.seen: dict[str, set[int]] = {path: set() for path in files}
         self.calls: list[tuple[str, str, int, str]] = []
@@ -51,6 +55,7 @@ class Tracer:
         self.sparing = sparing
         self._lines.clear()
         self._quiet.clear()
+        self._is_told = False
         threading.settrace(self._called)
         sys.settrace(self._called)
 
@@ -94,9 +99,12 @@ class Tracer:
 
     def _called(self, frame: Any, event: str, arg: Any) -> Any:
         code = frame.f_code
+        if self._is_told:
+            return None
         path = self.path_of(code.co_filename)
         if path is None:
-            return None
+            is_teller = code.co_name in TELLING and code.co_filename.endswith(TELLERS)
+            return self._until_told(frame) if is_teller else None
         back = frame.f_back
         if back is not None and self.path_of(back.f_code.co_filename) is None:
             self._note_call(frame, path)
@@ -107,6 +115,18 @@ class Tracer:
         if path not in self._lines:
             self._lines[path] = _watcher(seen)
         return self._lines[path]
+
+    def _until_told(self, frame: Any) -> Any:
+        """Look away while a failure is put into words: a `__repr__` that runs for that is not at fault."""
+        self._is_told = True
+        frame.f_trace_lines = False
+
+        def told(frame: Any, event: str, arg: Any) -> Any:
+            if event == "return":
+                self._is_told = False
+            return told
+
+        return told
 
     def _sparing(self, code: Any, seen: set[int]) -> Any:
         """As a watcher of lines; none for a function that has nothing new to show, most of the time."""

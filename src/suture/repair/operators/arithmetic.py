@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from difflib import get_close_matches
 
@@ -20,6 +21,10 @@ SIGNS: dict[type[ast.operator], str] = {
 FAMILIES = (("+", "-", "*"), ("//", "/", "%"), ("&", "|", "^"), ("<<", ">>"), ("*", "**", "//"))
 INDEXED = (ast.Subscript, ast.Slice)
 OPERANDS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.BinOp)
+SMALL = 2
+"""Numbers up to this stand everywhere, whatever they mean."""
+ODD_ONE_OUT = 1.6
+"""A number that the file names once, and one beside it that it names several times: 999 among 1000s."""
 
 
 def _others(sign: str) -> tuple[str, ...]:
@@ -139,8 +144,16 @@ def _constant(node: ast.AST, view: View) -> Iterator[Change]:
 def _number(node: ast.expr, value: int, view: View) -> Iterator[Change]:
     """Off by one first, then what is usual, its sign, and twice as much."""
     near = (value + 1, value - 1, 0, 1, -value, 2, 2 * value)
+    counts = view.remembered("numbers", _numbers)
     for number, other in enumerate(dict.fromkeys(v for v in near if v != value)):
-        yield instead(view, node, str(other), 1.0 - 0.1 * number)
+        is_odd = counts[value] == 1 and counts[other] > 1 and abs(other) > SMALL
+        yield instead(view, node, str(other), (1.0 - 0.1 * number) * (ODD_ONE_OUT if is_odd else 1.0))
+
+
+def _numbers(view: View) -> Counter[int]:
+    """How often the file names a number."""
+    constants = (node.value for node in ast.walk(view.tree) if isinstance(node, ast.Constant))
+    return Counter(value for value in constants if type(value) is int)
 
 
 def _other_texts(value: str) -> Iterator[str]:

@@ -1,17 +1,19 @@
 """Changes that need each other: what did a part is gone on from, one change at a time, the best first.
 
 A chain grows only by progress: of a change that is added to another, more failing tests pass than without it,
-or the first that fails gets further. So three faults are mended in three steps, not by all triples.
+or those that fail get further. So three faults are mended in three steps, not by all triples.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from suture.repair.ordering.pairs import second_order, went_further
-from suture.repair.trials.records import Proposal, Spectrum, TestRun, Trial
+from suture.repair.trials.records import Lines, Mark, Proposal, Spectrum, TestRun, Trial
+
+Look = Callable[[Proposal], Awaitable[Lines]]
 
 AT_ONCE = 6
 """Starts that are gone on from in one round."""
@@ -38,7 +40,7 @@ class Start:
     @property
     def says(self) -> tuple[object, ...]:
         """What the tests say with it."""
-        return self.trial.passed, self.trial.test, self.trial.fault, self.trial.reached
+        return self.trial.passed, self.trial.marks[:1]
 
 
 class Chains:
@@ -85,15 +87,24 @@ class Chains:
             return False
         return not self._waiting or (self._grown_at is not None and tried >= self._grown_at + SETTLING)
 
-    async def extend(self, spectrum: Spectrum, texts: Mapping[str, str], *, seed: int, most: int) -> None:
-        """Go on from the best starts that are left."""
+    async def extend(
+        self, spectrum: Spectrum, texts: Mapping[str, str], look: Look, *, seed: int, most: int
+    ) -> None:
+        """Go on from the best starts that are left.
+
+        Args:
+            spectrum: What the tests did on the code as it is.
+            texts: Path -> text.
+            look: Tells the lines that failing tests run with a change.
+            seed: Decides between equals.
+            most: How many changes of each.
+        """
         self._grown_at = None
         chosen = self._chosen()
         self._gone_on += len(chosen)
         for number, start in enumerate(chosen):
-            longer = await second_order(
-                [(start.proposal, start.trial)], spectrum, texts, seed=seed, most=most
-            )
+            trial = replace(start.trial, lines=await look(start.proposal))
+            longer = await second_order([(start.proposal, trial)], spectrum, texts, seed=seed, most=most)
             for place, proposal in enumerate(longer):
                 rescored = replace(proposal, score=proposal.score * LATER_START**number * LATER**place)
                 if rescored not in self._parents:
@@ -128,12 +139,15 @@ class Chains:
 
 
 def _is_progress(trial: Trial, parent: Trial | None, before: Mapping[str, TestRun]) -> bool:
-    if parent is None:
-        test = before.get(trial.test)
-        return trial.passing > 0 or (test is not None and went_further(test, trial))
-    if trial.passing != parent.passing:
-        return trial.passing > parent.passing
-    test = before.get(trial.test)
-    if test is None or trial.test != parent.test:
-        return False
-    return went_further(replace(test, reached=parent.reached, fault=parent.fault), trial)
+    if trial.passing != (parent.passing if parent else 0):
+        return trial.passing > (parent.passing if parent else 0)
+    marks = trial.marks
+    old = {mark.test: mark for mark in (parent.marks if parent else _marks_of(marks, before))}
+    pairs = [(old[mark.test], mark) for mark in marks if mark.test in old]
+    further = sum(went_further(one, other) for one, other in pairs)
+    return further > sum(went_further(other, one) for one, other in pairs)
+
+
+def _marks_of(marks: Iterable[Mark], before: Mapping[str, TestRun]) -> Iterator[Mark]:
+    """How far the same tests got on the code as it is."""
+    return (before[mark.test].mark for mark in marks if mark.test in before)

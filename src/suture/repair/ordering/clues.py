@@ -54,6 +54,10 @@ SAID: tuple[tuple[str, Mapping[str, float]], ...] = (
         },
     ),
     (
+        r"AssertionError: assert (?:True|False) == -?\d",  # an answer where a number is meant
+        {"negative": 3.0, "negation": 2.0, "boolean": 2.0, "comparison": 1.5, "returned": 1.5},
+    ),
+    (
         r"IndexError|StopIteration|(?:index|bounds) out of range|of (?:undefined|null)\b|Invalid array",
         {"off by one": 1.6, "constant": 1.4, "part of a sequence": 1.5, "comparison": 1.3, "condition": 1.5},
     ),

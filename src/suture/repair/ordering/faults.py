@@ -20,6 +20,8 @@ HEADER = 0.9
 """A function's first line beside its worst line: guards and defaults are added there."""
 IMPORTED = 0.4
 """A line that ran on import beside one that ran in a failing test."""
+BOUND = 0.8
+"""What an import gives a name, beside the worst line of a function that reads it."""
 
 
 def ochiai(failed: int, passed: int, all_failed: int) -> float:
@@ -79,6 +81,7 @@ def line_scores(
             own.update(dict.fromkeys(spectrum.imported.get(path, ()), 1.0))
         _spread(view, own)
         _add_named(view, own, named, top)
+        _add_bound(view, own)
         if any(line in own for line in spectrum.imported.get(path, ())) or own:
             for line in spectrum.imported.get(path, ()):
                 own.setdefault(line, IMPORTED * max(own.values(), default=top))
@@ -104,6 +107,27 @@ def _add_named(view: View, own: dict[int, float], named: frozenset[str], top: fl
     for node in view.functions_in_order if named else ():
         if node.name in named and not node.decorator_list:
             own[node.lineno] = max(own.get(node.lineno, 0.0), HEADER * top)
+
+
+def _add_bound(view: View, own: dict[int, float]) -> None:
+    """What a module or a class gives a name is as suspicious, nearly, as the worst line that reads it.
+
+    It ran on import, before any test: of all such lines it is the one that a failing test made use of.
+    """
+    reads: dict[str, float] = {}
+    given: list[tuple[ast.stmt, set[str]]] = []
+    for node in ast.walk(view.tree):
+        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
+            if node.lineno in own and view.function_of(node) is not None:
+                name = node.id if isinstance(node, ast.Name) else node.attr
+                reads[name] = max(reads.get(name, 0.0), own[node.lineno])
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)) and view.function_of(node) is None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            given.append((node, {t.id for t in targets if isinstance(t, ast.Name)}))
+    for node, names in given:
+        worst = max((reads.get(name, 0.0) for name in names), default=0.0)
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1) if worst else ():
+            own[line] = max(own.get(line, 0.0), BOUND * worst)
 
 
 def _spread(view: View, own: dict[int, float]) -> None:

@@ -14,7 +14,7 @@ from suture.repair.editing.view import View, open_view
 from suture.repair.ordering.clues import clues_of
 from suture.repair.ordering.faults import line_scores, rank_faults
 from suture.repair.ordering.orders import first_order
-from suture.repair.trials.records import Proposal, Spectrum, TestRun, Trial
+from suture.repair.trials.records import Mark, Proposal, Spectrum, Trial
 
 PARTIALS = 6
 """First changes that are gone on from."""
@@ -26,18 +26,13 @@ FURTHER = 0.5
 """A first change with which no test passes yet, beside one with which all but one do."""
 
 
-def went_further(before: TestRun, trial: Trial) -> bool:
-    """Whether a test that still fails came further than on the code as it is.
-
-    Args:
-        before: The test on the code as it is.
-        trial: What a candidate showed, of that test first.
-    """
-    file = before.id.partition("::")[0]
-    old, new = before.reached, trial.reached
-    if trial.test != before.id or not old or not new or not trial.fault:
+def went_further(before: Mark, now: Mark) -> bool:
+    """Whether a test that still fails came further than before a change."""
+    file = before.test.partition("::")[0]
+    old, new = before.reached, now.reached
+    if now.test != before.test or not old or not new or not now.fault:
         return False
-    if before.fault.startswith(UNKNOWN) and not trial.fault.startswith((*UNKNOWN, "TypeError")):
+    if before.fault.startswith(UNKNOWN) and not now.fault.startswith((*UNKNOWN, "TypeError")):
         return True  # in a loop, what comes behind such a line may fail further up
     for one, other in zip(old, new, strict=False):
         if one != other:
@@ -49,7 +44,8 @@ def went_further(before: TestRun, trial: Trial) -> bool:
 def left_by(spectrum: Spectrum, trial: Trial, texts: Mapping[str, str]) -> Spectrum:
     """What is left of a spectrum behind a first change: the tests that still fail, and where they fail now.
 
-    Those that it mends speak for the lines that they run. Of failing tests that a candidate does not run
+    Those that it mends speak for the lines that they run. Where those were not noted with the change, what
+    stands behind the place of an exception may run too. Of failing tests that a candidate does not run
     nothing is known now.
 
     Args:
@@ -57,19 +53,22 @@ def left_by(spectrum: Spectrum, trial: Trial, texts: Mapping[str, str]) -> Spect
         trial: What the first change showed.
         texts: Path -> text of the files that may change.
     """
-    tests = []
+    tests, marks = [], {mark.test: mark for mark in trial.marks}
     for test in spectrum.tests:
+        mark, traced = marks.get(test.id), trial.lines.get(test.id)
+        if traced:
+            test = replace(test, lines=traced)
         if test.id in trial.passed:
             test = replace(test, outcome="passed")
         elif test.failed and spectrum.guiding and test.id not in spectrum.guiding:
             continue
-        if test.id == trial.test and trial.reached:
-            frames = tuple(place for place in trial.reached if place[0] in texts)
+        if mark is not None and mark.reached:
+            frames = tuple(place for place in mark.reached if place[0] in texts)
             lines = {path: set(own) for path, own in test.lines.items()}
-            for path, line in frames:
+            for path, line in () if traced else frames:
                 lines.setdefault(path, set()).update(_lines_around(open_view(texts[path]), line))
             seen = {path: frozenset(own) for path, own in lines.items()}
-            test = replace(test, frames=frames, fault=trial.fault, reached=trial.reached, lines=seen)
+            test = replace(test, frames=frames, fault=mark.fault, reached=mark.reached, lines=seen)
         tests.append(test)
     known = spectrum.known - trial.passed
     return replace(spectrum, tests=tuple(tests), known=known)
@@ -118,7 +117,8 @@ async def second_order(
             looked_at=PARTNERS_OF,
         )
         best = max((other.score for other in partners), default=1.0) or 1.0
-        weight = (max(trial.passing, FURTHER) / (trial.passing + trial.failing or 1)) * 0.9**number
+        run = max(trial.passing + trial.failing, len(spectrum.guiding), 1)
+        weight = max(trial.passing, FURTHER) / run * 0.9**number
         for other in partners:
             key: frozenset[object] = frozenset((*start.edits, *other.edits))
             if key not in seen and not overlap(start.edits, other.edits):

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 
+from suture.repair.ending import LEAST_LINGER_S, LINGER
 from suture.repair.limits import SearchLimits
 from suture.repair.other_languages.driving import Driving
 from suture.repair.other_languages.tree_places import guarded_blocks, tree_place
 from suture.repair.rivals import LOOK_S, Guarding, Rivals
-from suture.repair.search import LEAST_LINGER_S, LINGER
 from suture.repair.search_result import Findings
 from suture.repair.trials.records import Proposal
 

@@ -9,6 +9,7 @@ from typing import Any
 from suture.checks.command.test_command import TestCommand
 from suture.languages import LANGUAGES
 from suture.records import CheckOutcome, Language
+from suture.repair.ending import RECOMMENDED_SHARE
 from suture.repair.limits import SearchLimits
 from suture.repair.other_languages.driver import Driver, driven, lines_of, said_of_each, side_by_side
 from suture.repair.other_languages.looks import (
@@ -23,7 +24,6 @@ from suture.repair.other_languages.looks import (
     trial_of,
 )
 from suture.repair.rivals import Key
-from suture.repair.search import RECOMMENDED_SHARE
 from suture.repair.search_result import Findings
 from suture.repair.trials.records import Proposal, Spectrum
 from suture.workspace import is_test_file

@@ -8,15 +8,12 @@ from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from suture.repair.trials.guiding import MOST_GUIDING, enough
 from suture.repair.trials.locating import limits_of
-from suture.repair.trials.reading import Attempted, places_of
-from suture.repair.trials.records import Proposal, Spectrum, Trial
+from suture.repair.trials.reading import Attempted, lines_of, places_of
+from suture.repair.trials.records import Lines, Mark, Proposal, Spectrum, Trial
 from suture.repair.trials.worker import TrialRequest, Worker
 
-FAILED_AT_MOST = 4
-"""Failing tests after which a candidate is tried no further, where they are quick."""
-QUICK_S = 0.02
-"""CPU seconds of a test that is."""
 SLACK_S = 4.0
 """Wall-clock seconds without a word, beyond a test's own, after which a trial is killed."""
 MOST_COVERING = 300
@@ -26,6 +23,8 @@ WHOLE_S = 12.0
 MOST_STARTS = 3
 """A candidate may take the process with it; of a project whose candidates go on doing so none is tried."""
 LEAST_RUN_S = 0.1
+TRACED_S = 1.5
+"""Wall-clock seconds for the lines that failing tests run with a change that is gone on from."""
 CUT_S = 0.2
 """Wall-clock seconds before the end of a trial's time, from which on that is what has cut it off."""
 
@@ -53,6 +52,7 @@ class Bench:
         self._starts = 0
         self._anew_agrees: bool | None = None
         self._is_told = False
+        self._turn = asyncio.Lock()
         self.notes: list[str] = []
         self._learn(spectrum)
 
@@ -62,8 +62,8 @@ class Bench:
         self._runs = {test.id: test for test in spectrum.tests}
         self._guiding = list(spectrum.guiding)
         self._whole = spectrum.suite_s <= WHOLE_S
-        took = [self._runs[test].seconds for test in self._guiding if test in self._runs]
-        self._fails = FAILED_AT_MOST if max(took, default=0.0) <= QUICK_S else 1
+        took_s = [self._runs[test].seconds if test in self._runs else 0.0 for test in self._guiding]
+        self._enough = enough(took_s)
         self._is_told = False
 
     @property
@@ -103,23 +103,43 @@ class Bench:
             seconds: Wall-clock seconds for it, at most.
             patience: CPU seconds that each test may take beyond its limit.
         """
-        self._end_s = time.monotonic() + seconds
-        await self._prepare()
+        async with self._turn:
+            self._end_s = time.monotonic() + seconds
+            await self._prepare()
+            return await self._tried(proposal, patience)
+
+    async def lines_with(self, proposal: Proposal) -> Lines:
+        """The lines that failing tests run with a change; none of those that a trial of it did not come to.
+
+        A line stands where it stood without the change: one that moves lines is not looked at.
+        """
+        raw = self._texts[proposal.path].encode("utf-8", "surrogatepass")
+        if not proposal.swap or any("\n" in e.text or b"\n" in raw[e.start : e.end] for e in proposal.edits):
+            return {}
+        async with self._turn:
+            self._end_s = time.monotonic() + TRACED_S
+            await self._prepare()
+            seen = await self._run(proposal, self._guiding, False, self._enough, TRACED_S, trace=True)
+        told = () if seen is None else seen.marks
+        return {one.test: {path: lines_of(lines) for path, lines in one.lines.items()} for one in told}
+
+    async def _tried(self, proposal: Proposal, patience: float) -> Trial | None:
         anew = not proposal.swap
         if anew and not await self._is_right_anew():
             return None
-        first = await self._run(proposal, self._guiding, anew, self._fails, patience)
+        first = await self._run(proposal, self._guiding, anew, self._enough, patience)
         if first is not None and first.unsupported and not anew:
             anew = True
             if not await self._is_right_anew():
                 return None
-            first = await self._run(proposal, self._guiding, anew, self._fails, patience)
+            first = await self._run(proposal, self._guiding, anew, self._enough, patience)
         if first is None:
             return None
         passing, failing = first.words.count("P"), first.words.count("f")
         if failing or not first.ended or not passing:
             passed = (t for t, w in zip(self._guiding, first.words, strict=False) if w == "P")
-            return replace(_trial(first, passing, failing), passed=frozenset(passed))
+            late = not first.ended and failing < self._enough[0]  # behind that it is not asked to end
+            return replace(_trial(first, passing, failing), passed=frozenset(passed), late=late)
         if not self.can_finish:
             return replace(_trial(first, passing, failing), held=True)
         await self._prepare()
@@ -144,11 +164,11 @@ class Bench:
         covering = self._covering(proposal)
         attempted: Attempted | None = Attempted(words="", ended=True, unsupported=False)
         if covering and not (self._whole and self._spectrum.suite_s < 1.0):
-            attempted = await self._run(proposal, covering, anew, 1, patience)
+            attempted = await self._run(proposal, covering, anew, (1, 1), patience)
             if attempted is None or not attempted.ended or "f" in attempted.words:
                 return attempted
         if self._whole:
-            attempted = await self._run(proposal, None, anew, 1, patience)
+            attempted = await self._run(proposal, None, anew, (1, 1), patience)
         return attempted
 
     def _covering(self, proposal: Proposal) -> list[str]:
@@ -174,7 +194,8 @@ class Bench:
     async def _is_right_anew(self) -> bool:
         """Whether the tests that fail do so too where the unchanged project is imported anew."""
         if self._anew_agrees is None:
-            attempted = await self._run(None, self._guiding, True, len(self._guiding), 0.0)
+            most = len(self._guiding)
+            attempted = await self._run(None, self._guiding, True, (most, most), 0.0)
             self._anew_agrees = attempted is not None and "P" not in attempted.words
             if not self._anew_agrees:
                 self.notes.append(
@@ -187,8 +208,10 @@ class Bench:
         proposal: Proposal | None,
         tests: list[str] | None,
         anew: bool,
-        fails: int,
+        fails: tuple[int, int],
         patience: float,
+        *,
+        trace: bool = False,
     ) -> Attempted | None:
         self._number += 1
         wall_s = [self._runs[test].wall_s for test in tests or self._limits if test in self._runs]
@@ -205,6 +228,7 @@ class Bench:
                 anew=anew,
                 fails=fails,
                 patience=patience,
+                trace=trace,
                 quiet_s=quiet_s + (3 * import_s if anew else 0.0),
                 seconds=max(LEAST_RUN_S, self._left_s()),
                 import_s=import_s,
@@ -236,9 +260,10 @@ def _trial(attempted: Attempted, passing: int, failing: int) -> Trial:
         unsupported=attempted.unsupported,
         late=not attempted.ended,
         whole=False,
-        test=attempted.test,
-        fault=attempted.fault,
-        reached=places_of(attempted.reached),
+        marks=tuple(
+            Mark(test=got.test, fault=got.fault, reached=places_of(got.reached))
+            for got in attempted.marks[:MOST_GUIDING]
+        ),
     )
 
 

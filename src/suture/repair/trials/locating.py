@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 
 from suture.ledger.kinds import DifferingTrial
 from suture.pysource.parsing import parsed
+from suture.repair.trials.guiding import MOST_GUIDING, in_turns
 from suture.repair.trials.reading import Collected, Seen, lines_of, places_of
 from suture.repair.trials.records import Call, Spectrum, TestRun
 
-MOST_GUIDING = 24
-"""Failing tests that a candidate runs before all others."""
 LEAST_S = 0.1
 """CPU seconds of one test of a candidate, at least: pytest itself takes a few hundredths."""
 SLOWER = 3.0
@@ -135,13 +134,13 @@ def _is_call(call: tuple[object, ...]) -> bool:
 
 
 def _guiding(sight: Sights, failing: frozenset[str], away: Collection[str]) -> tuple[str, ...]:
-    """Tests that fail in every trial, the quickest first; of those that never end, after all others."""
+    """Tests that fail in every trial, as `in_turns`; of those that never end, after all others."""
     looked_at = sight.alone or {test: seen for test, seen in sight.ordered.items() if test in failing}
     failed = [
         seen for test, seen in looked_at.items() if FAILED[seen.outcome] == "failed" and test not in away
     ]
     failed.sort(key=lambda seen: (seen.outcome == "timeout", seen.seconds))
-    return tuple(seen.test for seen in failed[:MOST_GUIDING])
+    return tuple(seen.test for seen in in_turns(failed, sight.traced)[:MOST_GUIDING])
 
 
 def _disagreements(sight: Sights, baseline: Mapping[str, str]) -> tuple[DifferingTrial, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -50,15 +50,23 @@ class Seen(Watched):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Got:
+    """How far a failing test got, as `suture.repair.trials.records.Mark`, and its lines where noted."""
+
+    test: str
+    fault: str
+    reached: tuple[tuple[Any, ...], ...]
+    lines: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Attempted:
-    """What one candidate showed: a letter for each test, whether it ended, and its first failure."""
+    """What one candidate showed: a letter for each test, whether it ended, and how far failing tests got."""
 
     words: str
     ended: bool
     unsupported: bool
-    test: str = ""
-    fault: str = ""
-    reached: tuple[tuple[Any, ...], ...] = ()
+    marks: tuple[Got, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

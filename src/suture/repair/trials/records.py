@@ -12,6 +12,7 @@ from typing import Literal
 from suture.ledger.kinds import DifferingTrial
 from suture.repair.editing.edits import Edit
 
+Lines = Mapping[str, Mapping[str, frozenset[int]]]
 TestOutcome = Literal["passed", "failed", "skipped", "timeout"]
 
 
@@ -26,6 +27,21 @@ class Call:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Mark:
+    """How far a failing test got.
+
+    Attributes:
+        test: Its node id.
+        fault: The class of the exception that it failed with, and what that said.
+        reached: Where that came from, the test's own lines included, the outermost first.
+    """
+
+    test: str
+    fault: str = ""
+    reached: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class TestRun:
     """One test, seen once.
 
@@ -36,8 +52,8 @@ class TestRun:
         lines: Path -> the lines that ran; empty where it was not traced.
         frames: Where an exception, or the time-out, went through the project's code, the outermost first.
         wall_s: Wall-clock seconds, likewise.
-        fault: The class of the exception that it failed with, and what that said.
-        reached: Where that came from, the test's own lines included, the outermost first.
+        fault: As in `Mark`.
+        reached: Likewise.
     """
 
     __test__ = False
@@ -55,6 +71,11 @@ class TestRun:
     def failed(self) -> bool:
         """Whether it failed or did not end."""
         return self.outcome in ("failed", "timeout")
+
+    @property
+    def mark(self) -> Mark:
+        """How far it got, where it failed."""
+        return Mark(test=self.id, fault=self.fault, reached=self.reached)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,11 +149,10 @@ class Trial:
         unsupported: Whether it could not be tried in this way.
         late: Whether it was killed because a test did not end.
         whole: Whether all tests were run, as opposed to those that run what it changes.
-        test: The first test that failed, where one did.
-        fault: What that failed with.
-        reached: Where that came from, as in `TestRun`.
+        marks: How far tests got that failed, in the order in which they were run.
         passed: Failing tests that pass now, by their ids.
         held: Whether it made the failing tests pass, and what the others take is not known yet.
+        lines: Failing test -> path -> the lines that it runs now, where they were noted.
     """
 
     passing: int
@@ -142,8 +162,7 @@ class Trial:
     unsupported: bool
     late: bool
     whole: bool = True
-    test: str = ""
-    fault: str = ""
-    reached: tuple[tuple[str, int], ...] = ()
+    marks: tuple[Mark, ...] = ()
     passed: frozenset[str] = frozenset()
     held: bool = False
+    lines: Lines = field(default_factory=dict)

@@ -34,8 +34,9 @@ class TrialRequest:
         number: Of this request; no two of a process have the same.
         tests: Their ids; `None` for all that have a limit, in their own order.
         anew: Whether the project is imported anew for it.
-        fails: Failing tests after which it is left.
+        fails: Failing tests after which it is left, where none has passed and where one has.
         patience: CPU seconds that each test may take beyond its limit.
+        trace: Whether the lines that each test runs are noted.
         quiet_s: Wall-clock seconds without a word after which it is killed.
         seconds: Wall-clock seconds that it may take.
     """
@@ -44,8 +45,9 @@ class TrialRequest:
     number: int
     tests: Sequence[str] | None
     anew: bool = False
-    fails: int = 1
+    fails: tuple[int, int] = (1, 1)
     patience: float = 0.0
+    trace: bool = False
     quiet_s: float = 8.0
     seconds: float = 60.0
     import_s: float = 30.0
@@ -148,10 +150,10 @@ class Worker:
         """Run tests on a candidate; `None` where a process died of it."""
         asked: dict[str, Any] = {
             **_changed(request.proposal),
-            **{"op": "try", "number": request.number, "anew": request.anew, "fails": request.fails},
+            **{"op": "try", "number": request.number, "anew": request.anew, "fails": list(request.fails)},
             **{"tests": list(request.tests) if request.tests is not None else None},
             **{"patience": request.patience, "quiet_s": request.quiet_s, "seconds": request.seconds},
-            "import_s": request.import_s,
+            **{"import_s": request.import_s, "trace": request.trace},
         }
         if request.anew and request.tests is not None:
             asked["places"] = list(dict.fromkeys(test.partition("::")[0] for test in request.tests))
