@@ -76,6 +76,7 @@ ORDERS = {
         ("mutants",),
         ("ordering",),
         ("answering", "ready", "rivals", "search_result"),
+        ("ending",),
         ("search",),
         ("ranking", "recovering"),
         ("other_languages",),
