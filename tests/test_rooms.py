@@ -78,6 +78,7 @@ ORDERS = {
         ("answering", "ready", "rivals", "search_result"),
         ("ending",),
         ("search",),
+        ("scoring",),
         ("ranking", "recovering"),
         ("other_languages",),
         ("__init__",),
