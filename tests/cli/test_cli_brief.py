@@ -99,6 +99,30 @@ def test_tests_that_no_edit_can_mend_are_left_out_as_told(suture: Suture, broken
     assert suture(*run, *command).returncode == 0
 
 
+def test_what_is_told_at_the_end_works_where_pytest_counts_from_another_folder(
+    suture: Suture, broken: Path, tmp_path: Path
+) -> None:
+    project = tmp_path / "whole of it"
+    project.mkdir()
+    broken.rename(project / "inner")
+    (project / "inner" / "pytest.ini").write_text("[pytest]\n")
+    (project / "inner" / "test_till.py").write_text(
+        "import pytest\n\n\n@pytest.mark.parametrize('n', range(30))\ndef test_till(till_of_plugin, n): ...\n"
+    )
+    settings = ("--set", "repair.enabled=true", "--set", "repair.seconds=60", "--no-model")
+    done = suture(
+        *("heal", str(project), "--test", "python -m pytest -q inner"),
+        *(*settings, "--set", "repair.candidates=1"),
+    )
+    assert done.returncode == 1, done.stderr
+    end = next(line for line in done.stderr.splitlines() if "Heal without: " in line)
+    assert end.startswith("30 tests cannot pass by any change of the code, so nothing could count as healed.")
+    assert "Ask a model too" not in done.stderr
+    words = shlex.split(end.partition("Heal without: suture ")[2])
+    assert words[-1].endswith("--deselect test_till.py::test_till")
+    assert suture(*words, *settings).returncode == 0
+
+
 def test_a_command_without_a_report_says_what_its_pass_is_worth(
     suture: Suture, script: Callable[..., str], broken: Path, mended: str
 ) -> None:

@@ -140,6 +140,24 @@ def test_a_run_that_was_parked_has_not_used_the_time_between(ledger: Ledger, clo
     assert spend_of(ledger.events).seconds == 10
 
 
+def test_what_comes_after_the_end_takes_no_time_of_the_run(ledger: Ledger, clock: FakeClock) -> None:
+    clock.advance(10)
+    ledger.append(RawPayload(kind="run.finished"))
+    clock.advance(86_400)
+    ledger.append(RawPayload(kind="tree.undone"))
+    assert spend_of(ledger.events).seconds == 10
+    ledger.append(RawPayload(kind="run.resumed"))
+    clock.advance(5)
+    assert spend_of(ledger.events, now_s=clock.now()).seconds == 15
+
+
+def test_the_time_before_the_first_event_is_the_runs(tmp_path: Path, clock: FakeClock) -> None:
+    with Ledger(tmp_path / "asked", clock) as ledger:
+        ledger.append(RawPayload(kind="run.started", data={"kind": "heal", "seconds": 7.5}))
+        clock.advance(2)
+        assert Budget(ledger, Limits(seconds=60), clock).remaining_s() == 50.5
+
+
 def test_a_clock_that_was_set_back_gives_no_time_back(ledger: Ledger, clock: FakeClock) -> None:
     clock.advance(-500)
     ledger.append(RawPayload(kind="run.waiting"))

@@ -12,6 +12,7 @@ from suture.ledger.kinds import (
     BudgetSettled,
     ReviewAnswered,
     ReviewAsked,
+    RunFinished,
     RunParked,
     RunResumed,
     RunStarted,
@@ -19,7 +20,8 @@ from suture.ledger.kinds import (
 from suture.records import Spend
 
 SESSION_STARTS = (RunStarted.event_kind, RunResumed.event_kind, ReviewAnswered.event_kind)
-SESSION_ENDS = (ReviewAsked.event_kind, RunParked.event_kind)
+SESSION_ENDS = (ReviewAsked.event_kind, RunParked.event_kind, RunFinished.event_kind)
+"""What comes after the last of them, such as an undo days later, takes no time of the run's."""
 
 
 class SpendFold:

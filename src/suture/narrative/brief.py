@@ -36,7 +36,8 @@ from suture.narrative.ending import (
     next_lines,
     still_failing,
 )
-from suture.narrative.event_text import leave_out_text, left_out_text, set_apart_text, tell
+from suture.narrative.event_text import left_out_text, set_apart_text, tell
+from suture.narrative.leaving_out import leave_out_text
 from suture.narrative.lines import counted, one_line, plain_label
 from suture.narrative.proof_lines import certificate_sentences
 from suture.narrative.search_lines import trials_text

@@ -19,6 +19,7 @@ from suture.ledger.kinds import (
 )
 from suture.narrative.event_text import EVIDENCE_WORDS, NO_MODEL, fact_lines
 from suture.narrative.exit_codes import EXIT_CODES
+from suture.narrative.leaving_out import leave_out_line
 from suture.narrative.lines import counted
 from suture.narrative.proof_lines import handover_lines, proof_lines
 from suture.narrative.spend_text import describe_spend
@@ -148,6 +149,9 @@ def next_lines(result: Result, folder: RunFolder) -> Iterator[str]:
         yield from waiting_lines(folder.id, asked.stage if asked else "hand_over")
     if result.outcome == "not_healed" and (ran := last_of(events, ProposerRan)) is not None:
         yield f"Your program ran {counted(ran.turn, 'time')}: suture show {folder.id} has what it printed."
+        return
+    if not result.ok and (way := list(leave_out_line(events))):
+        yield from way
         return
     started = last_of(events, RunStarted)
     yield from _way_on_lines(

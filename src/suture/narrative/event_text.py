@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from suture.languages import is_pytest_command
 from suture.ledger import Event, Payload, event_in_short
 from suture.ledger.kinds import (
     BudgetRefused,
@@ -63,7 +61,6 @@ WAITS_BEFORE: dict[ReviewStage, str] = {
     "safety": "a run of code that the safety scan asks about",
 }
 MOST_NAMED = 8
-MOST_LEFT_OUT = 3
 MOVES: dict[MoveKind, str] = {
     "mutate": "small edits without a model",
     "sample": "fresh code",
@@ -151,15 +148,6 @@ def set_apart_text(triaged: TriageFinished) -> str:
         f"{tests[0]}{f' and {len(tests) - 1} more' if tests[1:] else ''} ({cause}: {why})"
         for (cause, why), tests in by_reason.items()
     )
-
-
-def leave_out_text(triaged: TriageFinished, command: Sequence[str]) -> str:
-    """How to test without those, where others are the code's: no change can make them pass; else empty."""
-    if triaged.cause or not triaged.set_apart or not is_pytest_command(command):
-        return ""
-    left_out = [word for one in triaged.set_apart[:MOST_LEFT_OUT] for word in ("--deselect", one.test)]
-    more = ", ..." if len(triaged.set_apart) > MOST_LEFT_OUT else ""
-    return f"--test {shlex.quote(shlex.join([*command, *left_out]))}{more}"
 
 
 def _decided(decided: Decided) -> str:

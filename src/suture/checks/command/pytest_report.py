@@ -24,6 +24,7 @@ class PytestReport:
         named: Files, folders and ids that the command names, where it names any.
         patterns: Names of test files, by pytest's settings.
         left_out: Names of folders that pytest does not enter.
+        rootdir: The folder from which pytest itself counts its ids, seen from the project's root.
         items: Ids that pytest collected.
         examples: Id of a docstring's test -> its examples, each as source and wanted output.
         files: Files that hold the other tests.
@@ -41,6 +42,7 @@ class PytestReport:
     named: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    rootdir: str = "."
     items: tuple[str, ...] = ()
     examples: dict[str, list[list[str]]] = field(default_factory=dict)
     files: tuple[str, ...] = ()
@@ -68,6 +70,7 @@ def _take(report: PytestReport, event: dict[str, Any]) -> None:
             report.begun = True
             report.named, report.patterns = tuple(event["named"]), tuple(event["patterns"])
             report.left_out = tuple(event["left_out"])
+            report.rootdir = event.get("rootdir", ".")
         case "items":
             report.items = tuple(event["ids"])
             report.examples = event.get("examples", {})

@@ -49,6 +49,8 @@ class TestCommand:
         self._line = CommandLine(task=task, settings=settings, interpreter=interpreter)
         self.interpreter = interpreter
         self.is_pytest = is_pytest_command(task.test_command)
+        self.rootdir = "."
+        """The folder from which pytest itself counts its ids, seen from the project's root."""
         self._plain: PlainCommand | RunnerCommand = PlainCommand(self._line, sandbox)
         self._collected = Collected()
         self._pytest = PytestRuns(self._line, sandbox)
@@ -97,6 +99,7 @@ class TestCommand:
         if not report.begun or is_misused(result, report):
             self._line.refuse_start(result)
         self._collected = collected_from(report, self._task.files)
+        self.rootdir = report.rootdir
         self._pytest.compile_anew({*self._collected.files, *filter(is_protected, self._task.files)})
         if not self._collected.all_ids and not self._collected.torn:
             raise UsageError(

@@ -178,10 +178,12 @@ class TriageFinished(Payload, kind="triage.finished"):
 
     Attributes:
         cause: Why no change of the code could help; null where one may.
-        set_apart: Failing tests that are not the code's, at most 50.
+        set_apart: Failing tests that are not the code's, at most 500.
         code_faults: How many failing tests are.
+        rootdir: The folder from which pytest itself counts the ids of tests, seen from the project's.
     """
 
     cause: FaultCause | None
     set_apart: tuple[NotTheCodes, ...]
     code_faults: int
+    rootdir: str = "."

@@ -21,7 +21,7 @@ from suture.loop.recalling import recall
 from suture.loop.state import LoopState, plain_attempts
 from suture.records import Candidate, Task, Verdict
 
-MOST_TOLD = 50
+MOST_TOLD = 500
 """Tests that the ledger names one by one."""
 
 HEAL_RUNS, LONGER = 4, 2
@@ -46,7 +46,7 @@ async def prepare(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, A
         async with context.budget.time_limit():
             endless = await triage_of_tests(await context.load_suite())
         if endless.cause:
-            return {**update, **_triaged(endless, context)}
+            return {**update, **await _triaged(endless, context)}
         entry = await _base(context)
         _require_all_reached(context.verdict(entry.verdict), context)
         update["tried"] = plain_attempts([entry])
@@ -107,14 +107,16 @@ async def _triage(context: RunContext, base: Verdict) -> dict[str, Any]:
     async with context.budget.time_limit():
         suite = await context.load_suite()
         found = await triage(suite, base, look_ahead(suite, base, context))
-    return _triaged(found, context)
+    return await _triaged(found, context)
 
 
-def _triaged(found: Triage, context: RunContext) -> dict[str, Any]:
+async def _triaged(found: Triage, context: RunContext) -> dict[str, Any]:
+    command = (await context.load_suite()).command
     finished = TriageFinished(
         cause=found.cause,
         set_apart=tuple(NotTheCodes(**vars(one)) for one in found.set_apart[:MOST_TOLD]),
         code_faults=len(found.others),
+        rootdir=command.rootdir if command is not None else ".",
     )
     context.ledger.append(finished)
     return {"cause": found.cause or "", "not_code": found.reason}

@@ -58,6 +58,7 @@ class Reporter:
             named=[str(name) for name in named if os.path.exists(str(name).split("::")[0])],
             patterns=[str(pattern) for pattern in config.getini("python_files")],
             left_out=[str(name) for name in config.getini("norecursedirs")],
+            rootdir=self._prefix,
         )
 
     def _id(self, nodeid: str) -> str:
