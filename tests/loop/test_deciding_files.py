@@ -58,6 +58,29 @@ def test_a_script_that_a_script_starts_is_read(scripts: dict[str, str]) -> None:
     assert deciding(("npm", "test"), JS, build="node src/a.js", **scripts) == {"run.js"}
 
 
+@pytest.mark.parametrize(
+    ("command", "script"),
+    [
+        ("npm test -w packages/a", ""),
+        ("npm --prefix packages/a run unit", ""),
+        ("npm test", "turbo run unit"),
+        ("npm test", "cd packages/a && npm run unit"),
+        ("sh -c 'cd packages/a; yarn unit'", ""),
+    ],
+)
+def test_scripts_of_packages_within_are_read(command: str, script: str) -> None:
+    own = {"test": "npm run unit", "unit": "node check", "build": "node b"}
+    files = {
+        "package.json": json.dumps({"workspaces": ["packages/*"], "scripts": {"test": script}}).encode(),
+        "packages/a/package.json": json.dumps({"scripts": own}).encode(),
+        **dict.fromkeys(("packages/a/check.js", "packages/a/b.js", "check.js", "packages/a/index.js"), b""),
+        "node_modules/x/package.json": b'{"scripts": {"test": "node index"}}',
+        "node_modules/x/index.js": b"",
+    }
+    found = files_deciding(tuple(shlex.split(command)), files, Path("/nowhere"))
+    assert {*found} - {"package.json"} == {"packages/a/check.js"}
+
+
 def test_where_tests_have_usual_names_the_rest_of_their_folder_is_the_code() -> None:
     assert deciding(("mocha", "src"), ("src/a.js", "src/a.spec.js")) == set()
     assert deciding(("mocha", "src/**/*.js"), ("src/a.js", "src/a.spec.js")) == set()

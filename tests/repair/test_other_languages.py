@@ -30,6 +30,7 @@ from suture.repair.other_languages.driver import BY_RUNNER, DRIVERS
 from suture.repair.other_languages.drivers import go_schemata, golang, node
 from suture.repair.other_languages.driving import Driving
 from suture.repair.other_languages.gaming import tree_literals, tree_warnings
+from suture.repair.other_languages.grammars import parsed_tree
 from suture.repair.other_languages.tree_mutants import tree_mutants
 from suture.repair.search_result import Findings
 from suture.repair.trials.records import Proposal
@@ -213,6 +214,35 @@ def test_a_name_is_offered_only_where_it_is_known() -> None:
     assert text.replace("return last", "return a") in made
     assert not made & {text.replace("g(a)", "g(i)"), text.replace("g(a)", "g(last)")}
     assert text.replace("return last", "return i") not in made
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "language"),
+    [
+        (
+            "const { a: b, c: [d], ...e } = f;\nconst [g, h = d] = f;\nlet { i = 1 } = b;\n",
+            "a.js",
+            "javascript",
+        ),
+        ("switch (a) { case 'b': case 'c': d(); break; default: e = 1; }", "a.js", "javascript"),
+        ("import a from 'b';\nexport * from 'c';\nconst d = { 'e-f': a, [g]: h };\n", "a.mjs", "javascript"),
+        (
+            'package p\nimport (\n\t"fmt"\n)\nfunc f(a int) {\n\tswitch a {\n\tcase 1, 2:\n\t\tg()\n\t}\n}\n',
+            "a.go",
+            "go",
+        ),
+    ],
+)
+def test_what_is_made_can_be_read(text: str, path: str, language: Language) -> None:
+    made = {mutated(text, mutant.edits): mutant.label for mutant in tree_mutants(text, path, language)}
+    assert made
+    assert [label for text, label in made.items() if parsed_tree(text, path, language).has_error] == []
+
+
+def test_an_argument_is_added_behind_the_last_one() -> None:
+    text = "f(1, 2);\nf(\n  1, // one\n);\n"
+    made = {mutated(text, mutant.edits) for mutant in tree_mutants(text, "a.js", "javascript")}
+    assert "f(1, 2);\nf(\n  1, 2, // one\n);\n" in made
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -16,6 +19,9 @@ from suture.ledger import find_run, read_ledger, those_of
 from suture.ledger.kinds import SearchFinished
 from suture.records import Language
 from suture.repair import Edit, Findings, Proposal, mutated, rank_elsewhere
+from suture.repair.limits import SearchLimits
+from suture.repair.other_languages.comparing_places import look_at_blocks, try_rivals
+from suture.repair.other_languages.driving import Driving
 from suture.repair.other_languages.tree_places import guarded_blocks, literals_at, tree_place
 from suture.sandbox import BubblewrapSandbox, discover_programs
 from suture.settings import PathSettings, ProofSettings, SandboxSettings, Settings
@@ -95,6 +101,44 @@ def test_plain_data_crosses_as_it_is() -> None:
     assert plus_of(float("inf")) == ["number", "Infinity"]
     with pytest.raises(ValueError, match="undefined"):
         plain_of(["undefined"])
+
+
+class Drives:
+    """What makes trials, for a suite in which whoever is over 18 pays: nothing comes to `return false`."""
+
+    language: Language = "javascript"
+    most_rivals = 2
+
+    def __init__(self, *tried: Proposal, round_s: float = 0.1) -> None:
+        self.round_s, self.began_s = round_s, time.monotonic()
+        self.tried = {(one.path, one.edits) for one in tried}
+        self.batches: list[list[str]] = []
+
+    async def try_batch(self, batch: Sequence[Proposal], found: Findings, seconds: float) -> None:
+        self.batches.append([one.label for one in batch])
+
+    async def passing(self, proposals: Sequence[Proposal], seconds: float) -> dict[int, bool]:
+        texts = [mutated(CODE, one.edits) for one in proposals]
+        return {n: "throw 0; return false" in t and "> 18" in t for n, t in enumerate(texts)}
+
+
+async def test_what_stands_at_the_place_of_a_repair_comes_before_what_was_next() -> None:
+    passes, near = proposal("> 18", ">= 18", 1.0), proposal("< 65", "<= 65", 0.1)
+    others = [proposal("true;", f"{n};", 0.5) for n in range(3)]
+    driving, found = Drives(passes), Findings(texts={"pays.js": CODE}, plausible=[passes])
+    everything = [passes, *others, near]
+    await try_rivals(cast("Driving", driving), everything, found, SearchLimits(seconds=60))
+    assert driving.batches == [["<= 65", "0;"]]
+    slow = Drives(passes, round_s=30.0)
+    await try_rivals(cast("Driving", slow), everything, found, SearchLimits(seconds=60))
+    assert slow.batches == []
+
+
+async def test_a_repair_with_which_no_test_runs_what_it_guards_is_less_likely() -> None:
+    repairs = [proposal("> 18", ">= 18", 1.0), proposal("age < 65", "age", 0.5)]
+    found = Findings(texts={"pays.js": CODE}, plausible=repairs)
+    await look_at_blocks(cast("Driving", Drives()), found, SearchLimits(seconds=60))
+    assert [found.idle[one.path, one.edits] for one in repairs] == [0, 1]
 
 
 async def ranked(

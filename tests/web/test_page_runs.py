@@ -262,6 +262,25 @@ def test_a_search_that_answers_late_is_not_shown(opened: Opened, written: str) -
     expect(page.get_by_role("link", name=written)).to_be_hidden()
 
 
+def test_a_step_that_answers_late_is_not_shown(opened: Opened, written: str) -> None:
+    page = opened.go(f"/runs/{written}/steps")
+    expect(page.get_by_role("heading", name="Fork from step 0")).to_be_visible()
+    late: list[Route] = []
+
+    def held(route: Route) -> None:
+        late.append(route)
+
+    page.route(re.compile(r"/steps/1$"), held)
+    page.get_by_label("Step", exact=True).select_option("1")
+    page.get_by_label("Step", exact=True).select_option("0")
+    page.wait_for_timeout(200)
+    with page.expect_response(re.compile(r"/steps/1$")):
+        late[0].continue_()
+    page.wait_for_timeout(200)
+    expect(page.get_by_role("heading", name="Fork from step 0")).to_be_visible()
+    expect(page.get_by_role("heading", name="Fork from step 1")).to_be_hidden()
+
+
 def test_a_reload_and_a_new_server_lose_nothing(opened: Opened, server: Server) -> None:
     run = server.run(kind="write", task=TASK, autonomy="review_all")
     server.until(run, "waiting")

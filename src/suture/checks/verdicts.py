@@ -7,6 +7,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from suture.checks.command.endings import cut_output
 from suture.checks.refused_files import laid_over
 from suture.checks.sources.needed_names import plan_program
 from suture.checks.split.nonce import run_in_one_process
@@ -20,8 +21,6 @@ from suture.settings import SandboxSettings
 from suture.workspace import text_of
 
 EVIDENCE: tuple[Evidence, ...] = ("split", "nonce", "report", "exit_status")
-LONGEST_OUTPUT = 8000
-"""Characters; of more the beginning and the end are kept."""
 PACKAGES = "its packages are installed"
 """The check of what a candidate asks for."""
 
@@ -76,7 +75,7 @@ async def check_candidate(candidate: Candidate, suite: Suite, *, wall_s: float |
     if suite.calls is not None:
         results, output = await suite.calls.judge(suite.task.checks, files, wall_s)
         outcomes += _stated_once(suite.task.checks, results)
-        outputs.append(_cut(output))
+        outputs.append(cut_output(output))
     elif suite.task.checks:
         module = _module(suite.task, files)
         names = _Names(
@@ -257,13 +256,7 @@ async def _judge(
             if result.live:
                 result = await run_in_one_process(sandbox, settings, files, module, check.source, wall_s)
             outcomes.append(_outcome(check, result, evidence))
-    return outcomes, _cut(runner.output.decode("utf-8", "replace")), runner.candidate_cpu_s
-
-
-def _cut(output: str) -> str:
-    if len(output) <= LONGEST_OUTPUT:
-        return output
-    return f"{output[: LONGEST_OUTPUT // 2]}\n[...]\n{output[-LONGEST_OUTPUT // 2 :]}"
+    return outcomes, cut_output(runner.output.decode("utf-8", "replace")), runner.candidate_cpu_s
 
 
 def _stated_once(checks: Sequence[Check], results: Sequence[ProgramOutcome]) -> list[CheckOutcome]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from itertools import islice
 from pathlib import PurePosixPath
 
 from suture.languages.language import ProjectSigns
@@ -13,6 +14,9 @@ from suture.languages.language import ProjectSigns
 NO_SCRIPT = "no test specified"
 """What `npm init` writes in the place of a test script."""
 RUNNERS = ("npm", "yarn", "pnpm")
+IN_PACKAGES = (*RUNNERS, "turbo", "lerna", "nx", "wsrun", "rush", "bun")
+"""Programs that run scripts of the packages within a project."""
+MOST_PACKAGES = 200
 STARTING_OTHERS = (*RUNNERS, "npm-run-all", "run-s", "run-p", "bun", "--run")
 """Words of a script behind which names of scripts stand; `node --run NAME` among them."""
 BETWEEN_WORDS = re.compile(r"[\s;&|()<>'\"]+")
@@ -80,7 +84,21 @@ def scripts_reached_by(command: Collection[str], files: Mapping[str, bytes]) -> 
             named = {*words, *(name for name in scripts for word in patterns if fnmatchcase(name, word))}
             wanted = {f"{before}{name}" for name in named for before in ("pre", "", "post")}
             waiting += [script for name, script in scripts.items() if name in wanted]
-    return tuple(found)
+    lines = (" ".join(command), *found)
+    return (*found, *(line for line in _of_packages(lines, files) if line not in found))
+
+
+def _of_packages(lines: Sequence[str], files: Mapping[str, bytes]) -> Iterator[str]:
+    """The scripts of packages within a project that some lines may go on to; paths are the project's."""
+    words = {word for line in lines for word in BETWEEN_WORDS.split(line)}
+    inner = (path for path in files if path.endswith("/package.json") and "node_modules/" not in path)
+    if not any(PurePosixPath(word).name in IN_PACKAGES for word in words):
+        return
+    for path in islice(inner, MOST_PACKAGES):
+        folder = path.rpartition("/")[0]
+        own = {"package.json": files[path]}
+        for line in scripts_reached_by(("npm", "run", "test", *words), own):
+            yield " ".join(word if word[0] in "-/&|;" else f"{folder}/{word}" for word in line.split())
 
 
 def without_npm(command: Sequence[str], files: Mapping[str, bytes]) -> tuple[str, ...] | None:

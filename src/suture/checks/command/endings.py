@@ -23,7 +23,11 @@ def ending_of(result: RunResult) -> str:
 
 def output_of(result: RunResult) -> str:
     """What a program printed, cut in the middle where it is long."""
-    text = (result.stdout + result.stderr).decode("utf-8", "replace")
+    return cut_output((result.stdout + result.stderr).decode("utf-8", "replace"))
+
+
+def cut_output(text: str) -> str:
+    """An output as a verdict keeps it: cut in the middle where it is long."""
     if len(text) <= LONGEST_OUTPUT:
         return text
     return f"{text[: LONGEST_OUTPUT // 2]}\n[...]\n{text[-LONGEST_OUTPUT // 2 :]}"

@@ -39,7 +39,7 @@ async def try_rivals(
         rivals.note(repair, found.texts)
     near = [*iter(rivals.pop, None)][: driving.most_rivals]
     others = [one for one in waiting if one not in near][: driving.most_rivals - len(near)]
-    if seconds > 0 and (near or others):
+    if seconds > driving.round_s and (near or others):
         await driving.try_batch([*near, *others], found, seconds)
 
 
@@ -60,7 +60,7 @@ async def look_at_blocks(driving: Driving, found: Findings, limits: SearchLimits
     owners = [repair for repair, stopped in guarding.stopped for _ in stopped]
     all_stopped = [one for _, stopped in guarding.stopped for one in stopped]
     seconds = min(LOOK_S, limits.seconds - (time.monotonic() - driving.began_s))
-    if not all_stopped or seconds <= 0:
+    if not all_stopped or seconds < driving.round_s:
         return
     ended = await driving.passing(all_stopped, seconds)
     idle = Counter(id(owners[number]) for number, passes in ended.items() if passes)

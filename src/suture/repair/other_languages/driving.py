@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -21,6 +22,7 @@ from suture.repair.other_languages.looks import (
     owner_of,
     runs_of,
     seconds_of,
+    stuck_files,
     trial_of,
 )
 from suture.repair.rivals import Key
@@ -82,6 +84,8 @@ class Driving:
         self._has_run = False
         self.tried: set[Key] = set()
         """Path and edits of the candidates that were tried."""
+        self.round_s = math.inf
+        """What the quickest round took: a runner's start, or a compiler's, is not worth a short look."""
         self.is_lost = False
         """Whether no test is seen here: no runner can be loaded, or the files are not of its kind."""
 
@@ -97,7 +101,7 @@ class Driving:
         told_once = self._driver.common(self._files, tests, lines_of(self._argv, self._files))
         tests = told_once.get("files", tests)
         common = {**told_once, "texts": dict(self._texts), "files": tests}
-        stuck = self._stuck(tests) if "engine" not in told_once else []
+        stuck = stuck_files({*tests} & {*self._files}, self._before) if "engine" not in told_once else []
         parts = [part for part in ([path for path in tests if path not in stuck], stuck) if part]
         jobs = [{"files": part, "texts": self._watched()} for part in parts]
         plan = {
@@ -129,8 +133,8 @@ class Driving:
             self._never_ends, guiding = True, (*guiding, *stuck)
         if self._is_mute:  # files stand for their tests where none was seen here either
             guiding = tuple(n for n, how in ended.items() if how == "failed") or tuple(tests)
-        wanted = [n for n, s in self._before.items() if s == "passed" and ended.get(n) == "passed"]
-        wanted += [name for name in unknown if ended[name] == "passed"]
+        passed = (name for name, how in self._before.items() if how == "passed")
+        wanted = [name for name in (*passed, *unknown) if ended.get(name) == "passed"]
         differing = () if self._is_by_status and guiding else differing_of(self._before, ended)
         took_s = seconds_of(seen)
         least_s = MUTE_WALL_S if self._never_ends else 0.0
@@ -176,12 +180,6 @@ class Driving:
     def _is_mute(self) -> bool:
         """Whether the command was stopped before its tests were reported, such as in an endless loop."""
         return " ".join(self._argv) in self._before and not self._is_by_status
-
-    def _stuck(self, tests: Sequence[str]) -> list[str]:
-        """Files that failed before any test of theirs was reported."""
-        begun = {name.partition("::")[0] for name in self._before if "::" in name}
-        failed = {name for name, how in self._before.items() if how not in ("passed", "skipped")}
-        return [path for path in tests if path in failed and path in self._files and path not in begun]
 
     def _watched(self) -> dict[str, str]:
         """The files whose loops a look can end, where the driver knows how."""
@@ -230,8 +228,8 @@ class Driving:
             if found.first_s is not None or (found.plausible and now_s > RECOMMENDED_SHARE * limits.seconds):
                 found.ended = "the likeliest changes were tried"
         if not found.ended:
-            cut = found.tried >= limits.candidates
-            found.ended = f"{limits.candidates} candidates were tried" if cut else ALL_TRIED
+            is_cut = found.tried >= limits.candidates
+            found.ended = f"{limits.candidates} candidates were tried" if is_cut else ALL_TRIED
 
     async def try_batch(self, batch: Sequence[Proposal], found: Findings, seconds: float) -> None:
         """Try candidates in one round of all processes.
@@ -239,10 +237,13 @@ class Driving:
         Raises:
             SandboxError: The wall failed.
         """
+        began_s = time.monotonic()
         told = await self._rounds(batch, seconds, _passes)
+        self.round_s = min(self.round_s, time.monotonic() - began_s)
         self.is_lost = self._sees_none([line for _, line in told])
-        for proposal, line in told if not self.is_lost else ():
-            self._note(proposal, line, found)
+        if not self.is_lost:
+            for proposal, line in told:
+                self._note(proposal, line, found)
 
     async def _rounds(self, batch: Sequence[Proposal], seconds: float, enough: Enough) -> list[Told]:
         """A start of the driver for each process."""
@@ -256,9 +257,8 @@ class Driving:
         Raises:
             SandboxError: The wall failed.
         """
-        place = {id(proposal): number for number, proposal in enumerate(proposals)}
         told = await self._rounds(proposals, seconds, lambda answers: False)
-        return {place[id(proposal)]: line.get("ok") is True for proposal, line in told}
+        return {proposals.index(proposal): line.get("ok") is True for proposal, line in told}
 
     @property
     def most_rivals(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from suture.ledger.kinds import DifferingTrial
@@ -56,6 +56,19 @@ def runs_of(
 def owner_of(name: str) -> str:
     """The file of a test, by its name."""
     return name.partition("::")[0]
+
+
+def stuck_files(tests: Collection[str], before: Mapping[str, str]) -> list[str]:
+    """Files that failed before any test of theirs was reported.
+
+    Args:
+        tests: Those that the runner loads.
+        before: Test, or file -> how it ended in the user's run.
+    """
+    begun = {owner_of(name) for name in before if "::" in name}
+    return [
+        p for p in sorted(tests) if before.get(p, "passed") not in ("passed", "skipped") and p not in begun
+    ]
 
 
 def longest_ms(seen: Sequence[Mapping[str, Any]]) -> float:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 SMALL = 40
 """Characters of an expression that is used again elsewhere."""
+HEADED = ("if_statement", "while_statement", "do_statement", "switch_statement", "with_statement")
+"""Statements that have brackets of their own, between which an expression stands."""
 
 
 class TreeView:
@@ -119,11 +121,25 @@ class TreeView:
         above = node.parent
         if above is None or node.type not in EXPRESSIONS:
             return False
-        for field in ("function", "name", "constructor", "parameter", "label", "type"):
+        for field in (
+            "function",
+            "name",
+            "constructor",
+            "parameter",
+            "label",
+            "type",
+            "key",
+            "path",
+            "source",
+        ):
             if same(above.child_by_field_name(field), node):
                 return False
         if above.type in ("expression_statement", "import_specifier", "namespace_import", "import_clause"):
             return False
+        if above.type == "pair_pattern":
+            return False
+        if node.type == "parenthesized_expression" and above.type in HEADED:
+            return False  # these brackets are the statement's
         if same(above.child_by_field_name("left"), node) and above.type != "binary_expression":
             return False
         if above.type == "expression_list" and above.parent is not None:
@@ -135,7 +151,9 @@ class TreeView:
     def is_statement(self, node: Node) -> bool:
         """Whether a node is a statement of a block."""
         above = node.parent
-        return above is not None and above.type in BLOCKS and node.is_named and node.type != "comment"
+        if above is None or above.type not in BLOCKS or not node.is_named or node.type == "comment":
+            return False
+        return not same(above.child_by_field_name("value"), node)  # of a case
 
     def tight(self, node: Node) -> str:
         """Its text, in brackets where something beside it would tear it apart."""

@@ -1,7 +1,7 @@
 // What has happened, as it happens; and the run as it stood after each of its decisions, to fork it from there.
 
 import { get, post } from "./api.js";
-import { button, choice, code, count, dollars, el, fault, field, fill, note, seconds } from "./dom.js";
+import { button, choice, code, count, dollars, el, fault, field, fill, note, renewed, seconds } from "./dom.js";
 import { factView } from "./panel.js";
 import { choices } from "./start.js";
 
@@ -40,14 +40,8 @@ export async function stepsPanel(body, state) {
   const slot = el("div", {});
   const steps = choice([], "");
   let last = -1;
-  const load = async () => {
-    fill(slot, note("Loading ...", "loading"));
-    try {
-      fill(slot, ...(await stepView(state, Number(steps.value))));
-    } catch (error) {
-      if (!state.signal.aborted) fill(slot, fault(error));
-    }
-  };
+  const load = renewed(slot, state.signal, () => stepView(state, Number(steps.value)));
+  const isWritten = () => [...slot.querySelectorAll("textarea")].some((control) => control.value);
   steps.addEventListener("change", load);
   fill(body, el("h2", {}, "Steps"), el("p", { class: "hint" }, "A step is a decision that was carried out. Look at the run as it stood then, and start another one from there."),
     field("Step", steps), slot);
@@ -58,10 +52,12 @@ export async function stepsPanel(body, state) {
     if (decided === 0) { fill(slot, note(state.events.length ? "It has taken no step yet." : "Loading ...", "loading")); return; }
     if (newest === last) return;
     const chosen = steps.value || state.item || "0";
+    // A step that was left behind does not change any more, and a hint is never taken from under somebody's hands.
+    const stays = last >= 0 && (Number(chosen) < last || isWritten());
     last = newest;
     fill(steps, Array.from({ length: newest + 1 }, (_, n) => el("option", { value: String(n) }, n === 0 ? "0: before the first decision" : `after decision ${n}`)));
     steps.value = Number(chosen) <= newest ? chosen : "0";
-    await load();
+    if (!stays) await load();
   };
 }
 

@@ -41,18 +41,20 @@ def _argument(node: Node, view: TreeView) -> Iterator[Change]:
     called, given = _call(node)
     if called is None or given is None:
         return
-    others = [one for one in _calls_of(view.text(called), view) if not same(one, given)]
-    for at, argument in enumerate(given.named_children):
+    calls = [one for one in _calls_of(view.text(called), view) if not same(one, given)]
+    others, own = [_arguments(one) for one in calls], _arguments(given)
+    for at, argument in enumerate(own):
         if is_empty(argument, view):
-            mined = [view.text(one.named_children[at]) for one in others if one.named_child_count > at]
+            mined = [view.text(one[at]) for one in others if len(one) > at]
             for text in _short(mined):
                 yield view.instead(argument, text, 0.8)
             for name in view.names(argument)[:MOST_NAMES]:
                 yield view.instead(argument, name, 0.7)
-    count = given.named_child_count
-    longer = [view.text(one.named_children[count]) for one in others if one.named_child_count > count]
+    longer = [view.text(one[len(own)]) for one in others if len(one) > len(own)]
     for text in _short(longer):
-        edit = Edit(start=given.end_byte - 1, end=given.end_byte - 1, text=f", {text}" if count else text)
+        # Behind the last argument: a comma may stand behind it already, or a remark.
+        end = own[-1].end_byte if own else given.end_byte - 1
+        edit = Edit(start=end, end=end, text=f", {text}" if own else text)
         yield Change(edits=(edit,), note=f"{short(text)} is given too", weight=0.8)
 
 
@@ -62,13 +64,14 @@ def _order(node: Node, view: TreeView) -> Iterator[Change]:
     if called is None or given is None:
         return
     parameters = view.remembered("parameters", _parameters).get(last_part(view.text(called)), [])
-    texts = [view.text(argument) for argument in given.named_children]
+    arguments = _arguments(given)
+    texts = [view.text(argument) for argument in arguments]
     wanted = parameters[: len(texts)]
     if len(texts) < 2 or sorted(texts) != sorted(wanted) or texts == wanted:
         return
     edits = tuple(
         Edit(start=argument.start_byte, end=argument.end_byte, text=name)
-        for argument, name in zip(given.named_children, wanted, strict=True)
+        for argument, name in zip(arguments, wanted, strict=True)
         if view.text(argument) != name
     )
     yield Change(edits=edits, note="arguments in the order of the parameters", weight=1.0)
@@ -112,6 +115,11 @@ def _call(node: Node) -> tuple[Node | None, Node | None]:
     if node.type not in CALLS:
         return None, None
     return field(node, "function", "constructor"), field(node, "arguments")
+
+
+def _arguments(given: Node) -> list[Node]:
+    """What a call is given; a remark between is none."""
+    return [one for one in given.named_children if one.type != "comment"]
 
 
 def _calls_of(called: str, view: TreeView) -> list[Node]:

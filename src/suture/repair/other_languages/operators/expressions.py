@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from suture.repair.editing.edits import Edit
 from suture.repair.editing.names_in_scope import Kind
 from suture.repair.operators.change import Change, short
-from suture.repair.other_languages.grammars import ARGUMENTS, CALLS, FUNCTIONS, MEMBERS, PARTS
+from suture.repair.other_languages.grammars import ARGUMENTS, CALLS, FUNCTIONS, MEMBERS, NUMBERS, PARTS
 from suture.repair.other_languages.kinds import kind_of
 from suture.repair.other_languages.tree_view import TreeView, field, given_back, same
 
@@ -123,6 +123,8 @@ def _around(node: Node, view: TreeView) -> Iterator[Change]:
     kind = view.kinds(node).get(text, kind_of(node))
     forms = [*view.grammar.around, *(f"{name}({{}})" for name, taken in view.functions.items() if taken == 1)]
     for place, form in enumerate(forms):
+        if node.type in NUMBERS and form.startswith(("{}.", "{}[")):
+            continue  # `1.length` cannot be read
         loose = form.startswith("{") or form[0] in "-*&"
         made = form.replace("{}", view.tight(node) if loose else text)
         of = next((of for of, signs in OF_KIND.items() if any(sign in form for sign in signs)), kind)
