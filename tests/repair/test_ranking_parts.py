@@ -19,7 +19,7 @@ from suture.repair.gaming.warnings import dead_parts, literals_of, warnings_abou
 from suture.repair.ordering.chains import SETTLING, Chains
 from suture.repair.ordering.clues import clues_of
 from suture.repair.ordering.faults import dstar, line_scores, ochiai, rank_faults
-from suture.repair.ordering.orders import first_order
+from suture.repair.ordering.orders import CHEAP_BETWEEN, DEAR_S, first_order
 from suture.repair.ordering.pairs import left_by, second_order, went_further
 from suture.repair.trials.comparing import unguided
 from suture.repair.trials.records import Lines, Mark, Proposal, Spectrum, TestRun, Trial
@@ -257,6 +257,24 @@ PLACES = ((0, 4), (1, 5), (0, 2))
 """Of two tests, the line at which one fails: as before, further, and less far."""
 
 
+async def test_of_changes_that_go_on_few_are_imported_anew_where_that_is_dear() -> None:
+    text = (
+        "ONE = [11, 33, 55]\nTWO = [22, 44, 66]\n\n\n"
+        "def f(n):\n    a = n + ONE[n]\n    b = a * TWO[a]\n    return b\n"
+    )
+    imported = {"m.py": frozenset({1, 2, 5})}
+    test = failed("t.py::a", (("m.py", 8),), "AssertionError: x", (6, 7, 8))
+    shares = []
+    for collect_s in (0.0, DEAR_S):
+        chains = Chains()
+        spectrum = Spectrum(tests=(test,), imported=imported, collect_s=collect_s)
+        chains.note(named(text.index("+ ONE"), "one"), tried(passing=1, failing=1), {}, 1)
+        await chains.extend(spectrum, {"m.py": text}, not_looked_at, seed=0, most=100)
+        first = [change for _ in range(3 * CHEAP_BETWEEN + 3) if (change := chains.pop()) is not None]
+        shares.append(sum(not change.swap for change in first))
+    assert shares[0] > shares[1] == 3
+
+
 def test_any_test_that_gets_further_is_progress_unless_as_many_get_less_far() -> None:
     names = ("t.py::a", "t.py::b")
     before = {name: failed(name, (("t.py", 3), ("m.py", 4)), "TypeError: x") for name in names}
@@ -301,6 +319,14 @@ async def test_a_rare_sign_is_suspected_before_a_usual_one() -> None:
     found = await first_order({"m.py": {2: 1.0, 4: 1.0}}, {"m.py": text}, {})
     signs = [p.label for p in found if p.operators == ("comparison",)]
     assert [sign.startswith("line 2: > becomes is") for sign in signs[:2]] == [True, True]
+
+
+async def test_a_product_of_numbers_is_hardly_a_sum() -> None:
+    text = "DAY = 24 * 60 * 60\n\n\ndef f(a, b):\n    return a * b\n"
+    found = await first_order({"m.py": {1: 1.0, 5: 1.0}}, {"m.py": text}, {})
+    sums = [p.label for p in found if "* becomes +" in p.label]
+    assert len(sums) == 3
+    assert sums[0].startswith("line 5")
 
 
 async def test_the_second_choice_of_an_operator_waits_behind_other_places() -> None:

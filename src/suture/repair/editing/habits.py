@@ -1,7 +1,8 @@
 """How usual the parts of expressions are: a rare sign is likelier to be the mistake than a usual one.
 
 Shares in thousandths, counted in the standard library of CPython 3.11 without its tests: 14,000 comparisons,
-10,700 binary operations, 1,300 augmented assignments. What is not named was seen hardly ever.
+10,700 binary operations (185 of nothing but numbers), 1,300 augmented assignments. What is not named was
+seen hardly ever.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ BINARY = {
         **{"+": 422, "-": 236, "*": 98, "&": 54, "<<": 49, "//": 42, "%": 32, "/": 23, ">>": 20, "**": 15},
         **{"|": 6, "^": 3},
     },
+    "numbers": {"<<": 400, "*": 292, "**": 146, "-": 124, "/": 27, "+": 11},
     "number first": {
         **{"*": 346, "-": 215, "**": 186, "+": 124, "<<": 42, "/": 38, "//": 29, "|": 9, "%": 4},
         **{"&": 2, "^": 2, ">>": 2},
@@ -73,6 +75,8 @@ def usual_comparison(left: ast.expr, sign: str, right: ast.expr) -> int:
 
 def usual_binary(left: ast.expr, sign: str, right: ast.expr) -> int:
     """How usual an operator is between such operands, in thousandths."""
+    if _is_of_numbers(left) and _is_of_numbers(right):  # `60 * 60 * 24`
+        return BINARY["numbers"].get(sign, 0)
     kinds = (_kind(left), _kind(right))
     for kind in ("text", "display"):
         if kind in kinds:
@@ -85,6 +89,14 @@ def usual_augmented(sign: str, value: ast.expr) -> int:
     """How usual an operator is in an augmented assignment of such a value, in thousandths."""
     kind = _kind(value)
     return AUGMENTED.get(kind, AUGMENTED["other"]).get(sign, 0)
+
+
+def _is_of_numbers(node: ast.expr) -> bool:
+    if isinstance(node, ast.BinOp):
+        return _is_of_numbers(node.left) and _is_of_numbers(node.right)
+    while isinstance(node, ast.UnaryOp):
+        node = node.operand
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float)
 
 
 def _kind(node: ast.expr) -> str:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from suture.repair.ordering.orders import DEAR_S, spread
 from suture.repair.ordering.pairs import second_order, went_further
 from suture.repair.trials.records import Lines, Mark, Proposal, Spectrum, TestRun, Trial
 
@@ -112,6 +113,8 @@ class Chains:
                     self._waiting.append(rescored)
         self._waiting.sort(key=lambda proposal: -round(proposal.score, 6))
         del self._waiting[MOST_WAITING:]
+        if spectrum.collect_s >= DEAR_S:
+            self._waiting = spread(self._waiting)
 
     def _chosen(self) -> list[Start]:
         self._starts.sort(key=lambda s: (-s.trial.passing, s.trial.failing, -round(s.proposal.score, 6)))
