@@ -12,7 +12,7 @@ from suture.records import CheckOutcome, CheckStatus, Counterexample
 from suture.sandbox import RunResult
 
 GRACE_S = 0.5
-"""Seconds beyond its limit in which a test may still be stopped."""
+"""Seconds by which the run may end before the limit of its only test: both are then all the time there is."""
 
 
 def outcomes_of(report: PytestReport, result: RunResult, collected: Collected) -> list[CheckOutcome]:
@@ -50,11 +50,11 @@ def _reported(report: PytestReport, result: RunResult) -> list[CheckOutcome]:
 
 
 def _is_stuck(report: PytestReport, result: RunResult) -> bool:
-    """Whether the test that ran when the time was up had more of it than it could take, and was not stopped.
+    """Whether the test that ran when the time was up had all of it that it could take, and was not stopped.
 
     Any other is only the one that ran then, in a suite that takes longer.
     """
-    return not report.last_limit_s or result.wall_s - report.last_used_s > report.last_limit_s + GRACE_S
+    return not report.last_limit_s or result.wall_s - report.last_used_s > report.last_limit_s - GRACE_S
 
 
 def is_cut_off(report: PytestReport, result: RunResult, outcomes: Iterable[CheckOutcome]) -> bool:
