@@ -272,7 +272,7 @@ async def test_of_handlers_that_pass_the_one_that_a_test_comes_to_is_taken(
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
     assert suite.command is not None
     failing = ["test_numbers_of.py::test_what_is_nowhere"]
-    found = await search(suite.command, editable_texts(suite), failing, SearchLimits(seconds=40))
+    found = await search(suite.command, editable_texts(suite), failing, SearchLimits(seconds=120))
     named = {
         change.label.rpartition(" ")[2]: found.idle.get((change.path, change.edits))
         for change in found.plausible
