@@ -232,6 +232,11 @@ async def test_what_an_import_gives_a_name_is_suspected_with_what_reads_it() -> 
     found = await first_order({"m.py": scores}, texts, imported)
     constants = [p.label for p in found if p.operators == ("constant",)]
     assert constants[0] == "line 3: 1001 becomes 1000"
+    many = text.replace("    'b': 1001,\n", "    'b': 1001,\n" * 100)
+    lines = {"m.py": frozenset(range(1, 111))}
+    spectrum = Spectrum(tests=(failed("a", (), lines=(111,)),), imported=lines)
+    scores = line_scores(rank_faults(spectrum, {"m.py": many}), spectrum, {"m.py": many})["m.py"]
+    assert scores[111] > scores[3] == scores[106]  # of a large table a test reads a few lines alone
 
 
 def test_a_later_failure_is_progress_and_shows_lines_that_did_not_run_before() -> None:

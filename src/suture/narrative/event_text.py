@@ -239,7 +239,7 @@ def _person_answered(answered: ReviewAnswered) -> str:
 
 
 def _stands(end: RunFinished | RunParked) -> str:
-    return f"{end.outcome}: {end.reason}"
+    return f"{end.outcome}: {end.reason}{f'; confidence {end.confidence:.2f}' if end.confidence else ''}"
 
 
 def _resumed(resumed: RunResumed) -> str:

@@ -22,6 +22,8 @@ IMPORTED = 0.4
 """A line that ran on import beside one that ran in a failing test."""
 BOUND = 0.8
 """What an import gives a name, beside the worst line of a function that reads it."""
+TABLE = 10
+"""Lines of what is given, beyond which they share that: of a table a test reads a few lines."""
 
 
 def ochiai(failed: int, passed: int, all_failed: int) -> float:
@@ -81,10 +83,10 @@ def line_scores(
             own.update(dict.fromkeys(spectrum.imported.get(path, ()), 1.0))
         _spread(view, own)
         _add_named(view, own, named, top)
-        _add_bound(view, own)
         if any(line in own for line in spectrum.imported.get(path, ())) or own:
             for line in spectrum.imported.get(path, ()):
                 own.setdefault(line, IMPORTED * max(own.values(), default=top))
+        _add_bound(view, own)
     return {path: own for path, own in scores.items() if own}
 
 
@@ -126,8 +128,10 @@ def _add_bound(view: View, own: dict[int, float]) -> None:
             given.append((node, {t.id for t in targets if isinstance(t, ast.Name)}))
     for node, names in given:
         worst = max((reads.get(name, 0.0) for name in names), default=0.0)
-        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1) if worst else ():
-            own[line] = max(own.get(line, 0.0), BOUND * worst)
+        lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        score = BOUND * worst * min(1.0, TABLE / len(lines))
+        for line in lines if worst else ():
+            own[line] = max(own.get(line, 0.0), score)
 
 
 def _spread(view: View, own: dict[int, float]) -> None:
