@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import io
 import subprocess
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyte
 import pytest
 from rich.console import Console
+from rich.segment import Segment
 
 from cli.terminals import Terminal
+from suture.cli.terminal import progress
 from suture.cli.terminal.live import LiveView
 from suture.ledger import Event
+from suture.settings import BudgetSettings
 
 STORY: tuple[tuple[str, dict[str, Any]], ...] = (
     ("run.started", {"kind": "write"}),
@@ -79,6 +84,29 @@ def test_no_line_ever_wraps(width: int) -> None:
 
 def test_it_fits_a_low_terminal() -> None:
     assert len(drawn(told(), 80, height=4)) == 2
+
+
+def test_what_is_said_while_the_view_is_drawn_leaves_no_row_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The view gets higher with each candidate: what is cleared must be what is on the screen by then."""
+
+    class Slow(Console):
+        def render(self, *arguments: Any) -> Iterator[Segment]:
+            time.sleep(0.001)
+            yield from super().render(*arguments)
+
+    sent = io.StringIO()
+    screen = Slow(file=sent, width=100, height=50, force_terminal=True, color_system=None)
+    monkeypatch.setattr(progress, "console", lambda *, stderr: screen)
+    monkeypatch.setattr(progress, "REFRESHES_PER_SECOND", 1000)
+    with progress.Progress(BudgetSettings(), "verbose") as shown:
+        for seq in range(20):
+            for kind, data in (*STORY[:3], STORY[4]):
+                shown(Event(seq=seq, time_s=1_000.0, kind=kind, data=data | {"candidate": f"{seq:064}"}))
+    seen = pyte.HistoryScreen(100, 50, history=5000)
+    pyte.Stream(seen).feed(sent.getvalue().replace("\n", "\r\n"))
+    rows = ["".join(line[x].data for x in range(100)) for line in seen.history.top] + seen.display
+    assert sum("1 of 3 pass" in row for row in rows) == 20
+    assert not [row for row in rows if "· round" in row]
 
 
 @pytest.mark.usefixtures("sandbox")

@@ -44,11 +44,16 @@ class Progress:
         self._console = console(stderr=True)
         self._view = LiveView(budget.model_dump())
         self._live = self._new_live()
+        self._drawing = threading.RLock()
+        """Rich would draw in a thread of its own, also between what a print clears and what it writes."""
+        self._ended = threading.Event()
+        self._drawer = threading.Thread(target=self._draw, daemon=True)
         self._before: Callable[[int, FrameType | None], object] | int | None = None
 
     def __enter__(self) -> Progress:
         if self._console.is_terminal:
             self._live.start()
+            self._drawer.start()
             if threading.current_thread() is threading.main_thread():
                 self._before = signal.signal(signal.SIGWINCH, self._resized)
         return self
@@ -58,23 +63,33 @@ class Progress:
     ) -> None:
         if self._before is not None:
             signal.signal(signal.SIGWINCH, self._before)
-        self._live.stop()
+        self._ended.set()
+        with self._drawing:
+            self._live.stop()
+
+    def _draw(self) -> None:
+        while not self._ended.wait(1 / REFRESHES_PER_SECOND):
+            with self._drawing:
+                if self._live.is_started:
+                    self._live.refresh()
 
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Without the view, so that the user can be asked something."""
-        self._live.stop()
+        with self._drawing:
+            self._live.stop()
         yield
-        self._live = self._new_live()  # the old one would wipe as many rows above as it had
-        if self._console.is_terminal:
-            self._live.start()
+        with self._drawing:
+            self._live = self._new_live()  # the old one would wipe as many rows above as it had
+            if self._console.is_terminal:
+                self._live.start()
 
     def _new_live(self) -> Live:
         return Live(
             self._view,
             console=self._console,
             transient=True,
-            refresh_per_second=REFRESHES_PER_SECOND,
+            auto_refresh=False,
             redirect_stdout=False,
             redirect_stderr=False,
         )
@@ -86,17 +101,19 @@ class Progress:
 
     def hear(self, reply: int, words: str | None) -> None:
         """Show a reply while it comes; only a terminal does."""
-        self._view.hear(reply, words)
+        with self._drawing:
+            self._view.hear(reply, words)
 
     def __call__(self, event: Event) -> None:
         """Say what happened."""
         self._events.append(event)
-        self._view.tell(event)
-        if self._detail == "brief":
-            for line in self._brief.tell(event):
-                say(self._console, line)
-        elif self._detail == "verbose":
-            self._say_all(event)
+        with self._drawing:
+            self._view.tell(event)
+            if self._detail == "brief":
+                for line in self._brief.tell(event):
+                    say(self._console, line)
+            elif self._detail == "verbose":
+                self._say_all(event)
 
     def _say_all(self, event: Event) -> None:
         line = tell(event)
@@ -108,9 +125,11 @@ class Progress:
 
     def _resized(self, number: int, frame: FrameType | None) -> None:
         """A terminal that got narrower has wrapped the view's lines: clear the rows that came of it."""
-        if self._live.is_started:
-            width = max(1, self._console.width)
-            wrapped = sum((cells - 1) // width for cells in self._view.widths if cells)
-            row = (ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2), (ControlType.CURSOR_UP, 1))
+        if not self._live.is_started:
+            return
+        width = max(1, self._console.width)
+        wrapped = sum((cells - 1) // width for cells in self._view.widths if cells)
+        row = (ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2), (ControlType.CURSOR_UP, 1))
+        with self._drawing:
             self._console.control(Control(*row * wrapped))
             self._live.refresh()
