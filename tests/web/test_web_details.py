@@ -113,7 +113,7 @@ def test_events_say_in_words_what_happened(server: Server, written: str) -> None
     assert [{k: v for k, v in one.items() if k != "told"} for one in told] == plain
     assert plain == ledger_of(server.home, written)
     words = {one["kind"]: one["told"] for one in told}
-    assert words["run.finished"] == "healed: every trusted check passes"
+    assert words["run.finished"].startswith("healed: every trusted check passes; confidence 0.")
     assert words["budget.settled"] is None
 
 
