@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from suture.proof.confidence import LEAST_DOUBT, Grounds, features_of
-from suture.proof.mutation_testing import DRAWN, NONE_THERE
+from suture.proof.measures.mutation_testing import DRAWN, NONE_THERE
 
 __all__ = ["grounds_of", "tell_fit"]
 

@@ -90,6 +90,15 @@ ORDERS = {
         ("advisers", "testers"),
         ("__init__",),
     ),
+    "proof": (
+        ("certificate", "confidence"),
+        ("certified_task", "sealing"),
+        ("measures", "minimisation"),
+        ("quality",),
+        ("verifying",),
+        ("delivery", "undo"),
+        ("__init__",),
+    ),
     "loop": (
         ("recipes", "review"),
         ("policy",),

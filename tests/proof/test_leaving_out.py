@@ -9,7 +9,7 @@ import pytest
 from suture.api import heal
 from suture.checks import prepare_suite
 from suture.ledger import find_run, read_ledger
-from suture.proof.equivalence import Behaviour
+from suture.proof.minimisation.equivalence import Behaviour
 from suture.records import Result
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
 from suture.settings import Settings

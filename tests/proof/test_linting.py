@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from requirements import Require
-from suture.proof.linting import find_ruff, lint_changes
+from suture.proof.measures.linting import find_ruff, lint_changes
 from suture.sandbox import BubblewrapSandbox
 from suture.settings import SandboxSettings
 

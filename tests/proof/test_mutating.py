@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from suture.proof.changed_coverage import touched
-from suture.proof.mutation_testing import DRAWN, MOST_MUTANTS, draw_mutants, measure_mutation
+from suture.proof.measures.changed_coverage import touched
+from suture.proof.measures.mutation_testing import DRAWN, MOST_MUTANTS, draw_mutants, measure_mutation
 
 ORDINARY = "\n\n".join(
     f"def total_{n}(prices, discount, limit):\n"

@@ -14,7 +14,7 @@ from suture.api import heal, verify
 from suture.errors import Cancelled, UsageError
 from suture.ledger import find_run, read_ledger
 from suture.proof import Certificate, Finding, read_certificate
-from suture.proof.mutation_testing import DRAWN
+from suture.proof.measures.mutation_testing import DRAWN
 from suture.records import Result, from_plain
 from suture.sandbox import BubblewrapSandbox, Capabilities, Channel, RunRequest, RunResult
 from suture.settings import LoopSettings, ProofSettings, Settings

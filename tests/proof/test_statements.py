@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from suture.proof.changed_statements import touched_statements
+from suture.proof.measures.changed_statements import touched_statements
 
 CODE = """\
 def read(text):

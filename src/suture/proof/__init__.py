@@ -5,7 +5,6 @@ user, and taken back. It asks no model, and what running cannot prove stands und
 """
 
 from suture.proof.certificate import Certificate
-from suture.proof.certified_file import certificate_at, certificate_path, verify_file
 from suture.proof.delivery import (
     Handover,
     HealedRun,
@@ -16,7 +15,8 @@ from suture.proof.delivery import (
 )
 from suture.proof.sealing import CertificateRefused, read_certificate
 from suture.proof.undo import Undone, find_applied_run, stands_applied, undo_run
-from suture.proof.verification import Finding, verify_certificate
+from suture.proof.verifying.certified_file import certificate_at, certificate_path, verify_file
+from suture.proof.verifying.verification import Finding, verify_certificate
 
 __all__ = [
     "Certificate",

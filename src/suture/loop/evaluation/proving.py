@@ -30,13 +30,13 @@ from suture.proof.certificate import (
     Mutation,
 )
 from suture.proof.certified_task import CERTIFICATE, certified_task, new_failures, statuses
-from suture.proof.changed_coverage import measure_coverage, touched
 from suture.proof.confidence import confidence_certified, confidence_in
-from suture.proof.equivalence import Behaviour
-from suture.proof.linting import lint_changes
-from suture.proof.minimal import Minimised, Oracle, minimise, minimise_lines
-from suture.proof.mutant_runner import notices
-from suture.proof.mutation_testing import measure_mutation
+from suture.proof.measures.changed_coverage import measure_coverage, touched
+from suture.proof.measures.linting import lint_changes
+from suture.proof.measures.mutant_runner import notices
+from suture.proof.measures.mutation_testing import measure_mutation
+from suture.proof.minimisation.equivalence import Behaviour
+from suture.proof.minimisation.minimal import Minimised, Oracle, minimise, minimise_lines
 from suture.proof.sealing import certificate_text, digest, sealed
 from suture.records import Candidate, Verdict, content_hash
 from suture.tasks.accepted_test import accepted_files

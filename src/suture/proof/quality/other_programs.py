@@ -8,8 +8,8 @@ from importlib import resources
 from suture.checks.programs import PRIVATE, without_private
 from suture.checks.sources.needed_names import module_name
 from suture.languages import resolve_command
-from suture.proof.changed_coverage import touched, watch_lines
-from suture.proof.linting import NOT_FOUND, find_ruff, ruff_findings
+from suture.proof.measures.changed_coverage import touched, watch_lines
+from suture.proof.measures.linting import NOT_FOUND, find_ruff, ruff_findings
 from suture.proof.quality.counting import NO_PYTHON
 from suture.proof.quality.evaluator import Measured, Subject
 from suture.pysource.parsing import parsed

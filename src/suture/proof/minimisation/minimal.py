@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from suture.proof.change_parts import Edit, Part, blocks_of, lines_of, parts_of
+from suture.proof.minimisation.change_parts import Edit, Part, blocks_of, lines_of, parts_of
 from suture.pysource.parsing import parsed
 from suture.workspace import text_of
 

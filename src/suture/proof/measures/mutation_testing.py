@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from suture.proof.certificate import MutantRun, Mutation
-from suture.proof.changed_statements import why_unmeasured
+from suture.proof.measures.changed_statements import why_unmeasured
 from suture.records import Language, content_hash
 from suture.repair import Mutant, mutants, mutated
 from suture.workspace import apply_diff, text_of, unified_diff

@@ -10,7 +10,12 @@ from suture.errors import UsageError
 from suture.languages import Interpreter
 from suture.packages import PackagesRefused, packages_of
 from suture.proof.certificate import Certificate
-from suture.proof.certified_change import (
+from suture.proof.certified_task import new_failures, statuses
+from suture.proof.confidence import confidence_certified, confidence_in
+from suture.proof.measures.changed_coverage import measure_coverage, touched
+from suture.proof.measures.mutant_runner import notices
+from suture.proof.measures.mutation_testing import draw_mutants, replay_mutants
+from suture.proof.verifying.certified_change import (
     MOST_LISTED,
     Refuted,
     certified_files,
@@ -19,11 +24,6 @@ from suture.proof.certified_change import (
     require_allowed,
     require_equal,
 )
-from suture.proof.certified_task import new_failures, statuses
-from suture.proof.changed_coverage import measure_coverage, touched
-from suture.proof.confidence import confidence_certified, confidence_in
-from suture.proof.mutant_runner import notices
-from suture.proof.mutation_testing import draw_mutants, replay_mutants
 from suture.records import Candidate, Task, Verdict
 from suture.sandbox import Sandbox
 from suture.settings import Settings

@@ -12,10 +12,10 @@ from suture.ledger import RunFolder, find_run, first_of, read_ledger
 from suture.ledger.kinds import RunStarted
 from suture.plain_files import read_plain
 from suture.proof.certificate import Certificate
-from suture.proof.certified_change import project_before
 from suture.proof.certified_task import CERTIFICATE
 from suture.proof.sealing import MAX_BYTES, CertificateRefused, read_certificate
-from suture.proof.verification import Finding, verify_certificate
+from suture.proof.verifying.certified_change import project_before
+from suture.proof.verifying.verification import Finding, verify_certificate
 from suture.records import Language
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
 from suture.settings import SandboxSettings, Settings

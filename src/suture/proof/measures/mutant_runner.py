@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from suture.checks import Suite, check_candidate
-from suture.proof.mutation_testing import NoticedBy
+from suture.proof.measures.mutation_testing import NoticedBy
 from suture.records import Candidate, Verdict
 from suture.workspace import overlay
 

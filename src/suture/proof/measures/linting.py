@@ -13,7 +13,7 @@ from pathlib import Path
 from suture.checks.programs import program_limits, without_private
 from suture.languages import Interpreter
 from suture.proof.certificate import Lint
-from suture.proof.changed_statements import changed_lines
+from suture.proof.measures.changed_statements import changed_lines
 from suture.sandbox import BOX, Mount, RunRequest, Sandbox
 from suture.settings import SandboxSettings
 from suture.workspace import text_of

@@ -11,7 +11,7 @@ from suture.checks.command.test_command import TestCommand
 from suture.checks.differential.clustering import compare_candidates
 from suture.checks.differential.inputs import Arguments, edges_of, inputs_near, read_arguments
 from suture.languages import pytest_equivalent
-from suture.proof.changed_functions import Function, asked_functions, changed_functions
+from suture.proof.minimisation.changed_functions import Function, asked_functions, changed_functions
 from suture.pysource.parsing import parsed
 from suture.records import Candidate
 from suture.repair import Edit, Proposal

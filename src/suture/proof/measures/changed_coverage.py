@@ -10,7 +10,7 @@ from suture.checks import Suite
 from suture.checks.programs import PRIVATE, program_limits, without_private
 from suture.languages import Interpreter, program_environment, resolve_command
 from suture.proof.certificate import Coverage
-from suture.proof.changed_statements import touched_statements, why_unmeasured
+from suture.proof.measures.changed_statements import touched_statements, why_unmeasured
 from suture.sandbox import BOX, RunRequest, interpreter_mounts
 from suture.workspace import text_of
 
@@ -84,7 +84,7 @@ async def watch_lines(
         SandboxError: The wall failed.
     """
     lines = {f"{BOX}/{path}": [list(spot) for spot in spots] for path, spots in statements.items()}
-    tracer = resources.files("suture.proof").joinpath("tracer.py").read_bytes()
+    tracer = resources.files("suture.proof.measures").joinpath("tracer.py").read_bytes()
     environment = program_environment(interpreter, BOX)
     paths = (f"{BOX}/{PRIVATE}", environment.get("PYTHONPATH"))
     result = await suite.sandbox.run(
