@@ -92,7 +92,7 @@ ORDERS = {
     ),
     "proof": (
         ("certificate", "confidence"),
-        ("certified_task", "sealing"),
+        ("sealing",),
         ("measures", "minimisation"),
         ("quality",),
         ("verifying",),

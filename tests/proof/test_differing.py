@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from suture.api import heal
-from suture.proof.minimisation.changed_functions import changed_functions
+from suture.proof.minimisation.equivalence import changed_functions
 from suture.sandbox import BubblewrapSandbox
 from suture.settings import Settings
 from suture.testing import ScriptedModel

@@ -12,7 +12,7 @@ from suture.checks import prepare_suite
 from suture.ledger import find_run
 from suture.loop.evaluation.search_ahead import editable_texts
 from suture.narrative.brief import brief_ending
-from suture.proof.certified_task import CERTIFICATE
+from suture.proof.certificate import CERTIFICATE
 from suture.repair import Edit, Proposal, Repair, SearchLimits, mutated, rank_repairs, search
 from suture.repair.answering import Answered
 from suture.repair.editing.places import STOP, UNREACHED, guarded, place_of, tripwire

@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from suture.records import (
-    Check,
-    Evidence,
-    Language,
-    Project,
-    Task,
-    TaskKind,
-)
+from suture.checks import Suite
+from suture.records import Check, Evidence, Language, Project, Task, TaskKind, Verdict
 from suture.records.html import as_html
 
 FORMAT = "suture-certificate/2"
+CERTIFICATE = "certificate.json"
+"""The certificate's name in the run folder."""
 PASSES_TOO = "passes too, may do otherwise: "
 """What a warning begins with that names a rival, and is no sign of gaming."""
 
@@ -263,3 +259,33 @@ class Certificate:
             ("seal", self.seal),
         )
         return as_html("certificate", rows, self.diff)
+
+
+def certified_task(suite: Suite) -> CertifiedTask:
+    """A suite's task as a certificate holds it."""
+    task = suite.task
+    return CertifiedTask(
+        kind=task.kind,
+        statement=task.statement,
+        module=task.module,
+        beside=task.beside,
+        several=task.several,
+        entry_point=task.entry_point,
+        language=task.language,
+        checks=task.checks,
+        test_command=task.test_command,
+        protected=task.protected,
+        only=task.only,
+        source_roots=suite.command.interpreter.source_roots if suite.command else (),
+        project=task.project,
+    )
+
+
+def statuses(verdict: Verdict | None) -> dict[str, str]:
+    """Id of each check -> its status; none where there is no verdict."""
+    return {o.check_id: o.status for o in verdict.outcomes} if verdict else {}
+
+
+def new_failures(before: Verdict | None, after: Verdict) -> tuple[str, ...]:
+    """Checks that passed before and do not pass after; one that is gone has failed."""
+    return tuple(sorted(before.passed - after.passed)) if before else ()

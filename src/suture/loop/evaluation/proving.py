@@ -20,6 +20,7 @@ from suture.loop.evaluation.proof_clock import ProofClock, ended_together
 from suture.loop.evaluation.suspicion import doubts_about
 from suture.loop.policy.progress import tally
 from suture.proof.certificate import (
+    CERTIFICATE,
     FORMAT,
     PASSES_TOO,
     Certificate,
@@ -28,13 +29,14 @@ from suture.proof.certificate import (
     Lint,
     Minimality,
     Mutation,
+    certified_task,
+    new_failures,
+    statuses,
 )
-from suture.proof.certified_task import CERTIFICATE, certified_task, new_failures, statuses
 from suture.proof.confidence import confidence_certified, confidence_in
 from suture.proof.measures.changed_coverage import measure_coverage, touched
 from suture.proof.measures.linting import lint_changes
-from suture.proof.measures.mutant_runner import notices
-from suture.proof.measures.mutation_testing import measure_mutation
+from suture.proof.measures.mutation_testing import measure_mutation, notices
 from suture.proof.minimisation.equivalence import Behaviour
 from suture.proof.minimisation.minimal import Minimised, Oracle, minimise, minimise_lines
 from suture.proof.sealing import certificate_text, digest, sealed

@@ -1,16 +1,20 @@
-"""How well tests guard a change: small changes of the touched statements, and whether any test notices."""
+"""How well tests guard a change: small changes of the touched statements, and whether any test notices.
+
+A mutant's run has a limit that follows from how long the suite took: of changed code much never ends.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from suture.checks import Suite, check_candidate
 from suture.proof.certificate import MutantRun, Mutation
 from suture.proof.measures.changed_statements import why_unmeasured
-from suture.records import Language, content_hash
+from suture.records import Candidate, Language, Verdict, content_hash
 from suture.repair import Mutant, mutants, mutated
-from suture.workspace import apply_diff, text_of, unified_diff
+from suture.workspace import apply_diff, overlay, text_of, unified_diff
 
 NoticedBy = Callable[[Mapping[str, str]], Awaitable[bool]]
 """Whether a test that passes on the result fails on files (path -> text) over the project's own."""
@@ -29,6 +33,10 @@ MOST_MUTANTS = 4_000
 """The most of both that mutants are drawn from; of a long change there are hundreds of thousands."""
 GIVE_WAY = 16
 """Mutants that are made in one go, a few milliseconds, before others get their turn."""
+LEAST_WALL_S = 10.0
+"""Seconds for a mutant's run at least, however short the suite's own run was."""
+TIMES_AS_LONG = 5
+"""A mutant's run may take so many times as long as the suite did."""
 NONE_THERE = "there is no small change of what was changed"
 SWITCHED_OFF = "switched off (proof.mutants = 0)"
 NO_TIME = "there was no time for it"
@@ -158,3 +166,58 @@ async def replay_mutants(
     for start in range(0, len(runs), AT_ONCE):
         answers += await asyncio.gather(*map(one, runs[start : start + AT_ONCE]))
     return answers
+
+
+async def notices(
+    suite: Suite, files: Mapping[str, str], verdict: Verdict, fixed: Collection[str] = ()
+) -> NoticedBy:
+    """Whether a check that passes on some files fails once they are changed further.
+
+    Tests that the change has mended are asked first, since they run it: where one of them notices, the rest
+    need not run. Only those that pass without the others count there.
+
+    Args:
+        suite: The task's checks, ready to run.
+        files: The change that passes, path -> text over the project's own.
+        verdict: The verdict on those files.
+        fixed: Ids of the tests that it has mended.
+
+    Raises:
+        SandboxError: The wall failed.
+    """
+    quick = _impatient(suite, verdict)
+    first: frozenset[str] = frozenset()
+    if quick.command is not None and quick.command.is_pytest and fixed:
+        first = await _passing(quick, files, fixed)
+
+    async def noticed(more: Mapping[str, str]) -> bool:
+        changed = {**files, **more}
+        if first and not first <= await _passing(quick, changed, first):
+            return True
+        again = await check_candidate(Candidate(files=changed, origin="repair"), quick)
+        return not verdict.passed <= again.passed
+
+    return noticed
+
+
+def _impatient(suite: Suite, verdict: Verdict) -> Suite:
+    """The same suite with less patience, for changes of which many never end."""
+    wall_s = max(LEAST_WALL_S, TIMES_AS_LONG * verdict.wall_s)
+    limits = {
+        "test_wall_s": min(suite.settings.test_wall_s, wall_s),
+        "check_wall_s": min(suite.settings.check_wall_s, wall_s),
+    }
+    settings = suite.settings.model_copy(update=limits)
+    command = suite.command.within(settings) if suite.command is not None else None
+    smoke = replace(suite.smoke, settings=settings) if suite.smoke is not None else None
+    calls = replace(suite.calls, settings=settings) if suite.calls is not None else None
+    # What is changed further was let run, perhaps by a person. A refusal here would count as noticed, and a
+    # verification, which has no scan, would see another score.
+    return replace(suite, settings=settings, command=command, smoke=smoke, calls=calls, vet=None)
+
+
+async def _passing(suite: Suite, files: Mapping[str, str], tests: Collection[str]) -> frozenset[str]:
+    """Those of some tests that pass where only they run."""
+    assert suite.command is not None
+    outcomes = await suite.command.run_some(overlay(suite.task.files, files), tests)
+    return frozenset(outcome.check_id for outcome in outcomes if outcome.passed)

@@ -11,8 +11,7 @@ from suture.languages import Interpreter
 from suture.ledger import RunFolder, find_run, first_of, read_ledger
 from suture.ledger.kinds import RunStarted
 from suture.plain_files import read_plain
-from suture.proof.certificate import Certificate
-from suture.proof.certified_task import CERTIFICATE
+from suture.proof.certificate import CERTIFICATE, Certificate
 from suture.proof.sealing import MAX_BYTES, CertificateRefused, read_certificate
 from suture.proof.verifying.certified_change import project_before
 from suture.proof.verifying.verification import Finding, verify_certificate

@@ -9,12 +9,10 @@ from suture.checks import Suite, check_candidate, prepare_suite
 from suture.errors import UsageError
 from suture.languages import Interpreter
 from suture.packages import PackagesRefused, packages_of
-from suture.proof.certificate import Certificate
-from suture.proof.certified_task import new_failures, statuses
+from suture.proof.certificate import Certificate, new_failures, statuses
 from suture.proof.confidence import confidence_certified, confidence_in
 from suture.proof.measures.changed_coverage import measure_coverage, touched
-from suture.proof.measures.mutant_runner import notices
-from suture.proof.measures.mutation_testing import draw_mutants, replay_mutants
+from suture.proof.measures.mutation_testing import draw_mutants, notices, replay_mutants
 from suture.proof.verifying.certified_change import (
     MOST_LISTED,
     Refuted,
