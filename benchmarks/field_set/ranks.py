@@ -21,7 +21,7 @@ from field_set.cache import Cache
 from field_set.cases import case_folder
 from field_set.packages import Package
 from suture.checks import prepare_suite
-from suture.loop.evaluation.search_ahead import editable_texts
+from suture.loop.evaluation.search_setup import editable_texts
 from suture.repair import mutated
 from suture.repair.ordering.clues import clues_of
 from suture.repair.ordering.faults import line_scores, rank_faults

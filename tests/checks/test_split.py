@@ -212,7 +212,7 @@ async def test_a_loop_of_asserts_decides(judge: Judge) -> None:
 async def test_nobody_waits_for_a_hanging_program_when_the_verdict_is_called_off(
     sandbox: Sandbox, wall_settings: SandboxSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("suture.sandbox.runs.channel.FINISH_S", 60)  # what waiting for it would take
+    monkeypatch.setattr("suture.sandbox.runs.program_sandbox.FINISH_S", 60)  # what waiting for it would take
     judging = asyncio.create_task(
         grade("def f():\n    while True: pass", "assert f() == 1", sandbox, wall_settings)
     )

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from suture.checks import Suite
-from suture.loop.evaluation.search_ahead import look_ahead, taken_look
+from suture.loop.evaluation.search_setup import look_ahead, taken_look
 from suture.records import CheckOutcome, Task, Verdict
 from suture.repair import LookAhead
 from suture.settings import RepairSettings, SandboxSettings

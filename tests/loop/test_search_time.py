@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from suture.loop.context import RunContext
-from suture.loop.evaluation.search_ahead import search_limits
+from suture.loop.evaluation.search_setup import search_limits
 from suture.loop.policy.progress import failure_signature
 from suture.records import CheckOutcome, Verdict
 from suture.settings import RepairSettings

@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from requirements import Require
 from suture.checks import Suite, prepare_suite
-from suture.loop.evaluation.search_ahead import editable_texts
+from suture.loop.evaluation.search_setup import editable_texts
 from suture.repair import Findings, SearchLimits, mutated, search
 from suture.sandbox import BubblewrapSandbox, Finding, discover_interpreter
 from suture.settings import SandboxSettings

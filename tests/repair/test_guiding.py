@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from suture.checks import prepare_suite
-from suture.loop.evaluation.search_ahead import editable_texts
+from suture.loop.evaluation.search_setup import editable_texts
 from suture.repair import Edit, SearchLimits, search
 from suture.repair.trials.bench import Bench
 from suture.repair.trials.guiding import FAILED_AT_MOST, FAILED_S, ONWARD_S, QUICK_S, enough, in_turns

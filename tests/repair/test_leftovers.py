@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from suture.checks import prepare_suite
-from suture.loop.evaluation.search_ahead import editable_texts
+from suture.loop.evaluation.search_setup import editable_texts
 from suture.repair import SearchLimits, search
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
 from suture.settings import SandboxSettings

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from suture.checks import prepare_suite
-from suture.loop.evaluation.search_ahead import editable_texts
+from suture.loop.evaluation.search_setup import editable_texts
 from suture.repair import SearchLimits, search
 from suture.repair.trials.reading import Attempted, Collected, RawAnswers, Seen, entries_of, lines_of
 from suture.sandbox import BubblewrapSandbox, discover_interpreter

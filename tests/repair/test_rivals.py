@@ -10,7 +10,7 @@ import pytest
 from suture.api import heal
 from suture.checks import prepare_suite
 from suture.ledger import find_run
-from suture.loop.evaluation.search_ahead import editable_texts
+from suture.loop.evaluation.search_setup import editable_texts
 from suture.narrative.brief import brief_ending
 from suture.proof.certificate import CERTIFICATE
 from suture.repair import Edit, Proposal, Repair, SearchLimits, mutated, rank_repairs, search

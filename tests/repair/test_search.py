@@ -10,7 +10,7 @@ from suture.api import heal
 from suture.checks import Suite, prepare_suite
 from suture.errors import PrerequisiteError
 from suture.ledger import read_ledger
-from suture.loop.evaluation.search_ahead import editable_texts
+from suture.loop.evaluation.search_setup import editable_texts
 from suture.repair import SearchLimits, mutated, rank_repairs, search
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
 from suture.settings import PathSettings, ProofSettings, RepairSettings, SandboxSettings, Settings

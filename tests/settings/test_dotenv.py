@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from suture.errors import UsageError
-from suture.settings.dotenv import parse_dotenv
+from suture.settings.sources import parse_dotenv
 
 
 def parse(text: str) -> dict[str, str]:

@@ -11,7 +11,7 @@ from suture.languages import Interpreter, is_pytest_command, pytest_equivalent
 from suture.ledger import Budget, Ledger, RunFolder, those_of
 from suture.ledger.kinds import CandidateProposed, PackagesInstalled
 from suture.loop.policy.progress import Progress
-from suture.loop.recipes.plugins import Extensions
+from suture.loop.recipes.recipe import Extensions
 from suture.loop.recipes.schema import Recipe
 from suture.loop.run_spec import RunSpec
 from suture.loop.state import LoopState, proposals_in, tried_in

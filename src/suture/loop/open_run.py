@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from suture.languages import LANGUAGES
 from suture.ledger import Budget, Ledger, Limits, RunFolder, SystemClock, new_run
 from suture.loop.context import RunContext
-from suture.loop.recipes.plugins import load_extensions
-from suture.loop.recipes.recipe import load_recipe
+from suture.loop.recipes.recipe import load_extensions, load_recipe
 from suture.loop.run_spec import RunSpec
 from suture.models import Model, RecordedModel
 from suture.roles import PromptBook

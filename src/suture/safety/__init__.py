@@ -5,10 +5,9 @@ wants it. It is a second line: what code can do is bounded by the sandbox alone.
 """
 
 from suture.safety.dependencies import Allowed, bounds_for, is_within
-from suture.safety.levels import Levels, levels_of
 from suture.safety.manifests import requested_in
 from suture.safety.requested import plain_name
-from suture.safety.scanning import Finding, new_findings, scan
+from suture.safety.scanning import Finding, Levels, levels_of, new_findings, scan
 
 __all__ = [
     "Allowed",

@@ -6,10 +6,9 @@ repository, and nothing here runs the user's code.
 
 from suture.workspace.applying import Applied, apply_changes, missing_folders, remove_empty_folders
 from suture.workspace.commits import CommitPlan, land_branch, land_on_head, plan_commit
-from suture.workspace.diffs import unified_diff
+from suture.workspace.diffs import PatchRefused, apply_diff, unified_diff
 from suture.workspace.history import earlier_versions
 from suture.workspace.matching import changed_stretches
-from suture.workspace.patching import PatchRefused, apply_diff
 from suture.workspace.protected import (
     DEFAULT_PROTECTED,
     TEST_FILES,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from suture.ledger.kinds import HistorySearched
 from suture.loop.context import RunContext
-from suture.loop.evaluation.search_tests import Guide
+from suture.loop.evaluation.search_setup import Guide
 from suture.repair import Hunk, hunks_between
 from suture.workspace import overlay
 

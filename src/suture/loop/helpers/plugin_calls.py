@@ -16,7 +16,7 @@ from suture.loop.context import RunContext
 from suture.loop.evaluation.judging import judge, judged_attempt
 from suture.loop.policy.progress import Attempt
 from suture.loop.proposing import Lineage, propose_candidate
-from suture.loop.recipes.plugins import Adviser, CheckSource, Mender
+from suture.loop.recipes.recipe import Adviser, CheckSource, Mender
 from suture.loop.state import LoopState, tried_in, with_tried
 from suture.models import Message, Sampling
 from suture.records import Candidate, Check, Provenance, Task

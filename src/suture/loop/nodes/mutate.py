@@ -21,8 +21,14 @@ from suture.loop.context import RunContext
 from suture.loop.evaluation.bisecting import suspect_hunks
 from suture.loop.evaluation.deciding import deciding_suite
 from suture.loop.evaluation.divergence import divergences
-from suture.loop.evaluation.search_ahead import editable_texts, search_limits, taken_look, taken_ready
-from suture.loop.evaluation.search_tests import failing_of, guide_of
+from suture.loop.evaluation.search_setup import (
+    editable_texts,
+    failing_of,
+    guide_of,
+    search_limits,
+    taken_look,
+    taken_ready,
+)
 from suture.loop.nodes.propose import Branch
 from suture.loop.prompting.briefs import deciding_facts
 from suture.loop.review.disambiguation import FoundRepairs

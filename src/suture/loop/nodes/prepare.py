@@ -15,7 +15,7 @@ from suture.languages import LANGUAGES
 from suture.ledger.kinds import NotTheCodes, TaskPrepared, TriageFinished
 from suture.loop.context import RunContext
 from suture.loop.evaluation.judging import judge, unreached_in, with_verdict
-from suture.loop.evaluation.search_ahead import look_ahead, make_ready
+from suture.loop.evaluation.search_setup import look_ahead, make_ready
 from suture.loop.policy.progress import Attempt
 from suture.loop.recalling import recall
 from suture.loop.state import LoopState, plain_attempts

@@ -19,8 +19,14 @@ from pathlib import Path
 
 from suture.errors import PrerequisiteError
 from suture.languages import Interpreter
-from suture.sandbox.mounts.environment_files import package_folders, read_environment, source_roots_in
-from suture.sandbox.mounts.environments import environments_of, lacking, required_packages
+from suture.sandbox.mounts.environments import (
+    environments_of,
+    lacking,
+    package_folders,
+    read_environment,
+    required_packages,
+    source_roots_in,
+)
 from suture.sandbox.mounts.places import require_installation, where
 
 ASK_TIMEOUT_S = 30.0

@@ -16,9 +16,8 @@ from pathlib import Path
 from suture.errors import UsageError
 from suture.sandbox.contract import BOX, LIMITS, Capabilities, RunRequest, RunResult
 from suture.sandbox.mounts.interpreter import own_interpreter
-from suture.sandbox.runs.channel import FrameChannel
 from suture.sandbox.runs.packing import as_program, pack_request, plain_request
-from suture.sandbox.runs.program_sandbox import ProgramSandbox, refusal
+from suture.sandbox.runs.program_sandbox import FrameChannel, ProgramSandbox, refusal
 from suture.sandbox.runs.running import ColdProcess, Running
 
 NOTICE = (

@@ -1,18 +1,20 @@
-"""What a search needs, and what of it can be begun before it is known that there will be one."""
+"""What a search needs: tests that steer it, time, files; and what of it can be begun ahead."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from suture.checks import FailedAgain, Suite, refused_files
 from suture.checks.command.test_command import TestCommand
-from suture.languages import is_pytest_command, is_source
+from suture.errors import UsageError
+from suture.languages import is_pytest_command, is_source, pytest_equivalent
+from suture.ledger.kinds import SearchSkipped
 from suture.loop.context import RunContext
-from suture.loop.evaluation.search_tests import failing_of
 from suture.loop.recalling import recalled_factors
 from suture.models import NO_MODEL
-from suture.records import Verdict
+from suture.records import CheckOutcome, Verdict
 from suture.repair import LookAhead, Ready, SearchLimits, has_grammar, look_elsewhere
 from suture.workspace import text_of
 
@@ -35,6 +37,63 @@ UNSEEN_KEPT = 0.3
 """What is kept at least where no test passed: nobody knows then how long they take."""
 SPARE_S = 60.0
 """Seconds that the processes outlive the run's: to end is the run's own part."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guide:
+    """Tests that can be run one by one, many times over.
+
+    Attributes:
+        command: A collected pytest command.
+        failing: Ids of its tests that fail on the code as it is.
+        outcomes: How each of its tests ended there.
+    """
+
+    command: TestCommand
+    failing: frozenset[str]
+    outcomes: Mapping[str, str] = field(default_factory=dict)
+
+
+async def guide_of(suite: Suite, base: Verdict | None, context: RunContext) -> Guide | None:
+    """What the search is steered by; `None` where the project's tests cannot be run one by one.
+
+    A unittest command is searched by way of pytest, where the project's interpreter has it. The search only
+    proposes: what it finds is judged by the user's own command.
+
+    Args:
+        suite: The trusted suite.
+        base: Its verdict on the code as it is.
+        context: The run; it is written down where there is no guide.
+
+    Raises:
+        SandboxError: The wall failed.
+    """
+    if suite.command is None or context.interpreter is None:
+        return None
+    if suite.command.is_pytest:
+        return _guide(suite.command, base.outcomes if base is not None else ())
+    argv = pytest_equivalent(context.task.test_command)
+    if argv is None:
+        return None
+    task = replace(context.task, test_command=argv)
+    command = TestCommand(task, context.sandbox, context.settings.sandbox, context.interpreter)
+    try:
+        await command.collect()
+    except UsageError as fault:
+        context.ledger.append(SearchSkipped(command=tuple(argv), message=str(fault)))
+        return None
+    return _guide(command, (await command.run(task.files)).outcomes)
+
+
+def failing_of(outcomes: Sequence[CheckOutcome]) -> tuple[frozenset[str], dict[str, str]]:
+    """Ids of the tests that fail, and how each test ended."""
+    failing = frozenset(o.check_id for o in outcomes if not o.passed and o.status != "skipped")
+    return failing, {o.check_id: o.status for o in outcomes}
+
+
+def _guide(command: TestCommand, outcomes: Sequence[CheckOutcome]) -> Guide:
+    failing, ended = failing_of(outcomes)
+    return Guide(command=command, failing=failing, outcomes=ended)
 
 
 async def make_ready(context: RunContext) -> None:
