@@ -11,7 +11,6 @@ import suture
 SOURCE = Path(suture.__file__).parent
 MOST_LINES = 300
 IN_ONE_PIECE = {
-    "repair/search.py": "one loop, with the state that all of its steps share",
     "sandbox/runs/inside.py": "it is started from its text alone, as `python -c`",
 }
 

@@ -77,6 +77,7 @@ ORDERS = {
         ("ordering",),
         ("answering", "ready", "rivals", "search_result"),
         ("ending",),
+        ("turns",),
         ("search",),
         ("scoring",),
         ("ranking", "recovering"),

@@ -7,7 +7,7 @@ import pytest
 
 from suture.errors import StorageError
 from suture.ledger import LAST_EVENTS, Event, Ledger, RawPayload, follow_ledger
-from suture.ledger.follow import Heard, listening
+from suture.ledger.reading import Heard, listening
 
 
 @pytest.mark.parametrize("last", LAST_EVENTS)

@@ -12,8 +12,8 @@ from suture.api.replay_resume import pending_review, recorded_run, replay, resum
 from suture.api.run_execution import run_sync
 from suture.api.solving import solve
 from suture.api.streaming import stream
-from suture.ledger.follow import Listener
 from suture.ledger.kinds import Choice, ReviewChoice
+from suture.ledger.reading import Listener
 from suture.loop.review.disambiguation import Asker
 from suture.loop.review.reviewing import Review, ReviewAnswer, Reviewer
 from suture.repair import Difference

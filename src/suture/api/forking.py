@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from suture.api.replay_resume import answered_calls, recorded_run
 from suture.api.run_execution import carry_out, models_for
 from suture.errors import UsageError
-from suture.ledger.follow import Listener
+from suture.ledger.reading import Listener
 from suture.loop import RecordedRun
 from suture.loop.review.reviewing import Reviewer
 from suture.models import Model

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from suture.api.in_thread import in_thread
 from suture.api.run_execution import carry_out, models_for, replies_from
-from suture.ledger.follow import Listener
+from suture.ledger.reading import Listener
 from suture.loop import RunSpec
 from suture.loop.recipes.recipe import load_recipe
 from suture.loop.review.disambiguation import Asker, reviewer_with

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from suture.api.run_execution import carry_out, models_for
 from suture.errors import UsageError
 from suture.ledger import Limits, RunFolder, compare_runs, find_run
-from suture.ledger.follow import Listener
+from suture.ledger.reading import Listener
 from suture.loop import RecordedRun, Replay, open_recorded
 from suture.loop.resuming.recorded import recorded_start
 from suture.loop.review.reviewing import (

@@ -16,7 +16,7 @@ from suture.api.stopping import run_until_stopped
 from suture.errors import Cancelled, PrerequisiteError, SandboxError, StorageError, SutureError, UsageError
 from suture.ledger import find_run
 from suture.ledger.event_log import EventLog
-from suture.ledger.follow import Heard, Listener, listening
+from suture.ledger.reading import Heard, Listener, listening
 from suture.loop import RunContext, RunSpec, load_recipe, open_run
 from suture.loop.review.reviewing import Review, ReviewAnswer, Reviewer
 from suture.memory import kept_of

@@ -11,7 +11,7 @@ from suture.api.in_thread import in_thread
 from suture.api.run_execution import carry_out, models_for, replies_from
 from suture.errors import UsageError
 from suture.languages import language_named
-from suture.ledger.follow import Listener
+from suture.ledger.reading import Listener
 from suture.loop import RunSpec
 from suture.loop.review.reviewing import Reviewer
 from suture.models import NO_MODEL, Model, refuse_without_model

@@ -6,22 +6,20 @@ Each kind of event is a type of `ledger.kinds`; nobody else knows how it lies on
 
 from suture.ledger.budget import Budget, Limits, Reservation, open_reservations
 from suture.ledger.clock import Clock, SystemClock
-from suture.ledger.comparing import Divergence, compare_runs
+from suture.ledger.comparing import Divergence, compare_runs, steady_text
 from suture.ledger.endings import is_being_written, last_end, stands, state_of, without_earlier_ends
 from suture.ledger.event import Event, event_as_json, event_in_short, first_of, last_of, those_of
-from suture.ledger.events import (
+from suture.ledger.payload import CATALOGUE, Payload, RawPayload
+from suture.ledger.reading import LAST_EVENTS, PARKED, LedgerReading, follow_ledger, read_ledger
+from suture.ledger.run_folder import RunFolder, find_run, list_runs, new_run, new_run_id
+from suture.ledger.spent import SpendFold, spend_by, spend_of
+from suture.ledger.steps import decision_after, events_until, last_step, taken_over
+from suture.ledger.writing import (
     Ledger,
     branch_of_round,
     current_place,
     part_of_branch,
 )
-from suture.ledger.follow import LAST_EVENTS, PARKED, follow_ledger
-from suture.ledger.payload import CATALOGUE, Payload, RawPayload
-from suture.ledger.reading import LedgerReading, read_ledger
-from suture.ledger.run_folder import RunFolder, find_run, list_runs, new_run, new_run_id
-from suture.ledger.spent import SpendFold, spend_by, spend_of
-from suture.ledger.steady import steady_text
-from suture.ledger.steps import decision_after, events_until, last_step, taken_over
 
 __all__ = [
     "CATALOGUE",

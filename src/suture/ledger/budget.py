@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from suture.errors import BudgetExceeded
 from suture.ledger.clock import Clock
 from suture.ledger.event import Event
-from suture.ledger.events import Ledger
 from suture.ledger.kinds import BudgetReserved, BudgetSettled
 from suture.ledger.spent import SpendFold
+from suture.ledger.writing import Ledger
 from suture.records import Spend
 
 

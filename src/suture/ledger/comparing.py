@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -10,7 +11,6 @@ from typing import Any
 
 from suture.ledger.endings import without_earlier_ends
 from suture.ledger.event import Event
-from suture.ledger.follow import LAST_EVENTS
 from suture.ledger.kinds import (
     BudgetRefused,
     CertificateWritten,
@@ -20,9 +20,15 @@ from suture.ledger.kinds import (
     SearchFinished,
 )
 from suture.ledger.payload import every_field_of
-from suture.ledger.reading import read_ledger
+from suture.ledger.reading import LAST_EVENTS, read_ledger
 from suture.ledger.run_folder import RunFolder
-from suture.ledger.steady import steady_text
+
+VOLATILE = (
+    (re.compile(r"\bat 0x[0-9a-fA-F]{4,16}\b"), "at 0x0"),  # the default repr of an object
+    (re.compile(r"\bin \d+\.\d+ ?s\b"), "in 0s"),  # the last line of pytest, and of unittest
+    (re.compile(r"\b\d+\.\d+s (?=call|setup|teardown)"), "0s "),  # pytest --durations
+    (re.compile(r"/tmp/tmp[a-z0-9_]{8}\b"), "/tmp/tmp"),  # the folders of `tempfile`
+)
 
 BOOKKEEPING = (
     *(RunResumed.event_kind, RunParked.event_kind, ReviewAsked.event_kind, CertificateWritten.event_kind),
@@ -41,6 +47,16 @@ SURROUNDINGS = {"settings", "project", "interpreter", "python", "python_origin",
 LEFT_OUT = frozenset(TIMES | USAGE | NAMES | SURROUNDINGS)
 RESOLVED = ("verdict", "result")
 """Blobs that hold times: compared by what they say, not by their hash."""
+
+
+def steady_text(text: str) -> str:
+    """The text with addresses of objects, durations of test runs and names of temporary folders made alike.
+
+    It is for comparing and for naming calls, never for showing.
+    """
+    for pattern, alike in VOLATILE:
+        text = pattern.sub(alike, text)
+    return text
 
 
 @dataclass(frozen=True, kw_only=True)

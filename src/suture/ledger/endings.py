@@ -6,9 +6,8 @@ import fcntl
 from collections.abc import Iterable, Sequence
 
 from suture.ledger.event import Event
-from suture.ledger.follow import LAST_EVENTS
 from suture.ledger.kinds import RunFinished, RunParked, RunResumed
-from suture.ledger.reading import LedgerReading
+from suture.ledger.reading import LAST_EVENTS, LedgerReading
 from suture.ledger.run_folder import RunFolder
 
 RESUMED = RunResumed.event_kind

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from suture.errors import StorageError, UsageError
 from suture.ledger.endings import last_end, without_earlier_ends
 from suture.ledger.event import Event, those_of
-from suture.ledger.follow import LAST_EVENTS
 from suture.ledger.kinds import (
     BudgetSettled,
     Decided,
@@ -19,6 +18,7 @@ from suture.ledger.kinds import (
     RunStarted,
 )
 from suture.ledger.payload import RawPayload
+from suture.ledger.reading import LAST_EVENTS
 
 LEFT_BEHIND = (
     *(RunStarted.event_kind, RunResumed.event_kind, RunParked.event_kind, ReviewAsked.event_kind),

@@ -7,9 +7,8 @@ comes through is plausible and no more: it is ranked elsewhere, and judged by th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
 
 from suture.checks.command.test_command import TestCommand
 from suture.records import content_hash
@@ -17,14 +16,14 @@ from suture.repair.editing.edits import mutated
 from suture.repair.ending import Ending
 from suture.repair.gaming.warnings import DEAD, literals_of, warnings_about
 from suture.repair.limits import SearchLimits
-from suture.repair.ordering.chains import Chains
 from suture.repair.ordering.reverts import Hunk
 from suture.repair.ready import Looked, Ready
 from suture.repair.rivals import Rivals, idle_blocks
 from suture.repair.search_result import Findings
 from suture.repair.trials.bench import Bench, all_of
 from suture.repair.trials.comparing import unguided
-from suture.repair.trials.records import Proposal, Spectrum, TestRun, Trial
+from suture.repair.trials.records import Proposal, Spectrum, Trial
+from suture.repair.turns import Turns
 
 NONE_READY = "the tests could not be kept ready for trials in the time there was"
 TICK_S = 0.1
@@ -38,10 +37,6 @@ MOST_PATIENT = 6
 """Such candidates."""
 PATIENT_SHARE = 0.3
 """Of the seconds: when they are over, such candidates are tried again, even if others wait."""
-CHAINED_SHARE = 0.3
-"""Of the seconds: when they are over, each second candidate goes on from a change that did a part."""
-FIRST_SINGLES = 2
-"""Before that, single changes for each that goes on from one with which most of the failing tests pass."""
 
 
 async def search(
@@ -92,10 +87,7 @@ class Search:
         self._literals = literals
         self._limits = limits
         self._slow: list[tuple[Proposal, Trial]] = []
-        self._chains = Chains()
         self._rivals = Rivals()
-        self._longer: asyncio.Task[None] | None = None
-        self._before: dict[str, TestRun] = {}
         self._was_patient = False
         self._seen: set[str] = set()
         self._held: list[Proposal] = []
@@ -109,13 +101,14 @@ class Search:
         self._ready = ready or Ready(command, limits.seconds + limits.beyond_s + SPARE_S)
         self.found = Findings(texts=texts)
         self._ending = Ending(limits, self.found, self._rivals)
+        self._turns = Turns(limits, self.found, self._ending)
 
     async def close(self) -> None:
         """End its processes."""
-        tasks = [task for task in (self._all, self._longer) if task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._all is not None:
+            self._all.cancel()
+            await asyncio.gather(self._all, return_exceptions=True)
+        await self._turns.close()
         await self._ready.close()
 
     async def run(self, failing: frozenset[str], baseline: Mapping[str, str] | None = None) -> Findings:
@@ -147,7 +140,7 @@ class Search:
         if early is not None:
             found.faults, found.made_s = early.faults, self._now_s()
             self._rivals.know(early.singles)
-            waiting = self._in_turns(iter(early.singles), until=self._looked.is_ordered)
+            waiting = self._turns.over(iter(early.singles), until=self._looked.is_ordered)
             await self._try(waiting, benches, is_early=True)
             await self._go_on_until_ordered()
         ordered = await self._looked.ordered(found.spectrum, self._hunks)
@@ -156,11 +149,10 @@ class Search:
         found.made_s = found.made_s or self._now_s()
         self._rivals.know(ordered.singles)
         waiting = iter(ordered.singles)
-        await self._try(self._in_turns(waiting), benches)
+        await self._try(self._turns.over(waiting), benches)
         while not (found.plausible or self._reason()) and self._begin_longer(anyhow=True):
-            assert self._longer is not None
-            await self._longer
-            await self._try(self._in_turns(waiting), benches)
+            await self._turns.longer_made()
+            await self._try(self._turns.over(waiting), benches)
         left_s = self._end_s() - self._now_s()
         found.idle = await idle_blocks(found.plausible, found.texts, benches[0], left_s)
 
@@ -168,45 +160,12 @@ class Search:
         """Try what goes on from others while single changes are still being made."""
         is_ordered = self._looked.is_ordered
         while not (is_ordered() or self._reason()) and self._begin_longer():
-            assert self._longer is not None
-            await self._longer
-            await self._try(self._in_turns(iter(()), until=is_ordered), self._benches, is_early=True)
-
-    def _in_turns(
-        self, waiting: Iterator[Proposal], until: Callable[[], bool] = lambda: False
-    ) -> Iterator[Proposal]:
-        """Single changes, and such as go on from others, in turns until both are out.
-
-        Args:
-            waiting: Single changes.
-            until: Where those are out, whether others are there, for which what goes on may wait.
-        """
-        is_out = False
-        while not is_out:
-            longer = self._chains.pop()
-            if longer is not None:
-                yield longer
-            singles = list(islice(waiting, 1 if self._is_late() else FIRST_SINGLES))
-            yield from singles
-            is_out = not singles and (longer is None or until())
-
-    def _is_late(self) -> bool:
-        return self._now_s() > CHAINED_SHARE * self._limits.seconds
+            await self._turns.longer_made()
+            waiting = self._turns.over(iter(()), until=is_ordered)
+            await self._try(waiting, self._benches, is_early=True)
 
     def _begin_longer(self, *, anyhow: bool = False) -> bool:
-        """Make candidates that go on from what did a part, while others are tried; whether they are made."""
-        found = self.found
-        if self._longer is not None:
-            if not self._longer.done():
-                return True
-            self._longer.result()
-        is_time = anyhow or self._is_late() or self._chains.is_near()
-        if found.plausible or not is_time or not self._chains.is_due(found.tried):
-            return False
-        look, seed = self._benches[0].lines_with, self._limits.seed
-        making = self._chains.extend(found.spectrum, found.texts, look, seed=seed, most=self._ending.left())
-        self._longer = asyncio.create_task(making)
-        return True
+        return self._turns.begin_longer(self._benches[0].lines_with, anyhow=anyhow)
 
     def _conclude(self) -> None:
         """What is known when the search has ended, or was ended."""
@@ -313,14 +272,8 @@ class Search:
             return
         elif trial.late and trial.passing and not trial.failing:
             self._slow.append((proposal, trial))
-        elif self._chains.note(proposal, trial, self._runs_before(), self.found.tried) and trial.passing:
+        elif self._turns.note(proposal, trial) and trial.passing:
             self.found.partial.append((proposal, trial))
-
-    def _runs_before(self) -> Mapping[str, TestRun]:
-        """Test -> what it did on the code as it is."""
-        if not self._before:
-            self._before = {test.id: test for test in self.found.spectrum.tests}
-        return self._before
 
     def _warnings(self, proposal: Proposal) -> tuple[str, ...]:
         text = self.found.texts[proposal.path]
