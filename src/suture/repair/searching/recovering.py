@@ -16,8 +16,8 @@ from suture.errors import UsageError
 from suture.repair.editing.edits import edits_between, mutated
 from suture.repair.gaming.warnings import literals_of, warnings_about
 from suture.repair.limits import SearchLimits
-from suture.repair.search import search
 from suture.repair.search_result import Findings
+from suture.repair.searching.search import search
 from suture.repair.syntax import Readable, readable_texts
 from suture.repair.trials.records import Proposal, Trial
 

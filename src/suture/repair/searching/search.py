@@ -17,13 +17,13 @@ from suture.repair.ending import Ending
 from suture.repair.gaming.warnings import DEAD, literals_of, warnings_about
 from suture.repair.limits import SearchLimits
 from suture.repair.ordering.reverts import Hunk
-from suture.repair.ready import Looked, Ready
 from suture.repair.rivals import Rivals, idle_blocks
 from suture.repair.search_result import Findings
+from suture.repair.searching.ready import Looked, Ready
+from suture.repair.searching.turns import Turns
 from suture.repair.trials.bench import Bench, all_of
 from suture.repair.trials.comparing import unguided
 from suture.repair.trials.records import Proposal, Spectrum, Trial
-from suture.repair.turns import Turns
 
 NONE_READY = "the tests could not be kept ready for trials in the time there was"
 TICK_S = 0.1
