@@ -24,7 +24,7 @@ from ending import exit_code_of
 from suture.evals.running import evaluating
 from suture.evals.running.bench_folder import BenchFolder
 from suture.evals.running.benchmark import Advance, run_benchmark
-from suture.evals.running.plans import Plan, chosen_ids
+from suture.evals.running.plans import BenchmarkPlan, chosen_ids
 from suture.models import ScriptedModel
 from suture.settings import load_settings
 
@@ -79,7 +79,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=40, help="so many tasks of it")
     wanted = parser.parse_args()
     ids = chosen_ids([wanted.dataset], first=wanted.first)
-    plan = Plan(ids=ids, arms=("greedy",), models=("scripted:x",))
+    plan = BenchmarkPlan(ids=ids, arms=("greedy",), models=("scripted:x",))
     model = ScriptedModel(["```python\nx = 1\n```"], name="scripted:x", repeat_last=True)
     meter = Meter()
     names = vars(evaluating)

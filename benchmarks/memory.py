@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from memory_pairs import PAIRS, Side
 
-from suture.memory.clues import Clue, clues_of_failure, meaning_of
+from suture.memory.clues import FailureClue, clues_of_failure, meaning_of
 from suture.memory.embedding.contract import Embedder
 from suture.memory.embedding.hashed import HashedNgrams
 from suture.memory.embedding.minilm import MiniLm, is_installed
@@ -53,7 +53,7 @@ ASKED = 40
 """Recalls that are timed."""
 
 
-def clue_of(side: Side) -> Clue:
+def clue_of(side: Side) -> FailureClue:
     """What the bug is recalled by, as a run would see it."""
     fact = Counterexample(check_id="t", call=side.call, expected=repr(_value(side.right, side.call)))
     try:
@@ -224,7 +224,7 @@ def measure_speed(url: str | None, count: int) -> dict[str, Any]:
         }
 
 
-def _timed_ms(store: Store, clue: Clue) -> tuple[float, float]:
+def _timed_ms(store: Store, clue: FailureClue) -> tuple[float, float]:
     """Wall-clock and CPU milliseconds of a recall."""
     began, cpu = time.perf_counter(), time.process_time()
     found = recall(
@@ -240,7 +240,7 @@ def _timed_ms(store: Store, clue: Clue) -> tuple[float, float]:
     return 1000 * (time.perf_counter() - began), 1000 * (time.process_time() - cpu)
 
 
-def _agreed(store: Store, clue: Clue) -> float:
+def _agreed(store: Store, clue: FailureClue) -> float:
     """How many of the five likest vectors an index finds; those of equal likeness count alike."""
     vector = HashedNgrams().embed([clue.meaning])[0]
     found = nearest(store, "failures", vector, HashedNgrams.identity, limit=5)

@@ -20,10 +20,10 @@ from ending import exit_code_of
 from suture.errors import UsageError
 from suture.evals.datasets import load_problems
 from suture.evals.problem import Problem
-from suture.evals.replies.recordings import Draw, draws_in, read_recording, write_recording
+from suture.evals.replies.recordings import RecordedReply, draws_in, read_recording, write_recording
 
 
-def replies_of(folder: Path, problems: Sequence[Problem], sets: Sequence[str]) -> list[Draw]:
+def replies_of(folder: Path, problems: Sequence[Problem], sets: Sequence[str]) -> list[RecordedReply]:
     """The replies of a folder to tasks of some sets.
 
     Raises:

@@ -27,7 +27,7 @@ from data_files import read_data
 from ending import exit_code_of
 
 from suture.checks import asserts_in, check_candidate, prepare_suite
-from suture.checks.trust import Assessed, MatrixLimits, Row, assess, given_checks, run_matrix, sift
+from suture.checks.trust import Assessed, CandidateRow, MatrixLimits, assess, given_checks, run_matrix, sift
 from suture.checks.trust.matrix import is_viable
 from suture.checks.trust.scoring import WEIGHTS
 from suture.errors import UsageError
@@ -52,7 +52,7 @@ class Case:
     task: Task
     tester: str
     checks: tuple[Check, ...]
-    rows: dict[str, Row]
+    rows: dict[str, CandidateRow]
     right: dict[str, bool]
 
     @property
@@ -159,7 +159,7 @@ def cases_of(outcomes: Path) -> list[Case]:
                 continue
             task = task_of(record)
             rows = {
-                name: Row(candidate=row["code"], viable=row["viable"], statuses=row["statuses"])
+                name: CandidateRow(candidate=row["code"], viable=row["viable"], statuses=row["statuses"])
                 for name, row in told.items()
             }
             right = {check: status == "passed" for check, status in rows.pop(REFERENCE).statuses.items()}
@@ -168,7 +168,7 @@ def cases_of(outcomes: Path) -> list[Case]:
     return cases
 
 
-def judged(case: Case, rows: Sequence[Row]) -> list[tuple[Assessed, bool]]:
+def judged(case: Case, rows: Sequence[CandidateRow]) -> list[tuple[Assessed, bool]]:
     """The checks that were kept for these candidates, and whether each is right."""
     sifted = sift(case.checks, given_checks(case.task), case.task.entry_point)
     distinct = {row.candidate: row for row in rows}
@@ -179,7 +179,7 @@ def judged(case: Case, rows: Sequence[Row]) -> list[tuple[Assessed, bool]]:
     ]
 
 
-def draws(case: Case) -> Iterator[list[Row]]:
+def draws(case: Case) -> Iterator[list[CandidateRow]]:
     """Sets of candidates: all, the weaker models, and some drawn by chance, so that few are met too."""
     yield list(case.rows.values())
     yield weaker(case)
@@ -235,22 +235,22 @@ def report(cases: Sequence[Case]) -> None:
         told(title, answers, right_removed, wrong_removed)
 
 
-def everyone(case: Case) -> list[Row]:
+def everyone(case: Case) -> list[CandidateRow]:
     """All candidates."""
     return list(case.rows.values())
 
 
-def weaker(case: Case) -> list[Row]:
+def weaker(case: Case) -> list[CandidateRow]:
     """Those of the three weaker models."""
     return [case.rows[name] for name in WEAKER if name in case.rows]
 
 
-def own_model(case: Case) -> list[Row]:
+def own_model(case: Case) -> list[CandidateRow]:
     """Two answers of gpt-4, the model that also wrote tests."""
     return [case.rows[name] for name in OWN if name in case.rows]
 
 
-def unchecked(case: Case) -> list[Row]:
+def unchecked(case: Case) -> list[CandidateRow]:
     """The same, as if no check had been given."""
     return [replace(row, viable=True) for row in weaker(case)]
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 
 from postgres import find_binaries, running_server
 from requirements import Require, find_wall
-from suture.sandbox import BubblewrapSandbox, Finding
+from suture.sandbox import BubblewrapSandbox, Requirement
 
 if TYPE_CHECKING:
     from suture.store.database import Store
@@ -41,13 +41,13 @@ def require() -> Require:
 
 
 @pytest.fixture(scope="session")
-def wall() -> Finding:
+def wall() -> Requirement:
     """Whether a real wall can be built on this machine."""
     return find_wall()
 
 
 @pytest.fixture
-async def sandbox(wall: Finding, require: Require) -> AsyncIterator[BubblewrapSandbox]:
+async def sandbox(wall: Requirement, require: Require) -> AsyncIterator[BubblewrapSandbox]:
     """A real wall, which must leave no task behind."""
     require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
     sandbox = BubblewrapSandbox()

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from suture.errors import SandboxUnavailable
-from suture.sandbox import BubblewrapSandbox, Finding
+from suture.sandbox import BubblewrapSandbox, Requirement
 
 __all__ = ["Require", "find_wall"]
 
@@ -12,7 +12,7 @@ Require = Callable[[str, bool, str], None]
 """`require(name, available, reason)`: skips, or fails where `SUTURE_REQUIRE` names the tool."""
 
 
-def find_wall() -> Finding:
+def find_wall() -> Requirement:
     """Whether bubblewrap builds a wall here; where it does, the first word of the detail is its path."""
 
     async def choose() -> str:
@@ -23,6 +23,6 @@ def find_wall() -> Finding:
             await sandbox.close()
 
     try:
-        return Finding(name="bubblewrap", ok=True, detail=f"{asyncio.run(choose())} works")
+        return Requirement(name="bubblewrap", ok=True, detail=f"{asyncio.run(choose())} works")
     except SandboxUnavailable as fault:
-        return Finding(name="bubblewrap", ok=False, detail=fault.message, remedy=fault.remedy)
+        return Requirement(name="bubblewrap", ok=False, detail=fault.message, remedy=fault.remedy)

@@ -16,7 +16,7 @@ import pytest
 from requirements import find_wall
 from suture.checks import Suite, check_candidate, prepare_suite
 from suture.records import Candidate, Check, Task, Verdict
-from suture.sandbox import Finding, Sandbox, discover_interpreter, open_sandbox
+from suture.sandbox import Requirement, Sandbox, discover_interpreter, open_sandbox
 from suture.settings import SandboxSettings
 
 Judge = Callable[..., Any]
@@ -31,13 +31,13 @@ def wall_settings() -> SandboxSettings:
 
 
 @pytest.fixture(scope="session")
-def wall() -> Finding:
+def wall() -> Requirement:
     return find_wall()
 
 
 @pytest.fixture
 async def sandbox(
-    wall: Finding, require: Callable[[str, bool, str], None], wall_settings: SandboxSettings
+    wall: Requirement, require: Callable[[str, bool, str], None], wall_settings: SandboxSettings
 ) -> AsyncIterator[Sandbox]:
     require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
     opened = open_sandbox(wall_settings)

@@ -19,7 +19,7 @@ from suture.languages import Interpreter, program_environment
 from suture.sandbox import (
     BOX,
     BubblewrapSandbox,
-    Finding,
+    Requirement,
     RunRequest,
     RunResult,
     discover_programs,
@@ -89,7 +89,7 @@ class Machine:
 
 
 @pytest.fixture
-async def machine(wall: Finding, require: Require, tmp_path: Path) -> AsyncIterator[Machine]:
+async def machine(wall: Requirement, require: Require, tmp_path: Path) -> AsyncIterator[Machine]:
     require("bubblewrap", wall.ok, wall.detail)
     require("go", shutil.which("go") is not None, "it is not on PATH")
     environ = {"VIRTUAL_ENV": sys.prefix, "PATH": os.environ["PATH"]}

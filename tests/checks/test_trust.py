@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from suture.checks.trust import Row, assess, sift
+from suture.checks.trust import CandidateRow, assess, sift
 from suture.checks.trust.claims import claim_of, contradict
 from suture.records import Check, CheckStatus, Provenance
 
@@ -15,10 +15,10 @@ def spec(*sources: str, author: Provenance = "spec") -> tuple[Check, ...]:
     return tuple(Check(id=s[:40], provenance=author, source=s, trust=0.0) for s in sources)
 
 
-def row(name: str, passed: str, failed: str = "", *, viable: bool = True) -> Row:
+def row(name: str, passed: str, failed: str = "", *, viable: bool = True) -> CandidateRow:
     ended: dict[str, CheckStatus] = dict.fromkeys(passed.split("|"), "passed") if passed else {}
     ended |= dict.fromkeys(failed.split("|"), "failed") if failed else {}
-    return Row(candidate=name, viable=viable, statuses=ended)
+    return CandidateRow(candidate=name, viable=viable, statuses=ended)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,9 @@ def test_more_votes_never_lower_a_trust_and_order_says_nothing(table: list[list[
 
     def trusts(rows: list[list[CheckStatus | None]]) -> dict[str, float]:
         made = [
-            Row(candidate=str(n), viable=True, statuses={i: s for i, s in zip(ids, ended, strict=True) if s})
+            CandidateRow(
+                candidate=str(n), viable=True, statuses={i: s for i, s in zip(ids, ended, strict=True) if s}
+            )
             for n, ended in enumerate(rows)
         ]
         return {check.id: check.trust for check in assess(sifted, made).checks}

@@ -14,7 +14,7 @@ from suture.cli.bench.run import naming_resume
 from suture.errors import ModelError, SutureError, UsageError
 from suture.evals.running.bench_folder import BenchFolder
 from suture.evals.running.benchmark import Advance
-from suture.evals.running.plans import Plan
+from suture.evals.running.plans import BenchmarkPlan
 
 
 def test_no_set_is_a_usage_error(cli: Cli) -> None:
@@ -97,7 +97,7 @@ def test_what_stops_a_benchmark_names_the_way_on(
     folder = BenchFolder(tmp_path / "mine")
     if begun:
         folder.path.mkdir()
-        folder.write_plan(Plan(ids={"suture": ("a",)}, arms=("greedy",), models=("m",), caps=(9,)))
+        folder.write_plan(BenchmarkPlan(ids={"suture": ("a",)}, arms=("greedy",), models=("m",), caps=(9,)))
     with pytest.raises(SutureError) as said, naming_resume(folder):
         raise stopped
     assert told in said.value.remedy

@@ -11,7 +11,7 @@ from lsprotocol import types
 
 from editor.test_lsp_server import offset_of
 from suture.editor.lsp.edits import Overtaken, as_plain_changes, workspace_edit
-from suture.editor.lsp.findings import Findings
+from suture.editor.lsp.findings import RunFindings
 from suture.records import Candidate
 
 ROOT = Path("/project")
@@ -26,7 +26,7 @@ def edited(before: str, after: str, held: str | None, *, creates: bool = True) -
     """The edit from what was tested to a change, where the editor holds this."""
     change = Candidate(files={"a.py": after}, origin="sample")
     texts = {"a.py": before} if before else {}
-    found = Findings(run="r", root=ROOT, texts=texts, failing=(), change=change)
+    found = RunFindings(run="r", root=ROOT, texts=texts, failing=(), change=change)
     return workspace_edit(found, lambda _: None if held is None else (held, 7), utf16, creates=creates)
 
 
@@ -76,6 +76,6 @@ def test_a_link_of_the_project_leads_no_edit_out_of_it(tmp_path: Path) -> None:
     other.mkdir()
     (root / "out").symlink_to(other)
     change = Candidate(files={"out/a.py": "a = 3\n"}, origin="sample")
-    found = Findings(run="r", root=root, texts={}, failing=(), change=change)
+    found = RunFindings(run="r", root=root, texts={}, failing=(), change=change)
     with pytest.raises(Overtaken):
         workspace_edit(found, lambda _: None, utf16, creates=True)

@@ -6,13 +6,13 @@ from typing import get_args
 
 from suture.evals.grading.hidden import Grade
 from suture.evals.problem import Problem
-from suture.evals.running.evaluating import Job, arm_settings
+from suture.evals.running.evaluating import EvaluationJob, arm_settings
 from suture.models import Role, open_models
 from suture.settings import Settings
 from suture.settings.model_schema import RoleSettings
 from suture.testing import ScriptedModel
 
-JOB = Job(
+JOB = EvaluationJob(
     problem=Problem(
         id="made/1",
         dataset="made",

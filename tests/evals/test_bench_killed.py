@@ -17,7 +17,7 @@ from evals.bench_tasks import LuckyModel, calls_in, told_of, write_set
 from suture.evals.rows import Row
 from suture.evals.running.bench_folder import BenchFolder
 from suture.evals.running.benchmark import run_benchmark
-from suture.evals.running.plans import Plan
+from suture.evals.running.plans import BenchmarkPlan
 from suture.sandbox import BubblewrapSandbox
 from suture.settings import Settings
 
@@ -34,7 +34,7 @@ asyncio.run(measure(Path(sys.argv[2]), sys.argv[3].split(","), pause_s=0.15))
 
 async def measure(folder: Path, ids: list[str], *, pause_s: float = 0.0) -> list[Row]:
     """The benchmark, in whichever process."""
-    plan = Plan(ids={"mbpp": tuple(ids)}, arms=ARMS, models=("lucky:model",), caps=(700,))
+    plan = BenchmarkPlan(ids={"mbpp": tuple(ids)}, arms=ARMS, models=("lucky:model",), caps=(700,))
     model = LuckyModel(folder / "calls", pause_s=pause_s)
     bench = BenchFolder(folder)
     await run_benchmark(plan, bench, Settings(), parallel=3, opener=lambda settings, name: model)

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from suture.evals.replies.recordings import Draw, read_recording
+from suture.evals.replies.recordings import RecordedReply, read_recording
 from suture.records import to_plain
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-DRAW = Draw(
+DRAW = RecordedReply(
     dataset="suture",
     problem="boundary/made",
     model="m:a",

@@ -19,7 +19,7 @@ from suture.errors import PrerequisiteError, UsageError
 from suture.evals.datasets import DATASETS, load_problems
 from suture.evals.grading.hidden import Grade
 from suture.evals.problem import Problem, shows_all, task_of
-from suture.evals.running.evaluating import Job
+from suture.evals.running.evaluating import EvaluationJob
 
 HUMANEVAL = {
     "task_id": "Made/0",
@@ -105,7 +105,7 @@ def test_a_task_that_shows_all_that_grades_it_is_known(data: Path) -> None:
     tests = {"hidden_tests": "assert f(1) == 2\n", "reference": "def f(n):\n    return 2 * n\n"}
     keep(data, "quixbugs/tasks.jsonl.gz", {**record, **tests})
     (bugged,) = load_problems("quixbugs")
-    job = Job(
+    job = EvaluationJob(
         problem=bugged,
         arm="greedy",
         model="local:tiny",

@@ -14,7 +14,7 @@ from suture.evals import Problem, grade_code
 from suture.evals.grading.hidden import Grade, is_forged
 from suture.evals.problem import MODULE
 from suture.evals.rows import Row
-from suture.evals.running.evaluating import Job, evaluate
+from suture.evals.running.evaluating import EvaluationJob, evaluate
 from suture.models import ScriptedModel
 from suture.sandbox import Capabilities, Channel, RunRequest, RunResult, Sandbox
 from suture.settings import Settings
@@ -116,7 +116,7 @@ async def test_half_a_surrogate_pair_is_graded_as_it_was_judged(problem: Problem
 async def row_of(problem: Problem, reply: str, wall: Sandbox, judge: Sandbox, home: Path) -> Row:
     settings = Settings()
     paths = settings.paths.model_copy(update={"home": home})
-    job = Job(
+    job = EvaluationJob(
         problem=problem,
         arm="greedy",
         model="scripted:it",

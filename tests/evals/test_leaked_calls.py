@@ -16,7 +16,7 @@ from suture.evals.leaks.prompt_audit import leaked_lines
 from suture.evals.problem import Problem, Regime
 from suture.evals.running.bench_folder import BenchFolder
 from suture.evals.running.benchmark import run_benchmark
-from suture.evals.running.plans import Plan
+from suture.evals.running.plans import BenchmarkPlan
 from suture.ledger import RunFolder
 from suture.models import ScriptedModel
 from suture.records import Counterexample
@@ -192,7 +192,7 @@ async def test_the_prompts_of_a_loop_that_fails(
     wrong = ScriptedModel(
         ["```python\ndef third(xs, word=''):\n    return None\n```"], name="scripted:x", repeat_last=True
     )
-    plan = Plan(
+    plan = BenchmarkPlan(
         ids={"humaneval": ("Made/1",)},
         arms=("reflexion",),
         models=("scripted:x",),

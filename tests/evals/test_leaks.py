@@ -15,7 +15,7 @@ from suture.evals.problem import Problem, Regime
 from suture.evals.rows import Row
 from suture.evals.running.bench_folder import BenchFolder
 from suture.evals.running.benchmark import run_benchmark
-from suture.evals.running.plans import Plan
+from suture.evals.running.plans import BenchmarkPlan
 from suture.ledger import RunFolder
 from suture.models import Message, RecordedModel, Sampling, ScriptedModel
 from suture.sandbox import BubblewrapSandbox
@@ -70,7 +70,7 @@ def answering(body: str) -> ScriptedModel:
 
 async def measured(folder: BenchFolder, problem: Problem, regime: Regime) -> Sequence[Row]:
     wrong = answering("return 0")
-    plan = Plan(
+    plan = BenchmarkPlan(
         ids={"mbpp": (problem.id,)},
         arms=("always_repair",),
         models=("scripted:x",),
@@ -108,7 +108,7 @@ async def test_a_row_of_a_run_that_leaked_has_no_number(
     folder = BenchFolder(tmp_path / "bench")
     folder.path.mkdir()
     folder.write_controls([("mbpp", problem.id)])
-    plan = Plan(ids={"mbpp": (problem.id,)}, arms=("greedy",), models=("scripted:x",), caps=(300,))
+    plan = BenchmarkPlan(ids={"mbpp": (problem.id,)}, arms=("greedy",), models=("scripted:x",), caps=(300,))
     await run_benchmark(plan, folder, leaky, opener=lambda settings, name: right)
     (row,) = folder.rows()
     assert row.fault.startswith("a hidden check stood in a prompt")

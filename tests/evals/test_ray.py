@@ -23,8 +23,8 @@ from suture.evals.replies.reply_pool import ReplyPool
 from suture.evals.running import ray_tasks
 from suture.evals.running.bench_folder import BenchFolder
 from suture.evals.running.benchmark import run_benchmark
-from suture.evals.running.evaluating import Job
-from suture.evals.running.plans import Plan
+from suture.evals.running.evaluating import EvaluationJob
+from suture.evals.running.plans import BenchmarkPlan
 from suture.evals.running.ray_tasks import Cluster, Opener
 from suture.models import Message, Model, Reply, Sampling, ScriptedModel
 from suture.sandbox import BubblewrapSandbox, Sandbox
@@ -51,7 +51,7 @@ def open_lucky(settings: Settings, name: str) -> Model:
 
 async def measure(folder: Path, ids: list[str], *, cluster: str | None = None) -> None:
     """The benchmark, here or on a cluster."""
-    plan = Plan(ids={"mbpp": tuple(ids)}, arms=ARMS, models=("lucky:model",), caps=(700,))
+    plan = BenchmarkPlan(ids={"mbpp": tuple(ids)}, arms=ARMS, models=("lucky:model",), caps=(700,))
     await run_benchmark(plan, BenchFolder(folder), Settings(), parallel=2, cluster=cluster, opener=open_lucky)
 
 
@@ -99,7 +99,7 @@ def errand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opener: Opener) -> r
     monkeypatch.setenv("SUTURE_DATA", str(tmp_path / "data"))
     monkeypatch.setattr(ray_tasks, "_worker_states", {})
     problem = load_problems("mbpp", ids=write_set(tmp_path / "data", 1))[0]
-    job = Job(
+    job = EvaluationJob(
         problem=problem,
         arm="always_repair",
         model="lucky:model",

@@ -11,7 +11,7 @@ from evals.made_rows import benchmark_rows, row, write_rows
 from suture.errors import StorageError, UsageError
 from suture.evals.reports import read_rows, sessions_of
 from suture.evals.running.bench_folder import BenchFolder
-from suture.evals.running.plans import Plan
+from suture.evals.running.plans import BenchmarkPlan
 
 
 def test_rows_are_read_back_whole(tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ def test_folders_without_rows_and_damaged_rows_are_faults(tmp_path: Path) -> Non
 
 
 def test_folders_of_one_name_are_told_apart(tmp_path: Path) -> None:
-    plan = Plan(ids={}, arms=(), models=())
+    plan = BenchmarkPlan(ids={}, arms=(), models=())
     folders = [tmp_path / place for place in ("a/same", "b/same", "other")]
     for folder in folders:
         folder.mkdir(parents=True)

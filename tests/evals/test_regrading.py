@@ -12,7 +12,7 @@ from suture.errors import PrerequisiteError, StorageError
 from suture.evals.rows import Row
 from suture.evals.running.bench_folder import BenchFolder
 from suture.evals.running.benchmark import run_benchmark
-from suture.evals.running.plans import Plan
+from suture.evals.running.plans import BenchmarkPlan
 from suture.evals.running.regrading import regrade
 from suture.sandbox import BubblewrapSandbox
 from suture.settings import Settings
@@ -32,7 +32,7 @@ async def measured(
     head = "def times_2(x):\\n"
     file.write_text(file.read_text().replace(head, head + HUNGRY.replace("\n", "\\n")))
     folder = BenchFolder(tmp_path / "bench")
-    plan = Plan(ids={"mbpp": ids}, arms=("greedy",), models=("lucky:model",), caps=(700,))
+    plan = BenchmarkPlan(ids={"mbpp": ids}, arms=("greedy",), models=("lucky:model",), caps=(700,))
     await run_benchmark(plan, folder, Settings(), opener=lambda settings, name: LuckyModel(tmp_path / "log"))
     assert [row.fault for row in folder.rows()] == [""] * 3
     return folder

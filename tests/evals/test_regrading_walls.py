@@ -14,7 +14,7 @@ from suture.evals.running import regrading
 from suture.evals.running.bench_folder import BenchFolder
 from suture.evals.running.benchmark import run_benchmark
 from suture.evals.running.evaluating import row_of_run
-from suture.evals.running.plans import Plan
+from suture.evals.running.plans import BenchmarkPlan
 from suture.sandbox import BubblewrapSandbox
 from suture.settings import Settings
 
@@ -25,7 +25,7 @@ async def test_a_wall_that_breaks_under_one_row_leaves_the_others_their_grades(
     monkeypatch.setenv("SUTURE_DATA", str(tmp_path / "data"))
     ids = {"mbpp": tuple(write_set(tmp_path / "data", 2))}
     folder = BenchFolder(tmp_path / "bench")
-    plan = Plan(ids=ids, arms=("greedy", "best_of_k"), models=("lucky:model",), caps=(700,))
+    plan = BenchmarkPlan(ids=ids, arms=("greedy", "best_of_k"), models=("lucky:model",), caps=(700,))
     model = LuckyModel(tmp_path / "log")
     await run_benchmark(plan, folder, Settings(), opener=lambda settings, name: model)
     rows = folder.rows()

@@ -17,7 +17,7 @@ from suture.evals.datasets import load_problems
 from suture.evals.running.bench_folder import BenchFolder
 from suture.evals.running.benchmark import Advance, run_benchmark
 from suture.evals.running.controls import sample_of
-from suture.evals.running.plans import Plan, chosen_ids, extended
+from suture.evals.running.plans import BenchmarkPlan, chosen_ids, extended
 from suture.evals.running.regrading import regrade
 from suture.models import Message, Model, Reply, Sampling, ScriptedModel
 from suture.sandbox import BubblewrapSandbox
@@ -36,8 +36,8 @@ def opening(model: Model) -> Callable[[Settings, str], Model]:
     return lambda settings, name: model
 
 
-def plan_of(ids: Ids, *arms: str, **more: object) -> Plan:
-    return replace(Plan(ids=ids, arms=arms, models=("lucky:model",), caps=(700,)), **more)  # type: ignore[arg-type]  # a plan's fields
+def plan_of(ids: Ids, *arms: str, **more: object) -> BenchmarkPlan:
+    return replace(BenchmarkPlan(ids=ids, arms=arms, models=("lucky:model",), caps=(700,)), **more)  # type: ignore[arg-type]  # a plan's fields
 
 
 async def test_a_benchmark_from_end_to_end(tmp_path: Path, ids: Ids) -> None:
@@ -261,9 +261,9 @@ def test_which_tasks(ids: Ids) -> None:
 
 
 def test_a_plan_grows_but_does_not_change() -> None:
-    plan = Plan(ids={"a": ("1",)}, arms=("greedy",), models=("m",))
+    plan = BenchmarkPlan(ids={"a": ("1",)}, arms=("greedy",), models=("m",))
     more = extended(
-        plan, Plan(ids={"a": ("2", "1"), "b": ("3",)}, arms=("x", "greedy"), models=("n",), seeds=2)
+        plan, BenchmarkPlan(ids={"a": ("2", "1"), "b": ("3",)}, arms=("x", "greedy"), models=("n",), seeds=2)
     )
     assert more.ids == {"a": ("1", "2"), "b": ("3",)}
     assert (more.arms, more.models, more.seeds) == (("greedy", "x"), ("m", "n"), 2)

@@ -23,15 +23,15 @@ from suture.errors import PrerequisiteError, StorageError, UsageError
 from suture.evals.grading.hidden import Grade
 from suture.evals.rows import Row, Step
 from suture.evals.running.bench_folder import BenchFolder
-from suture.evals.running.plans import Plan
+from suture.evals.running.plans import BenchmarkPlan
 from suture.evals.tracking import track_benchmark
 from suture.evals.tracking.descriptions import describe_benchmark, describe_row
 from suture.records import to_plain
-from suture.sandbox import Finding
+from suture.sandbox import Requirement
 
 TASK = "Write a function double(n) that doubles a number: double(2) == 4"
 REPLY = "```python\ndef double(n):\n    return 2 * n\n```"
-PLAN = Plan(
+PLAN = BenchmarkPlan(
     ids={"made": ("made/1", "made/2")}, arms=("greedy",), models=("scripted:x",), caps=(100,),
     sessions=({"os": "this"},),
 )  # fmt: skip
@@ -52,7 +52,9 @@ def row(number: int, run: str, **more: Any) -> Row:
 
 
 @pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wall: Finding, require: Require) -> BenchFolder:
+def bench(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wall: Requirement, require: Require
+) -> BenchFolder:
     """A benchmark with one real run, and a row that has none."""
     require("mlflow", HAS_MLFLOW, "the extra `mlflow` is not installed")
     require("bubblewrap", wall.ok, wall.detail)

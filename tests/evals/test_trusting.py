@@ -12,7 +12,7 @@ from suture.evals import Problem
 from suture.evals.grading.hidden import Grade
 from suture.evals.reports import report_markdown, report_of
 from suture.evals.rows import Row
-from suture.evals.running.evaluating import Job, evaluate
+from suture.evals.running.evaluating import EvaluationJob, evaluate
 from suture.sandbox import Sandbox
 from suture.settings import Settings
 
@@ -22,7 +22,7 @@ REFERENCE = "def largest(items):\n    return max(items)\n"
 async def row_of(tests: str, sandbox: Sandbox, home: Path) -> Row:
     settings = Settings()
     paths = settings.paths.model_copy(update={"home": home})
-    job = Job(
+    job = EvaluationJob(
         problem=Problem(
             id="made/1",
             dataset="made",

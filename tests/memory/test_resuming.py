@@ -21,7 +21,7 @@ from suture.ledger.kinds import MemoryRecalled
 from suture.memory.embedding.hashed import HashedNgrams
 from suture.memory.items import Item
 from suture.memory.storing import keep, set_state
-from suture.sandbox import Finding
+from suture.sandbox import Requirement
 from suture.settings import Settings, StoreSettings
 from suture.settings.deployment_schema import MemorySettings
 from suture.store.database import open_store
@@ -58,7 +58,7 @@ def victim(home: str, url: str) -> None:
 
 @pytest.mark.timeout(300)  # a process with a wall of its own
 async def test_a_resumed_run_has_what_it_recalled_at_first(
-    store_url: str, tmp_path: Path, require: Require, wall: Finding
+    store_url: str, tmp_path: Path, require: Require, wall: Requirement
 ) -> None:
     require("bubblewrap", wall.ok, wall.detail)
     home, log = tmp_path / "home", tmp_path / "calls.jsonl"

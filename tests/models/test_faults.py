@@ -19,7 +19,7 @@ from suture.errors import (
     ReplyLost,
 )
 from suture.models import Message, Reply, Sampling, open_model
-from suture.models.vendors.faults import Asked, as_model_error
+from suture.models.vendors.faults import AskedModel, as_model_error
 from suture.settings.model_schema import ModelSettings
 from suture.settings.schema import KeySettings, Settings
 
@@ -145,11 +145,11 @@ class VendorRateLimit(Exception):
 
 
 def test_retry_after_is_carried() -> None:
-    fault = as_model_error(VendorRateLimit("slow down"), Asked(name="vendor:model"))
+    fault = as_model_error(VendorRateLimit("slow down"), AskedModel(name="vendor:model"))
     assert isinstance(fault, ModelRateLimited)
     assert fault.retry_after_s == 7.5
 
 
 def test_our_own_errors_pass_through() -> None:
     ours = ModelTimeout("late")
-    assert as_model_error(ours, Asked(name="vendor:model")) is ours
+    assert as_model_error(ours, AskedModel(name="vendor:model")) is ours

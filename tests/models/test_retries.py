@@ -12,7 +12,7 @@ from suture.errors import ContextTooLong, MalformedReply, ModelError, ModelRateL
 from suture.models.vendors.endpoints import FAULTS_TO_OPEN, OPEN_S, Endpoint, EndpointLimits, endpoint_of
 from suture.models.vendors.exception_details import retry_after_s
 from suture.models.vendors.fault_table import FAULTS, FaultKind
-from suture.models.vendors.faults import Asked, as_model_error, classify
+from suture.models.vendors.faults import AskedModel, as_model_error, classify
 from suture.models.vendors.retries import LONGEST_PAUSE_S, retried
 
 
@@ -100,7 +100,7 @@ class Vendor(Exception):
 def test_a_used_up_quota_is_no_matter_of_waiting() -> None:
     kind = classify(Vendor("{'code': 'insufficient_quota'}", 429))
     assert (kind, FAULTS[kind].retry) == ("quota", False)
-    error = as_model_error(Vendor("{'code': 'insufficient_quota'}", 429), Asked(name="openai:m"))
+    error = as_model_error(Vendor("{'code': 'insufficient_quota'}", 429), AskedModel(name="openai:m"))
     assert "has no quota left" in str(error)
     assert not error.passing
 
@@ -190,7 +190,7 @@ async def test_who_stops_waiting_keeps_no_turn() -> None:
 async def test_a_password_in_an_address_is_not_told() -> None:
     address = "https://user:hunter2@proxy/v1"
     endpoint = Endpoint(address, EndpointLimits())
-    fault = as_model_error(RuntimeError(f"no answer from {address}"), Asked(name="openai:m"))
+    fault = as_model_error(RuntimeError(f"no answer from {address}"), AskedModel(name="openai:m"))
     for _ in range(FAULTS_TO_OPEN):
         endpoint.failed(fault, counts=True)
     with pytest.raises(ModelError, match=r"https://\*\*\*@proxy/v1") as caught:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from pipeline.red_pipelines import ADA, RedPipeline, commit, git, make_repository
 from requirements import Require
-from suture.pipeline import Asked, Pipeline, heal_in_pipeline
-from suture.sandbox import BubblewrapSandbox, Finding, RunRequest, RunResult
+from suture.pipeline import HealRequest, Pipeline, heal_in_pipeline
+from suture.sandbox import BubblewrapSandbox, Requirement, RunRequest, RunResult
 from suture.settings import Settings
 
 CODE = """def clipped(value, low, high):
@@ -50,7 +50,7 @@ class CountingSandbox(BubblewrapSandbox):
 
 
 async def test_candidates_run_the_new_failing_tests_alone(
-    tmp_path: Path, require: Require, wall: Finding
+    tmp_path: Path, require: Require, wall: Requirement
 ) -> None:
     require("bubblewrap", wall.ok, wall.detail)
     files = {"shop.py": CODE.format(sign=">"), "test_shop.py": TESTS}
@@ -63,7 +63,7 @@ async def test_candidates_run_the_new_failing_tests_alone(
     settings = Settings.model_validate({**plain, "ci": {"confidence": 0}, "repair": {"candidates": 60}})
     try:
         report = await heal_in_pipeline(
-            Asked(root=folder, test=COMMAND, base=base), Pipeline(), settings, print, sandbox=counting
+            HealRequest(root=folder, test=COMMAND, base=base), Pipeline(), settings, print, sandbox=counting
         )
     finally:
         await counting.close()

@@ -16,7 +16,7 @@ from suture.errors import UsageError
 from suture.pipeline import REASONS, HealReport, Pipeline, Refusal, read_pipeline
 from suture.pipeline.commits import base_files, read_checkout
 from suture.pipeline.edits import edits_of, replacing
-from suture.pipeline.gates import Change, forbidden_in, gate_before, gate_change
+from suture.pipeline.gates import GatedChange, forbidden_in, gate_before, gate_change
 from suture.pipeline.junit import junit_of
 from suture.pipeline.markdown import block, is_shown_whole, span
 from suture.pipeline.report import CERTIFICATE, write_folder
@@ -34,8 +34,8 @@ def settings(**ci: Any) -> Settings:
     return Settings.model_validate({"ci": ci})
 
 
-def change(**given: Any) -> Change:
-    return Change(**{"files": ("a.py",), "lines": 2, "confidence": 0.9, "evidence": "nonce", **given})
+def change(**given: Any) -> GatedChange:
+    return GatedChange(**{"files": ("a.py",), "lines": 2, "confidence": 0.9, "evidence": "nonce", **given})
 
 
 @pytest.fixture

@@ -20,14 +20,14 @@ from pipeline.action_steps import ACTION, ROOT, SHELL, Ended, job_variables, run
 from pipeline.code_host import TOKEN, CodeHost, serving
 from pipeline.red_pipelines import RED, TEST_COMMAND, RedPipeline, git, github_variables, heal, suture
 from requirements import Require
-from suture.sandbox import Finding
+from suture.sandbox import Requirement
 
 BRANCH = "work/$(touch no);`touch no`"
 """The branch of `github_variables`: what a shell would make of it lies nowhere afterwards."""
 
 
 @pytest.fixture(scope="module", autouse=True)
-def needs_wall(require: Require, wall: Finding) -> None:
+def needs_wall(require: Require, wall: Requirement) -> None:
     require("bubblewrap", wall.ok, wall.detail)
 
 

@@ -9,7 +9,7 @@ import pytest
 from suture.api import heal
 from suture.checks import prepare_suite
 from suture.ledger import find_run, read_ledger
-from suture.proof.minimisation.equivalence import Behaviour
+from suture.proof.minimisation.equivalence import ChangeBehaviour
 from suture.records import Result
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
 from suture.settings import Settings
@@ -98,7 +98,7 @@ async def test_answers_are_compared_where_a_test_calls_the_function(
     task, _ = heal_task(names, test=tuple(COMMAND.split()))
     interpreter = discover_interpreter(names, {"PATH": "/usr/bin"})
     suite = await prepare_suite(task, sandbox, settings.sandbox, interpreter)
-    behaviour = Behaviour(suite=suite, files={"names.py": RIGHT})
+    behaviour = ChangeBehaviour(suite=suite, files={"names.py": RIGHT})
     assert not await behaviour.same({"names.py": RIGHT.replace("other.lower()", "other")})
     assert await behaviour.same({"names.py": RIGHT.replace(' + "!"', ' + str("!")')})
     assert behaviour.compared > 20

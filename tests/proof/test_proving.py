@@ -13,7 +13,7 @@ from proof.conftest import CODE, COMMAND, FIXED, NOISY, Healed
 from suture.api import heal, verify
 from suture.errors import Cancelled, UsageError
 from suture.ledger import find_run, read_ledger
-from suture.proof import Certificate, Finding, read_certificate
+from suture.proof import Certificate, ReplayedClaim, read_certificate
 from suture.proof.measures.mutation_testing import DRAWN
 from suture.records import Result, from_plain
 from suture.sandbox import BubblewrapSandbox, Capabilities, Channel, RunRequest, RunResult
@@ -28,7 +28,7 @@ def certificate_of(run_id: str, settings: Settings) -> Certificate:
 
 async def findings(
     name: str | Path, settings: Settings, sandbox: BubblewrapSandbox, project: Path | None = None
-) -> list[Finding]:
+) -> list[ReplayedClaim]:
     return [f async for f in verify(name, project=project, settings=settings, sandbox=sandbox)]
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from proof.conftest import CODE, FIXED, NOISY, TESTS, Healed
 from suture.ledger import find_run
-from suture.proof import Finding, read_certificate, verify_certificate
+from suture.proof import ReplayedClaim, read_certificate, verify_certificate
 from suture.proof.certificate import Certificate, CertifiedTask
 from suture.proof.confidence import confidence_in
 from suture.proof.sealing import CertificateRefused, sealed
@@ -269,7 +269,7 @@ class RememberingSandbox:
 
 async def replayed(
     certificate: Certificate, files: Mapping[str, bytes], sandbox: Sandbox, settings: Settings
-) -> list[Finding]:
+) -> list[ReplayedClaim]:
     interpreter = discover_interpreter(None, {"PATH": "/usr/bin"})
     return [f async for f in verify_certificate(certificate, files, sandbox, settings, interpreter)]
 

@@ -13,7 +13,7 @@ from requirements import Require
 from suture.checks import Suite, prepare_suite
 from suture.loop.evaluation.search_setup import editable_texts
 from suture.repair import Findings, SearchLimits, mutated, search
-from suture.sandbox import BubblewrapSandbox, Finding, discover_interpreter
+from suture.sandbox import BubblewrapSandbox, Requirement, discover_interpreter
 from suture.settings import SandboxSettings
 from suture.tasks.building import heal_task
 
@@ -131,7 +131,7 @@ COMMANDS = {"root-below": "python -m pytest -q tests"}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def sandbox(wall: Finding, require: Require) -> AsyncIterator[BubblewrapSandbox]:
+async def sandbox(wall: Requirement, require: Require) -> AsyncIterator[BubblewrapSandbox]:
     """One wall for all of them: to build and to vet one takes longer than most searches here."""
     require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
     sandbox = BubblewrapSandbox()

@@ -14,7 +14,7 @@ import pytest
 
 from requirements import Require
 from suture.repair.trials.records import Spectrum, TestRun
-from suture.sandbox import Finding
+from suture.sandbox import Requirement
 from suture.settings import load_settings
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
@@ -105,7 +105,7 @@ def test_bugs_are_drawn_in_the_same_order_and_from_all_families(field_set: Any) 
 @pytest.mark.timeout(900)  # whole runs of whole suites: slow where the machine is busy with other work
 @pytest.mark.parametrize("package", CHEAPEST)
 def test_runs_on_packages_that_nobody_here_wrote(
-    package: str, tmp_path: Path, wall: Finding, require: Require
+    package: str, tmp_path: Path, wall: Requirement, require: Require
 ) -> None:
     require("bubblewrap", wall.ok, wall.detail)
     cache = load_settings(Path()).settings.paths.cache / "field"

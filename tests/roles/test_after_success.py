@@ -11,7 +11,7 @@ from suture.checks.sources.needed_names import plan_program
 from suture.errors import MalformedReply
 from suture.models import Reply, Sampling
 from suture.models.structured import ask
-from suture.records import Candidate, Concern, Review, Task
+from suture.records import Candidate, CodeReview, Concern, Task
 from suture.roles import (
     OptimiseBrief,
     OptimiseGoal,
@@ -115,10 +115,10 @@ async def test_a_review_is_a_record() -> None:
     )
     model = ScriptedModel([reply, '{"concerns": []}'])
     found = (await ask(model.complete, messages, ReviewReply, Sampling())).value.record()
-    assert found == Review(
+    assert found == CodeReview(
         concerns=(Concern(problem="y is not needed", kind="readability", severity="low", line=2),)
     )
-    assert (await ask(model.complete, messages, ReviewReply, Sampling())).value.record() == Review(
+    assert (await ask(model.complete, messages, ReviewReply, Sampling())).value.record() == CodeReview(
         concerns=()
     )
 

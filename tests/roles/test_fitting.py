@@ -15,7 +15,7 @@ from suture.models.tokens import estimate_tokens
 from suture.records import Counterexample
 from suture.roles import (
     EarlierAttempt,
-    Part,
+    PromptPart,
     RepairBrief,
     WriteBrief,
     as_shown,
@@ -50,17 +50,17 @@ async def by_bytes(messages: Sequence[Message]) -> int:
     ],
 )
 def test_a_part_shows_whole_pieces_and_says_what_is_cut(keep: str, count: int, shown: str) -> None:
-    assert Part(pieces=["a", "b", "c", "d"], joint=" ").shown(rule(keep), count) == shown
+    assert PromptPart(pieces=["a", "b", "c", "d"], joint=" ").shown(rule(keep), count) == shown
 
 
 def test_what_stands_around_a_part_goes_with_its_last_piece() -> None:
-    part = Part(pieces=["a"], before="(", after=")")
+    part = PromptPart(pieces=["a"], before="(", after=")")
     assert (part.shown(rule("last"), 1), part.shown(rule("last"), 0)) == ("(a)", "")
-    assert Part(pieces=[], before="(", after=")").shown(rule("last"), 0) == ""
+    assert PromptPart(pieces=[], before="(", after=")").shown(rule("last"), 0) == ""
 
 
 def test_a_limit_counts_pieces_or_characters() -> None:
-    part = Part(pieces=["x" * 9] * 100)
+    part = PromptPart(pieces=["x" * 9] * 100)
     assert part.most(rule("ends")) == 100
     assert part.most(rule("ends", most=7)) == 7
     limited = rule("ends", most_chars=100)

@@ -14,7 +14,7 @@ from suture.records import Counterexample, Diagnosis
 from suture.roles import DiagnosisReply, Draft, packaged_prompt
 from suture.roles.advisers.debugger import DebugBrief, Investigation, investigate
 from suture.roles.replies.actions import Action, read_action
-from suture.roles.tools.react import MOST_SHOWN, Tool
+from suture.roles.tools.react import MOST_SHOWN, AgentTool
 from suture.testing import ScriptedModel
 
 TOOLS = ("trace_call", "run_snippet")
@@ -71,7 +71,7 @@ class Bench:
         self.steps: list[ToolStep] = []
         self.used: list[str] = []
         self.answer = answer
-        self.tools = [Tool(name=name, usage=f"{name} shows it", run=self.run) for name in TOOLS]
+        self.tools = [AgentTool(name=name, usage=f"{name} shows it", run=self.run) for name in TOOLS]
 
     async def run(self, action: Action) -> str:
         self.used.append(action.given)

@@ -9,12 +9,12 @@ import pytest
 
 from requirements import Require
 from suture.errors import SandboxUnavailable
-from suture.sandbox import BubblewrapSandbox, Finding
+from suture.sandbox import BubblewrapSandbox, Requirement
 
 
 @pytest.fixture(params=["warm", "spare", "cold"])
 async def sandbox(
-    request: pytest.FixtureRequest, wall: Finding, require: Require
+    request: pytest.FixtureRequest, wall: Requirement, require: Require
 ) -> AsyncIterator[BubblewrapSandbox]:
     """A real wall, which must leave no task behind."""
     require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")

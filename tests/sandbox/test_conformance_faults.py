@@ -15,7 +15,7 @@ import pytest
 
 from requirements import Require
 from suture.errors import UsageError
-from suture.sandbox import BubblewrapSandbox, Capabilities, Channel, Finding, Mount, RunRequest, RunResult
+from suture.sandbox import BubblewrapSandbox, Capabilities, Channel, Mount, Requirement, RunRequest, RunResult
 from suture.sandbox.conformance import BEHAVIOURS, Conformance, Violation
 
 
@@ -176,7 +176,7 @@ FAULTY: dict[str, type[Faithful]] = {
 
 
 @pytest.fixture
-def faithful(wall: Finding, require: Require) -> Iterator[None]:
+def faithful(wall: Requirement, require: Require) -> Iterator[None]:
     require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
     yield
     while Leaking.held:

@@ -12,7 +12,7 @@ from suture.sandbox import (
     LIMITS,
     BubblewrapSandbox,
     Capabilities,
-    Finding,
+    Requirement,
     Sandbox,
     diagnose_backends,
     sandbox_makers,
@@ -93,7 +93,7 @@ def refuse() -> Sandbox:
     raise SandboxUnavailable("a library is missing", remedy="install it")
 
 
-def test_each_backend_has_a_row_and_the_needed_one_comes_last(wall: Finding, require: Require) -> None:
+def test_each_backend_has_a_row_and_the_needed_one_comes_last(wall: Requirement, require: Require) -> None:
     require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
     makers = {"bubblewrap": BubblewrapSandbox, "engine": Absent, "library": refuse}
     rows = diagnose_backends(makers, needed="bubblewrap", minimum="namespace")
@@ -122,7 +122,7 @@ def test_a_wall_that_the_settings_name_wrongly_has_a_row_too(backend: str, remed
     assert remedy in row.remedy
 
 
-def test_what_a_run_would_refuse_is_missing(wall: Finding, require: Require) -> None:
+def test_what_a_run_would_refuse_is_missing(wall: Requirement, require: Require) -> None:
     require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
     rows = diagnose_backends({"bubblewrap": BubblewrapSandbox}, needed="other", minimum="vm")
     assert (rows[-1].ok, rows[-1].needed) == (False, False)

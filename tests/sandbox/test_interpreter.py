@@ -17,8 +17,8 @@ from requirements import Require
 from suture.errors import PrerequisiteError, UsageError
 from suture.sandbox import (
     BubblewrapSandbox,
-    Finding,
     Mount,
+    Requirement,
     RunRequest,
     discover_interpreter,
     interpreter_mounts,
@@ -247,7 +247,7 @@ def test_condas_libraries_are_its_own(tmp_path: Path) -> None:
     assert str(conda / "lib") in targets(tmp_path)
 
 
-async def test_real_environments_still_run(tmp_path: Path, wall: Finding, require: Require) -> None:
+async def test_real_environments_still_run(tmp_path: Path, wall: Requirement, require: Require) -> None:
     require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
     make_environment(tmp_path / ".venv")
     sandbox = BubblewrapSandbox()
@@ -263,7 +263,9 @@ async def test_real_environments_still_run(tmp_path: Path, wall: Finding, requir
         await sandbox.close()
 
 
-async def test_real_environments_of_every_kind_run(tmp_path: Path, wall: Finding, require: Require) -> None:
+async def test_real_environments_of_every_kind_run(
+    tmp_path: Path, wall: Requirement, require: Require
+) -> None:
     """Below a home, as pyenv, uv and conda have them: what is shown suffices to run."""
     require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
     own = own_interpreter()

@@ -11,7 +11,7 @@ import pytest
 
 from requirements import Require
 from sandbox.sandbox_programs import python
-from suture.sandbox import BubblewrapSandbox, Finding, Mode, ProgramLimits
+from suture.sandbox import BubblewrapSandbox, Mode, ProgramLimits, Requirement
 from suture.sandbox.runs.memory import MemoryGroups, find_group_home
 from suture.sandbox.seccomp import own_filter
 from suture.sandbox.vetting.probe import ProbeReport, probe
@@ -38,7 +38,7 @@ def no_groups() -> MemoryGroups:
 
 
 @pytest.fixture(params=["warm", "spare", "cold"])
-def mode(request: pytest.FixtureRequest, wall: Finding, require: Require) -> Mode:
+def mode(request: pytest.FixtureRequest, wall: Requirement, require: Require) -> Mode:
     require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
     mode: Mode = request.param
     return mode

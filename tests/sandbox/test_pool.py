@@ -20,8 +20,8 @@ from suture.sandbox import (
     BubblewrapSandbox,
     Capabilities,
     Channel,
-    Finding,
     KeepingSandbox,
+    Requirement,
     RunRequest,
     RunResult,
     Sandbox,
@@ -212,7 +212,7 @@ async def test_a_pool_that_makes_no_sense() -> None:
 
 
 @pytest.fixture(params=["warm", "spare", "cold"])
-def mode(request: pytest.FixtureRequest, wall: Finding, require: Require) -> str:
+def mode(request: pytest.FixtureRequest, wall: Requirement, require: Require) -> str:
     require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
     return str(request.param)
 
@@ -264,7 +264,7 @@ async def kill_after(mode: str, path: str, seconds: float | None) -> str:
 
 
 @pytest.fixture
-def path(wall: Finding) -> str:
+def path(wall: Requirement) -> str:
     return wall.detail.split()[0]
 
 

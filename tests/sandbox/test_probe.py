@@ -23,7 +23,7 @@ from suture.sandbox import (
     BubblewrapSandbox,
     Capabilities,
     Channel,
-    Finding,
+    Requirement,
     RunRequest,
     RunResult,
     open_sandbox,
@@ -55,7 +55,7 @@ done
 
 @pytest.fixture
 def holed(
-    tmp_path: Path, wall: Finding, require: Require
+    tmp_path: Path, wall: Requirement, require: Require
 ) -> Callable[[str], Callable[[], BubblewrapSandbox]]:
     """Makes walls by a bubblewrap that is told something else than what we say."""
     real = wall.detail.split()[0]
@@ -235,7 +235,7 @@ class Counting(BubblewrapSandbox):
 
 
 async def test_what_was_found_is_kept_until_something_changes(
-    tmp_path: Path, require: Require, wall: Finding, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, require: Require, wall: Requirement, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
     made = []
@@ -253,7 +253,7 @@ async def test_what_was_found_is_kept_until_something_changes(
     assert len(list((tmp_path / "cache/sandbox").iterdir())) == 1
 
 
-async def test_walls_that_open_at_once_are_attacked_once(require: Require, wall: Finding) -> None:
+async def test_walls_that_open_at_once_are_attacked_once(require: Require, wall: Requirement) -> None:
     require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
     KNOWN.clear()
     before = Counting.made
@@ -320,7 +320,7 @@ async def test_a_hole_is_not_kept_for_the_next_process(
 
 @pytest.mark.parametrize(("minimum", "ok"), [("process", True), ("namespace", True), ("container", False)])
 async def test_the_configured_minimum_is_kept(
-    minimum: str, ok: bool, wall: Finding, require: Require
+    minimum: str, ok: bool, wall: Requirement, require: Require
 ) -> None:
     require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
     sandbox = open_sandbox(SandboxSettings(minimum_level=minimum))  # type: ignore[arg-type]

@@ -7,17 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox import cbpf
-from suture.sandbox.seccomp.assembler import Answer, Branch, Decision, assemble, by_range, listing
+from suture.sandbox.seccomp.assembler import Decision, FilterAnswer, FilterBranch, assemble, by_range, listing
 
 FIELDS = range(0, 64, 4)
 HOWS = ("eq", "gt", "ge", "set")
 words = st.integers(0, 2**32 - 1) | st.integers(0, 20)
-answers = st.builds(Answer, words)
+answers = st.builds(FilterAnswer, words)
 
 
-def branches(inner: st.SearchStrategy[Decision]) -> st.SearchStrategy[Branch]:
+def branches(inner: st.SearchStrategy[Decision]) -> st.SearchStrategy[FilterBranch]:
     return st.builds(
-        Branch, field=st.sampled_from(FIELDS), how=st.sampled_from(HOWS), operand=words, yes=inner, no=inner
+        FilterBranch,
+        field=st.sampled_from(FIELDS),
+        how=st.sampled_from(HOWS),
+        operand=words,
+        yes=inner,
+        no=inner,
     )
 
 
@@ -25,7 +30,7 @@ decisions: st.SearchStrategy[Decision] = st.recursive(answers, branches, max_lea
 
 
 def decide(decision: Decision, call: tuple[int, ...]) -> int:
-    while isinstance(decision, Branch):
+    while isinstance(decision, FilterBranch):
         word, operand = call[decision.field // 4], decision.operand
         holds = {
             "eq": word == operand,
@@ -56,7 +61,9 @@ def test_any_decision_is_kept(decision: Decision, asked: list[tuple[int, ...]]) 
 
 @given(st.sets(st.integers(1, 2**32 - 1), max_size=600), st.lists(words, min_size=1, max_size=20))
 def test_ranges_of_any_size(starts: set[int], numbers: list[int]) -> None:
-    ranges: list[tuple[int, Decision]] = [(start, Answer(n)) for n, start in enumerate([0, *sorted(starts)])]
+    ranges: list[tuple[int, Decision]] = [
+        (start, FilterAnswer(n)) for n, start in enumerate([0, *sorted(starts)])
+    ]
     program = cbpf.parse(assemble(by_range(0, ranges)))
     cbpf.check(program)
     for number in [*numbers, *starts]:
@@ -65,18 +72,20 @@ def test_ranges_of_any_size(starts: set[int], numbers: list[int]) -> None:
 
 def test_a_jump_that_is_too_far_for_a_test_becomes_two() -> None:
     for size in (254, 255, 256, 257, 1000):
-        far: Decision = Answer(1)
+        far: Decision = FilterAnswer(1)
         for _ in range((size - 1) // 2):
-            far = Branch(field=0, how="eq", operand=7, yes=Answer(2), no=far)
-        program = cbpf.parse(assemble(Branch(field=0, how="gt", operand=5, yes=far, no=Answer(3))))
+            far = FilterBranch(field=0, how="eq", operand=7, yes=FilterAnswer(2), no=far)
+        program = cbpf.parse(
+            assemble(FilterBranch(field=0, how="gt", operand=5, yes=far, no=FilterAnswer(3)))
+        )
         cbpf.check(program)
         assert [cbpf.ask(program, 0, number) for number in (5, 6, 7)] == [3, 1, 2]
 
 
 def test_what_the_kernel_would_not_take_is_an_error() -> None:
-    long: Decision = Answer(0)
+    long: Decision = FilterAnswer(0)
     for _ in range(500):
-        long = Branch(field=0, how="eq", operand=1, yes=Answer(1), no=long)
+        long = FilterBranch(field=0, how="eq", operand=1, yes=FilterAnswer(1), no=long)
     wide = by_range(0, [(0, long), *((start, long) for start in range(1, 10))])
     with pytest.raises(ValueError, match="too many"):
         assemble(wide)

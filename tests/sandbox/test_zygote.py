@@ -19,7 +19,7 @@ import pytest
 from requirements import Require
 from sandbox.sandbox_programs import eventually_gone, survivors
 from suture.errors import SandboxBroken, SandboxUnavailable
-from suture.sandbox import BubblewrapSandbox, Finding, ProgramLimits, RunRequest
+from suture.sandbox import BubblewrapSandbox, ProgramLimits, Requirement, RunRequest
 from suture.sandbox.bubblewrap.staging import is_reachable
 from suture.sandbox.runs.program import SandboxNotStarted
 from suture.sandbox.zygote import Zygote
@@ -62,7 +62,7 @@ CLEAN = b"[False, False, False] 18 [[], [], []] 1 2 box /box\n"
 
 
 @pytest.fixture
-async def sandbox(wall: Finding, require: Require) -> AsyncIterator[BubblewrapSandbox]:
+async def sandbox(wall: Requirement, require: Require) -> AsyncIterator[BubblewrapSandbox]:
     require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
     sandbox = BubblewrapSandbox()
     found = await sandbox.capabilities()
@@ -245,7 +245,9 @@ async def test_one_that_is_too_old_is_ended_also_where_nobody_needs_it(
     assert MOST_AGE_S == 900
 
 
-async def test_a_wall_that_forbids_nesting_is_spare(tmp_path: Path, require: Require, wall: Finding) -> None:
+async def test_a_wall_that_forbids_nesting_is_spare(
+    tmp_path: Path, require: Require, wall: Requirement
+) -> None:
     real = wall.detail.split()[0]
     require("bubblewrap", wall.ok and is_reachable(real), f"{wall.detail}, for other users too")
     wrapper = tmp_path / "bwrap"

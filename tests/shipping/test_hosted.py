@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from requirements import Require
-from suture.sandbox import Finding
+from suture.sandbox import Requirement
 
 ROOT = Path(__file__).parents[2]
 VISIT = """
@@ -57,7 +57,7 @@ pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture(autouse=True)
-def walled(require: Require, wall: Finding) -> None:
+def walled(require: Require, wall: Requirement) -> None:
     """Skip where there is no sandbox."""
     require("bubblewrap", wall.ok, wall.detail)
 

@@ -11,7 +11,7 @@ import pytest
 from requirements import Require
 from shipping.conftest import Installed
 from suture.cli.man_page import man_page
-from suture.sandbox import Finding
+from suture.sandbox import Requirement
 
 LARGEST_WHEEL_BYTES = 2_000_000
 SHOP = "def total(prices):\n    return sum(prices) - 1\n"
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture
-def sandbox(require: Require, wall: Finding) -> None:
+def sandbox(require: Require, wall: Requirement) -> None:
     """Skip where there is no sandbox."""
     require("bubblewrap", wall.ok, wall.detail)
 

@@ -14,7 +14,7 @@ from store.runs_made import home_with_runs, write_run
 from suture.cli.app import app
 from suture.ledger import RunFolder, read_ledger
 from suture.store.database import Store
-from suture.store.looking_back import Question, runs_found, summary_of
+from suture.store.looking_back import RunFilter, runs_found, summary_of
 from suture.store.recording import catch_up
 from suture.store.tables import tasks
 
@@ -30,40 +30,40 @@ def runs(store: Store, tmp_path: Path) -> list[RunFolder]:
     return found
 
 
-def ids(store: Store, question: Question, limit: int = 99) -> list[str]:
+def ids(store: Store, question: RunFilter, limit: int = 99) -> list[str]:
     return [row["run_id"] for row in runs_found(store, question, limit)[0]]
 
 
 def test_all_are_told_the_newest_first(store: Store, runs: list[RunFolder]) -> None:
     began = {run.id: read_ledger(run.ledger_path).events[0].time_s for run in runs}
-    everything = ids(store, Question())
+    everything = ids(store, RunFilter())
     assert sorted(everything) == sorted(began)
     assert [began[run] for run in everything] == sorted(began.values(), reverse=True)
-    rows, total = runs_found(store, Question(), 2)
+    rows, total = runs_found(store, RunFilter(), 2)
     assert ([row["run_id"] for row in rows], total) == (everything[:2], len(runs))
 
 
 def test_a_question_finds_what_it_asks_for(store: Store, runs: list[RunFolder]) -> None:
     heals = {run.id for run in runs if run.id.endswith("-heal")}
-    assert set(ids(store, Question(kind="heal"))) == heals
-    assert ids(store, Question(words="MUG cart")) == ids(store, Question(recipe="greedy")) == ["2027-mug"]
-    assert ids(store, Question(words="mug", kind="heal")) == []
-    assert ids(store, Question(words="mug spoon")) == []
-    assert len(ids(store, Question(outcome="healed"))) == len(runs)
-    assert ids(store, Question(model="100%")) == []
+    assert set(ids(store, RunFilter(kind="heal"))) == heals
+    assert ids(store, RunFilter(words="MUG cart")) == ids(store, RunFilter(recipe="greedy")) == ["2027-mug"]
+    assert ids(store, RunFilter(words="mug", kind="heal")) == []
+    assert ids(store, RunFilter(words="mug spoon")) == []
+    assert len(ids(store, RunFilter(outcome="healed"))) == len(runs)
+    assert ids(store, RunFilter(model="100%")) == []
     began = max(read_ledger(run.ledger_path).events[0].time_s for run in runs)
-    assert ids(store, Question(since_s=began)) == ["2027-mug"]
+    assert ids(store, RunFilter(since_s=began)) == ["2027-mug"]
 
 
 def test_a_question_of_an_error_finds_the_runs_that_had_it(store: Store, runs: list[RunFolder]) -> None:
-    found = set(ids(store, Question(error="UNKNOWN")))  # the blobs of these ledgers are gone
+    found = set(ids(store, RunFilter(error="UNKNOWN")))  # the blobs of these ledgers are gone
     assert found
     assert "2027-mug" not in found
-    assert ids(store, Question(error="KeyError")) == []
+    assert ids(store, RunFilter(error="KeyError")) == []
 
 
 def test_the_summary_is_the_sum_of_the_rows(store: Store, runs: list[RunFolder]) -> None:
-    summary = summary_of(store, Question())
+    summary = summary_of(store, RunFilter())
     with store.reading() as connection:
         rows = connection.execute(select(tasks)).all()
     assert summary["runs"] == len(runs) == len(rows)
@@ -72,10 +72,10 @@ def test_the_summary_is_the_sum_of_the_rows(store: Store, runs: list[RunFolder])
     assert summary["tokens"] == sum(row.tokens for row in rows)
     assert 0 < sum(summary["tokens_by_role"].values()) < summary["tokens"]  # the oldest name no roles
     assert sum(day["runs"] for day in summary["by_day"].values()) == len(runs)
-    of_heals = summary_of(store, Question(kind="heal"))
+    of_heals = summary_of(store, RunFilter(kind="heal"))
     assert of_heals["runs"] == 3
     assert of_heals["seconds_by_phase"]["search"] > 0
-    assert summary_of(store, Question(words="nowhere"))["pass_rate"] is None
+    assert summary_of(store, RunFilter(words="nowhere"))["pass_rate"] is None
 
 
 def call(home: Path, *arguments: str) -> Result:

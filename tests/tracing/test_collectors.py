@@ -17,7 +17,7 @@ import suture
 from requirements import Require
 from suture.ledger import RunFolder
 from suture.records import Result
-from suture.sandbox import Finding, RunRequest, Sandbox
+from suture.sandbox import Requirement, RunRequest, Sandbox
 from suture.tracing import export_run, wants_traces
 from tracing.receiver import Receiver, receiving
 
@@ -36,7 +36,7 @@ def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
 
 
 @pytest.fixture
-def answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wall: Finding, require: Require) -> str:
+def answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wall: Requirement, require: Require) -> str:
     """A model that is wrong first and right second."""
     require("bubblewrap", wall.ok, wall.detail)
     monkeypatch.setenv("SUTURE_HOME", str(tmp_path / "home"))

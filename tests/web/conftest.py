@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from requirements import Require
-from suture.sandbox import Finding
+from suture.sandbox import Requirement
 from web.browser import CHROMIUM, chromium
 from web.server import TASK, Server
 
@@ -25,7 +25,7 @@ def browser(require: Require) -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory, require: Require, wall: Finding) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory, require: Require, wall: Requirement) -> Path:
     """Where a module's server works, whose runs need a wall."""
     require("bubblewrap", wall.ok, wall.detail)
     return tmp_path_factory.mktemp("server")

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from suture.jobs.archives import ArchiveRefused, Archives, Limits, unpack
+from suture.jobs.archives import ArchiveLimits, ArchiveRefused, Archives, unpack
 from web.projects import BROKEN, tarred, zipped
 
-LIMITS = Limits(files=50, unpacked_bytes=2**20)
+LIMITS = ArchiveLimits(files=50, unpacked_bytes=2**20)
 
 
 def tar_of(*entries: tuple[tarfile.TarInfo, bytes]) -> bytes:

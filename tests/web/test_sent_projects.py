@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from suture.jobs import Job
-from suture.jobs.archives import Archives, Limits
+from suture.jobs.archives import ArchiveLimits, Archives
 from suture.jobs.sweeping import DAY_S, remove_unused, wanted_by
 from suture.ledger import Ledger, Payload, RunFolder
 from suture.ledger.kinds import RunFinished, RunStarted
@@ -17,7 +17,7 @@ from suture.testing import FakeClock
 from web.projects import BROKEN, zipped
 from web.server import Server
 
-LIMITS = Limits(files=50, unpacked_bytes=2**20)
+LIMITS = ArchiveLimits(files=50, unpacked_bytes=2**20)
 HEALED, CANCELLED = (
     RunFinished(outcome=outcome, reason="", result="", best="", confidence=0.0, warnings=())
     for outcome in ("healed", "cancelled")

@@ -14,8 +14,8 @@ from suture.ledger.kinds import RunFinished, RunStarted
 from suture.loop import RecordedRun
 from suture.packages import packages_of
 from suture.proof import (
-    Finding,
     HealedRun,
+    ReplayedClaim,
     Undone,
     choose_handover,
     find_applied_run,
@@ -129,7 +129,7 @@ async def verify(
     project: str | Path | None = None,
     settings: Settings | None = None,
     sandbox: Sandbox | None = None,
-) -> AsyncIterator[Finding]:
+) -> AsyncIterator[ReplayedClaim]:
     """Replay a certificate in a clean sandbox and without a model; raises as `proof.verify_file` does.
 
     Args:

@@ -27,7 +27,7 @@ NEEDED_BYTES = 500_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class Prerequisite:
     """One thing that Suture needs or can use, and whether it is there."""
 
     name: str
@@ -37,16 +37,18 @@ class Row:
     needed: bool = True
 
 
-def examine(settings: Settings) -> Iterator[Row]:
+def examine(settings: Settings) -> Iterator[Prerequisite]:
     """Everything a run needs, one after the other."""
-    yield Row(name="suture", ok=True, detail=f"on Python {platform.python_version()}, {platform.machine()}")
+    yield Prerequisite(
+        name="suture", ok=True, detail=f"on Python {platform.python_version()}, {platform.machine()}"
+    )
     yield from _sandbox(settings)
     yield _interpreter()
     yield from _model(settings)
     yield _home(settings.paths.home)
 
 
-def _sandbox(settings: Settings) -> Iterator[Row]:
+def _sandbox(settings: Settings) -> Iterator[Prerequisite]:
     findings = diagnose_backends(
         sandbox_makers(settings.sandbox, settings.keys),
         needed=settings.sandbox.backend,
@@ -54,22 +56,22 @@ def _sandbox(settings: Settings) -> Iterator[Row]:
         cache=settings.paths.cache,
     )
     for finding in findings:
-        yield Row(**vars(finding))
+        yield Prerequisite(**vars(finding))
 
 
-def _interpreter() -> Row:
+def _interpreter() -> Prerequisite:
     try:
         found = discover_interpreter(Path.cwd(), os.environ)
     except SutureError as fault:
-        return Row(name="python", ok=False, detail=fault.message, remedy=fault.remedy)
-    return Row(
+        return Prerequisite(name="python", ok=False, detail=fault.message, remedy=fault.remedy)
+    return Prerequisite(
         name="python",
         ok=True,
         detail=f"{found.executable} ({found.version}): {found.origin}; for this folder",
     )
 
 
-def _model(settings: Settings) -> Iterator[Row]:
+def _model(settings: Settings) -> Iterator[Prerequisite]:
 
     name, why = choose_model(settings)
     if settings.model.name == "auto":
@@ -77,44 +79,54 @@ def _model(settings: Settings) -> Iterator[Row]:
     try:
         asyncio.run(open_models(settings).close())
     except SutureError as fault:
-        yield Row(name="model", ok=False, detail=f"{name} ({why}): {fault.message}", remedy=fault.remedy)
+        yield Prerequisite(
+            name="model", ok=False, detail=f"{name} ({why}): {fault.message}", remedy=fault.remedy
+        )
         return
-    yield Row(name="model", ok=True, detail=f"{name} ({why}); nothing was asked of it")
+    yield Prerequisite(name="model", ok=True, detail=f"{name} ({why}); nothing was asked of it")
     if name.startswith("local:"):
         yield _threads(settings, name.removeprefix("local:"))
 
 
-def _looked_for(settings: Settings) -> Iterator[Row]:
+def _looked_for(settings: Settings) -> Iterator[Prerequisite]:
     """What `auto` looks for, in its order, and the providers that are used only when they are named."""
     for number, seen in enumerate(detect_models(settings), 1):
         found = f"{seen.model}, " if seen.model else ""
-        yield Row(name=f"model, choice {number}", ok=True, detail=f"{seen.what}: {found}{seen.detail}")
+        yield Prerequisite(
+            name=f"model, choice {number}", ok=True, detail=f"{seen.what}: {found}{seen.detail}"
+        )
     keyed = [name for name in PROVIDERS if getattr(settings.keys, name, None) is not None]
     if keyed:
         names = ", ".join(keyed)
-        yield Row(
+        yield Prerequisite(
             name="keys", ok=True, detail=f"{names}; used only when named, such as --model {keyed[0]}:NAME"
         )
 
 
-def _threads(settings: Settings, name: str) -> Row:
+def _threads(settings: Settings, name: str) -> Prerequisite:
     """Threads are measured on first use, since more of them can be slower."""
     if settings.model.threads is not None:
-        return Row(name="threads", ok=True, detail=f"{settings.model.threads}, as set in model.threads")
+        return Prerequisite(
+            name="threads", ok=True, detail=f"{settings.model.threads}, as set in model.threads"
+        )
     found = read_calibration(model_path(name, settings.paths.cache), settings.paths.cache)
     if found is None:
-        return Row(name="threads", ok=True, detail="not measured yet; the first use does (some seconds)")
+        return Prerequisite(
+            name="threads", ok=True, detail="not measured yet; the first use does (some seconds)"
+        )
     speeds = ", ".join(f"{s.threads}: {s.reply_tokens_per_s:.1f} tokens/s" for s in found.speeds)
-    return Row(name="threads", ok=True, detail=f"{found.threads} on {found.cpu} (measured {speeds})")
+    return Prerequisite(name="threads", ok=True, detail=f"{found.threads} on {found.cpu} (measured {speeds})")
 
 
-def _home(home: Path) -> Row:
+def _home(home: Path) -> Prerequisite:
     """Whether runs can be kept: the nearest folder that exists must be writable and have room."""
     there = next(folder for folder in (home, *home.parents) if folder.exists())
     if not os.access(there, os.W_OK):
-        return Row(name="home", ok=False, detail=f"{home} cannot be written", remedy="set SUTURE_HOME")
+        return Prerequisite(
+            name="home", ok=False, detail=f"{home} cannot be written", remedy="set SUTURE_HOME"
+        )
     free_bytes = shutil.disk_usage(there).free
-    return Row(
+    return Prerequisite(
         name="home",
         ok=free_bytes >= NEEDED_BYTES,
         detail=f"{home}, {free_bytes / 1e9:.1f} GB free",

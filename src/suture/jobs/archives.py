@@ -45,7 +45,7 @@ class ArchiveRefused(UsageError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class ArchiveLimits:
     """What may come out of an archive.
 
     Attributes:
@@ -74,7 +74,7 @@ class Archives:
         shared: Where other machines find them too.
     """
 
-    def __init__(self, home: Path, limits: Limits, shared: SharedJobs | None = None) -> None:
+    def __init__(self, home: Path, limits: ArchiveLimits, shared: SharedJobs | None = None) -> None:
         self._folder = home / "archives"
         self._limits = limits
         self._shared = shared
@@ -139,7 +139,7 @@ def _touch(folder: Path) -> None:
         os.utime(folder)
 
 
-def unpack(content: bytes, target: Path, limits: Limits) -> None:
+def unpack(content: bytes, target: Path, limits: ArchiveLimits) -> None:
     """Write what an archive holds into an empty folder.
 
     Args:
@@ -180,7 +180,7 @@ def unpack(content: bytes, target: Path, limits: Limits) -> None:
         raise ArchiveRefused("the archive is empty", remedy="send a project's folder as .zip or .tar.gz")
 
 
-def _write(entry: _Entry, path: Path, left_bytes: int, limits: Limits) -> int:
+def _write(entry: _Entry, path: Path, left_bytes: int, limits: ArchiveLimits) -> int:
     """Write a file; answers its length. What it says of its length beforehand is not believed."""
     written = 0
     assert entry.open is not None
@@ -216,7 +216,7 @@ def _parts(name: str) -> tuple[str, ...]:
     return tuple(parts)
 
 
-def _entries(content: bytes, limits: Limits) -> Iterator[_Entry]:
+def _entries(content: bytes, limits: ArchiveLimits) -> Iterator[_Entry]:
     file: IO[bytes] = io.BytesIO(content)
     if content[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
         if content.count(b"PK\x01\x02") > limits.files:  # before the library makes an object of each

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from suture.errors import UsageError
-from suture.jobs.archives import Archives, Limits
+from suture.jobs.archives import ArchiveLimits, Archives
 from suture.settings import Settings
 from suture.workspace.cloning import CloneLimits, clone
 
@@ -21,10 +21,10 @@ ADDRESS = re.compile(
 REF = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]{0,199}", re.ASCII)
 
 
-def limits_of(settings: Settings) -> Limits:
+def limits_of(settings: Settings) -> ArchiveLimits:
     """What may come out of an archive, as the settings have it."""
     serve = settings.serve
-    return Limits(files=serve.archive_files, unpacked_bytes=serve.unpacked_mb * 2**20)
+    return ArchiveLimits(files=serve.archive_files, unpacked_bytes=serve.unpacked_mb * 2**20)
 
 
 def require_git(url: str, ref: str, allowed: Collection[str]) -> None:

@@ -18,7 +18,7 @@ CALLED = re.compile(r"([A-Za-z_]\w*)\s*\(")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Clue:
+class FailureClue:
     """One kind of failure of some code.
 
     Attributes:
@@ -50,7 +50,7 @@ def meaning_of(sign: str, shape: str, searched: str) -> str:
     return f"{sign}\n{shape}" if sign else searched
 
 
-def clues_of_failure(verdict: Verdict, files: Mapping[str, bytes], task: Task) -> list[Clue]:
+def clues_of_failure(verdict: Verdict, files: Mapping[str, bytes], task: Task) -> list[FailureClue]:
     """The kinds of failures in a verdict, each once, the most frequent first.
 
     Args:
@@ -62,7 +62,7 @@ def clues_of_failure(verdict: Verdict, files: Mapping[str, bytes], task: Task) -
     if not facts:
         sign = signature(verdict.output) if verdict.failed else NO_ERROR
         words = f"{sign}\n{task.statement}\n{verdict.output[-MOST_CODE_CHARS:]}"
-        return [Clue(signature=sign, searched=words)] if verdict.failed else []
+        return [FailureClue(signature=sign, searched=words)] if verdict.failed else []
     by_sign: dict[str, list[Counterexample]] = {}
     for fact in facts:
         by_sign.setdefault(signature_of(fact), []).append(fact)
@@ -71,12 +71,12 @@ def clues_of_failure(verdict: Verdict, files: Mapping[str, bytes], task: Task) -
     return [_clue(sign, group, texts, task) for sign, group in ordered]
 
 
-def clue_of_task(task: Task) -> Clue:
+def clue_of_task(task: Task) -> FailureClue:
     """What a task is recalled by whose code is not there yet."""
-    return Clue(signature="", searched=f"{task.entry_point or ''} {task.statement}")
+    return FailureClue(signature="", searched=f"{task.entry_point or ''} {task.statement}")
 
 
-def _clue(sign: str, facts: Sequence[Counterexample], texts: Mapping[str, str], task: Task) -> Clue:
+def _clue(sign: str, facts: Sequence[Counterexample], texts: Mapping[str, str], task: Task) -> FailureClue:
     fact = next((one for one in facts if one.file and one.line), facts[0])
     source, shape, name = "", "", ""
     if fact.file in texts and fact.line:
@@ -92,7 +92,9 @@ def _clue(sign: str, facts: Sequence[Counterexample], texts: Mapping[str, str], 
     ]
     said = "; ".join(part for part in told if part) or fact.exception
     words = f"{sign}\n{shape}\n{name}\n{task.statement}\n{source[:MOST_CODE_CHARS]}"
-    return Clue(signature=sign, function=name, shape=shape, fact=said[:MOST_CODE_CHARS], searched=words)
+    return FailureClue(
+        signature=sign, function=name, shape=shape, fact=said[:MOST_CODE_CHARS], searched=words
+    )
 
 
 def _enclosing(text: str, line: int) -> tuple[str, str]:

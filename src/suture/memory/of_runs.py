@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from suture.errors import StorageError, SutureError
 from suture.ledger import Event, RunFolder, last_of, read_ledger
 from suture.ledger.kinds import MemoryKept, MemoryRecalled, RecalledMemory, RunFinished
-from suture.memory.clues import Clue, clue_of_task, clues_of_failure
+from suture.memory.clues import FailureClue, clue_of_task, clues_of_failure
 from suture.memory.embedding.choosing import open_embedder
 from suture.memory.items import TABLES, Item, TableName
 from suture.memory.remembering import items_of
@@ -167,7 +167,7 @@ def _embedder_of(settings: Settings, store: Store) -> Embedder | None:
 def _asked(
     store: Store,
     embedder: Embedder | None,
-    clues: Sequence[Clue],
+    clues: Sequence[FailureClue],
     tables: Sequence[TableName],
     language: str,
 ) -> list[Found]:

@@ -17,7 +17,7 @@ from suture.ledger.kinds import (
     RunStarted,
     SearchFinished,
 )
-from suture.memory.clues import Clue, clues_of_failure
+from suture.memory.clues import FailureClue, clues_of_failure
 from suture.memory.items import Item, bounded
 from suture.memory.signature import kind_of
 from suture.records import Candidate, Result, Task, Verdict
@@ -158,7 +158,7 @@ def _diagnosis(events: Sequence[Event]) -> str:
     return f"{said.diagnosis.category}: {said.diagnosis.root_cause}" if said else ""
 
 
-def told_of_failure(clue: Clue, patch: str) -> str:
+def told_of_failure(clue: FailureClue, patch: str) -> str:
     """What a prompt says of a failure: short, and the change as lines that go and come.
 
     Args:

@@ -18,7 +18,7 @@ from suture.models.choosing.per_role import (
 )
 from suture.models.choosing.prices import Price
 from suture.models.choosing.providers import PROVIDERS, require_model_name
-from suture.models.embedded.calibrate import Calibration, list_calibrations, read_calibration
+from suture.models.embedded.calibrate import MachineCalibration, list_calibrations, read_calibration
 from suture.models.hearing import heard_by
 from suture.models.recording.call_hash import call_hash
 from suture.models.recording.replies import RecordedModel
@@ -34,8 +34,8 @@ __all__ = [
     "PROVIDERS",
     "AbsentModel",
     "CachedModel",
-    "Calibration",
     "Finish",
+    "MachineCalibration",
     "Message",
     "Model",
     "Models",

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from suture.settings import Settings
-    from suture.store.looking_back import Question
+    from suture.store.looking_back import RunFilter
 
 
-def found_runs(settings: Settings, question: Question, most: int) -> tuple[list[dict[str, Any]], int]:
+def found_runs(settings: Settings, question: RunFilter, most: int) -> tuple[list[dict[str, Any]], int]:
     """The newest runs that a question finds, as JSON values, and how many there are in all.
 
     Args:
@@ -27,7 +27,7 @@ def found_runs(settings: Settings, question: Question, most: int) -> tuple[list[
     return [_told(row) for row in rows], total
 
 
-def _from_database(settings: Settings, question: Question, most: int) -> tuple[list[dict[str, Any]], int]:
+def _from_database(settings: Settings, question: RunFilter, most: int) -> tuple[list[dict[str, Any]], int]:
     from suture.store.database import store_of
     from suture.store.looking_back import runs_found
     from suture.store.recording import catch_up

@@ -13,10 +13,10 @@ from suture.errors import PrerequisiteError, UsageError
 from suture.narrative.lines import printable
 from suture.pipeline.commits import Checkout, read_checkout
 from suture.pipeline.edits import changed_lines, edits_of, replacing
-from suture.pipeline.gates import Change, Refusal, gate_before, gate_change
+from suture.pipeline.gates import GatedChange, Refusal, gate_before, gate_change
 from suture.pipeline.github import GitHub
 from suture.pipeline.gitlab import GitLab
-from suture.pipeline.healing import Asked, task_of
+from suture.pipeline.healing import HealRequest, task_of
 from suture.pipeline.hosts import ChangedFile, CodeHost, HandOver
 from suture.pipeline.markdown import is_shown_whole
 from suture.pipeline.reproducing import left_out_of
@@ -51,7 +51,7 @@ class Delivery:
 
 
 def prepare_delivery(
-    certificate_path: Path, asked: Asked, pipeline: Pipeline, settings: Settings
+    certificate_path: Path, asked: HealRequest, pipeline: Pipeline, settings: Settings
 ) -> Delivery:
     """Read a certificate, put it to the gates, and make of it what would be handed over. Nothing runs.
 
@@ -163,7 +163,7 @@ def _gate_certificate(
     if command != left_out_of(task.test_command)[0] or certificate.task.kind != "heal":
         return Refusal(reason="other_command", detail=" ".join(certificate.task.test_command)[:200])
     changed = tuple(sorted(path for path in after if task.files.get(path) != after[path]))
-    change = Change(
+    change = GatedChange(
         files=changed,
         lines=changed_lines(edits_of(task.files, after)),
         confidence=certificate.confidence,

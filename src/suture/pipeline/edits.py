@@ -9,7 +9,7 @@ from suture.workspace import changed_stretches, text_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class Edit:
+class LineEdit:
     """Lines of a file that become others.
 
     Attributes:
@@ -27,19 +27,19 @@ class Edit:
     new: tuple[str, ...]
 
 
-def edits_of(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> tuple[Edit, ...]:
+def edits_of(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> tuple[LineEdit, ...]:
     """The edits that lead from one state of some files to another; a new file counts as one that was empty.
 
     Args:
         before: Path -> content.
         after: The same, changed.
     """
-    found: list[Edit] = []
+    found: list[LineEdit] = []
     for path in sorted(path for path in after if before.get(path) != after[path]):
         old, new = (text_of(files.get(path, b"")).split("\n") for files in (before, after))
         for start, end, other, stop in changed_stretches(old, new):
             found.append(
-                Edit(
+                LineEdit(
                     path=path,
                     start=start + 1,
                     end=end,
@@ -50,7 +50,7 @@ def edits_of(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> tuple[E
     return tuple(found)
 
 
-def replacing(edit: Edit, before: Mapping[str, bytes], prefix: str) -> Edit:
+def replacing(edit: LineEdit, before: Mapping[str, bytes], prefix: str) -> LineEdit:
     """An edit that replaces at least one line: one that only adds takes the line above it along, or below.
 
     Args:
@@ -68,6 +68,6 @@ def replacing(edit: Edit, before: Mapping[str, bytes], prefix: str) -> Edit:
     return replace(edit, start=at, end=at, old=(line,), new=new)
 
 
-def changed_lines(edits: tuple[Edit, ...]) -> int:
+def changed_lines(edits: tuple[LineEdit, ...]) -> int:
     """How many lines come and go."""
     return sum(len(edit.old) + len(edit.new) for edit in edits)

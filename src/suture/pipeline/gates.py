@@ -52,7 +52,7 @@ class Refusal:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class GatedChange:
     """What the gates ask of a change.
 
     Attributes:
@@ -93,12 +93,12 @@ def gate_before(pipeline: Pipeline, checkout: Checkout, settings: Settings) -> R
     return None
 
 
-def gate_change(change: Change, settings: Settings) -> Refusal | None:
+def gate_change(change: GatedChange, settings: Settings) -> Refusal | None:
     """What forbids that a verified change is handed over; the first reason in the order of `REASONS`."""
     return next(_shut(change, settings), None)
 
 
-def _shut(change: Change, settings: Settings) -> Iterator[Refusal]:
+def _shut(change: GatedChange, settings: Settings) -> Iterator[Refusal]:
     ci = settings.ci
     if change.evidence is None or STRENGTH.index(change.evidence) < STRENGTH.index(ci.evidence):
         yield Refusal(reason="weak_evidence", detail=f"{change.evidence} is less than {ci.evidence}")

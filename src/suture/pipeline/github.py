@@ -11,7 +11,7 @@ from urllib.parse import quote
 from pydantic import SecretStr
 
 from suture.errors import CodeHostError
-from suture.pipeline.edits import Edit
+from suture.pipeline.edits import LineEdit
 from suture.pipeline.hosts import MOST_PAGES, PAGE, HandOver, branch_stem, require_pull
 from suture.pipeline.markdown import block
 from suture.pipeline.rest import RestClient
@@ -118,7 +118,7 @@ class GitHub:
         return made
 
 
-def _suggestion(edit: Edit) -> dict[str, object]:
+def _suggestion(edit: LineEdit) -> dict[str, object]:
     several = {"start_line": edit.start, "start_side": "RIGHT"} if edit.end > edit.start else {}
     body = block("\n".join(edit.new), "suggestion")
     return {"path": edit.path, "line": edit.end, "side": "RIGHT", "body": body, **several}

@@ -10,8 +10,8 @@ from pathlib import Path
 from suture.api import heal
 from suture.ledger import find_run
 from suture.pipeline.commits import Checkout, read_checkout
-from suture.pipeline.edits import Edit, changed_lines, edits_of
-from suture.pipeline.gates import Change, Refusal, gate_before, gate_change
+from suture.pipeline.edits import LineEdit, changed_lines, edits_of
+from suture.pipeline.gates import GatedChange, Refusal, gate_before, gate_change
 from suture.pipeline.report import CERTIFICATE, HealReport, refused
 from suture.pipeline.reproducing import MOST_LEFT_OUT, Reproduced, old_failures, reproduce, without
 from suture.pipeline.surroundings import Pipeline
@@ -25,7 +25,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class HealRequest:
     """What a user asks of a heal in a pipeline.
 
     Attributes:
@@ -39,7 +39,9 @@ class Asked:
     base: str | None = None
 
 
-def plan_of(asked: Asked, pipeline: Pipeline, settings: Settings) -> tuple[Refusal | None, dict[str, str]]:
+def plan_of(
+    asked: HealRequest, pipeline: Pipeline, settings: Settings
+) -> tuple[Refusal | None, dict[str, str]]:
     """What a heal would do, without running anything: the gate that forbids it, and each choice in words.
 
     Raises:
@@ -63,7 +65,7 @@ def plan_of(asked: Asked, pipeline: Pipeline, settings: Settings) -> tuple[Refus
 
 
 async def heal_in_pipeline(
-    asked: Asked, pipeline: Pipeline, settings: Settings, say: Say, *, sandbox: Sandbox | None = None
+    asked: HealRequest, pipeline: Pipeline, settings: Settings, say: Say, *, sandbox: Sandbox | None = None
 ) -> HealReport:
     """Reproduce a failure, heal it and gate what came of it; nothing is handed over.
 
@@ -108,7 +110,7 @@ def _placed(report: HealReport, checkout: Checkout, pipeline: Pipeline) -> HealR
     return replace(report, commit=checkout.commit, branch=pipeline.branch, base=checkout.base)
 
 
-def task_of(asked: Asked, settings: Settings) -> Task:
+def task_of(asked: HealRequest, settings: Settings) -> Task:
     """The task that the project's files make; raises as `suture heal` does."""
     test = settings.project.test if asked.test is None else asked.test
     kept = settings.sandbox
@@ -165,7 +167,7 @@ async def _heal(report: HealReport, task: Task, root: Path, wall: Sandbox, setti
     )
     if result.outcome != "healed":
         return report
-    change = Change(
+    change = GatedChange(
         files=tuple(sorted(result.candidate.files)) if result.candidate else (),
         lines=changed_lines(edits),
         confidence=result.confidence,
@@ -179,7 +181,7 @@ async def _heal(report: HealReport, task: Task, root: Path, wall: Sandbox, setti
     return replace(report, certificate=certificate)
 
 
-def _edits(task: Task, result: Result) -> tuple[Edit, ...]:
+def _edits(task: Task, result: Result) -> tuple[LineEdit, ...]:
     if result.candidate is None or not result.diff:
         return ()
     return edits_of(task.files, overlay(task.files, result.candidate.files))

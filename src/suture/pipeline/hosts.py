@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from suture.errors import UsageError
-from suture.pipeline.edits import Edit
+from suture.pipeline.edits import LineEdit
 from suture.pipeline.surroundings import Pipeline
 from suture.records import content_hash
 
@@ -43,7 +43,7 @@ class HandOver:
     message: str
     text: str
     files: tuple[ChangedFile, ...]
-    suggestions: tuple[Edit, ...]
+    suggestions: tuple[LineEdit, ...]
 
 
 class CodeHost(Protocol):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from suture.errors import StorageError
 from suture.narrative.exit_codes import EXIT_CODES
-from suture.pipeline.edits import Edit
+from suture.pipeline.edits import LineEdit
 from suture.pipeline.gates import REASONS, Refusal
 from suture.records import Evidence, Outcome, Verdict, to_plain
 
@@ -54,7 +54,7 @@ class HealReport:
     old_failures: tuple[str, ...] = ()
     verdict: Verdict | None = None
     diff: str = ""
-    edits: tuple[Edit, ...] = ()
+    edits: tuple[LineEdit, ...] = ()
     confidence: float = 0.0
     evidence: Evidence | None = None
     warnings: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from suture.narrative.lines import printable
-from suture.pipeline.edits import Edit
+from suture.pipeline.edits import LineEdit
 from suture.pipeline.report import HealReport
 from suture.records import CheckOutcome, content_hash
 
@@ -69,7 +69,7 @@ def _fix(report: HealReport) -> dict[str, Any]:
     }
 
 
-def _changes(edits: tuple[Edit, ...]) -> Iterator[dict[str, Any]]:
+def _changes(edits: tuple[LineEdit, ...]) -> Iterator[dict[str, Any]]:
     for path in dict.fromkeys(edit.path for edit in edits):
         replacements = [
             {

@@ -16,14 +16,14 @@ from suture.proof.delivery import (
 from suture.proof.sealing import CertificateRefused, read_certificate
 from suture.proof.undo import Undone, find_applied_run, stands_applied, undo_run
 from suture.proof.verifying.certified_file import certificate_at, certificate_path, verify_file
-from suture.proof.verifying.verification import Finding, verify_certificate
+from suture.proof.verifying.verification import ReplayedClaim, verify_certificate
 
 __all__ = [
     "Certificate",
     "CertificateRefused",
-    "Finding",
     "Handover",
     "HealedRun",
+    "ReplayedClaim",
     "Undone",
     "certificate_at",
     "certificate_path",

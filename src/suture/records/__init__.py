@@ -5,6 +5,7 @@ Everything that crosses a room, a checkpoint or the ledger is one of these, or b
 """
 
 from suture.records.advice import (
+    CodeReview,
     Concern,
     ConcernKind,
     Critique,
@@ -12,7 +13,6 @@ from suture.records.advice import (
     FaultCategory,
     Lesson,
     Plan,
-    Review,
     Severity,
     Subtask,
 )
@@ -50,6 +50,7 @@ __all__ = [
     "Check",
     "CheckOutcome",
     "CheckStatus",
+    "CodeReview",
     "Concern",
     "ConcernKind",
     "Counterexample",
@@ -70,7 +71,6 @@ __all__ = [
     "ProjectKind",
     "Provenance",
     "Result",
-    "Review",
     "Severity",
     "Spend",
     "Strategy",

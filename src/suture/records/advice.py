@@ -44,7 +44,7 @@ class Concern:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Review:
+class CodeReview:
     """What a reviewer found in code that works.
 
     Attributes:

@@ -22,7 +22,7 @@ from suture.roles.coding.coder import Brief, RepairBrief, WriteBrief, as_shown, 
 from suture.roles.coding.coder_reply import files_from_reply
 from suture.roles.coding.optimiser import OptimiseBrief, OptimiseGoal, optimise_draft, optimised_files
 from suture.roles.coding.subtask_coder import SubtaskBrief, work_on
-from suture.roles.prompting.fitting import Count, Draft, Fitted, Part, fit
+from suture.roles.prompting.fitting import Count, Draft, Fitted, PromptPart, fit
 from suture.roles.prompting.prompt_book import (
     PromptBook,
     packaged_names,
@@ -36,7 +36,7 @@ from suture.roles.testers.property_tester import PropertyBrief, properties_from_
 from suture.roles.testers.spec_tester import SpecTestBrief, spec_test_draft
 from suture.roles.testers.written_checks import UNTRIED, WrittenChecks, checks_from_reply
 from suture.roles.tools.file_tools import InMemoryFiles, merged_work
-from suture.roles.tools.react import AskDraft, OnStep, Tool, Trail
+from suture.roles.tools.react import AgentTool, AskDraft, OnStep, Trail
 
 __all__ = [
     "MOST_LESSONS",
@@ -44,6 +44,7 @@ __all__ = [
     "MOST_SUBTASKS",
     "UNTRIED",
     "AdversarialBrief",
+    "AgentTool",
     "AskDiagnosis",
     "AskDraft",
     "Brief",
@@ -63,11 +64,11 @@ __all__ = [
     "OnStep",
     "OptimiseBrief",
     "OptimiseGoal",
-    "Part",
     "PlanBrief",
     "PlanReply",
     "Prompt",
     "PromptBook",
+    "PromptPart",
     "PropertyBrief",
     "RepairBrief",
     "ReviewBrief",
@@ -76,7 +77,6 @@ __all__ = [
     "SpecTestBrief",
     "SubtaskBrief",
     "Suspect",
-    "Tool",
     "Trail",
     "WriteBrief",
     "WrittenChecks",

@@ -6,7 +6,7 @@ and it never runs untrusted code without a wall.
 
 from suture.sandbox.backends import open_sandbox
 from suture.sandbox.bubblewrap import KEPT, BubblewrapSandbox
-from suture.sandbox.bubblewrap.troubleshooting import Finding
+from suture.sandbox.bubblewrap.troubleshooting import Requirement
 from suture.sandbox.contract import (
     BOX,
     LEVELS,
@@ -42,13 +42,13 @@ __all__ = [
     "CachingSandbox",
     "Capabilities",
     "Channel",
-    "Finding",
     "IsolationLevel",
     "KeepingSandbox",
     "MemoryKeeper",
     "Mode",
     "Mount",
     "ProgramLimits",
+    "Requirement",
     "RunRequest",
     "RunResult",
     "RunStatus",

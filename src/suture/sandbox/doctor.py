@@ -11,7 +11,7 @@ from pathlib import Path
 from suture.errors import SutureError
 from suture.sandbox.backends import find_maker
 from suture.sandbox.bubblewrap.command_line import find_bubblewraps
-from suture.sandbox.bubblewrap.troubleshooting import Finding, bubblewrap_findings, kernel_findings
+from suture.sandbox.bubblewrap.troubleshooting import Requirement, bubblewrap_findings, kernel_findings
 from suture.sandbox.contract import Capabilities, Sandbox
 from suture.sandbox.vetting import VettedSandbox
 from suture.settings.schema import IsolationLevel, KeySettings, SandboxSettings
@@ -35,7 +35,7 @@ def diagnose_backends(
     minimum: IsolationLevel,
     cache: Path | None = None,
     bubblewraps: Iterable[str] | None = None,
-) -> list[Finding]:
+) -> list[Requirement]:
     """Attack each wall and tell what it is worth, and what is missing for it; the one that is needed last.
 
     Not for use inside a running event loop.
@@ -71,18 +71,18 @@ def _make(name: str, settings: SandboxSettings, keys: KeySettings) -> Sandbox:
 
 async def _attack(
     name: str, make: Callable[[], Sandbox], needed: bool, minimum: IsolationLevel, cache: Path | None
-) -> Finding:
+) -> Requirement:
     try:
         sandbox = VettedSandbox(make, minimum=minimum, cache=cache)
     except SutureError as fault:
-        return Finding(name=name, ok=False, detail=fault.message, remedy=fault.remedy, needed=needed)
+        return Requirement(name=name, ok=False, detail=fault.message, remedy=fault.remedy, needed=needed)
     try:
         found = await sandbox.capabilities()
     except SutureError as fault:
-        return Finding(name=name, ok=False, detail=fault.message, remedy=fault.remedy, needed=needed)
+        return Requirement(name=name, ok=False, detail=fault.message, remedy=fault.remedy, needed=needed)
     finally:
         await sandbox.close()
-    return Finding(
+    return Requirement(
         name=name,
         ok=found.reaches(minimum),
         detail=describe_capabilities(found),

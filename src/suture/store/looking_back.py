@@ -21,7 +21,7 @@ DECIDED = ("healed", "not_healed", "stuck", "budget_exhausted")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class RunFilter:
     """Which runs are asked for; what is empty asks for nothing.
 
     Attributes:
@@ -49,10 +49,10 @@ class Question:
     @property
     def asks(self) -> bool:
         """Whether anything is asked for."""
-        return self != Question()
+        return self != RunFilter()
 
 
-def runs_found(store: Store, question: Question, limit: int) -> tuple[list[Row], int]:
+def runs_found(store: Store, question: RunFilter, limit: int) -> tuple[list[Row], int]:
     """The rows of `tasks` that a question finds, the newest first, and how many there are in all.
 
     Raises:
@@ -66,7 +66,7 @@ def runs_found(store: Store, question: Question, limit: int) -> tuple[list[Row],
         return [dict(row) for row in rows], total
 
 
-def _conditions(connection: Connection, question: Question, namespace: str) -> list[ColumnElement[bool]]:
+def _conditions(connection: Connection, question: RunFilter, namespace: str) -> list[ColumnElement[bool]]:
     wanted = [tasks.c.namespace == namespace]
     for name in ("outcome", "kind", "language", "recipe"):
         if value := getattr(question, name):
@@ -88,7 +88,7 @@ def _conditions(connection: Connection, question: Question, namespace: str) -> l
     return wanted
 
 
-def summary_of(store: Store, question: Question) -> dict[str, Any]:
+def summary_of(store: Store, question: RunFilter) -> dict[str, Any]:
     """What the runs of a question add up to, as JSON values: counts, shares, seconds, tokens.
 
     Raises:

@@ -22,7 +22,7 @@ from suture.plain_files import read_stored
 from suture.proof import certificate_path
 from suture.records import Result
 from suture.store.database import store_of
-from suture.store.looking_back import Question, summary_of
+from suture.store.looking_back import RunFilter, summary_of
 from suture.store.recording import catch_up
 from suture.web.access import needs
 from suture.web.event_stream import events_of
@@ -62,7 +62,7 @@ async def find_runs(
     since_s: Annotated[float | None, Query(ge=0, le=1e11, allow_inf_nan=False)] = None,
 ) -> RunsFound:
     """List the runs, newest first."""
-    question = Question(
+    question = RunFilter(
         words=search,
         outcome=outcome,
         kind=kind,
@@ -196,6 +196,6 @@ async def metrics(
     def add_up() -> dict[str, Any]:
         with store_of(service.settings) as store:
             catch_up(store, service.settings.paths.home)
-            return summary_of(store, Question(kind=kind, model=model, project=project))
+            return summary_of(store, RunFilter(kind=kind, model=model, project=project))
 
     return await asyncio.to_thread(add_up)

@@ -15,7 +15,7 @@ REGULAR = ("100644", "100755")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class TreeEntry:
     """A file in a tree or in the index; `blob` is empty where it is not there."""
 
     path: str
@@ -38,8 +38,8 @@ class CommitPlan:
     repository: Repository
     parent: str
     tree: str
-    staged: tuple[Entry, ...]
-    restaged: tuple[Entry, ...]
+    staged: tuple[TreeEntry, ...]
+    restaged: tuple[TreeEntry, ...]
 
 
 def plan_commit(
@@ -59,9 +59,9 @@ def plan_commit(
         StorageError: Git failed.
     """
     parent = repository.head()
-    committed: list[Entry] = []
-    staged: list[Entry] = []
-    restaged: list[Entry] = []
+    committed: list[TreeEntry] = []
+    staged: list[TreeEntry] = []
+    restaged: list[TreeEntry] = []
     for path in sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path)):
         change = _Change(repository=repository, path=path, before=before.get(path), after=after.get(path))
         name = repository.prefix + path
@@ -71,16 +71,16 @@ def plan_commit(
                 f"{path!r} is not tracked by git, so there is nothing to commit a change of",
                 remedy="commit it first, or use --apply or --patch",
             )
-        ours = change.over(head or Entry(path=name), "uncommitted")
+        ours = change.over(head or TreeEntry(path=name), "uncommitted")
         committed.append(ours)
         now = _in_index(repository, name)
-        staged.append(now or Entry(path=name))
+        staged.append(now or TreeEntry(path=name))
         if (now and now.blob) == (head and head.blob):
             restaged.append(ours)
         elif now is not None and head is not None:
             restaged.append(change.over(now, "staged"))
         else:
-            restaged.append(now or Entry(path=name))
+            restaged.append(now or TreeEntry(path=name))
     with _scratch_index() as index:
         repository.git("read-tree", parent, env=index)
         _set(repository, committed, env=index)
@@ -125,14 +125,14 @@ class _Change:
     before: bytes | None
     after: bytes | None
 
-    def over(self, entry: Entry, whose: str) -> Entry:
+    def over(self, entry: TreeEntry, whose: str) -> TreeEntry:
         """An entry with our change of the file in it."""
         if entry.mode not in REGULAR:
             raise UsageError(f"{self.path!r} is no regular file in git")
         old = self.repository.read_blob(entry.blob) if entry.blob else None
         new = self._merged(old, whose)
         blob = "" if new is None else self.repository.write_blob(new)
-        return Entry(path=entry.path, mode=entry.mode, blob=blob)
+        return TreeEntry(path=entry.path, mode=entry.mode, blob=blob)
 
     def _merged(self, old: bytes | None, whose: str) -> bytes | None:
         if old == self.before:
@@ -162,25 +162,25 @@ def _commit(plan: CommitPlan, message: str) -> str:
         raise
 
 
-def _in_tree(repository: Repository, tree: str, path: str) -> Entry | None:
+def _in_tree(repository: Repository, tree: str, path: str) -> TreeEntry | None:
     listed = repository.git("ls-tree", "-z", "--full-tree", tree, "--", path)
     if not listed:
         return None
     mode, _, blob = listed.partition(b"\t")[0].decode().split()
-    return Entry(path=path, mode=mode, blob=blob)
+    return TreeEntry(path=path, mode=mode, blob=blob)
 
 
-def _in_index(repository: Repository, path: str) -> Entry | None:
+def _in_index(repository: Repository, path: str) -> TreeEntry | None:
     listed = repository.git("ls-files", "--stage", "-z", "--", f"{path.removeprefix(repository.prefix)}")
     if not listed:
         return None
     mode, blob, stage = listed.partition(b"\t")[0].decode().split()
     if stage != "0":
         raise UsageError(f"{path!r} is in conflict in git", remedy="resolve it first, or use --apply")
-    return Entry(path=path, mode=mode, blob=blob)
+    return TreeEntry(path=path, mode=mode, blob=blob)
 
 
-def _set(repository: Repository, entries: Iterable[Entry], env: Mapping[str, str] | None = None) -> None:
+def _set(repository: Repository, entries: Iterable[TreeEntry], env: Mapping[str, str] | None = None) -> None:
     gone = "0" * len(repository.head())
     lines = (
         f"{entry.mode} {entry.blob}\t{entry.path}\0" if entry.blob else f"0 {gone}\t{entry.path}\0"

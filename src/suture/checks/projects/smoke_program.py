@@ -38,7 +38,7 @@ IN_A_PATH = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 """All of ASCII that is printed: it is sent as it is written."""
 
 
-class Report:
+class StepReport:
     """Writes one signed line for each step."""
 
     def __init__(self, path: str, key: bytes) -> None:
@@ -58,7 +58,7 @@ def main() -> None:
     """Do what the plan on stdin says."""
     given = json.load(sys.stdin.buffer)
     ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
-    report = Report(given["report"], bytes.fromhex(given["key"]))
+    report = StepReport(given["report"], bytes.fromhex(given["key"]))
     deadline = time.monotonic() + given["wall_s"]
     for number, group in enumerate(given["groups"]):
         place = Path(f"/tmp/place-{number}")
@@ -85,8 +85,8 @@ class Speech:
         return " / ".join([*errors, *last])[:MOST_SAID]
 
 
-def _group(group: dict[str, Any], place: Path, speech: Speech, deadline: float, report: Report) -> bool:
-    server = Server(group["serve"], place, speech, deadline) if group.get("serve") else None
+def _group(group: dict[str, Any], place: Path, speech: Speech, deadline: float, report: StepReport) -> bool:
+    server = ProjectServer(group["serve"], place, speech, deadline) if group.get("serve") else None
     good = True
     try:
         for step in group["steps"]:
@@ -182,7 +182,7 @@ def _is_written(path: Path) -> bool:
     return path.is_file() and not path.is_symlink() and path.stat().st_size > 0
 
 
-class Server:
+class ProjectServer:
     """A server of the project's, started when it is first asked."""
 
     def __init__(self, argv: list[str], place: Path, speech: Speech, deadline: float) -> None:

@@ -26,7 +26,7 @@ RAISED_BY = """def raised_by(call):
 
 
 @dataclass
-class Prompt:
+class DoctestPrompt:
     """One `>>>` with its lines, and what is shown below it."""
 
     start: int
@@ -60,16 +60,16 @@ def doctest_examples(
     return checks, rest
 
 
-def _prompts(text: str) -> tuple[list[list[Prompt]], str]:
-    groups: list[list[Prompt]] = [[]]
+def _prompts(text: str) -> tuple[list[list[DoctestPrompt]], str]:
+    groups: list[list[DoctestPrompt]] = [[]]
     rest: list[str] = []
-    current: Prompt | None = None
+    current: DoctestPrompt | None = None
     indent = start = 0
     for line in text.splitlines(keepends=True):
         bare = line.rstrip("\r\n")
         prompt, more = PROMPT_RE.match(bare), MORE_RE.match(bare)
         if prompt:
-            current, indent = Prompt(start=start, source=[prompt[2]]), len(prompt[1])
+            current, indent = DoctestPrompt(start=start, source=[prompt[2]]), len(prompt[1])
             groups[-1].append(current)
         elif current and more and not current.shown:
             current.source.append(more[1])

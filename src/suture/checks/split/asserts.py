@@ -52,7 +52,7 @@ class FailedAssert(AssertionError):
 
 
 @dataclass
-class Call:
+class AssertedCall:
     """One call of the candidate: how to show it, and what it answered."""
 
     show: Callable[[], str]
@@ -74,7 +74,7 @@ class Asserts:
     """What the rewritten program reports to."""
 
     def __init__(self) -> None:
-        self.calls: deque[Call] = deque(maxlen=20)
+        self.calls: deque[AssertedCall] = deque(maxlen=20)
         self.keeping: frozenset[int] = frozenset()
         self.may_skip = self.may_fail = self.may_raise = self.idle = False
         self.unseen: BaseException | type[BaseException] | None = None
@@ -169,7 +169,7 @@ class Asserts:
         expected = WORDS[op].format(_show(right, right_text))
         return _fault(message, call=left_text, expected=expected, got=self._where(_show(left, left_text)))
 
-    def _call_that_gave(self, value: Any) -> Call | None:
+    def _call_that_gave(self, value: Any) -> AssertedCall | None:
         for call in reversed(self.calls):
             if call.result is value:
                 return call

@@ -22,7 +22,7 @@ BASE_TYPES = 8
 """Classes of an exception that are named, for `pytest.raises` of one of them to be told."""
 
 
-class Candidate:
+class CandidateModules:
     """Answers the host's requests about one candidate's modules.
 
     Args:
@@ -184,7 +184,7 @@ def main() -> None:
     stream = FrameStream()
     root = os.getcwd()
     make_room(root)
-    candidate = Candidate(root)
+    candidate = CandidateModules(root)
     while True:
         request = stream.receive()
         if request is None:

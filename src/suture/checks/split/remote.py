@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
 
-from suture.checks.split.asserts import Asserts, Call, shorten
+from suture.checks.split.asserts import AssertedCall, Asserts, shorten
 from suture.checks.split.decoding import decode
 from suture.checks.split.encoding import Encoder
 from suture.checks.split.proxies import (
@@ -86,7 +86,7 @@ class Remote:
             sent = {"op": "call", **target, "value": encoder.encode((args, kwargs)), "nodes": encoder.nodes()}
         except NotData as fault:
             raise NeedsLiveObjects(f"{name}() is given {fault}") from fault
-        call = Call(show=lambda: _show_call(name, sent, self._from_handle), result=None)
+        call = AssertedCall(show=lambda: _show_call(name, sent, self._from_handle), result=None)
         known = encoder.objects
         if self._asserts.keeping and self._line() in self._asserts.keeping:
             known = decode(sent["value"], sent["nodes"], self._from_handle)[1]

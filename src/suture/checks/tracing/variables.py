@@ -40,7 +40,7 @@ class Probe:
     interpreter: Interpreter | None = None
 
 
-class Entry(BaseModel):
+class TracedLine(BaseModel):
     """One executed line, and what it changed."""
 
     model_config = ConfigDict(frozen=True, strict=True)
@@ -71,7 +71,7 @@ class Observation(BaseModel):
     value: str = ""
     exception: str = ""
     printed: str = ""
-    entries: list[Entry] = []
+    entries: list[TracedLine] = []
     left_out: int = 0
 
 
@@ -120,7 +120,7 @@ def _request(probe: Probe, stdin: bytes, wall_s: float) -> RunRequest:
 def _observation(result: RunResult, wall_s: float) -> Observation:
     try:
         observed: Any = json.loads(result.stdout)
-        names = tuple(Entry.model_fields)
+        names = tuple(TracedLine.model_fields)
         observed["entries"] = [dict(zip(names, entry, strict=True)) for entry in observed["entries"]]
         return Observation.model_validate_json(json.dumps(observed))
     except (ValueError, TypeError, KeyError, RecursionError, ValidationError):
@@ -152,7 +152,7 @@ def render_trace(seen: Observation, files: Mapping[str, bytes], *, most_lines: i
     return "\n".join([*lines, *_ending(seen)])
 
 
-def _rendered(entry: Entry, sources: Mapping[str, list[str]]) -> str:
+def _rendered(entry: TracedLine, sources: Mapping[str, list[str]]) -> str:
     text = sources.get(entry.file, [])
     source = text[entry.line - 1].strip() if 0 < entry.line <= len(text) else ""
     values = ", ".join(f"{name} = {value}" for name, value in entry.changed)

@@ -9,7 +9,7 @@ from functools import cache, partial
 
 from suture.checks.suite import Suite
 from suture.checks.triage.broken_tests import endless_tests, unreadable_test
-from suture.checks.triage.contradictions import Example, contradictions_of, examples_of
+from suture.checks.triage.contradictions import ShownExample, contradictions_of, examples_of
 from suture.checks.triage.pollution import shared_state_written_by
 from suture.checks.triage.reruns import Reruns
 from suture.checks.triage.surroundings import (
@@ -180,7 +180,7 @@ def _is_error(line: str) -> bool:
 
 
 def _from_docstrings(
-    outcome: CheckOutcome, suite: Suite, documented: Mapping[str, Example]
+    outcome: CheckOutcome, suite: Suite, documented: Mapping[str, ShownExample]
 ) -> NotCode | None:
     found = contradictions_of(outcome.check_id, suite.task.files, documented)
     if not found:

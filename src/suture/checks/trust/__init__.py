@@ -5,16 +5,16 @@ repair; it never decides one (law 4). It must not ask a model, nor see a hidden 
 """
 
 from suture.checks.trust.assessing import Assessed, Assessment, assess, assess_checks, given_checks
-from suture.checks.trust.matrix import MatrixLimits, Row, run_matrix
+from suture.checks.trust.matrix import CandidateRow, MatrixLimits, run_matrix
 from suture.checks.trust.prefilter import Removed, Sifted, sift
 from suture.checks.trust.scoring import Signs
 
 __all__ = [
     "Assessed",
     "Assessment",
+    "CandidateRow",
     "MatrixLimits",
     "Removed",
-    "Row",
     "Sifted",
     "Signs",
     "assess",

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from suture.checks.sources.examples import examples_in
 from suture.checks.suite import Suite
 from suture.checks.trust.claims import contradict
-from suture.checks.trust.matrix import GIVEN, MatrixLimits, Row, run_matrix
+from suture.checks.trust.matrix import GIVEN, CandidateRow, MatrixLimits, run_matrix
 from suture.checks.trust.prefilter import Removed, Sifted, sift
 from suture.checks.trust.scoring import Signs, Voices, agreement, hear, trust_of, unsureness
 from suture.records import Candidate, Check, Task, Verdict
@@ -61,7 +61,9 @@ def given_checks(task: Task) -> tuple[Check, ...]:
     return (*own, *examples_in(task.statement, task.entry_point))
 
 
-def assess(sifted: Sifted, rows: Sequence[Row], logprobs: Mapping[str, float] = NOT_TOLD) -> Assessment:
+def assess(
+    sifted: Sifted, rows: Sequence[CandidateRow], logprobs: Mapping[str, float] = NOT_TOLD
+) -> Assessment:
     """Give each check its trust; of checks that contradict each other at most one stays.
 
     Args:

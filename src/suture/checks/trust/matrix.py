@@ -38,7 +38,7 @@ class MatrixLimits:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class CandidateRow:
     """What one candidate did with the checks.
 
     Attributes:
@@ -68,7 +68,7 @@ async def run_matrix(
     judged: Sequence[tuple[Candidate, Verdict]],
     suite: Suite,
     limits: MatrixLimits | None = None,
-) -> tuple[Row, ...]:
+) -> tuple[CandidateRow, ...]:
     """Run checks on candidates.
 
     Args:
@@ -108,6 +108,6 @@ async def run_matrix(
     except TimeoutError:
         pass  # what was not run is not counted
     return tuple(
-        Row(candidate=candidate.hash, viable=viable, statuses=statuses[candidate.hash])
+        CandidateRow(candidate=candidate.hash, viable=viable, statuses=statuses[candidate.hash])
         for candidate, viable in chosen
     )

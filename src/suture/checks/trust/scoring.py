@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from suture.checks.trust.matrix import Row
+from suture.checks.trust.matrix import CandidateRow
 
 MOST_BY_VOICES = {0: 0.15, 1: 0.85}
 """The most trust where no candidate, or a single one, was heard: one program and one test do not agree about
@@ -34,7 +34,7 @@ class Voices:
         sets: The checks that a set passes -> its candidates times those checks.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[CandidateRow, ...]
     sets: Mapping[frozenset[str], int]
 
 
@@ -55,7 +55,7 @@ class Signs:
     examples: float = 0.0
 
 
-def hear(rows: Sequence[Row]) -> Voices:
+def hear(rows: Sequence[CandidateRow]) -> Voices:
     """Who is heard: viable candidates that pass anything at all; code that passes nothing is only broken."""
     heard = tuple(row for row in rows if row.viable and row.passed)
     sets: dict[frozenset[str], int] = {}

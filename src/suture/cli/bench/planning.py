@@ -19,7 +19,7 @@ from suture.evals.problem import Regime
 from suture.evals.running.bench_folder import BenchFolder
 from suture.evals.running.benchmark import grade_references
 from suture.evals.running.environment import circumstances
-from suture.evals.running.plans import DEFAULT_CAPS, Plan, extended
+from suture.evals.running.plans import DEFAULT_CAPS, BenchmarkPlan, extended
 from suture.models import choose_model
 from suture.sandbox import open_sandbox
 from suture.settings import Settings
@@ -42,7 +42,7 @@ def bench_folder(settings: Settings, name: str) -> BenchFolder:
     return BenchFolder(Path(name) if "/" in name else settings.paths.home / "benchmarks" / name)
 
 
-def plan_of(folder: BenchFolder, wanted: Wanted, settings: Settings, *, resume: bool) -> Plan:
+def plan_of(folder: BenchFolder, wanted: Wanted, settings: Settings, *, resume: bool) -> BenchmarkPlan:
     """The plan.
 
     Raises:
@@ -62,12 +62,12 @@ def plan_of(folder: BenchFolder, wanted: Wanted, settings: Settings, *, resume: 
         raise UsageError(
             "there is no recipe to measure", remedy="--arm greedy --arm best_of_k --arm adaptive"
         )
-    return _new(wanted, Plan(ids={}, arms=(), models=()), settings)
+    return _new(wanted, BenchmarkPlan(ids={}, arms=(), models=()), settings)
 
 
-def _new(wanted: Wanted, begun: Plan, settings: Settings) -> Plan:
+def _new(wanted: Wanted, begun: BenchmarkPlan, settings: Settings) -> BenchmarkPlan:
     models = wanted.models or begun.models or (choose_model(settings)[0],)
-    return Plan(
+    return BenchmarkPlan(
         ids=wanted.ids,
         arms=tuple(wanted.arms),
         models=tuple(models),

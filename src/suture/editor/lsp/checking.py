@@ -12,7 +12,7 @@ from pathlib import Path
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
-from suture.editor.lsp.findings import Findings, findings_of
+from suture.editor.lsp.findings import RunFindings, findings_of
 from suture.jobs.alone import run_alone
 from suture.ledger import Event
 from suture.models import NO_MODEL
@@ -51,10 +51,10 @@ class Checking:
 
     def __init__(self, server: LanguageServer, work: Work) -> None:
         self._server, self._work = server, work
-        self._going: dict[Path, asyncio.Task[Findings]] = {}
+        self._going: dict[Path, asyncio.Task[RunFindings]] = {}
         self.test = work.test
 
-    async def run(self, root: Path, *, asks_model: bool) -> Findings:
+    async def run(self, root: Path, *, asks_model: bool) -> RunFindings:
         """Run the tests of a folder and look for a repair; an older run of it is stopped first.
 
         Args:
@@ -88,7 +88,7 @@ class Checking:
         for root in list(self._going):
             await self.stop(root)
 
-    async def _done(self, root: Path, *, asks_model: bool) -> Findings:
+    async def _done(self, root: Path, *, asks_model: bool) -> RunFindings:
         settings = self._work.settings
         chosen: dict[str, object] = {
             "loop.autonomy": "full_auto"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lsprotocol import types
 
-from suture.editor.lsp.findings import Findings
+from suture.editor.lsp.findings import RunFindings
 
 LINE = re.compile(r"[^\n]*\n|[^\n]+")
 """As the protocol counts lines, and not as `str.splitlines` does."""
@@ -22,7 +22,7 @@ class Overtaken(Exception):
 
 
 def workspace_edit(
-    findings: Findings, held: Held, units: Callable[[str], int], *, creates: bool
+    findings: RunFindings, held: Held, units: Callable[[str], int], *, creates: bool
 ) -> types.WorkspaceEdit:
     """The change of a run's findings.
 

@@ -65,7 +65,7 @@ class Failing:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Findings:
+class RunFindings:
     """What a run found out.
 
     Attributes:
@@ -87,7 +87,7 @@ class Findings:
     passing: int = 0
 
 
-def findings_of(folder: RunFolder, root: Path) -> Findings:
+def findings_of(folder: RunFolder, root: Path) -> RunFindings:
     """What a run found out; where its folder is damaged, as much as is left.
 
     Args:
@@ -111,7 +111,7 @@ def findings_of(folder: RunFolder, root: Path) -> Findings:
         for outcome in (verdict.outcomes if verdict else ())
         if not outcome.passed and outcome.status != "skipped"
     )
-    return Findings(
+    return RunFindings(
         run=folder.id,
         root=root,
         texts=texts,

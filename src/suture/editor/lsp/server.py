@@ -15,7 +15,7 @@ from pygls.uris import to_fs_path
 from suture.api.replay_resume import run_folder
 from suture.editor.lsp.checking import Checking, Work
 from suture.editor.lsp.edits import Overtaken, as_plain_changes, workspace_edit
-from suture.editor.lsp.findings import Findings
+from suture.editor.lsp.findings import RunFindings
 from suture.editor.lsp.showing import Action, actions_for, diagnostics_of
 from suture.errors import SutureError, UsageError
 from suture.jobs.work import require_wall
@@ -52,7 +52,7 @@ class Server(LanguageServer):
         self.settings = work.settings
         self.checking = Checking(self, work)
         self.on_save = True
-        self.found: dict[Path, Findings] = {}
+        self.found: dict[Path, RunFindings] = {}
         self._shown: dict[Path, set[str]] = {}
         self._checks: set[asyncio.Task[None]] = set()
         _register_features(self)
@@ -98,7 +98,7 @@ class Server(LanguageServer):
         except SutureError as fault:
             self.tell(str(fault), types.MessageType.Error)
 
-    async def work_on(self, root: Path, *, asks_model: bool) -> Findings:
+    async def work_on(self, root: Path, *, asks_model: bool) -> RunFindings:
         """The same for who waits for it.
 
         Raises:
@@ -112,7 +112,7 @@ class Server(LanguageServer):
         self.show(found)
         return found
 
-    def show(self, found: Findings) -> None:
+    def show(self, found: RunFindings) -> None:
         """Show a run's findings in place of the folder's earlier ones."""
         self.found[found.root] = found
         by_uri = diagnostics_of(found, self.units)
@@ -124,7 +124,7 @@ class Server(LanguageServer):
             )
         self._shown[found.root] = set(by_uri)
 
-    def edit_of(self, found: Findings) -> types.WorkspaceEdit | None:
+    def edit_of(self, found: RunFindings) -> types.WorkspaceEdit | None:
         """The change of a run's findings; `None` where there is none, or the files are others by now."""
         if found.change is None:
             return None
@@ -225,7 +225,7 @@ def _register_commands(server: Server) -> None:
         return text
 
 
-def _told(found: Findings) -> dict[str, Any]:
+def _told(found: RunFindings) -> dict[str, Any]:
     return {
         "run": found.run,
         "tests": found.total,

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from lsprotocol import types
 
-from suture.editor.lsp.findings import Failing, Findings, Place
+from suture.editor.lsp.findings import Failing, Place, RunFindings
 from suture.narrative.lines import plain
 
 SOURCE = "suture"
@@ -22,14 +22,14 @@ class Shows(Protocol):
     def asks_model(self) -> bool:
         """Whether a model is there to be asked."""
 
-    def edit_of(self, found: Findings) -> types.WorkspaceEdit | None:
+    def edit_of(self, found: RunFindings) -> types.WorkspaceEdit | None:
         """The change of a run's findings."""
 
     def units(self, text: str) -> int:
         """How long a text is, as the client counts characters."""
 
 
-def diagnostics_of(found: Findings, units: Callable[[str], int]) -> Mapping[str, list[types.Diagnostic]]:
+def diagnostics_of(found: RunFindings, units: Callable[[str], int]) -> Mapping[str, list[types.Diagnostic]]:
     """Each failing test at the line that is likeliest at fault, by the file's address.
 
     Args:
@@ -59,7 +59,7 @@ def diagnostics_of(found: Findings, units: Callable[[str], int]) -> Mapping[str,
     return by_uri
 
 
-def actions_for(server: Shows, found: Findings, params: types.CodeActionParams) -> list[Action]:
+def actions_for(server: Shows, found: RunFindings, params: types.CodeActionParams) -> list[Action]:
     """What can be done about the failing tests that are shown in a range.
 
     Args:
@@ -88,7 +88,7 @@ def actions_for(server: Shows, found: Findings, params: types.CodeActionParams) 
 
 
 def _mend(
-    found: Findings, failing: Failing, diagnostic: types.Diagnostic, edit: types.WorkspaceEdit
+    found: RunFindings, failing: Failing, diagnostic: types.Diagnostic, edit: types.WorkspaceEdit
 ) -> types.CodeAction:
     return types.CodeAction(
         title=f"Heal {plain(failing.test, 100)} (verified: {found.passing} of {found.total} tests pass)",
@@ -109,11 +109,11 @@ def _ask(failing: Failing, diagnostic: types.Diagnostic, uri: str) -> types.Code
     )
 
 
-def _uri(found: Findings, place: Place) -> str:
+def _uri(found: RunFindings, place: Place) -> str:
     return (found.root / place.path).as_uri()
 
 
-def _range(found: Findings, place: Place, units: Callable[[str], int]) -> types.Range:
+def _range(found: RunFindings, place: Place, units: Callable[[str], int]) -> types.Range:
     """A line from its first letter to its end, as the run read it."""
     lines = found.texts.get(place.path, "").split("\n")
     text = lines[place.line - 1] if 0 < place.line <= len(lines) else ""

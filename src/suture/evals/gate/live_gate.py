@@ -9,7 +9,7 @@ from suture.evals.gate.decision import Baseline, GateResult, gate_rows
 from suture.evals.gate.sequential import Design
 from suture.evals.running.bench_folder import BenchFolder
 from suture.evals.running.benchmark import Listener, run_benchmark
-from suture.evals.running.plans import Plan, extended
+from suture.evals.running.plans import BenchmarkPlan, extended
 from suture.evals.running.ray_tasks import Opener
 from suture.models import open_model
 from suture.settings import Settings
@@ -53,7 +53,7 @@ async def measure_until_decided(
         found = gate_rows(baseline, folder.rows(), design, model)
         if not found.next:
             return found
-        batch = Plan(
+        batch = BenchmarkPlan(
             ids={baseline.dataset: found.next[:BATCH]},
             arms=(baseline.arm,),
             models=(model,),

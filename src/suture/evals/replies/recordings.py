@@ -20,7 +20,7 @@ from suture.records import content_hash, from_plain, to_plain
 
 
 @dataclass(frozen=True, kw_only=True)
-class Draw:
+class RecordedReply:
     """One reply of a model to a task's prompt.
 
     Attributes:
@@ -111,7 +111,7 @@ def extra_of(sampling: Sampling) -> str:
     return content_hash(asked) if any(asked.values()) else ""
 
 
-def read_recording(path: Path) -> Iterator[Draw]:
+def read_recording(path: Path) -> Iterator[RecordedReply]:
     """The draws of a file of JSON lines, `.gz` or plain.
 
     Raises:
@@ -125,18 +125,18 @@ def read_recording(path: Path) -> Iterator[Draw]:
         raise UsageError(f"the recording {str(path)!r} cannot be read: {fault}") from fault
     for number, line in enumerate(text.splitlines(), 1):
         try:
-            yield from_plain(Draw, json.loads(line))
+            yield from_plain(RecordedReply, json.loads(line))
         except (ValueError, TypeError) as fault:
             raise StorageError(f"line {number} of {str(path)!r} is no recorded reply: {fault}") from fault
 
 
-def write_recording(path: Path, draws: Iterable[Draw]) -> int:
+def write_recording(path: Path, draws: Iterable[RecordedReply]) -> int:
     """Write draws as JSON lines, sorted, packed where the name ends in `.gz`: same draws, same bytes.
 
     Returns:
         How many there are; of several of one key and reach the first is kept.
     """
-    kept: dict[tuple[str, float], Draw] = {}
+    kept: dict[tuple[str, float], RecordedReply] = {}
     for draw in draws:
         kept.setdefault((draw.key, draw.reach), draw)
     ordered = sorted(
@@ -147,7 +147,7 @@ def write_recording(path: Path, draws: Iterable[Draw]) -> int:
     return len(kept)
 
 
-def draws_in(folder: Path, problems: Iterable[Problem]) -> Iterator[Draw]:
+def draws_in(folder: Path, problems: Iterable[Problem]) -> Iterator[RecordedReply]:
     """The draws of a folder of replies: of a pool, or as runs keep theirs, with their prompts.
 
     Args:
@@ -164,7 +164,7 @@ def draws_in(folder: Path, problems: Iterable[Problem]) -> Iterator[Draw]:
         try:
             entry = json.loads(path.read_bytes())
             if "reply" not in entry or "messages" not in entry:
-                yield from_plain(Draw, entry)
+                yield from_plain(RecordedReply, entry)
                 continue
             draw = _of_run(entry, known)
         except (ValueError, TypeError, KeyError) as fault:
@@ -173,7 +173,7 @@ def draws_in(folder: Path, problems: Iterable[Problem]) -> Iterator[Draw]:
             yield draw
 
 
-def _of_run(entry: Mapping[str, Any], problems: Sequence[Problem]) -> Draw | None:
+def _of_run(entry: Mapping[str, Any], problems: Sequence[Problem]) -> RecordedReply | None:
     messages = [Message(**message) for message in entry["messages"]]
     sampling, reply = Sampling(**entry["sampling"]), entry["reply"]
     asked = "\n".join(message.content for message in messages)
@@ -185,9 +185,9 @@ def _of_run(entry: Mapping[str, Any], problems: Sequence[Problem]) -> Draw | Non
 
 def draw_of(
     problem: Problem, model: str, messages: Sequence[Message], sampling: Sampling, reply: Reply
-) -> Draw:
+) -> RecordedReply:
     """A reply as a draw of a task."""
-    return Draw(
+    return RecordedReply(
         dataset=problem.dataset,
         problem=problem.id,
         model=model,

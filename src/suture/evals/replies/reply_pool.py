@@ -14,7 +14,7 @@ from pathlib import Path
 from suture.errors import StorageError, UsageError
 from suture.evals.problem import Problem
 from suture.evals.replies.recordings import (
-    Draw,
+    RecordedReply,
     draw_key,
     draw_of,
     draws_in,
@@ -46,9 +46,11 @@ class ReplyPool:
         StorageError: It is damaged.
     """
 
-    def __init__(self, folder: Path, recordings: Iterable[Path] = (), draws: Iterable[Draw] = ()) -> None:
+    def __init__(
+        self, folder: Path, recordings: Iterable[Path] = (), draws: Iterable[RecordedReply] = ()
+    ) -> None:
         self.folder = folder
-        self._recorded: dict[str, list[Draw]] = defaultdict(list)
+        self._recorded: dict[str, list[RecordedReply]] = defaultdict(list)
         self._locks: dict[str, asyncio.Lock] = {}
         self._by_task: _Index | None = None
         for draw in chain(draws, *map(read_recording, recordings)):
@@ -65,7 +67,7 @@ class ReplyPool:
         replies = filter(None, (draw.answer(max_tokens) for draw in known))
         return next((replace(reply, replayed=True, from_run="pool") for reply in replies), None)
 
-    def keep(self, draw: Draw) -> None:
+    def keep(self, draw: RecordedReply) -> None:
         """Write a draw down before anyone uses it.
 
         Raises:
@@ -77,7 +79,7 @@ class ReplyPool:
         if self._by_task is not None:
             _enter(self._by_task, draw)
 
-    def known(self, problem: Problem, model: str) -> tuple[Draw, ...]:
+    def known(self, problem: Problem, model: str) -> tuple[RecordedReply, ...]:
         """Every draw of a task by a model, to be sent to where it is worked on.
 
         The folder is read the first time. What another process adds later is not among them.
@@ -98,10 +100,10 @@ class ReplyPool:
     def _shelf(self, key: str) -> Path:
         return self.folder / key[:2]
 
-    def _kept(self, key: str) -> Iterator[Draw]:
+    def _kept(self, key: str) -> Iterator[RecordedReply]:
         for path in sorted(self._shelf(key).glob(f"{key}-*.json")):
             try:
-                yield from_plain(Draw, json.loads(path.read_bytes()))
+                yield from_plain(RecordedReply, json.loads(path.read_bytes()))
             except (OSError, ValueError, TypeError) as fault:
                 raise StorageError(
                     f"the recorded reply {str(path)!r} is damaged",
@@ -109,11 +111,11 @@ class ReplyPool:
                 ) from fault
 
 
-_Index = defaultdict[tuple[str, str, str], dict[tuple[str, float], Draw]]
+_Index = defaultdict[tuple[str, str, str], dict[tuple[str, float], RecordedReply]]
 """(set, task, model) -> its draws, by what the name of a draw's file says."""
 
 
-def _enter(index: _Index, draw: Draw) -> None:
+def _enter(index: _Index, draw: RecordedReply) -> None:
     index[draw.dataset, draw.problem, draw.model][draw.key, draw.reach] = draw
 
 

@@ -6,16 +6,16 @@ No model and no sandbox is opened here, and nothing is computed while a run goes
 from suture.evals.reports.cells import BASELINES, Cell, cells_of
 from suture.evals.reports.markdown import report_markdown
 from suture.evals.reports.on_disk import read_rows, report_json, sessions_of, write_report
-from suture.evals.reports.pairing import Comparison, adjusted, compare_arms
+from suture.evals.reports.pairing import ArmComparison, adjusted, compare_arms
 from suture.evals.reports.run_comparison import Versus, compare_runs, in_words
-from suture.evals.reports.summary import Report, Section, report_of
+from suture.evals.reports.summary import BenchmarkReport, Section, report_of
 from suture.evals.reports.tables import comparison_table
 
 __all__ = [
     "BASELINES",
+    "ArmComparison",
+    "BenchmarkReport",
     "Cell",
-    "Comparison",
-    "Report",
     "Section",
     "Versus",
     "adjusted",

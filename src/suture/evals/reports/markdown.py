@@ -6,19 +6,19 @@ import re
 from collections.abc import Iterator
 
 from suture.evals.reports.budgets import budgets_of
-from suture.evals.reports.summary import Report, Section, circumstances_in_words
+from suture.evals.reports.summary import BenchmarkReport, Section, circumstances_in_words
 from suture.evals.reports.tables import Table, budget_tables, tables_of
 
 SPECIAL = re.compile(r"[\\`*{}\[\]<>#|]|(?<![^\W_])_|_(?![^\W_])")
 """What may act as markup; a `_` between two letters does not."""
 
 
-def report_markdown(report: Report) -> str:
+def report_markdown(report: BenchmarkReport) -> str:
     """The whole report as one Markdown document."""
     return "\n".join(_lines(report)) + "\n"
 
 
-def _lines(report: Report) -> Iterator[str]:
+def _lines(report: BenchmarkReport) -> Iterator[str]:
     yield "# Benchmark report"
     for warning in report.warnings:
         yield f"\n**{_escaped(warning)}**"

@@ -10,7 +10,7 @@ from pathlib import Path
 from suture.errors import StorageError, UsageError
 from suture.evals.reports.markdown import report_markdown
 from suture.evals.reports.page import report_page
-from suture.evals.reports.summary import Report
+from suture.evals.reports.summary import BenchmarkReport
 from suture.evals.rows import Row
 from suture.evals.running.bench_folder import BenchFolder
 from suture.records import to_plain
@@ -56,12 +56,12 @@ def sessions_of(folders: Sequence[Path]) -> dict[str, tuple[Mapping[str, str], .
     }
 
 
-def report_json(report: Report) -> str:
+def report_json(report: BenchmarkReport) -> str:
     """The whole report as one JSON document."""
     return json.dumps(to_plain(report), indent=2) + "\n"
 
 
-def write_report(report: Report, folder: Path) -> tuple[Path, ...]:
+def write_report(report: BenchmarkReport, folder: Path) -> tuple[Path, ...]:
     """Write `report.md`, `report.json` and `report.html`; answers where.
 
     Raises:

@@ -9,11 +9,11 @@ from suture.evals.reports.budgets import Budgets, budgets_of
 from suture.evals.reports.cells import BASELINES
 from suture.evals.reports.markup import Markup, element, joined
 from suture.evals.reports.plots import Bar, bars, reliability, solved_against_tokens
-from suture.evals.reports.summary import Report, Section, circumstances_in_words
+from suture.evals.reports.summary import BenchmarkReport, Section, circumstances_in_words
 from suture.evals.reports.tables import Table, budget_tables, tables_of
 
 
-def report_page(report: Report) -> str:
+def report_page(report: BenchmarkReport) -> str:
     """The whole report as one HTML document."""
     style = Markup(files(__package__).joinpath("page.css").read_text("utf-8"))
     head = element(
@@ -27,7 +27,7 @@ def report_page(report: Report) -> str:
     return "<!doctype html>\n" + element("html", head, body, lang="en") + "\n"
 
 
-def _body(report: Report) -> Iterator[Markup]:
+def _body(report: BenchmarkReport) -> Iterator[Markup]:
     yield element("h1", "Benchmark report")
     yield from (element("p", warning, class_="alert") for warning in report.warnings)
     for regime, meaning in report.regimes.items():

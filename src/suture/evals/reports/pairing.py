@@ -20,7 +20,7 @@ ALPHA = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class ArmComparison:
     """The paired test of two arms at the same tokens.
 
     With several seeds a task counts for the arm that solved it in more of them; under the hypothesis that the
@@ -67,7 +67,7 @@ class Comparison:
 
 def compare_arms(
     first: str, first_rows: Sequence[Row], second: str, second_rows: Sequence[Row]
-) -> Comparison:
+) -> ArmComparison:
     """The paired test of two arms, not yet adjusted.
 
     Args:
@@ -80,7 +80,7 @@ def compare_arms(
     pairs = paired_scores(first_rows, second_rows)
     only_first, only_second = ahead(pairs)
     p_value = mcnemar(only_first, only_second)
-    return Comparison(
+    return ArmComparison(
         first=first,
         second=second,
         tasks=len(pairs),
@@ -123,7 +123,7 @@ def _difference(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Int
     return exact if found.low == found.high else found
 
 
-def adjusted(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
+def adjusted(comparisons: Sequence[ArmComparison]) -> tuple[ArmComparison, ...]:
     """The same comparisons, with p-values and detectable differences for as many as were made together."""
     p_values = holm({str(n): one.p_value for n, one in enumerate(comparisons)})
     # Holm's first and strictest step: what every comparison must be able to bear.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from suture.errors import UsageError
 from suture.evals.reports.cells import Cell, cells_of
-from suture.evals.reports.pairing import Comparison, adjusted, compare_arms
+from suture.evals.reports.pairing import ArmComparison, adjusted, compare_arms
 from suture.evals.rows import Row
 
 
@@ -23,7 +23,7 @@ class Versus:
 
     title: str
     warnings: tuple[str, ...]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[ArmComparison, ...]
 
 
 def compare_runs(
@@ -69,7 +69,7 @@ def compare_runs(
     )
 
 
-def in_words(found: Comparison) -> str:
+def in_words(found: ArmComparison) -> str:
     """The test as a sentence."""
     if found.difference is None:
         return f"{found.second} and {found.first} have no task in common whose truth is known: no comparison."
@@ -88,7 +88,7 @@ def in_words(found: Comparison) -> str:
     return f"{found.second} and {found.first} cannot be told apart: {counts}; {numbers}. {_limit(found)}"
 
 
-def _limit(found: Comparison) -> str:
+def _limit(found: ArmComparison) -> str:
     if found.detectable is None:
         return "So few tasks could not show any difference."
     return (

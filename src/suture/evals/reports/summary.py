@@ -9,7 +9,7 @@ from suture.evals.measures.figures import ArmMetrics, Count
 from suture.evals.measures.metrics import measure
 from suture.evals.problem import Regime
 from suture.evals.reports.cells import BASELINES, Cell, cells_of
-from suture.evals.reports.pairing import Comparison, adjusted, compare_arms
+from suture.evals.reports.pairing import ArmComparison, adjusted, compare_arms
 from suture.evals.rows import Row
 
 REGIME_WORDS: dict[Regime, str] = {
@@ -42,12 +42,12 @@ class Section:
     cap: int
     warnings: tuple[str, ...]
     arms: tuple[ArmMetrics, ...]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[ArmComparison, ...]
     resolution: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class BenchmarkReport:
     """What a set of rows says.
 
     Attributes:
@@ -67,7 +67,7 @@ class Report:
 
 def report_of(
     rows: Sequence[Row], sessions: Mapping[str, Sequence[Mapping[str, str]]] | None = None
-) -> Report:
+) -> BenchmarkReport:
     """Sum up rows, each cell for itself.
 
     Args:
@@ -75,7 +75,7 @@ def report_of(
         sessions: Benchmark -> the circumstances of each session that measured.
     """
     cells = cells_of(rows)
-    return Report(
+    return BenchmarkReport(
         warnings=tuple(_first_lines(cells)),
         regimes={cell.regime: REGIME_WORDS[cell.regime] for cell in cells},
         sections=tuple(map(_section, cells)),
@@ -83,7 +83,7 @@ def report_of(
     )
 
 
-def circumstances_in_words(report: Report) -> Iterator[str]:
+def circumstances_in_words(report: BenchmarkReport) -> Iterator[str]:
     """Of each benchmark, and of each of its sessions, where and with what it was measured."""
     for name, sessions in report.sessions.items():
         for number, made in enumerate(sessions or [{}], 1):
@@ -121,7 +121,7 @@ def _section(cell: Cell) -> Section:
     )
 
 
-def _against_baselines(cell: Cell) -> Iterator[Comparison]:
+def _against_baselines(cell: Cell) -> Iterator[ArmComparison]:
     """Each pair once: `best_of_k` is itself held against `greedy`."""
     names = list(cell.arms)
     for baseline in (arm for arm in BASELINES if arm in cell.arms):
@@ -177,7 +177,7 @@ def _caveats(arm: ArmMetrics) -> Iterator[str]:
         yield f"{arm.arm}: verdicts that code under test could reach: {counts} (see verdicts)."
 
 
-def _resolution(comparisons: Sequence[Comparison]) -> str:
+def _resolution(comparisons: Sequence[ArmComparison]) -> str:
     if not comparisons:
         return "Nothing is compared, so nothing can be told apart."
     found = [one.detectable for one in comparisons]

@@ -9,7 +9,7 @@ from suture.evals.measures.calibration import Calibration
 from suture.evals.measures.figures import ArmMetrics, Count, GeneratedTests, Solved
 from suture.evals.measures.statistics import Interval
 from suture.evals.reports.budgets import Budgets
-from suture.evals.reports.pairing import Comparison
+from suture.evals.reports.pairing import ArmComparison
 from suture.evals.reports.summary import Section
 
 NONE = "-"
@@ -59,7 +59,7 @@ def _with_unknown(table: Table, section: Section) -> Table:
     )
 
 
-def comparison_table(comparisons: tuple[Comparison, ...]) -> Table:
+def comparison_table(comparisons: tuple[ArmComparison, ...]) -> Table:
     """Paired tests, one a row."""
     return Table(
         caption="Paired tests",

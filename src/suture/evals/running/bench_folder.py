@@ -16,7 +16,7 @@ from suture.errors import StorageError, UsageError
 from suture.evals.grading.hidden import Grade
 from suture.evals.problem import Problem
 from suture.evals.rows import Row
-from suture.evals.running.plans import Plan
+from suture.evals.running.plans import BenchmarkPlan
 from suture.plain_files import write_atomically
 from suture.records import content_hash, from_plain, to_plain
 
@@ -49,16 +49,16 @@ class BenchFolder:
         """Whether a benchmark was begun here."""
         return (self.path / "plan.json").is_file()
 
-    def plan(self) -> Plan:
+    def plan(self) -> BenchmarkPlan:
         """What is measured here.
 
         Raises:
             UsageError: No benchmark was begun here.
             StorageError: The plan is damaged.
         """
-        return from_plain(Plan, self._read("plan.json"))
+        return from_plain(BenchmarkPlan, self._read("plan.json"))
 
-    def write_plan(self, plan: Plan) -> None:
+    def write_plan(self, plan: BenchmarkPlan) -> None:
         """Write down what is to be measured; the benchmark keeps its id, or gets one."""
         known = plan.id or (self.plan().id if self.exists else "")
         self._write("plan.json", to_plain(replace(plan, id=known or secrets.token_hex(8))))

@@ -17,15 +17,15 @@ from suture.evals.replies.reply_pool import PooledModel, ReplyPool
 from suture.evals.rows import Row
 from suture.evals.running.bench_folder import BenchFolder, RowKey, key_of, require_same_tasks
 from suture.evals.running.controls import require_controls
-from suture.evals.running.evaluating import Job, evaluate
-from suture.evals.running.plans import Plan
+from suture.evals.running.evaluating import EvaluationJob, evaluate
+from suture.evals.running.plans import BenchmarkPlan
 from suture.evals.running.ray_tasks import Cluster, Opener
 from suture.loop import load_recipe
 from suture.models import Model, open_model
 from suture.sandbox import Sandbox, open_sandbox
 from suture.settings import Settings
 
-Evaluator = Callable[[Job], Awaitable[Row]]
+Evaluator = Callable[[EvaluationJob], Awaitable[Row]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +62,7 @@ class _Session:
     done: int = 0
     total: int = 0
 
-    async def work_off(self, jobs: Sequence[Job], evaluator: Evaluator) -> None:
+    async def work_off(self, jobs: Sequence[EvaluationJob], evaluator: Evaluator) -> None:
         """So many at once; each row is written down when it is there."""
         waiting = iter(jobs)
 
@@ -75,7 +75,7 @@ class _Session:
 
         await together([work() for _ in range(self.parallel)])
 
-    async def row(self, job: Job, model: Model | None) -> Row:
+    async def row(self, job: EvaluationJob, model: Model | None) -> Row:
         """Evaluate in this process."""
         answering = PooledModel(model, job.model, self.pool, job.problem, seed=job.seed)
         try:
@@ -116,7 +116,7 @@ class _Session:
 
 
 async def run_benchmark(
-    plan: Plan,
+    plan: BenchmarkPlan,
     folder: BenchFolder,
     settings: Settings,
     *,
@@ -208,7 +208,7 @@ async def _evaluator(
     yield lambda job: session.row(job, model)
 
 
-def _require_arms(plan: Plan, settings: Settings) -> None:
+def _require_arms(plan: BenchmarkPlan, settings: Settings) -> None:
     for arm in plan.arms:
         load_recipe(settings.loop.model_copy(update={"recipe": arm}), settings.model.temperature)
 
@@ -237,11 +237,14 @@ async def grade_references(
 
 
 def _job(
-    key: RowKey, plan: Plan, problems: Mapping[tuple[str, str], Problem], references: Mapping[str, Grade]
-) -> Job:
+    key: RowKey,
+    plan: BenchmarkPlan,
+    problems: Mapping[tuple[str, str], Problem],
+    references: Mapping[str, Grade],
+) -> EvaluationJob:
     dataset, task, arm, model, cap, seed = key
     problem = problems[dataset, task]
-    return Job(
+    return EvaluationJob(
         problem=problem,
         arm=arm,
         model=model,

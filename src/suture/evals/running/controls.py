@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from suture.errors import PrerequisiteError
 from suture.evals.grading.hidden import Grade
 from suture.evals.problem import MODULE, Problem
-from suture.evals.running.evaluating import Job, evaluate
+from suture.evals.running.evaluating import EvaluationJob, evaluate
 from suture.models import ScriptedModel
 from suture.sandbox import Sandbox
 from suture.settings import Settings
@@ -64,7 +64,7 @@ async def require_controls(
                 ("wrong", {MODULE: _wrong_code(problem)}, False),
             )
         ):
-            job = Job(
+            job = EvaluationJob(
                 problem=problem,
                 arm="greedy",
                 model=f"scripted:always-{name}",

@@ -37,7 +37,7 @@ SANDBOX_FAULTS = ("SandboxError", "SandboxBroken")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class EvaluationJob:
     """One line of a table: a task under an arm.
 
     Attributes:
@@ -77,7 +77,7 @@ class Job:
         return replace(bare, **fields)
 
 
-def arm_settings(settings: Settings, job: Job) -> Settings:
+def arm_settings(settings: Settings, job: EvaluationJob) -> Settings:
     """The settings of one run: the arm's recipe, the cap, and nothing else that could end it."""
     budget = BudgetSettings(
         attempts=job.cap, tokens=GENEROUS_TOKENS, completion_tokens=job.cap, seconds=GENEROUS_SECONDS
@@ -94,7 +94,9 @@ def arm_settings(settings: Settings, job: Job) -> Settings:
     )
 
 
-async def evaluate(job: Job, *, model: Model, settings: Settings, sandbox: Sandbox, judge: Sandbox) -> Row:
+async def evaluate(
+    job: EvaluationJob, *, model: Model, settings: Settings, sandbox: Sandbox, judge: Sandbox
+) -> Row:
     """Run a task under an arm, then grade its first candidate and every one that led.
 
     Where the wall fails in the run, harmless code is run behind it, then everything once more, and harmless
@@ -135,7 +137,7 @@ async def evaluate(job: Job, *, model: Model, settings: Settings, sandbox: Sandb
     return await row_of_run(job, folder, result, settings, judge, felled=felled)
 
 
-async def _ran(job: Job, model: Model, settings: Settings, sandbox: Sandbox) -> Result:
+async def _ran(job: EvaluationJob, model: Model, settings: Settings, sandbox: Sandbox) -> Result:
     task = task_of(job.problem, job.regime)
     return await solve(task, settings=arm_settings(settings, job), model=model, sandbox=sandbox)
 
@@ -152,7 +154,13 @@ def _harmless(problem: Problem) -> Problem:
 
 
 async def row_of_run(
-    job: Job, folder: RunFolder, result: Result, settings: Settings, judge: Sandbox, *, felled: str = ""
+    job: EvaluationJob,
+    folder: RunFolder,
+    result: Result,
+    settings: Settings,
+    judge: Sandbox,
+    *,
+    felled: str = "",
 ) -> Row:
     """What a run's folder says, with grades for its first candidate and for every one that led at some time.
 
@@ -200,14 +208,16 @@ async def row_of_run(
     return replace(row, forged=await is_forged(job.problem, job.regime, code, judge, settings.sandbox))
 
 
-def _unfit(job: Job) -> str:
+def _unfit(job: EvaluationJob) -> str:
     """Why nothing can be measured with the task; empty where something can."""
     if job.reference.right:
         return ""
     return f"its own reference does not pass here: {job.reference.why or 'no reason'}"
 
 
-def _fault(job: Job, folder: RunFolder, result: Result, events: tuple[Event, ...], felled: str) -> str:
+def _fault(
+    job: EvaluationJob, folder: RunFolder, result: Result, events: tuple[Event, ...], felled: str
+) -> str:
     if job.regime != "oracle":
         leaked = leaked_lines(job.problem, folder, job.regime)
         if leaked:

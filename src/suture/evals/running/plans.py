@@ -14,7 +14,7 @@ DEFAULT_CAPS = (2000,)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class BenchmarkPlan:
     """What a benchmark measures: tasks, recipes, models, seeds and caps, fixed before the first run.
 
     Attributes:
@@ -79,7 +79,7 @@ def chosen_ids(
     return {name: tuple(dict.fromkeys(held))[:first] for name, held in chosen.items() if held}
 
 
-def extended(plan: Plan, more: Plan) -> Plan:
+def extended(plan: BenchmarkPlan, more: BenchmarkPlan) -> BenchmarkPlan:
     """A plan with the tasks, arms, models, caps and seeds of another besides: what is done stays done.
 
     Raises:

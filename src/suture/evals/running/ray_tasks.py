@@ -20,10 +20,10 @@ from types import TracebackType
 from typing import Any
 
 from suture.errors import PrerequisiteError, SutureError
-from suture.evals.replies.recordings import Draw, draws_in
+from suture.evals.replies.recordings import RecordedReply, draws_in
 from suture.evals.replies.reply_pool import PooledModel, ReplyPool
 from suture.evals.rows import Row
-from suture.evals.running.evaluating import FOR_THE_USER, Job, evaluate
+from suture.evals.running.evaluating import FOR_THE_USER, EvaluationJob, evaluate
 from suture.models import Model
 from suture.sandbox import Sandbox, open_sandbox
 from suture.settings import Settings, load_settings
@@ -47,9 +47,9 @@ class RemoteJob:
         opener: Makes a model of its name; `None` where no model may be asked.
     """
 
-    job: Job
+    job: EvaluationJob
     settings: str
-    draws: tuple[Draw, ...]
+    draws: tuple[RecordedReply, ...]
     opener: Opener | None
 
 
@@ -62,7 +62,7 @@ class RemoteResult:
 
     row: Row | None = None
     run: bytes = b""
-    draws: tuple[Draw, ...] = ()
+    draws: tuple[RecordedReply, ...] = ()
     refused: tuple[str, str, str] | None = None
 
 
@@ -117,7 +117,7 @@ class Cluster:
     def _here(self) -> bool:
         return self._address == "local"
 
-    async def row(self, job: Job) -> Row:
+    async def row(self, job: EvaluationJob) -> Row:
         """Evaluate somewhere; raises as `evaluate` does."""
         async with self._turns[job.problem.id]:
             remote_job = RemoteJob(

@@ -13,7 +13,7 @@ from suture.evals.rows import Row
 from suture.evals.running.bench_folder import BenchFolder, require_same_tasks
 from suture.evals.running.benchmark import Advance, Listener, grade_references
 from suture.evals.running.controls import require_controls
-from suture.evals.running.evaluating import Job, row_of_run
+from suture.evals.running.evaluating import EvaluationJob, row_of_run
 from suture.ledger import RunFolder, find_run, first_of, read_ledger
 from suture.ledger.kinds import RunFinished
 from suture.records import Result
@@ -76,7 +76,7 @@ async def regrade(
                 ended = _ended_run(row, problem, settings.paths.home)
                 if ended is None:
                     return row
-                job = Job(
+                job = EvaluationJob(
                     problem=problem,
                     arm=row.arm,
                     model=row.model,

@@ -13,7 +13,7 @@ from suture.evals.problem import MODULE, Problem
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class PlantedFault:
     """A change of one place that makes a right project wrong.
 
     Attributes:
@@ -67,9 +67,9 @@ class SuiteTask:
     statement: str
     solution: Mapping[str, str]
     hidden: str
-    bug: Change
+    bug: PlantedFault
     report: str
-    wrong: tuple[Change, ...]
+    wrong: tuple[PlantedFault, ...]
 
     @property
     def beside(self) -> dict[str, str]:
@@ -108,9 +108,9 @@ def _task(category: str, folder: Traversable) -> SuiteTask:
             **{file.name: file.read_text("utf-8") for file in files if file.name.endswith(".py")},
         },
         hidden=(folder / "hidden.py").read_text("utf-8"),
-        bug=Change(**spec["bug"]),
+        bug=PlantedFault(**spec["bug"]),
         report=report,
-        wrong=tuple(Change(**wrong) for wrong in spec["wrong"]),
+        wrong=tuple(PlantedFault(**wrong) for wrong in spec["wrong"]),
     )
 
 

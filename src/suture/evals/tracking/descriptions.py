@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from suture.evals.measures.metrics import claims
 from suture.evals.rows import Row
-from suture.evals.running.plans import Plan
+from suture.evals.running.plans import BenchmarkPlan
 from suture.records import content_hash, to_plain
 
 LONGEST = 500
@@ -32,7 +32,7 @@ class Description:
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
-def describe_benchmark(name: str, key: str, plan: Plan, rows: Sequence[Row]) -> Description:
+def describe_benchmark(name: str, key: str, plan: BenchmarkPlan, rows: Sequence[Row]) -> Description:
     """A whole benchmark as one run of MLflow's.
 
     Args:

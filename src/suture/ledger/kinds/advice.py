@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from suture.ledger.payload import Payload, if_absent
-from suture.records import Critique, Diagnosis, Plan, Review
+from suture.records import CodeReview, Critique, Diagnosis, Plan
 
 
 class Planned(Payload, kind="planned"):
@@ -203,7 +203,7 @@ class Reviewed(Payload, kind="reviewed"):
     """
 
     candidate: str
-    review: Review
+    review: CodeReview
 
 
 class RoleDegraded(Payload, kind="role.degraded"):

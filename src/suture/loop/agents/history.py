@@ -15,7 +15,7 @@ HISTORY_TOKENS = 24_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class AgentStep:
     """One reply of the model, and what came of it."""
 
     reply: str
@@ -23,7 +23,7 @@ class Step:
 
 
 def conversation(
-    opening: Sequence[Message], steps: Sequence[Step], room_tokens: int, *, squeeze: int = 0
+    opening: Sequence[Message], steps: Sequence[AgentStep], room_tokens: int, *, squeeze: int = 0
 ) -> tuple[Message, ...]:
     """The messages of the next call.
 
@@ -49,7 +49,7 @@ def conversation(
 
 
 def _messages(
-    opening: Sequence[Message], steps: Sequence[Step], left_out: int, *, stripped: bool
+    opening: Sequence[Message], steps: Sequence[AgentStep], left_out: int, *, stripped: bool
 ) -> tuple[Message, ...]:
     said: list[Message] = []
     for number, step in enumerate(steps[left_out:], left_out + 1):

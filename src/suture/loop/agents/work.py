@@ -16,7 +16,7 @@ from suture.ledger import RunFolder, current_place, find_run, those_of
 from suture.ledger.kinds import AgentStepped
 from suture.loop.agents.briefing import Briefing, briefing_on
 from suture.loop.agents.commands import TOOLS, Command, read_command, up_to_its_end
-from suture.loop.agents.history import HISTORY_TOKENS, Step, conversation
+from suture.loop.agents.history import HISTORY_TOKENS, AgentStep, conversation
 from suture.loop.agents.proposer import proposed
 from suture.loop.agents.tools import AgentTools, Done
 from suture.loop.calls.fit_and_call import SQUEEZES, room_tokens
@@ -41,14 +41,16 @@ LONGEST_REPLY = 12_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Work:
+class AgentWork:
     """What a turn brought: all that is changed, path -> text, and the last call's hash."""
 
     changed: dict[str, str]
     call: str
 
 
-async def work(move: Move, tools: AgentTools, briefing: Briefing, coder: Role, context: RunContext) -> Work:
+async def work(
+    move: Move, tools: AgentTools, briefing: Briefing, coder: Role, context: RunContext
+) -> AgentWork:
     """Let the model work until it submits, the tests pass, or its steps or the budget are used up.
 
     Args:
@@ -66,7 +68,7 @@ async def work(move: Move, tools: AgentTools, briefing: Briefing, coder: Role, c
     """
     opening = _opening(tools.files, briefing, context)
     changed: Mapping[str, str] = {}
-    steps: list[Step] = []
+    steps: list[AgentStep] = []
     commands: list[Command | None] = []
     call, ended = "", ""
     while not ended and len(steps) < context.recipe.agent_steps:
@@ -82,18 +84,18 @@ async def work(move: Move, tools: AgentTools, briefing: Briefing, coder: Role, c
         command, done, ended = await _step(reply, move, steps, commands, changed, tools, context)
         commands = [] if done.changed != changed else [*commands, command]
         changed = done.changed
-        steps.append(Step(reply=up_to_its_end(reply.text)[:LONGEST_REPLY], observation=done.observation))
+        steps.append(AgentStep(reply=up_to_its_end(reply.text)[:LONGEST_REPLY], observation=done.observation))
     if not changed:
         raise MalformedReply(
             f"the agent changed nothing in {len(steps)} step(s)" + (f": {ended}" if ended else "")
         )
-    return Work(changed=dict(changed), call=call)
+    return AgentWork(changed=dict(changed), call=call)
 
 
 async def _step(
     reply: Reply,
     move: Move,
-    steps: list[Step],
+    steps: list[AgentStep],
     commands: list[Command | None],
     changed: Mapping[str, str],
     tools: AgentTools,
@@ -141,7 +143,7 @@ def _ended_by(command: Command | None, before: list[Command | None]) -> str:
 
 
 async def _asked(
-    move: Move, opening: tuple[Message, ...], steps: list[Step], coder: Role, context: RunContext
+    move: Move, opening: tuple[Message, ...], steps: list[AgentStep], coder: Role, context: RunContext
 ) -> Reply:
     """The next reply; only the first of a turn is an attempt. One more try where the prompt was too long."""
     seat = context.models.for_role(coder)

@@ -37,7 +37,7 @@ from suture.proof.confidence import confidence_certified, confidence_in
 from suture.proof.measures.changed_coverage import measure_coverage, touched
 from suture.proof.measures.linting import lint_changes
 from suture.proof.measures.mutation_testing import measure_mutation, notices
-from suture.proof.minimisation.equivalence import Behaviour
+from suture.proof.minimisation.equivalence import ChangeBehaviour
 from suture.proof.minimisation.minimal import Minimised, Oracle, minimise, minimise_lines
 from suture.proof.sealing import certificate_text, digest, sealed
 from suture.records import Candidate, Verdict, content_hash
@@ -219,7 +219,7 @@ async def _minimised(
     most = context.settings.proof.minimising_runs
     if candidate.origin == "mutation":
         return await minimise_lines(context.task.files, changed, oracle, max_runs=most)
-    behaviour = Behaviour(suite=suite, files=changed, seed=context.settings.repair.seed)
+    behaviour = ChangeBehaviour(suite=suite, files=changed, seed=context.settings.repair.seed)
 
     async def same(files: Mapping[str, str]) -> bool:
         return await clock.within(lambda: behaviour.same(files), False)

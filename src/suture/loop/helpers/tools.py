@@ -11,7 +11,7 @@ from suture.checks.tracing.variables import Probe, first_divergence, observe, re
 from suture.pysource.inspecting import describe_function
 from suture.pysource.parsing import parsed
 from suture.roles.replies.actions import Action
-from suture.roles.tools.react import Tool
+from suture.roles.tools.react import AgentTool
 from suture.workspace import text_of, unified_diff
 
 LONGEST_CODE = 4000
@@ -39,7 +39,7 @@ def debugger_tools(
     *,
     setup: str = "",
     reference: Mapping[str, bytes] | None = None,
-) -> tuple[Tool, ...]:
+) -> tuple[AgentTool, ...]:
     """The debugger's tools.
 
     Args:
@@ -66,17 +66,17 @@ def debugger_tools(
         return _compared(action.input, iterations)
 
     tools = [
-        Tool(
+        AgentTool(
             name="trace_call",
             usage="the input is one call; shows the value of each variable, line by line",
             run=trace_call,
         ),
-        Tool(
+        AgentTool(
             name="run_snippet",
             usage="the input is an expression or a ```python block; shows its value and what it prints",
             run=run_snippet,
         ),
-        Tool(
+        AgentTool(
             name="inspect_function",
             usage="the input is a function's name; shows its signature, docstring, complexity and source",
             run=inspect_function,
@@ -85,7 +85,7 @@ def debugger_tools(
     if len(iterations) > 1:
         numbers = f"two of the numbers 1 to {len(iterations)}"
         usage = f"the input is {numbers}, such as `1 {len(iterations)}`; shows how those attempts differ"
-        tools.append(Tool(name="diff_iterations", usage=usage, run=diff_iterations))
+        tools.append(AgentTool(name="diff_iterations", usage=usage, run=diff_iterations))
     return tuple(tools)
 
 

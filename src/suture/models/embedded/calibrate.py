@@ -38,7 +38,7 @@ class Speed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Calibration:
+class MachineCalibration:
     """What was measured for one model file on one machine.
 
     Attributes:
@@ -68,7 +68,7 @@ def calibrate(
     *,
     measure: Callable[[Path, int], Speed] | None = None,
     load: float | None = None,
-) -> Calibration:
+) -> MachineCalibration:
     """The cached calibration, or a new one (some seconds).
 
     Args:
@@ -86,7 +86,7 @@ def calibrate(
     if known is not None and (known.load <= BUSY or load > known.load / 2):
         return known
     speeds = measure_speeds(model_path, usable_cores(), measure or measure_speed)
-    found = Calibration(
+    found = MachineCalibration(
         **_machine(model_path),
         threads=choose_threads({speed.threads: speed.reply_tokens_per_s for speed in speeds}),
         batch_threads=choose_threads({speed.threads: speed.prompt_tokens_per_s for speed in speeds}),
@@ -99,7 +99,7 @@ def calibrate(
     return found
 
 
-def read_calibration(model_path: Path, cache: Path) -> Calibration | None:
+def read_calibration(model_path: Path, cache: Path) -> MachineCalibration | None:
     """What was measured before for this file on this machine, if anything."""
     if importlib.util.find_spec("xllamacpp") is None:
         return None
@@ -107,12 +107,12 @@ def read_calibration(model_path: Path, cache: Path) -> Calibration | None:
     return next((c for c in list_calibrations(cache) if _key(c) == machine), None)
 
 
-def list_calibrations(cache: Path) -> tuple[Calibration, ...]:
+def list_calibrations(cache: Path) -> tuple[MachineCalibration, ...]:
     """All that was ever measured; a damaged file counts as nothing measured."""
     try:
         entries = json.loads(_store(cache).read_bytes())
         return tuple(
-            Calibration(**{**entry, "speeds": tuple(Speed(**speed) for speed in entry["speeds"])})
+            MachineCalibration(**{**entry, "speeds": tuple(Speed(**speed) for speed in entry["speeds"])})
             for entry in entries
         )
     except (OSError, ValueError, TypeError, KeyError):
@@ -188,7 +188,7 @@ def _machine(model_path: Path) -> dict[str, Any]:
     }
 
 
-def _key(calibration: Calibration) -> tuple[str, int, str, str]:
+def _key(calibration: MachineCalibration) -> tuple[str, int, str, str]:
     return calibration.cpu, calibration.cores, calibration.model_file, calibration.engine
 
 

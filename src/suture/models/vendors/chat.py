@@ -18,7 +18,7 @@ from suture.models.vendors.answers import as_reply, counted_apart, said_ending
 from suture.models.vendors.connections import Connection
 from suture.models.vendors.endpoints import Endpoint, EndpointLimits
 from suture.models.vendors.fault_table import FAULTS
-from suture.models.vendors.faults import Asked, as_model_error, classify
+from suture.models.vendors.faults import AskedModel, as_model_error, classify
 from suture.models.vendors.guarded_http import reply_bytes, room_for
 from suture.models.vendors.retries import retried
 
@@ -64,7 +64,7 @@ class LangChainModel:
         self._seed = seed
         self._timeout_s = timeout_s
         self._retries = retries
-        self._asked = Asked(name=name, address=address, secret=secret, key_variable=key_variable)
+        self._asked = AskedModel(name=name, address=address, secret=secret, key_variable=key_variable)
         self._endpoint = endpoint or Endpoint(name, EndpointLimits(concurrency=64))
         self._connections: WeakKeyDictionary[asyncio.AbstractEventLoop, Connection] = WeakKeyDictionary()
 

@@ -57,7 +57,7 @@ UNREACHED: Mapping[Unreached, FaultKind] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class AskedModel:
     """Who was asked, for the words about a fault.
 
     Attributes:
@@ -88,7 +88,7 @@ class Asked:
         return without_credentials(text)
 
 
-def as_model_error(fault: Exception, asked: Asked) -> ModelError:
+def as_model_error(fault: Exception, asked: AskedModel) -> ModelError:
     """Turn a vendor's exception into ours.
 
     Args:
@@ -119,7 +119,7 @@ def as_model_error(fault: Exception, asked: Asked) -> ModelError:
     return error
 
 
-def _detail(fault: Exception, asked: Asked) -> str:
+def _detail(fault: Exception, asked: AskedModel) -> str:
     """What was seen, in the words of who saw it first: an SDK's own are often "Connection error."."""
     refused = _refused(fault)
     if refused is not None:

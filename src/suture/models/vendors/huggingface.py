@@ -29,7 +29,7 @@ FOUR_BIT_PACKAGES = tuple(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Loaded:
+class LoadedWeights:
     """Weights in memory, and their tokenizer. One reply at a time is drawn from them."""
 
     tokenizer: Any
@@ -113,7 +113,7 @@ class TransformersModel:
 
     def _generate(
         self,
-        loaded: Loaded,
+        loaded: LoadedWeights,
         prompt: Any,
         sampling: Sampling,
         called_off: threading.Event,
@@ -149,13 +149,13 @@ class TransformersModel:
 _loading = threading.Lock()
 
 
-def _load(model: str, quantization: str, token: str | None) -> Loaded:
+def _load(model: str, quantization: str, token: str | None) -> LoadedWeights:
     with _loading:
         return _load_once(model, quantization, token)
 
 
 @lru_cache(maxsize=1)
-def _load_once(model: str, quantization: str, token: str | None) -> Loaded:
+def _load_once(model: str, quantization: str, token: str | None) -> LoadedWeights:
     """Load a model; the last one stays in memory, since loading takes longer than answering.
 
     Raises:
@@ -179,7 +179,7 @@ def _load_once(model: str, quantization: str, token: str | None) -> Loaded:
         ) from fault
     if quantization == "none" and torch.cuda.is_available():
         weights = weights.to("cuda")
-    return Loaded(tokenizer=tokenizer, weights=weights.eval(), busy=threading.Lock())
+    return LoadedWeights(tokenizer=tokenizer, weights=weights.eval(), busy=threading.Lock())
 
 
 def _require_no_folder_in_its_place(model: str) -> None:
@@ -212,7 +212,7 @@ def _encode(tokenizer: Any, messages: tuple[Message, ...]) -> Any:
     return tokenizer(text, return_tensors="pt", return_token_type_ids=False)
 
 
-def _text(loaded: Loaded, tokens: Any) -> str:
+def _text(loaded: LoadedWeights, tokens: Any) -> str:
     written: str = loaded.tokenizer.decode(tokens, skip_special_tokens=True)
     return written
 
@@ -223,7 +223,7 @@ def _before(text: str, stops: Sequence[str]) -> tuple[str, bool]:
     return (text[: min(found)], True) if found else (text, False)
 
 
-def _ends(loaded: Loaded) -> set[int]:
+def _ends(loaded: LoadedWeights) -> set[int]:
     """The tokens that end a reply."""
     ends = loaded.weights.generation_config.eos_token_id
     if ends is None:

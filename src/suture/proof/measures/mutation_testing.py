@@ -43,14 +43,14 @@ NO_TIME = "there was no time for it"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Draw:
+class MutantDraw:
     """Mutants of a change, none of them run yet: how many there are to draw from, and those to run."""
 
     generated: int
     mutants: tuple[MutantRun, ...]
 
 
-async def draw_mutants(after: Mapping[str, bytes], statements: Mapping[str, Sequence[range]]) -> Draw:
+async def draw_mutants(after: Mapping[str, bytes], statements: Mapping[str, Sequence[range]]) -> MutantDraw:
     """The mutants of touched statements that are to be run: they follow from the change alone.
 
     Statements and mutants are put in the order of their own hashes, so that the first few are a sample that
@@ -71,7 +71,7 @@ async def draw_mutants(after: Mapping[str, bytes], statements: Mapping[str, Sequ
             if len(pool) % GIVE_WAY == 0:
                 await asyncio.sleep(0)
     drawn = tuple(_written_out(*pool[key], after) for key in sorted(pool)[:DRAWN])
-    return Draw(generated=len(pool), mutants=drawn)
+    return MutantDraw(generated=len(pool), mutants=drawn)
 
 
 def _drawn_lines(
@@ -115,7 +115,7 @@ async def measure_mutation(
         seconds: The most seconds; mutants that were run by then count, those that were not as not noticed.
         language: What the project is written in.
     """
-    draw: Draw | None = None
+    draw: MutantDraw | None = None
     done: list[MutantRun] = []
     try:
         async with asyncio.timeout(seconds):

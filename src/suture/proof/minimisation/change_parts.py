@@ -23,7 +23,7 @@ DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)  # two equal lines may be put in at one place
-class Edit:
+class ChangedLines:
     """Lines `start` to `end` (from 0) of a file give way to others; a file that is new is one edit."""
 
     path: str
@@ -33,7 +33,7 @@ class Edit:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Part:
+class ChangePart:
     """Edits that stand or fall together.
 
     Attributes:
@@ -42,7 +42,7 @@ class Part:
     """
 
     name: str
-    edits: tuple[Edit, ...]
+    edits: tuple[ChangedLines, ...]
 
 
 @dataclass(kw_only=True)
@@ -58,7 +58,7 @@ class _Place:
 
     path: str
     name: str
-    edits: list[Edit] = field(default_factory=list)
+    edits: list[ChangedLines] = field(default_factory=list)
     defined: set[str] = field(default_factory=set)
     used: set[str] = field(default_factory=set)
     shared: set[str] = field(default_factory=set)
@@ -69,7 +69,7 @@ class _Place:
         return bool(named) or (self.path == other.path and bool(self.shared & other.shared))
 
 
-def parts_of(before: Mapping[str, bytes], files: Mapping[str, str]) -> list[Part]:
+def parts_of(before: Mapping[str, bytes], files: Mapping[str, str]) -> list[ChangePart]:
     """The parts of a change that have nothing to do with each other, in the order of the files.
 
     Args:
@@ -86,15 +86,15 @@ def parts_of(before: Mapping[str, bytes], files: Mapping[str, str]) -> list[Part
     return [_part(group) for group in groups]
 
 
-def _part(group: Sequence[_Place]) -> Part:
+def _part(group: Sequence[_Place]) -> ChangePart:
     by_path: dict[str, list[str]] = {}
     for place in group:
         by_path.setdefault(place.path, []).extend([place.name] if place.name else [])
     names = [f"{path} ({', '.join(inside)})" if inside else path for path, inside in by_path.items()]
-    return Part(name=", ".join(names), edits=tuple(edit for place in group for edit in place.edits))
+    return ChangePart(name=", ".join(names), edits=tuple(edit for place in group for edit in place.edits))
 
 
-def blocks_of(path: str, before: bytes | None, text: str) -> list[Edit]:
+def blocks_of(path: str, before: bytes | None, text: str) -> list[ChangedLines]:
     """The stretches in which a file differs.
 
     Args:
@@ -103,10 +103,10 @@ def blocks_of(path: str, before: bytes | None, text: str) -> list[Edit]:
         text: What it is to hold.
     """
     if before is None:
-        return [Edit(path=path, start=0, end=0, lines=tuple(lines_of(text)))]
+        return [ChangedLines(path=path, start=0, end=0, lines=tuple(lines_of(text)))]
     old, new = lines_of(text_of(before)), lines_of(text)
     return [
-        Edit(path=path, start=start, end=end, lines=tuple(new[other:stop]))
+        ChangedLines(path=path, start=start, end=end, lines=tuple(new[other:stop]))
         for start, end, other, stop in changed_stretches(old, new)
     ]
 
@@ -146,7 +146,7 @@ def _places(path: str, before: bytes | None, text: str) -> list[_Place]:
     return list({id(place): place for place in found.values()}.values())
 
 
-def _whole(path: str, blocks: list[Edit], text: str) -> _Place:
+def _whole(path: str, blocks: list[ChangedLines], text: str) -> _Place:
     """A file in one piece: others rest on it where they name it, or what it defines."""
     tree = parsed(text) if path.endswith(".py") else None
     used = set(_names_in(tree)) if tree is not None else set(WORD.findall(text))

@@ -111,7 +111,7 @@ Asked = tuple[str, str, str]
 
 
 @dataclass(kw_only=True)
-class Behaviour:
+class ChangeBehaviour:
     """What a change answers, to be compared with what less of it answers.
 
     Attributes:

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from suture.proof.minimisation.change_parts import Edit, Part, blocks_of, lines_of, parts_of
+from suture.proof.minimisation.change_parts import ChangedLines, ChangePart, blocks_of, lines_of, parts_of
 from suture.pysource.parsing import parsed
 from suture.workspace import text_of
 
@@ -102,7 +102,9 @@ async def minimise_lines(
     )
 
 
-async def _unchanged(parts: list[Part], kept: list[Part], search: _Search, same: Oracle) -> list[Part]:
+async def _unchanged(
+    parts: list[ChangePart], kept: list[ChangePart], search: _Search, same: Oracle
+) -> list[ChangePart]:
     """What is left once each part that changes an answer is back."""
     if await same(search.files_with(kept)):
         return kept
@@ -119,26 +121,29 @@ async def _unchanged(parts: list[Part], kept: list[Part], search: _Search, same:
     return more if await search.passes(more) and await same(files) else parts
 
 
-def _alone(edit: Edit) -> Part:
-    return Part(name="", edits=(edit,))
+def _alone(edit: ChangedLines) -> ChangePart:
+    return ChangePart(name="", edits=(edit,))
 
 
-def _count(parts: Iterable[Part]) -> int:
+def _count(parts: Iterable[ChangePart]) -> int:
     return sum(len(_by_line(edit)) for part in parts for edit in part.edits)
 
 
-def _by_line(block: Edit) -> list[Edit]:
+def _by_line(block: ChangedLines) -> list[ChangedLines]:
     """One edit for each line; lines that replace others go in pairs, as far as there are any."""
     pairs = min(block.end - block.start, len(block.lines))
     edits = [
-        Edit(path=block.path, start=block.start + n, end=block.start + n + 1, lines=(block.lines[n],))
+        ChangedLines(path=block.path, start=block.start + n, end=block.start + n + 1, lines=(block.lines[n],))
         for n in range(pairs)
     ]
     edits += [
-        Edit(path=block.path, start=n, end=n + 1, lines=()) for n in range(block.start + pairs, block.end)
+        ChangedLines(path=block.path, start=n, end=n + 1, lines=())
+        for n in range(block.start + pairs, block.end)
     ]
     rest = block.lines[pairs:]
-    return edits + [Edit(path=block.path, start=block.end, end=block.end, lines=(line,)) for line in rest]
+    return edits + [
+        ChangedLines(path=block.path, start=block.end, end=block.end, lines=(line,)) for line in rest
+    ]
 
 
 @dataclass(kw_only=True)
@@ -149,7 +154,7 @@ class _Search:
     runs_left: int
     seen: dict[tuple[tuple[str, str], ...], bool] = field(default_factory=dict)
 
-    async def ddmin(self, parts: list[Part]) -> tuple[list[Part], bool]:
+    async def ddmin(self, parts: list[ChangePart]) -> tuple[list[ChangePart], bool]:
         """The parts that are left, and whether none of them can be spared alone."""
         count = 2
         while len(parts) > 1:
@@ -171,13 +176,13 @@ class _Search:
     def _is_over(self) -> bool:
         return self.runs_left <= 0 or len(self.seen) >= MOST_TRIED
 
-    async def _first_passing(self, some: Iterable[list[Part]]) -> list[Part] | None:
+    async def _first_passing(self, some: Iterable[list[ChangePart]]) -> list[ChangePart] | None:
         for parts in some:
             if await self.passes(parts):
                 return parts
         return None
 
-    async def passes(self, parts: Sequence[Part]) -> bool:
+    async def passes(self, parts: Sequence[ChangePart]) -> bool:
         """Whether some parts of the change pass; each is judged once."""
         await asyncio.sleep(0)  # of those that do not parse there may be many in a row
         files = self.files_with(parts)
@@ -194,9 +199,9 @@ class _Search:
         """Half of a change rarely parses; that costs no run."""
         return not path.endswith(".py") or parsed(self.files[path]) is None or parsed(text) is not None
 
-    def files_with(self, parts: Iterable[Part]) -> dict[str, str]:
+    def files_with(self, parts: Iterable[ChangePart]) -> dict[str, str]:
         """The files that these parts alone change."""
-        by_path: dict[str, list[Edit]] = {}
+        by_path: dict[str, list[ChangedLines]] = {}
         for part in parts:
             for edit in part.edits:
                 by_path.setdefault(edit.path, []).append(edit)
@@ -210,14 +215,14 @@ class _Search:
         return files
 
 
-def _without(parts: Sequence[Part], chunk: Sequence[Part]) -> list[Part]:
+def _without(parts: Sequence[ChangePart], chunk: Sequence[ChangePart]) -> list[ChangePart]:
     gone = set(map(id, chunk))
     return [part for part in parts if id(part) not in gone]
 
 
-def _chunks(parts: list[Part], count: int) -> list[list[Part]]:
+def _chunks(parts: list[ChangePart], count: int) -> list[list[ChangePart]]:
     size, more = divmod(len(parts), count)
-    chunks: list[list[Part]] = []
+    chunks: list[list[ChangePart]] = []
     at = 0
     for number in range(count):
         end = at + size + (number < more)

@@ -14,7 +14,7 @@ from suture.plain_files import read_plain
 from suture.proof.certificate import CERTIFICATE, Certificate
 from suture.proof.sealing import MAX_BYTES, CertificateRefused, read_certificate
 from suture.proof.verifying.certified_change import project_before
-from suture.proof.verifying.verification import Finding, verify_certificate
+from suture.proof.verifying.verification import ReplayedClaim, verify_certificate
 from suture.records import Language
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
 from suture.settings import SandboxSettings, Settings
@@ -60,7 +60,7 @@ def certificate_at(path: Path) -> Certificate:
 
 async def verify_file(
     name: str | Path, project: Path | None, settings: Settings, sandbox: Sandbox | None = None
-) -> AsyncIterator[Finding]:
+) -> AsyncIterator[ReplayedClaim]:
     """Replay a certificate in a clean sandbox.
 
     Args:
@@ -81,7 +81,7 @@ async def verify_file(
     try:
         certificate = certificate_at(path)
     except CertificateRefused as refused:
-        yield Finding(name="certificate", ok=False, detail=str(refused))
+        yield ReplayedClaim(name="certificate", ok=False, detail=str(refused))
         return
     files, interpreter = _surroundings(certificate, path.parent, project, settings.sandbox)
     opened = sandbox or open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)

@@ -29,7 +29,7 @@ from suture.workspace import PatchRefused, text_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class ReplayedClaim:
     """One thing that a certificate says, and whether it is so.
 
     Attributes:
@@ -49,7 +49,7 @@ async def verify_certificate(
     sandbox: Sandbox,
     settings: Settings,
     interpreter: Interpreter | None,
-) -> AsyncIterator[Finding]:
+) -> AsyncIterator[ReplayedClaim]:
     """Find out anew what a certificate says; the first finding that is not ok is the last.
 
     Args:
@@ -65,9 +65,11 @@ async def verify_certificate(
     """
     try:
         files = certified_files(certificate, project)
-        yield Finding(name="project", ok=True, detail=f"{len(files)} files, each by its hash")
+        yield ReplayedClaim(name="project", ok=True, detail=f"{len(files)} files, each by its hash")
         after = certified_result(certificate, files)
-        yield Finding(name="diff", ok=True, detail=f"it leads to {', '.join(sorted(certificate.result))}")
+        yield ReplayedClaim(
+            name="diff", ok=True, detail=f"it leads to {', '.join(sorted(certificate.result))}"
+        )
         task = certificate.task.with_files(files)
         suite = await _suite(certificate, task, sandbox, settings, interpreter)
         candidate = Candidate(
@@ -75,24 +77,24 @@ async def verify_certificate(
         )
         ready, _ = await suite.with_packages(after)  # a lock is allowed where its packages are kept
         require_allowed(certificate, candidate, suite, after)
-        yield Finding(name="files", ok=True, detail="no test and no protected file is changed")
+        yield ReplayedClaim(name="files", ok=True, detail="no test and no protected file is changed")
         before = await _replay_before(certificate, suite)
         if before is not None:
             detail = f"{len(before.failed)} failing, {len(before.passed)} passing, as certified"
-            yield Finding(name="before", ok=True, detail=detail)
+            yield ReplayedClaim(name="before", ok=True, detail=detail)
         verdict = await check_candidate(candidate, suite)
         _require_after(certificate, before, verdict, settings.loop.trust_threshold)
         detail = f"{len(verdict.passed)} passing, {len(certificate.fixed)} of them newly; none newly failing"
-        yield Finding(name="after", ok=True, detail=f"{detail}; evidence: {verdict.evidence}")
+        yield ReplayedClaim(name="after", ok=True, detail=f"{detail}; evidence: {verdict.evidence}")
         yield await _coverage(certificate, ready, after)
         yield await _mutation(certificate, ready, candidate, after, verdict)
         yield _confidence(certificate, before, verdict, settings)
     except Refuted as refuted:
-        yield Finding(name=refuted.name, ok=False, detail=refuted.detail)
+        yield ReplayedClaim(name=refuted.name, ok=False, detail=refuted.detail)
     except UsageError as fault:
-        yield Finding(name="checks", ok=False, detail=f"they cannot be run: {fault.message}")
+        yield ReplayedClaim(name="checks", ok=False, detail=f"they cannot be run: {fault.message}")
     except PackagesRefused as fault:
-        yield Finding(name="packages", ok=False, detail=fault.why)
+        yield ReplayedClaim(name="packages", ok=False, detail=fault.why)
 
 
 async def _suite(
@@ -137,29 +139,33 @@ def _require_after(
     require(certificate.evidence == verdict.evidence, "after", f"the evidence is {verdict.evidence}")
 
 
-async def _coverage(certificate: Certificate, suite: Suite, after: Mapping[str, bytes]) -> Finding:
+async def _coverage(certificate: Certificate, suite: Suite, after: Mapping[str, bytes]) -> ReplayedClaim:
     said = certificate.coverage
     statements = touched(suite.task.files, after)
     changed = {path: tuple(spot.start for spot in spots) for path, spots in statements.items()}
     if said.unmeasured:
         require(not said.covered, "coverage", "it is unmeasured and measured")
         require(not said.changed or said.changed == changed, "coverage", "other statements were changed")
-        return Finding(name="coverage", ok=True, detail=f"not measured: {said.unmeasured}")
+        return ReplayedClaim(name="coverage", ok=True, detail=f"not measured: {said.unmeasured}")
     require_equal("coverage", said.changed, changed)
     found = await measure_coverage(suite, after)
     require(not found.unmeasured, "coverage", f"it cannot be measured here: {found.unmeasured}")
     require_equal("coverage", said.covered, found.covered)
     total, ran = (sum(map(len, part.values())) for part in (changed, found.covered))
-    return Finding(name="coverage", ok=True, detail=f"the tests run {ran} of {total} changed statements")
+    return ReplayedClaim(
+        name="coverage", ok=True, detail=f"the tests run {ran} of {total} changed statements"
+    )
 
 
 async def _mutation(
     certificate: Certificate, suite: Suite, candidate: Candidate, after: Mapping[str, bytes], verdict: Verdict
-) -> Finding:
+) -> ReplayedClaim:
     said = certificate.mutation
     if said.drawn is None:
         require(bool(said.unmeasured) and not said.generated and not said.mutants, "mutation", "it is torn")
-        return Finding(name="mutation", ok=True, detail=f"not measured: {said.unmeasured}; it counts as none")
+        return ReplayedClaim(
+            name="mutation", ok=True, detail=f"not measured: {said.unmeasured}; it counts as none"
+        )
     draw = await draw_mutants(after, touched(suite.task.files, after))
     run = [replace(run, killed=False) for run in said.mutants]
     is_drawn = (said.generated, said.drawn) == (draw.generated, len(draw.mutants))
@@ -179,15 +185,15 @@ async def _mutation(
     wrong = [one.label for one, replayed in zip(said.mutants, found, strict=True) if one != replayed]
     require(not wrong, "mutation", f"the tests say otherwise of: {'; '.join(wrong[:MOST_LISTED])}")
     if not said.drawn:
-        return Finding(name="mutation", ok=True, detail=f"not measured: {said.unmeasured}")
+        return ReplayedClaim(name="mutation", ok=True, detail=f"not measured: {said.unmeasured}")
     missing = "" if in_full else f"; {said.drawn - len(run)} were not run and count as not noticed"
     detail = f"the tests notice {said.killed} of {said.drawn} mutants drawn from {said.generated}{missing}"
-    return Finding(name="mutation", ok=True, detail=detail)
+    return ReplayedClaim(name="mutation", ok=True, detail=detail)
 
 
 def _confidence(
     certificate: Certificate, before: Verdict | None, verdict: Verdict, settings: Settings
-) -> Finding:
+) -> ReplayedClaim:
     score, threshold = certificate.mutation.least_score, settings.loop.trust_threshold
     proved = confidence_in(verdict, threshold, before=before, mutation_score=score)
     found = confidence_certified(
@@ -207,7 +213,7 @@ def _confidence(
         "confidence",
         f"{found:.2f} is too little: no result is called healed for it (loop.abstain_below)",
     )
-    return Finding(
+    return ReplayedClaim(
         name="confidence",
         ok=True,
         detail=f"at least {found:.2f}, by the model of docs/proof.md, from all of the above",

@@ -12,7 +12,7 @@ from suture.ledger.kinds import ToolStep
 from suture.models.structured import describe_schema
 from suture.records import Counterexample, Diagnosis, FaultCategory, Strategy
 from suture.roles.coding.coder import RepairBrief
-from suture.roles.prompting.fitting import Draft, Part
+from suture.roles.prompting.fitting import Draft, PromptPart
 from suture.roles.prompting.prompt_files import Prompt
 from suture.roles.prompting.prompt_parts import (
     EarlierAttempt,
@@ -23,7 +23,7 @@ from suture.roles.prompting.prompt_parts import (
     task_text,
 )
 from suture.roles.replies.actions import Action
-from suture.roles.tools.react import AskDraft, OnStep, Tool, Trail, act, steps_part, tools_text
+from suture.roles.tools.react import AgentTool, AskDraft, OnStep, Trail, act, steps_part, tools_text
 
 
 class DiagnosisReply(BaseModel):
@@ -50,7 +50,7 @@ def diagnosis_draft(brief: RepairBrief, prompt: Prompt) -> Draft:
     parts = {
         "history": attempts_part(brief.history),
         "facts": facts_part(brief.facts),
-        "output": output_part(brief.output) if not brief.facts else Part(pieces=()),
+        "output": output_part(brief.output) if not brief.facts else PromptPart(pieces=()),
         "files": files_part(brief.files),
     }
     return Draft(prompt=prompt, template="diagnose", texts=texts, parts=parts)
@@ -93,7 +93,7 @@ class Investigation:
 async def investigate(
     brief: DebugBrief,
     prompt: Prompt,
-    tools: Sequence[Tool],
+    tools: Sequence[AgentTool],
     *,
     ask: AskDraft,
     conclude: AskDiagnosis,
@@ -136,14 +136,16 @@ async def investigate(
     return Investigation(diagnosis=answer.record(), trail=trail)
 
 
-def step_draft(brief: DebugBrief, prompt: Prompt, tools: Sequence[Tool], steps: Sequence[ToolStep]) -> Draft:
+def step_draft(
+    brief: DebugBrief, prompt: Prompt, tools: Sequence[AgentTool], steps: Sequence[ToolStep]
+) -> Draft:
     """The question for the next step, before it is cut to the room there is."""
     # A small model repeats an example: this one shows it something.
     texts = {"task": _task(brief), "tools": tools_text(tools), "example": _failing_call(brief) or "1 + 2"}
     return Draft(prompt=prompt, template="step", texts=texts, parts=_parts(brief, steps))
 
 
-def _first_look(brief: DebugBrief, tools: Sequence[Tool]) -> tuple[Action, ...]:
+def _first_look(brief: DebugBrief, tools: Sequence[AgentTool]) -> tuple[Action, ...]:
     call = _failing_call(brief)
     return (Action(tool=TRACE, input=call),) if call and TRACE in {tool.name for tool in tools} else ()
 
@@ -162,11 +164,11 @@ def _task(brief: DebugBrief) -> str:
     return f"{task_text(brief.statement)}\n" if brief.statement else ""
 
 
-def _parts(brief: DebugBrief, steps: Sequence[ToolStep]) -> dict[str, Part]:
+def _parts(brief: DebugBrief, steps: Sequence[ToolStep]) -> dict[str, PromptPart]:
     return {
         "history": attempts_part(brief.history),
         "steps": steps_part(steps),
         "facts": facts_part(brief.facts),
-        "output": output_part(brief.output) if not brief.facts else Part(pieces=()),
+        "output": output_part(brief.output) if not brief.facts else PromptPart(pieces=()),
         "files": files_part(brief.files),
     }

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from suture.models.structured import describe_schema
 from suture.records import Lesson, Plan, Subtask
-from suture.roles.prompting.fitting import Draft, Part
+from suture.roles.prompting.fitting import Draft, PromptPart
 from suture.roles.prompting.prompt_files import Prompt
 from suture.roles.prompting.prompt_parts import advice_part, task_text
 
@@ -72,7 +72,7 @@ def plan_draft(brief: PlanBrief, prompt: Prompt) -> Draft:
         "most": str(MOST_SUBTASKS),
         "format": describe_schema(PlanReply),
     }
-    project = Part(
+    project = PromptPart(
         pieces=[f"- {path}" for path in sorted(brief.project)],
         before="\nThese files are there already:\n",
         after="\n",

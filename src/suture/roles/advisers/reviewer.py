@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict, Field
 
 from suture.models.structured import describe_schema
-from suture.records import Concern, ConcernKind, Review, Severity
+from suture.records import CodeReview, Concern, ConcernKind, Severity
 from suture.roles.prompting.fitting import Draft
 from suture.roles.prompting.prompt_files import Prompt
 from suture.roles.prompting.prompt_parts import files_part, task_text
@@ -45,9 +45,9 @@ class ReviewReply(BaseModel):
 
     concerns: list[ConcernReply] = Field(max_length=4, description="[] where there is nothing to say")
 
-    def record(self) -> Review:
+    def record(self) -> CodeReview:
         """The review as the run keeps it."""
-        return Review(concerns=tuple(Concern(**concern.model_dump()) for concern in self.concerns))
+        return CodeReview(concerns=tuple(Concern(**concern.model_dump()) for concern in self.concerns))
 
 
 def review_draft(brief: ReviewBrief, prompt: Prompt) -> Draft:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from suture.models.structured import describe_schema
 from suture.records import Lesson
-from suture.roles.prompting.fitting import Draft, Part
+from suture.roles.prompting.fitting import Draft, PromptPart
 from suture.roles.prompting.prompt_files import Prompt
 from suture.roles.prompting.prompt_parts import EarlierAttempt, advice_part, attempts_part, task_text
 
@@ -56,7 +56,7 @@ def lessons_draft(brief: LessonsBrief, prompt: Prompt) -> Draft:
         "count": str(MOST_LESSONS),
         "format": describe_schema(LessonsReply),
     }
-    known = Part(
+    known = PromptPart(
         pieces=[f"- {lesson.text}" for lesson in brief.known],
         before="\nLessons so far; keep those that still hold:\n",
         after="\n",

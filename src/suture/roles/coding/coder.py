@@ -14,7 +14,7 @@ from itertools import islice
 from suture.pysource.python_code import parses
 from suture.records import Counterexample, Strategy
 from suture.roles.coding.beginnings import begin_function, begin_module
-from suture.roles.prompting.fitting import Draft, Fitted, Part
+from suture.roles.prompting.fitting import Draft, Fitted, PromptPart
 from suture.roles.prompting.prompt_files import Prompt
 from suture.roles.prompting.prompt_parts import (
     EarlierAttempt,
@@ -144,7 +144,7 @@ def as_shown(brief: Brief, fitted: Fitted) -> Brief:
 
 
 def _write_draft(brief: WriteBrief, prompt: Prompt) -> Draft:
-    tests = Part(
+    tests = PromptPart(
         pieces=brief.tests.strip().splitlines(),
         before="\nIt must pass these tests:\n\n```python\n",
         after="\n```\n",
@@ -206,7 +206,7 @@ def _repair_draft(brief: RepairBrief, prompt: Prompt) -> Draft:
         "refused": refused_part(brief.refused),
         "advice": advice_part(brief.advice),
         "facts": facts_part(brief.facts, brief.divergences),
-        "output": output_part(brief.output) if not brief.facts else Part(pieces=()),
+        "output": output_part(brief.output) if not brief.facts else PromptPart(pieces=()),
         "files": files_part(shown),
     }
     return Draft(prompt=prompt, template="repair", texts=texts, parts=parts)

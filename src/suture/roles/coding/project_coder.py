@@ -15,7 +15,7 @@ from suture.pysource.bounded_reading import bounded
 from suture.records import ProjectKind, Task
 from suture.roles.coding.coder import RepairBrief
 from suture.roles.coding.several_files import SHELL, label_of
-from suture.roles.prompting.fitting import Draft, Part
+from suture.roles.prompting.fitting import Draft, PromptPart
 from suture.roles.prompting.prompt_files import Prompt
 from suture.roles.prompting.prompt_parts import (
     advice_part,
@@ -90,12 +90,12 @@ def project_draft(brief: ProjectBrief, prompt: Prompt) -> Draft:
     shown = [f"### {path}\n{_fenced(path, text)}" for path, text in brief.files.items()]
     texts = {"task": brief.statement.strip(), "rules": brief.rules}
     parts = {
-        "tests": Part(
+        "tests": PromptPart(
             pieces=brief.tests.strip().splitlines(),
             before="\nIt must pass these tests:\n\n```\n",
             after="\n```\n",
         ),
-        "files": Part(
+        "files": PromptPart(
             pieces=shown, joint="\n\n", before="" if brief.mends else "\nThese files are there:\n\n"
         ),
         "refused": refused_part(brief.refused),
@@ -105,7 +105,7 @@ def project_draft(brief: ProjectBrief, prompt: Prompt) -> Draft:
         return Draft(prompt=prompt, template="write", texts=texts, parts=parts)
     parts |= {
         "facts": facts_part(brief.facts),
-        "output": output_part(brief.output) if not brief.facts else Part(pieces=()),
+        "output": output_part(brief.output) if not brief.facts else PromptPart(pieces=()),
         "history": attempts_part(brief.history),
     }
     how = prompt.render(brief.strategy)

@@ -15,7 +15,7 @@ from suture.roles.prompting.prompt_parts import advice_part, files_part, task_te
 from suture.roles.replies.actions import Action
 from suture.roles.replies.fenced import fenced_blocks
 from suture.roles.tools.file_tools import InMemoryFiles
-from suture.roles.tools.react import AskDraft, OnStep, Tool, Trail, act, steps_part, tools_text
+from suture.roles.tools.react import AgentTool, AskDraft, OnStep, Trail, act, steps_part, tools_text
 
 MOST_STEPS_OF_A_PART = 4
 
@@ -96,7 +96,7 @@ def _draft(
     brief: SubtaskBrief,
     prompt: Prompt,
     files: InMemoryFiles,
-    tools: Sequence[Tool],
+    tools: Sequence[AgentTool],
     steps: Sequence[ToolStep],
 ) -> Draft:
     text = files.read(brief.module)

@@ -16,7 +16,7 @@ from suture.models import Reply
 from suture.pysource.bounded_reading import bounded
 from suture.records import Language
 from suture.roles.coding.coder import RepairBrief, coder_draft
-from suture.roles.prompting.fitting import Draft, Part
+from suture.roles.prompting.fitting import Draft, PromptPart
 from suture.roles.prompting.prompt_files import Prompt
 from suture.roles.replies.edit_blocks import apply_edits, split_edits
 from suture.roles.replies.fenced import Block, fenced_blocks
@@ -37,7 +37,7 @@ def text_draft(brief: TextBrief, prompt: Prompt) -> Draft:
     facts = LANGUAGES[brief.language]
     draft = coder_draft(brief, _in_language(prompt, facts.label, facts.fence))
     pieces = [f"### {path}\n```{facts.fence}\n{text.strip()}\n```" for path, text in brief.files.items()]
-    return replace(draft, parts={**draft.parts, "files": Part(pieces=pieces, joint="\n\n")})
+    return replace(draft, parts={**draft.parts, "files": PromptPart(pieces=pieces, joint="\n\n")})
 
 
 def _in_language(prompt: Prompt, label: str, fence: str) -> Prompt:

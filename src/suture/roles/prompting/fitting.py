@@ -16,7 +16,7 @@ Count = Callable[[Sequence[Message]], Awaitable[int]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class PromptPart:
     """A value that may shrink.
 
     Attributes:
@@ -80,7 +80,7 @@ class Draft:
     prompt: Prompt
     template: str
     texts: Mapping[str, str]
-    parts: Mapping[str, Part] = field(default_factory=dict)
+    parts: Mapping[str, PromptPart] = field(default_factory=dict)
     beginning: Beginning | None = None
 
     @property

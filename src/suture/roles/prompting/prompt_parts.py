@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from suture.pysource.python_code import defined_names, parses
 from suture.records import Counterexample
-from suture.roles.prompting.fitting import Part
+from suture.roles.prompting.fitting import PromptPart
 
 MAX_FACT_CHARS = 600
 MAX_LINE_CHARS = 300
@@ -85,18 +85,18 @@ def fenced(code: str) -> str:
     return f"```python\n{code.strip()}\n```"
 
 
-def files_part(files: Mapping[str, str]) -> Part:
+def files_part(files: Mapping[str, str]) -> PromptPart:
     """Files or what is shown of them, most suspect first; each is a piece."""
-    return Part(pieces=[f"### {path}\n{fenced(text)}" for path, text in files.items()], joint="\n\n")
+    return PromptPart(pieces=[f"### {path}\n{fenced(text)}" for path, text in files.items()], joint="\n\n")
 
 
-def examples_part(source: str) -> Part:
+def examples_part(source: str) -> PromptPart:
     """Tests that exist already, line by line."""
     lines = [line for line in source.strip().splitlines() if line.strip()]
-    return Part(pieces=lines, before="\nThese tests exist already:\n\n```python\n", after="\n```\n")
+    return PromptPart(pieces=lines, before="\nThese tests exist already:\n\n```python\n", after="\n```\n")
 
 
-def facts_part(facts: Sequence[Counterexample], divergences: Mapping[str, str] = NOTHING) -> Part:
+def facts_part(facts: Sequence[Counterexample], divergences: Mapping[str, str] = NOTHING) -> PromptPart:
     """Counterexamples, most telling first.
 
     Args:
@@ -107,59 +107,59 @@ def facts_part(facts: Sequence[Counterexample], divergences: Mapping[str, str] =
     for fact in facts:
         known = divergences.get(fact.check_id)
         pieces.append(f"- {describe_fact(fact)}" + (f"; {_shortened(known)}" if known else ""))
-    return Part(pieces=pieces)
+    return PromptPart(pieces=pieces)
 
 
-def output_part(output: str) -> Part:
+def output_part(output: str) -> PromptPart:
     """What a test command printed, line by line."""
     lines = output.strip().splitlines() or ["no output"]
-    return Part(pieces=[textwrap.indent(_shortened(line), "    ") for line in lines])
+    return PromptPart(pieces=[textwrap.indent(_shortened(line), "    ") for line in lines])
 
 
-def attempts_part(attempts: Sequence[EarlierAttempt]) -> Part:
+def attempts_part(attempts: Sequence[EarlierAttempt]) -> PromptPart:
     """The digest of earlier attempts, oldest first."""
     pieces = [
         f"- {a.label}: {a.passed} of {a.total} checks passed"
         + (f"; {a.first_failure}" if a.first_failure else "")
         for a in attempts
     ]
-    return Part(pieces=pieces, before="\nEarlier attempts that did not work:\n", after="\n")
+    return PromptPart(pieces=pieces, before="\nEarlier attempts that did not work:\n", after="\n")
 
 
-def advice_part(advice: Sequence[str]) -> Part:
+def advice_part(advice: Sequence[str]) -> PromptPart:
     """What others say of the code, the weightiest first."""
     pieces = [f"- {_shortened(' '.join(text.split()))}" for text in advice]
-    return Part(pieces=pieces, before="\nAdvice that may help:\n", after="\n")
+    return PromptPart(pieces=pieces, before="\nAdvice that may help:\n", after="\n")
 
 
-def suspects_part(suspects: Sequence[Suspect]) -> Part:
+def suspects_part(suspects: Sequence[Suspect]) -> PromptPart:
     """What is likely at fault, the likeliest first."""
     pieces = [
         "- " + (f"`{s.function}` in {s.path}" if s.function else s.path) + (f": `{s.line}`" if s.line else "")
         for s in suspects
     ]
-    return Part(pieces=pieces, before="\nThe failing tests point here:\n", after="\n")
+    return PromptPart(pieces=pieces, before="\nThe failing tests point here:\n", after="\n")
 
 
-def hints_part(hints: Sequence[Hint]) -> Part:
+def hints_part(hints: Sequence[Hint]) -> PromptPart:
     """Changes that made some failing tests pass, the best first."""
     pieces = [
         f"- {h.path}, {h.label}: {h.passing} of {h.passing + h.failing} failing tests then pass"
         for h in hints
     ]
-    return Part(pieces=pieces, before="\nSmall changes that help, but are not enough:\n", after="\n")
+    return PromptPart(pieces=pieces, before="\nSmall changes that help, but are not enough:\n", after="\n")
 
 
-def siblings_part(siblings: Sequence[Sibling]) -> Part:
+def siblings_part(siblings: Sequence[Sibling]) -> PromptPart:
     """Functions beside the suspicious ones, the most telling first; indented, for blocks are an answer."""
     pieces = [f"- `{s.name}` in {s.path} {s.why}:\n{textwrap.indent(s.source, '    ')}" for s in siblings]
-    return Part(pieces=pieces, before="\nOther code of this project, only to compare:\n", after="\n")
+    return PromptPart(pieces=pieces, before="\nOther code of this project, only to compare:\n", after="\n")
 
 
-def refused_part(faults: Sequence[str]) -> Part:
+def refused_part(faults: Sequence[str]) -> PromptPart:
     """Why earlier replies could not be used, the latest last."""
     pieces = [f"- {_shortened(fault)}" for fault in faults]
-    return Part(pieces=pieces, before="\nEarlier replies could not be used:\n", after="\n")
+    return PromptPart(pieces=pieces, before="\nEarlier replies could not be used:\n", after="\n")
 
 
 def hints_text(hints: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from suture.languages import LANGUAGES, filled
 from suture.models import Reply
 from suture.pysource.bounded_reading import bounded
 from suture.records import Language
-from suture.roles.prompting.fitting import Draft, Part
+from suture.roles.prompting.fitting import Draft, PromptPart
 from suture.roles.prompting.prompt_files import Prompt
 from suture.roles.replies.fenced import fenced_blocks
 
@@ -50,7 +50,7 @@ def project_test_draft(brief: ProjectTestBrief, prompt: Prompt) -> Draft:
         "style": facts.layout.style.format(name=brief.name),
     }
     return Draft(
-        prompt=prompt, template="write", texts=texts, parts={"files": Part(pieces=pieces, joint="\n\n")}
+        prompt=prompt, template="write", texts=texts, parts={"files": PromptPart(pieces=pieces, joint="\n\n")}
     )
 
 

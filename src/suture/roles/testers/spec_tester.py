@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from suture.roles.prompting.fitting import Draft, Part
+from suture.roles.prompting.fitting import Draft, PromptPart
 from suture.roles.prompting.prompt_files import Prompt
 from suture.roles.prompting.prompt_parts import examples_part, task_text
 
@@ -34,5 +34,5 @@ def spec_test_draft(brief: SpecTestBrief, prompt: Prompt) -> Draft:
         "name": f"`{brief.entry_point}`" if brief.entry_point else "the function of the task",
         "count": str(brief.count),
     }
-    parts: dict[str, Part] = {"examples": examples_part(brief.examples)}
+    parts: dict[str, PromptPart] = {"examples": examples_part(brief.examples)}
     return Draft(prompt=prompt, template="tests", texts=texts, parts=parts)

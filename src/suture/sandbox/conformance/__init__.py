@@ -21,9 +21,15 @@ options `--interpreter python3 --no-mounts`. This room holds no attacks: a sandb
 """
 
 from suture.sandbox.conformance import conversations, endings, exchange, lifetimes, limits
-from suture.sandbox.conformance.behaviour import Behaviour, Conformance, NotClaimed, Subject, Violation
+from suture.sandbox.conformance.behaviour import (
+    Behaviour,
+    Conformance,
+    NotClaimed,
+    SandboxUnderTest,
+    Violation,
+)
 
-__all__ = ["BEHAVIOURS", "Behaviour", "Conformance", "NotClaimed", "Subject", "Violation"]
+__all__ = ["BEHAVIOURS", "Behaviour", "Conformance", "NotClaimed", "SandboxUnderTest", "Violation"]
 
 BEHAVIOURS: tuple[Behaviour, ...] = (
     *endings.BEHAVIOURS,

@@ -35,7 +35,7 @@ class NotClaimed(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Subject:
+class SandboxUnderTest:
     """What is looked at.
 
     Attributes:
@@ -51,7 +51,7 @@ class Subject:
         return await self.sandbox.run(request)
 
 
-Check = Callable[[Subject], Awaitable[None]]
+Check = Callable[[SandboxUnderTest], Awaitable[None]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +150,7 @@ class Conformance:
         INTERPRETER.set(self._interpreter)
         try:
             async with asyncio.timeout(PATIENCE_S):
-                await behaviour.check(Subject(sandbox=self._sandbox, another=self._open))
+                await behaviour.check(SandboxUnderTest(sandbox=self._sandbox, another=self._open))
         except TimeoutError as fault:
             raise Violation("it did not end in time") from fault
 
@@ -172,7 +172,7 @@ def demand(condition: object, what: object) -> None:
         raise Violation(str(what))
 
 
-async def refused(subject: Subject, request: RunRequest) -> None:
+async def refused(subject: SandboxUnderTest, request: RunRequest) -> None:
     """A request must be refused with a `UsageError` (see `errors.py`), and nothing of it may run."""
     try:
         result = await subject.run(request)

@@ -5,7 +5,15 @@ from __future__ import annotations
 import asyncio
 
 from suture.errors import UsageError
-from suture.sandbox.conformance.behaviour import PROMPT_S, Subject, as_program, code, collected, demand, shown
+from suture.sandbox.conformance.behaviour import (
+    PROMPT_S,
+    SandboxUnderTest,
+    as_program,
+    code,
+    collected,
+    demand,
+    shown,
+)
 from suture.sandbox.contract import ProgramLimits
 
 ECHO = """
@@ -20,7 +28,7 @@ ECHO = """
 MOST_FRAME_BYTES = 64 << 20
 
 
-async def frames_go_both_ways(subject: Subject) -> None:
+async def frames_go_both_ways(subject: SandboxUnderTest) -> None:
     """Frames of any size arrive whole, both ways; at the end there are stderr and the collected files."""
     for make in (code, as_program):
         async with subject.sandbox.open(make(ECHO, collect=("out",))) as channel:
@@ -32,7 +40,7 @@ async def frames_go_both_ways(subject: Subject) -> None:
         demand(dict(result.files) == {"out": b"done"}, shown(result))
 
 
-async def two_at_once(subject: Subject) -> None:
+async def two_at_once(subject: SandboxUnderTest) -> None:
     """Two conversations at once do not mix."""
     async with subject.sandbox.open(code(ECHO)) as first, subject.sandbox.open(code(ECHO)) as second:
         for number in range(5):
@@ -42,7 +50,7 @@ async def two_at_once(subject: Subject) -> None:
             demand(await first.receive(60) == (b"first %d" % number)[::-1], "the first")
 
 
-async def a_program_that_is_late(subject: Subject) -> None:
+async def a_program_that_is_late(subject: SandboxUnderTest) -> None:
     """No frame in time is `None`, and the program is dead: a `timeout`."""
     async with subject.sandbox.open(as_program("import time; time.sleep(600)")) as channel:
         demand(await channel.receive(0.3) is None, "a frame")
@@ -51,7 +59,7 @@ async def a_program_that_is_late(subject: Subject) -> None:
         demand((await channel.finish()).status == "timeout", "the end")
 
 
-async def the_wall_clock(subject: Subject) -> None:
+async def the_wall_clock(subject: SandboxUnderTest) -> None:
     """`wall_s` covers the whole conversation."""
     limits = ProgramLimits(wall_s=0.5)
     async with subject.sandbox.open(as_program("import time; time.sleep(600)", limits=limits)) as channel:
@@ -59,7 +67,7 @@ async def the_wall_clock(subject: Subject) -> None:
         demand((await channel.finish()).status == "timeout", "the end")
 
 
-async def what_is_no_frame(subject: Subject) -> None:
+async def what_is_no_frame(subject: SandboxUnderTest) -> None:
     """A length that no frame has is `None`, and the program is dead."""
     text = "print('not a frame' * 100, flush=True); import time; time.sleep(600)"
     async with subject.sandbox.open(code(text)) as channel:
@@ -67,14 +75,14 @@ async def what_is_no_frame(subject: Subject) -> None:
         demand((await channel.finish()).status == "failed", "the end")
 
 
-async def half_a_frame(subject: Subject) -> None:
+async def half_a_frame(subject: SandboxUnderTest) -> None:
     """A frame that breaks off is `None`."""
     async with subject.sandbox.open(code("import os; os.write(1, b'\\0\\0\\0\\x09half')")) as channel:
         demand(await channel.receive(30) is None, "a frame")
         demand((await channel.finish()).status == "ok", "the end")
 
 
-async def a_program_that_hides(subject: Subject) -> None:
+async def a_program_that_hides(subject: SandboxUnderTest) -> None:
     """A program that closes its stdout and goes on is ended."""
     text = "import os, time; os.write(1, b'\\0\\0'); os.close(1); time.sleep(600)"
     async with subject.sandbox.open(code(text)) as channel:
@@ -83,7 +91,7 @@ async def a_program_that_hides(subject: Subject) -> None:
         demand(result.status in ("timeout", "failed"), shown(result))
 
 
-async def how_it_ended(subject: Subject) -> None:
+async def how_it_ended(subject: SandboxUnderTest) -> None:
     """After `None`, `finish` tells the exit code or the signal."""
     for text, status, number in (
         ("raise SystemExit(7)", "failed", 7),
@@ -95,7 +103,7 @@ async def how_it_ended(subject: Subject) -> None:
         demand((result.status, result.exit_code or result.signal) == (status, number), shown(result))
 
 
-async def sending_to_the_dead(subject: Subject) -> None:
+async def sending_to_the_dead(subject: SandboxUnderTest) -> None:
     """Sending to a program that has ended does not fail."""
     async with subject.sandbox.open(code("pass")) as channel:
         await asyncio.sleep(0.3)
@@ -104,7 +112,7 @@ async def sending_to_the_dead(subject: Subject) -> None:
         demand(await channel.receive(30) is None, "a frame")
 
 
-async def a_frame_that_is_too_long(subject: Subject) -> None:
+async def a_frame_that_is_too_long(subject: SandboxUnderTest) -> None:
     """More than 64 MiB is no frame: sending it is a `UsageError`."""
     async with subject.sandbox.open(code("pass")) as channel:
         try:
@@ -114,13 +122,13 @@ async def a_frame_that_is_too_long(subject: Subject) -> None:
     demand(False, "it was sent")
 
 
-async def finishing_ends_it(subject: Subject) -> None:
+async def finishing_ends_it(subject: SandboxUnderTest) -> None:
     """A program that ignores the end of its stdin is ended by `finish`."""
     async with subject.sandbox.open(as_program("import time; time.sleep(600)")) as channel:
         demand((await channel.finish()).status == "timeout", "the end")
 
 
-async def finishing_lets_it_end(subject: Subject) -> None:
+async def finishing_lets_it_end(subject: SandboxUnderTest) -> None:
     """`finish` lets a program end by itself when its stdin ends, and brings what it then says."""
     text = "import sys; sys.stdin.read(); print('last words', file=sys.stderr); raise SystemExit(4)"
     async with subject.sandbox.open(code(text)) as channel:
@@ -128,7 +136,7 @@ async def finishing_lets_it_end(subject: Subject) -> None:
     demand((result.exit_code, result.stderr) == (4, b"last words\n"), shown(result))
 
 
-async def leaving_with_unread_output(subject: Subject) -> None:
+async def leaving_with_unread_output(subject: SandboxUnderTest) -> None:
     """Leaving a conversation whose program still prints holds nothing up."""
     async with (
         asyncio.timeout(PROMPT_S),

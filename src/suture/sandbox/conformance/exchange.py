@@ -7,7 +7,7 @@ from typing import Any
 
 from suture.errors import UsageError
 from suture.sandbox.conformance.behaviour import (
-    Subject,
+    SandboxUnderTest,
     as_program,
     code,
     collected,
@@ -44,7 +44,7 @@ LIBRARY_FILES = {
 }
 
 
-async def files_go_in(subject: Subject) -> None:
+async def files_go_in(subject: SandboxUnderTest) -> None:
     """A request's files lie below `BOX`, in folders that are made for them."""
     files = {"a/b/c.txt": b"in", "empty": b"", "raw": bytes(range(256))}
     text = """
@@ -56,7 +56,7 @@ async def files_go_in(subject: Subject) -> None:
         demand(result.stdout == b"in 0 32640\n", shown(result))
 
 
-async def odd_names(subject: Subject) -> None:
+async def odd_names(subject: SandboxUnderTest) -> None:
     """Any name that Linux takes will do: other letters, line ends, no UTF-8, names that differ in case."""
     names = ("ümläut", "a\nb", "\udcff", "-rf", "a", "A", "...", " ")
     files = {name: str(number).encode() for number, name in enumerate(names)}
@@ -73,20 +73,20 @@ async def odd_names(subject: Subject) -> None:
     demand(result.files == files, sorted(result.files))
 
 
-async def many_files(subject: Subject) -> None:
+async def many_files(subject: SandboxUnderTest) -> None:
     """Three thousand files are no trouble."""
     files = {f"d{number % 40}/f{number}.py": b"x = 1\n" for number in range(3000)}
     text = "import os; print(sum(len(names) for _, _, names in os.walk('.')))"
     demand((await subject.run(code(text, files=files))).stdout == b"3000\n", "some are not there")
 
 
-async def scripts(subject: Subject) -> None:
+async def scripts(subject: SandboxUnderTest) -> None:
     """A file that begins with `#!` can be run."""
     result = await subject.run(RunRequest(argv=("./script",), files={"script": b"#!/bin/sh\necho ran\n"}))
     demand(result.stdout == b"ran\n", shown(result))
 
 
-async def files_come_out(subject: Subject) -> None:
+async def files_come_out(subject: SandboxUnderTest) -> None:
     """The files that were asked for come back as the program left them; what is not there does not."""
     text = """
         import os
@@ -100,7 +100,7 @@ async def files_come_out(subject: Subject) -> None:
         demand(result.files == wanted, shown(result))
 
 
-async def only_regular_files_come_out(subject: Subject) -> None:
+async def only_regular_files_come_out(subject: SandboxUnderTest) -> None:
     """Nothing but regular files comes back, and no link is followed on the way to one."""
     text = """
         import os
@@ -112,33 +112,33 @@ async def only_regular_files_come_out(subject: Subject) -> None:
     demand((result.status, dict(result.files)) == ("ok", {"real/file": b"x"}), shown(result))
 
 
-async def files_that_are_too_large_stay(subject: Subject) -> None:
+async def files_that_are_too_large_stay(subject: SandboxUnderTest) -> None:
     """More than 32 MiB does not come back."""
     text = "open('huge', 'wb').truncate(40 << 20); open('small', 'w').write('x')"
     result = await subject.run(code(text, collect=("huge", "small")))
     demand(dict(result.files) == {"small": b"x"}, shown(result))
 
 
-async def files_come_out_of_a_failure(subject: Subject) -> None:
+async def files_come_out_of_a_failure(subject: SandboxUnderTest) -> None:
     """Files also come back from a program that fails."""
     result = await subject.run(code("open('x', 'w').write('x'); raise SystemExit(3)", collect=("x",)))
     demand((result.exit_code, dict(result.files)) == (3, {"x": b"x"}), shown(result))
 
 
-async def bad_paths(subject: Subject) -> None:
+async def bad_paths(subject: SandboxUnderTest) -> None:
     """A path that is absolute, leads upwards, is empty or too long is a `UsageError`, in or out."""
     for path in BAD_PATHS:
         await refused(subject, RunRequest(argv=("/bin/true",), files={path: b""}))
         await refused(subject, RunRequest(argv=("/bin/true",), collect=(path,)))
 
 
-async def bad_requests(subject: Subject) -> None:
+async def bad_requests(subject: SandboxUnderTest) -> None:
     """A request that makes no sense is a `UsageError`: no program, two at once, a NUL byte, too much."""
     for fields in BAD_REQUESTS:
         await refused(subject, RunRequest(**{"argv": ("/bin/true",), **fields}))
 
 
-async def bad_requests_to_talk(subject: Subject) -> None:
+async def bad_requests_to_talk(subject: SandboxUnderTest) -> None:
     """A conversation is refused as a run is."""
     try:
         async with subject.sandbox.open(RunRequest(argv=("/bin/true",), files={"../x": b""})):
@@ -148,7 +148,7 @@ async def bad_requests_to_talk(subject: Subject) -> None:
     demand(False, "it started")
 
 
-async def mounts_are_shown(subject: Subject) -> None:
+async def mounts_are_shown(subject: SandboxUnderTest) -> None:
     """A mount shows a host folder at its target; the program cannot write to it."""
     text = """
         print(open("/opt/shown/text").read())
@@ -165,7 +165,7 @@ async def mounts_are_shown(subject: Subject) -> None:
         demand(kept, "the host's file has changed")
 
 
-async def mounts_are_not_kept(subject: Subject) -> None:
+async def mounts_are_not_kept(subject: SandboxUnderTest) -> None:
     """A mount of one request is not shown to the next."""
     with shared_folder() as folder:
         await subject.run(code("pass", mounts=(Mount(source=str(folder), target="/opt/shown"),)))
@@ -173,7 +173,7 @@ async def mounts_are_not_kept(subject: Subject) -> None:
     demand(result.stdout == b"False\n", shown(result))
 
 
-async def bad_mounts(subject: Subject) -> None:
+async def bad_mounts(subject: SandboxUnderTest) -> None:
     """A mount on a folder of the sandbox's own, of nothing, or below another mount is a `UsageError`."""
     for target in ("relative", "/", BOX, f"{BOX}/x", "/tmp", "/proc/x", "/etc", "/dev/shm", "/a/../b", "/a/"):
         await refused(subject, code("pass", mounts=(Mount(source="/usr/lib", target=target),)))
@@ -184,7 +184,7 @@ async def bad_mounts(subject: Subject) -> None:
         await refused(subject, code("pass", mounts=(outer, inner)))
 
 
-async def modules_are_there(subject: Subject) -> None:
+async def modules_are_there(subject: SandboxUnderTest) -> None:
     """Python code imports the request's modules, and finds them fresh each time."""
     text = "from conforming.first import seen; seen.append(len(seen)); print(seen)"
     for _ in range(2):
@@ -192,7 +192,7 @@ async def modules_are_there(subject: Subject) -> None:
         demand((result.stdout, result.stderr) == (b"[42, 1]\n", b""), shown(result))
 
 
-async def modules_are_not_kept(subject: Subject) -> None:
+async def modules_are_not_kept(subject: SandboxUnderTest) -> None:
     """One request's modules are not there for the next, and lie nowhere but under `LIBRARY`."""
     await subject.run(code("import conforming", modules=LIBRARY_FILES))
     result = await subject.run(code("import conforming"))
@@ -201,7 +201,7 @@ async def modules_are_not_kept(subject: Subject) -> None:
     demand(result.stdout in (b"[]\n", f"['{LIBRARY}']\n".encode()), shown(result))
 
 
-async def preloading_shows_nowhere(subject: Subject) -> None:
+async def preloading_shows_nowhere(subject: SandboxUnderTest) -> None:
     """A program runs the same with code that was run ahead of it as without."""
     text = (
         b"import os, sys; print(__name__, __file__, sys.argv, sys.path[0], sorted(os.environ), os.getcwd())"
@@ -218,7 +218,7 @@ async def preloading_shows_nowhere(subject: Subject) -> None:
         demand((ahead.status, ahead.stdout) == (first.status, first.stdout), shown(ahead))
 
 
-async def preloading_that_fails(subject: Subject) -> None:
+async def preloading_that_fails(subject: SandboxUnderTest) -> None:
     """Code that fails when it is run ahead does the program no harm."""
     request = RunRequest(
         argv=(interpreter(), "-m", "program"),

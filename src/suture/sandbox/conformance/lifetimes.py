@@ -8,7 +8,7 @@ import os
 from suture.sandbox.conformance.behaviour import (
     LONG,
     PROMPT_S,
-    Subject,
+    SandboxUnderTest,
     as_program,
     code,
     collected,
@@ -35,7 +35,7 @@ LEAVE = """
 """
 
 
-async def nothing_is_left(subject: Subject) -> None:
+async def nothing_is_left(subject: SandboxUnderTest) -> None:
     """A run starts from nothing: no file, module, variable or setting of an earlier one is there."""
     look = """
         import os, sys
@@ -48,7 +48,7 @@ async def nothing_is_left(subject: Subject) -> None:
         demand(result.stdout == b"[False, False, False] 18 /box [[], [], []]\n", shown(result))
 
 
-async def nobody_is_left(subject: Subject) -> None:
+async def nobody_is_left(subject: SandboxUnderTest) -> None:
     """What a program started ends with it, whatever session it is in."""
     look = """
         import socket
@@ -65,13 +65,13 @@ async def nobody_is_left(subject: Subject) -> None:
         demand(result.stdout == b"free\n", shown(result))
 
 
-async def an_ended_program_does_not_wait(subject: Subject) -> None:
+async def an_ended_program_does_not_wait(subject: SandboxUnderTest) -> None:
     """A program ends when it exits, though a child of its holds its output open."""
     result = await subject.run(RunRequest(argv=("/bin/sh", "-c", "sleep 600 & echo ended"), limits=LONG))
     demand((result.status, result.stdout) == ("ok", b"ended\n"), shown(result))
 
 
-async def many_at_once(subject: Subject) -> None:
+async def many_at_once(subject: SandboxUnderTest) -> None:
     """Runs at once do not mix."""
     text = """
         import os, sys
@@ -84,7 +84,7 @@ async def many_at_once(subject: Subject) -> None:
     demand([result.stdout for result in results] == wanted, [shown(result) for result in results])
 
 
-async def runs_at_once_do_not_meet(subject: Subject) -> None:
+async def runs_at_once_do_not_meet(subject: SandboxUnderTest) -> None:
     """Runs at once share no port, no abstract socket, no folder and no process."""
     hold = """
         import os, socket, sys
@@ -109,7 +109,7 @@ async def runs_at_once_do_not_meet(subject: Subject) -> None:
             demand((await channel.finish()).status == "ok", "one that was held has fallen")
 
 
-async def cancelling_ends_a_run(subject: Subject) -> None:
+async def cancelling_ends_a_run(subject: SandboxUnderTest) -> None:
     """A run that is cancelled ends at once, and the sandbox goes on."""
     running = asyncio.create_task(subject.run(as_program("import time; time.sleep(600)")))
     await asyncio.sleep(0.5)
@@ -119,7 +119,7 @@ async def cancelling_ends_a_run(subject: Subject) -> None:
     demand((await subject.run(code("print(1)"))).stdout == b"1\n", "the next run")
 
 
-async def cancelling_a_start_does_no_harm(subject: Subject) -> None:
+async def cancelling_a_start_does_no_harm(subject: SandboxUnderTest) -> None:
     """A run may be cancelled at any moment of its start."""
     for step in range(6):
         running = asyncio.create_task(subject.run(code("pass")))
@@ -129,14 +129,14 @@ async def cancelling_a_start_does_no_harm(subject: Subject) -> None:
     demand((await subject.run(code("print(1)"))).stdout == b"1\n", "the next run")
 
 
-async def killing_everything_in_reach(subject: Subject) -> None:
+async def killing_everything_in_reach(subject: SandboxUnderTest) -> None:
     """A program that kills all it can reach ends itself, and the sandbox goes on."""
     result = await subject.run(as_program("import os, time; os.kill(-1, 9); os.kill(1, 9); print('alive')"))
     demand(result.status in ("ok", "failed", "signalled"), shown(result))
     demand((await subject.run(code("print(1)"))).stdout == b"1\n", "the next run")
 
 
-async def closing_ends_what_runs(subject: Subject) -> None:
+async def closing_ends_what_runs(subject: SandboxUnderTest) -> None:
     """Closing a sandbox ends what runs in it, as `signalled`; it may be closed twice."""
     another = subject.another()
     wait = "import os, time; os.write(1, b'\\0\\0\\0\\2on'); time.sleep(600)"
@@ -148,7 +148,7 @@ async def closing_ends_what_runs(subject: Subject) -> None:
     demand(result.status == "signalled", shown(result))
 
 
-async def closing_leaves_nothing_open(subject: Subject) -> None:
+async def closing_leaves_nothing_open(subject: SandboxUnderTest) -> None:
     """A sandbox that is closed holds no descriptor and no task of the host's."""
     folder = "/proc/self/fd"
     if not os.path.isdir(folder):  # noqa: PTH112, ASYNC240 - no disk is waited for
@@ -168,14 +168,14 @@ async def closing_leaves_nothing_open(subject: Subject) -> None:
     demand(False, f"{more} descriptors are left open, each time")
 
 
-async def closing_what_was_never_used(subject: Subject) -> None:
+async def closing_what_was_never_used(subject: SandboxUnderTest) -> None:
     """A sandbox that has done nothing can be closed."""
     another = subject.another()
     await another.close()
     await another.close()
 
 
-async def it_says_what_it_can(subject: Subject) -> None:
+async def it_says_what_it_can(subject: SandboxUnderTest) -> None:
     """What a sandbox says of itself makes sense, and is the same each time."""
     able = await subject.sandbox.capabilities()
     demand(able == await subject.sandbox.capabilities(), "it changes its mind")
@@ -188,14 +188,14 @@ async def it_says_what_it_can(subject: Subject) -> None:
     demand(subject.sandbox.name.strip() == subject.sandbox.name != "", "its name")
 
 
-async def the_host_is_not_written_to(subject: Subject) -> None:
+async def the_host_is_not_written_to(subject: SandboxUnderTest) -> None:
     """A program writes nothing to the host's folders, though all users may."""
     with shared_folder() as folder:
         await subject.run(code(f"try: open({str(folder / 'planted')!r}, 'w')\nexcept OSError: pass"))
         demand([path.name for path in folder.iterdir()] == ["text"], "it wrote a file on the host")
 
 
-async def the_host_is_not_read(subject: Subject) -> None:
+async def the_host_is_not_read(subject: SandboxUnderTest) -> None:
     """A program reads nothing of the host's folders, though all users may."""
     with shared_folder() as folder:
         path = str(folder / "text")
@@ -205,7 +205,7 @@ async def the_host_is_not_read(subject: Subject) -> None:
     demand(result.stdout == b"refused\n", shown(result))
 
 
-async def there_is_no_network(subject: Subject) -> None:
+async def there_is_no_network(subject: SandboxUnderTest) -> None:
     """A program reaches nothing but its own loopback."""
     text = """
         import socket

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from suture.sandbox.conformance.behaviour import PROMPT_S, Subject, as_program, code, collected, demand, shown
+from suture.sandbox.conformance.behaviour import (
+    PROMPT_S,
+    SandboxUnderTest,
+    as_program,
+    code,
+    collected,
+    demand,
+    shown,
+)
 from suture.sandbox.contract import ProgramLimits
 
 
@@ -13,7 +21,7 @@ def within(**limits: Any) -> ProgramLimits:
     return ProgramLimits(**{"wall_s": 60.0, "cpu_s": 60.0, **limits})
 
 
-async def time_is_limited(subject: Subject) -> None:
+async def time_is_limited(subject: SandboxUnderTest) -> None:
     """What runs longer than `wall_s` is a `timeout`; what it printed and wrote comes back."""
     text = """
         import os, sys, time
@@ -30,7 +38,7 @@ async def time_is_limited(subject: Subject) -> None:
         demand(dict(result.files) == {"partial": b"half"}, shown(result))
 
 
-async def a_loop_is_ended(subject: Subject) -> None:
+async def a_loop_is_ended(subject: SandboxUnderTest) -> None:
     """A loop that ignores every signal is ended too."""
     text = """
         import signal
@@ -40,20 +48,20 @@ async def a_loop_is_ended(subject: Subject) -> None:
     demand((await subject.run(code(text, limits=within(wall_s=1)))).status == "timeout", "it was not")
 
 
-async def a_program_that_stops_itself(subject: Subject) -> None:
+async def a_program_that_stops_itself(subject: SandboxUnderTest) -> None:
     """A program that is stopped still has a time limit."""
     result = await subject.run(as_program("import os; os.kill(os.getpid(), 19)", limits=within(wall_s=1)))
     demand(result.status == "timeout", shown(result))
 
 
-async def cpu_time_is_limited(subject: Subject) -> None:
+async def cpu_time_is_limited(subject: SandboxUnderTest) -> None:
     """What computes longer than `cpu_s` is a `timeout`."""
     result = await subject.run(code("while True: pass", limits=within(cpu_s=1)))
     demand(result.status == "timeout", shown(result))
     demand(result.wall_s < PROMPT_S, f"it ran {result.wall_s} s")
 
 
-async def memory_is_limited(subject: Subject) -> None:
+async def memory_is_limited(subject: SandboxUnderTest) -> None:
     """More than `memory_mb` is refused to a process; a Python program that dies of it is `memory`."""
     for make in (code, as_program):
         result = await subject.run(make("x = bytearray(900 << 20)", limits=within(memory_mb=256)))
@@ -63,7 +71,7 @@ async def memory_is_limited(subject: Subject) -> None:
         demand((result.status, result.stdout) == ("ok", b"went on\n"), shown(result))
 
 
-async def memory_in_all_is_limited(subject: Subject) -> None:
+async def memory_in_all_is_limited(subject: SandboxUnderTest) -> None:
     """A program whose processes together hold more than `total_memory_mb` is ended, as `memory`."""
     text = """
         import os, time
@@ -77,7 +85,7 @@ async def memory_in_all_is_limited(subject: Subject) -> None:
     demand(result.status == "memory", shown(result))
 
 
-async def processes_are_limited(subject: Subject) -> None:
+async def processes_are_limited(subject: SandboxUnderTest) -> None:
     """No more than `processes` can be made, and the next run has as many again."""
     text = """
         import os, time
@@ -94,7 +102,7 @@ async def processes_are_limited(subject: Subject) -> None:
         demand((result.status, result.stdout) == ("ok", b"True\n"), shown(result))
 
 
-async def folders_are_limited(subject: Subject) -> None:
+async def folders_are_limited(subject: SandboxUnderTest) -> None:
     """`BOX` and `TMPDIR` hold no more than `disk_mb` each."""
     text = """
         import errno, os
@@ -107,7 +115,7 @@ async def folders_are_limited(subject: Subject) -> None:
     demand(result.stdout == b"ENOSPC True\nENOSPC True\n", shown(result))
 
 
-async def numbers_of_files_are_limited(subject: Subject) -> None:
+async def numbers_of_files_are_limited(subject: SandboxUnderTest) -> None:
     """No folder holds more than `inodes` files."""
     text = """
         import os
@@ -122,7 +130,7 @@ async def numbers_of_files_are_limited(subject: Subject) -> None:
     demand(result.status == "memory" or result.stdout == b"True\n", shown(result))
 
 
-async def files_are_limited(subject: Subject) -> None:
+async def files_are_limited(subject: SandboxUnderTest) -> None:
     """No file grows beyond `file_mb`."""
     text = """
         try: open("x", "wb").write(bytes(9 << 20))
@@ -132,7 +140,7 @@ async def files_are_limited(subject: Subject) -> None:
     demand(result.stdout == b"File too large\n", shown(result))
 
 
-async def descriptors_are_limited(subject: Subject) -> None:
+async def descriptors_are_limited(subject: SandboxUnderTest) -> None:
     """A process has no more than `open_files` descriptors."""
     text = """
         import os
@@ -146,7 +154,7 @@ async def descriptors_are_limited(subject: Subject) -> None:
     demand(result.stdout == b"True\n", shown(result))
 
 
-async def output_is_cut(subject: Subject) -> None:
+async def output_is_cut(subject: SandboxUnderTest) -> None:
     """Of what is printed beyond `output_bytes`, head and tail are kept; the result says so."""
     text = "import sys; sys.stdout.write('HEAD' + 'x' * 40000 + 'TAIL')"
     result = await subject.run(code(text, limits=within(output_bytes=10_000)))
@@ -155,7 +163,7 @@ async def output_is_cut(subject: Subject) -> None:
     demand(len(result.stdout) < 11_000, f"{len(result.stdout)} bytes were kept")
 
 
-async def a_flood_is_ended(subject: Subject) -> None:
+async def a_flood_is_ended(subject: SandboxUnderTest) -> None:
     """What prints without end is ended, as `output_limit`."""
     for stream in (1, 2):
         text = f"import os\nwhile True: os.write({stream}, b'x' * 65536)"

@@ -11,7 +11,7 @@ from typing import Any
 
 from suture.errors import SandboxBroken, UsageError
 from suture.sandbox.contract import RunRequest, RunResult, RunStatus
-from suture.sandbox.runs.report import Ending, read_ending, read_start
+from suture.sandbox.runs.report import ProgramEnding, read_ending, read_start
 from suture.sandbox.runs.running import CappedOutput, Running
 
 SETUP_S = 60.0
@@ -45,7 +45,7 @@ class Program:
         self._errors = CappedOutput(request.limits.output_bytes)
         self._killed_as: RunStatus | None = None
         self._tasks: list[asyncio.Task[Any]] = []
-        self._ending: asyncio.Task[Ending | None] | None = None
+        self._ending: asyncio.Task[ProgramEnding | None] | None = None
         self._watching: asyncio.Task[None] | None = None
         self._collecting_stdout = False
         self._started_s = 0.0
@@ -190,7 +190,7 @@ class Program:
             cpu_s=ending.cpu_s if ending else None,
         )
 
-    async def _await_ending(self) -> Ending | None:
+    async def _await_ending(self) -> ProgramEnding | None:
         """Its side's account; `None` also where it was ended and nobody told of it in time."""
         assert self._ending is not None
         assert self._watching is not None
@@ -204,7 +204,7 @@ class Program:
         except TimeoutError as fault:
             raise SandboxBroken("something behind the wall still lives after SIGKILL") from fault
 
-    def _judge(self, ending: Ending | None) -> tuple[RunStatus, int | None, int | None]:
+    def _judge(self, ending: ProgramEnding | None) -> tuple[RunStatus, int | None, int | None]:
         if self._running.starved:
             return "memory", None, None
         if self._killed_as is not None:

@@ -15,7 +15,7 @@ EndingKind = Literal["exit", "signal", "timeout", "memory"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ending:
+class ProgramEnding:
     """How the program ended, by its own side's account.
 
     Attributes:
@@ -46,7 +46,7 @@ async def read_start(report: asyncio.StreamReader) -> str | None:
     return (await report.read(4096)).decode("utf-8", "replace") if first == b"X" else ""
 
 
-async def read_ending(report: asyncio.StreamReader, collect: Sequence[str]) -> Ending | None:
+async def read_ending(report: asyncio.StreamReader, collect: Sequence[str]) -> ProgramEnding | None:
     """Read how the program ended; `None` where the account breaks off or makes no sense.
 
     Args:
@@ -72,4 +72,4 @@ async def read_ending(report: asyncio.StreamReader, collect: Sequence[str]) -> E
     if tag != b".":
         return None
     number, cpu_ms = int.from_bytes(head[2:6], "big"), int.from_bytes(head[6:], "big")
-    return Ending(kind=kind, number=number, cpu_s=cpu_ms / 1000, files=files)
+    return ProgramEnding(kind=kind, number=number, cpu_s=cpu_ms / 1000, files=files)

@@ -45,14 +45,14 @@ def upper_half(position: int) -> int:
 
 
 @dataclass(frozen=True)
-class Answer:
+class FilterAnswer:
     """What the kernel is told, a `SECCOMP_RET_*` value."""
 
     value: int
 
 
 @dataclass(frozen=True, kw_only=True)
-class Branch:
+class FilterBranch:
     """A comparison of one 32-bit word without sign.
 
     Attributes:
@@ -70,7 +70,7 @@ class Branch:
     no: Decision
 
 
-Decision: TypeAlias = Answer | Branch
+Decision: TypeAlias = FilterAnswer | FilterBranch
 
 
 def by_range(field: int, starts: Sequence[tuple[int, Decision]]) -> Decision:
@@ -83,7 +83,7 @@ def by_range(field: int, starts: Sequence[tuple[int, Decision]]) -> Decision:
     if len(starts) == 1:
         return starts[0][1]
     middle = len(starts) // 2
-    return Branch(
+    return FilterBranch(
         field=field,
         how="ge",
         operand=starts[middle][0],
@@ -105,7 +105,7 @@ def assemble(decision: Decision) -> bytes:
 
 
 def _lay(decision: Decision, loaded: int | None) -> Code:
-    if isinstance(decision, Answer):
+    if isinstance(decision, FilterAnswer):
         return [(RETURN, 0, 0, decision.value)]
     load: Code = [] if loaded == decision.field else [(LOAD, 0, 0, decision.field)]
     yes = _lay(decision.yes, decision.field)

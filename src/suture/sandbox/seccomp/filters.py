@@ -13,9 +13,9 @@ from suture.sandbox.seccomp import rules
 from suture.sandbox.seccomp.assembler import (
     ARCH,
     NUMBER,
-    Answer,
-    Branch,
     Decision,
+    FilterAnswer,
+    FilterBranch,
     argument,
     assemble,
     by_range,
@@ -23,11 +23,11 @@ from suture.sandbox.seccomp.assembler import (
 )
 from suture.sandbox.seccomp.rules import AARCH64, NEWEST, X86_64
 
-ALLOW = Answer(0x7FFF0000)
+ALLOW = FilterAnswer(0x7FFF0000)
 """`SECCOMP_RET_ALLOW` of `linux/seccomp.h`."""
-KILL = Answer(0x80000000)
+KILL = FilterAnswer(0x80000000)
 """The whole process, as by an uncaught SIGSYS."""
-DONE = Answer(0x00050000)
+DONE = FilterAnswer(0x00050000)
 """The call is not made, and its program is told that it went well."""
 X32 = 0x40000000
 """The bit in numbers of x32: other calls under the same machine's name."""
@@ -84,7 +84,7 @@ def build_filter(machine: str, *, namespaces: bool = False, memory_files: bool =
         decisions[X32] = KILL
     decisions |= _by_number(facts.calls, namespaces=namespaces, memory_files=memory_files)
     known = by_range(NUMBER, _ranges(decisions))
-    return assemble(Branch(field=ARCH, how="eq", operand=facts.audit, yes=known, no=KILL))
+    return assemble(FilterBranch(field=ARCH, how="eq", operand=facts.audit, yes=known, no=KILL))
 
 
 def _by_number(calls: dict[str, int], *, namespaces: bool, memory_files: bool) -> dict[int, Decision]:
@@ -98,7 +98,7 @@ def _by_number(calls: dict[str, int], *, namespaces: bool, memory_files: bool) -
     for name in rules.SOCKET_CALLS:
         decisions[calls[name]] = _one_of(argument(0), rules.FAMILIES, ALLOW, _refuse(rules.WRONG_FAMILY))
     if not namespaces:
-        decisions[calls["clone"]] = Branch(
+        decisions[calls["clone"]] = FilterBranch(
             field=argument(0),
             how="set",
             operand=rules.NAMESPACE_FLAGS,
@@ -111,8 +111,8 @@ def _by_number(calls: dict[str, int], *, namespaces: bool, memory_files: bool) -
 def _about_others(calls: dict[str, int]) -> dict[int, Decision]:
     """Calls that a program may make on itself, and not on what supervises it."""
     refused = _refuse(errno.EPERM)
-    reads = Branch(field=upper_half(2), how="eq", operand=0, yes=ALLOW, no=refused)
-    sets_nothing = Branch(field=argument(2), how="eq", operand=0, yes=reads, no=refused)
+    reads = FilterBranch(field=upper_half(2), how="eq", operand=0, yes=ALLOW, no=refused)
+    sets_nothing = FilterBranch(field=argument(2), how="eq", operand=0, yes=reads, no=refused)
     decisions: dict[int, Decision] = {
         calls[rules.LIMIT_CALL]: _one_of(argument(0), (0,), ALLOW, sets_nothing)
     }
@@ -124,14 +124,14 @@ def _about_others(calls: dict[str, int]) -> dict[int, Decision]:
     return decisions
 
 
-def _refuse(error: int) -> Answer:
-    return Answer(0x00050000 | error)
+def _refuse(error: int) -> FilterAnswer:
+    return FilterAnswer(0x00050000 | error)
 
 
 def _one_of(field: int, values: tuple[int, ...], yes: Decision, no: Decision) -> Decision:
     decision = no
     for value in reversed(values):
-        decision = Branch(field=field, how="eq", operand=value, yes=yes, no=decision)
+        decision = FilterBranch(field=field, how="eq", operand=value, yes=yes, no=decision)
     return decision
 
 

@@ -14,7 +14,7 @@ KILL_S = 2.0
 CHUNK = 1 << 16
 
 
-class Line(Protocol):
+class ZygoteLine(Protocol):
     """A zygote, as its run sees it."""
 
     def send(self, kind: bytes, content: bytes = b"") -> None:
@@ -33,7 +33,7 @@ class Line(Protocol):
 class ZygoteRun:
     """One run in a zygote; see `running.Running`."""
 
-    def __init__(self, zygote: Line, pipes: FdChannel | None = None, *, mute: bool = False) -> None:
+    def __init__(self, zygote: ZygoteLine, pipes: FdChannel | None = None, *, mute: bool = False) -> None:
         self._zygote = zygote
         self._pipes = pipes
         self._gone = asyncio.Event()
@@ -106,7 +106,7 @@ class ZygoteRun:
 class RunFeed:
     """A child's stdin; see `running.Feed`."""
 
-    def __init__(self, zygote: Line, run: ZygoteRun, *, closed: bool) -> None:
+    def __init__(self, zygote: ZygoteLine, run: ZygoteRun, *, closed: bool) -> None:
         self._zygote = zygote
         self._run = run
         self._waiting = bytearray()
@@ -148,7 +148,7 @@ class RunFeed:
 class OutputValve(asyncio.Transport):
     """What a stream's reader tells that it has enough for now."""
 
-    def __init__(self, zygote: Line, run: ZygoteRun) -> None:
+    def __init__(self, zygote: ZygoteLine, run: ZygoteRun) -> None:
         super().__init__()
         self._zygote = zygote
         self._run = run

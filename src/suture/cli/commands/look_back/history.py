@@ -58,10 +58,10 @@ def history(
         "since_s": since_s(since),
     }
     from suture.narrative.history import found_runs
-    from suture.store.looking_back import Question
+    from suture.store.looking_back import RunFilter
 
     settings = load(Path(), assignments, looks=True).settings
-    runs, total = found_runs(settings, Question(**asked), limit)
+    runs, total = found_runs(settings, RunFilter(**asked), limit)
     if as_json:
         answer_json(runs)
     elif runs:

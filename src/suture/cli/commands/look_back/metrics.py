@@ -36,10 +36,10 @@ def metrics(
 ) -> None:
     """Add up all runs: pass rate, seconds of iterations, tokens by role, kinds of errors, use of memory."""
     from suture.store.database import store_of
-    from suture.store.looking_back import Question, summary_of
+    from suture.store.looking_back import RunFilter, summary_of
     from suture.store.recording import catch_up
 
-    question = Question(kind=kind, model=model, project=project, since_s=since_s(since))
+    question = RunFilter(kind=kind, model=model, project=project, since_s=since_s(since))
     settings = load(Path(), assignments, looks=True).settings
     with store_of(settings) as store:
         catch_up(store, settings.paths.home)

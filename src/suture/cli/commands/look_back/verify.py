@@ -14,7 +14,7 @@ from suture.cli.terminal.output import answer, answer_json, note
 from suture.narrative.lines import one_line
 
 if TYPE_CHECKING:
-    from suture.proof import Certificate, Finding
+    from suture.proof import Certificate, ReplayedClaim
     from suture.settings import Settings
 
 REJECTED = 1
@@ -70,11 +70,13 @@ def verify(
         raise typer.Exit(REJECTED)
 
 
-async def replay(name: str, project: Path | None, settings: Settings, *, as_json: bool) -> list[Finding]:
+async def replay(
+    name: str, project: Path | None, settings: Settings, *, as_json: bool
+) -> list[ReplayedClaim]:
     """Every finding, each told as it comes."""
     from suture.api import verify as verify_certificate
 
-    findings: list[Finding] = []
+    findings: list[ReplayedClaim] = []
     async for finding in verify_certificate(name, project=project, settings=settings):
         findings.append(finding)
         line = f"{'proved' if finding.ok else 'FALSE':8}  {finding.name}: {finding.detail}"

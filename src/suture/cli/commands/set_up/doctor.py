@@ -18,7 +18,7 @@ from suture.narrative.lines import one_line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from suture.api.prerequisites import Row
+    from suture.api.prerequisites import Prerequisite
     from suture.settings import Settings
 
 PROGRAM = "def total(prices):\n    return sum(prices) - 1\n"
@@ -36,7 +36,7 @@ def doctor(model: Model = None, assignments: Set = None, as_json: Json = False, 
     tell(list(examine(loaded.settings)), as_json=as_json)
 
 
-def tell(rows: Sequence[Row], *, as_json: bool) -> None:
+def tell(rows: Sequence[Prerequisite], *, as_json: bool) -> None:
     """Print what is there, and how to get what is not.
 
     Raises:
@@ -53,7 +53,7 @@ def tell(rows: Sequence[Row], *, as_json: bool) -> None:
         raise typer.Exit(PrerequisiteError.exit_code)
 
 
-def _state(row: Row) -> str:
+def _state(row: Prerequisite) -> str:
     if row.ok:
         return "ok"
     return "MISSING" if row.needed else "off"
@@ -74,10 +74,10 @@ def self_check(assignments: Set = None, as_json: Json = False, debug: Debug = Fa
     tell(rows, as_json=as_json)
 
 
-def _healed(settings: Settings) -> Row:
+def _healed(settings: Settings) -> Prerequisite:
     """Whether a broken program was mended. Of the settings only those count that say where code runs."""
     from suture.api import heal, run_sync
-    from suture.api.prerequisites import Row
+    from suture.api.prerequisites import Prerequisite
     from suture.settings import Settings
 
     with tempfile.TemporaryDirectory() as folder:
@@ -97,7 +97,9 @@ def _healed(settings: Settings) -> Row:
         try:
             result = run_sync(heal(project, test="python -m pytest -q", settings=own))
         except SutureError as fault:
-            return Row(name="heal", ok=False, detail=fault.message, remedy=fault.remedy)
+            return Prerequisite(name="heal", ok=False, detail=fault.message, remedy=fault.remedy)
     healed = result.outcome == "healed"
     why = "a broken program was healed" if healed else f"a broken program was not: {result.outcome}"
-    return Row(name="heal", ok=healed, detail=why, remedy="" if healed else "suture heal --debug says more")
+    return Prerequisite(
+        name="heal", ok=healed, detail=why, remedy="" if healed else "suture heal --debug says more"
+    )

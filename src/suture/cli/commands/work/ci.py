@@ -15,7 +15,7 @@ from suture.errors import UsageError
 from suture.narrative.lines import one_line, printable
 
 if TYPE_CHECKING:
-    from suture.pipeline import Asked, HealReport, Refusal
+    from suture.pipeline import HealReport, HealRequest, Refusal
     from suture.settings import Loaded, Settings
 
 ci_app = typer.Typer(
@@ -182,11 +182,11 @@ def _settings(
     return loaded("none").settings if given.origins["model.name"] == "default" else given.settings
 
 
-def _asked(path: str, test: str | None, base: str | None) -> Asked:
-    from suture.pipeline import Asked
+def _asked(path: str, test: str | None, base: str | None) -> HealRequest:
+    from suture.pipeline import HealRequest
 
     require_words(test)
-    return Asked(root=Path(path).resolve(), test=test, base=base)
+    return HealRequest(root=Path(path).resolve(), test=test, base=base)
 
 
 def _tell(report: HealReport, out: Path) -> None:
