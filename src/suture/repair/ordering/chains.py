@@ -7,14 +7,31 @@ or those that fail get further. So three faults are mended in three steps, not b
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from suture.repair.ordering.orders import DEAR_S, spread
 from suture.repair.ordering.pairs import second_order, went_further
 from suture.repair.trials.records import Lines, Mark, Proposal, Spectrum, TestRun, Trial
 
 Look = Callable[[Proposal], Awaitable[Lines]]
+
+
+class GoOn(Protocol):
+    """Makes what goes on from partial repairs, as `second_order` does."""
+
+    def __call__(
+        self,
+        partial: Sequence[tuple[Proposal, Trial]],
+        spectrum: Spectrum,
+        texts: Mapping[str, str],
+        *,
+        seed: int,
+        most: int,
+    ) -> Awaitable[list[Proposal]]:
+        """The likeliest first."""
+
 
 AT_ONCE = 6
 """Starts that are gone on from in one round."""
@@ -89,7 +106,14 @@ class Chains:
         return not self._waiting or (self._grown_at is not None and tried >= self._grown_at + SETTLING)
 
     async def extend(
-        self, spectrum: Spectrum, texts: Mapping[str, str], look: Look, *, seed: int, most: int
+        self,
+        spectrum: Spectrum,
+        texts: Mapping[str, str],
+        look: Look,
+        *,
+        seed: int,
+        most: int,
+        go_on: GoOn = second_order,
     ) -> None:
         """Go on from the best starts that are left.
 
@@ -99,13 +123,14 @@ class Chains:
             look: Tells the lines that failing tests run with a change.
             seed: Decides between equals.
             most: How many changes of each.
+            go_on: Makes them.
         """
         self._grown_at = None
         chosen = self._chosen()
         self._gone_on += len(chosen)
         for number, start in enumerate(chosen):
             trial = replace(start.trial, lines=await look(start.proposal))
-            longer = await second_order([(start.proposal, trial)], spectrum, texts, seed=seed, most=most)
+            longer = await go_on([(start.proposal, trial)], spectrum, texts, seed=seed, most=most)
             for place, proposal in enumerate(longer):
                 rescored = replace(proposal, score=proposal.score * LATER_START**number * LATER**place)
                 if rescored not in self._parents:

@@ -117,8 +117,7 @@ async def second_order(
             looked_at=PARTNERS_OF,
         )
         best = max((other.score for other in partners), default=1.0) or 1.0
-        run = max(trial.passing + trial.failing, len(spectrum.guiding), 1)
-        weight = max(trial.passing, FURTHER) / run * 0.9**number
+        weight = share_of(trial, spectrum) * 0.9**number
         for other in partners:
             key: frozenset[object] = frozenset((*start.edits, *other.edits))
             if key not in seen and not overlap(start.edits, other.edits):
@@ -126,6 +125,12 @@ async def second_order(
                 found.append(_joined(start, other, weight * other.score / best))
     found.sort(key=lambda proposal: -round(proposal.score, 6))
     return found[:most]
+
+
+def share_of(trial: Trial, spectrum: Spectrum) -> float:
+    """Of the failing tests, those that pass with a change: what it weighs as a start."""
+    run = max(trial.passing + trial.failing, len(spectrum.guiding), 1)
+    return max(trial.passing, FURTHER) / run
 
 
 def _joined(start: Proposal, other: Proposal, score: float) -> Proposal:

@@ -34,7 +34,7 @@ LINGER_MS = 1500
 LOOK_S, MUTE_LOOK_S, WATCHED_LOOK_S = 30.0, 3.0, 10.0
 """A look; one at what never ends; and where a driver can end the loops of that."""
 FIRST_PART = 4
-"""Of a round, the first: what is likely is soon known."""
+"""Of a round, the first of a search: what is likely is soon known."""
 MUTE_ROUND, MUTE_RIVALS = 20, 10
 """Where the unchanged code never ends: most candidates do not either, and take all the time that one has."""
 ALL_TRIED = "everything was tried"
@@ -211,7 +211,7 @@ class Driving:
         """
         waiting = list(proposals[: limits.candidates - found.tried])
         usual = MUTE_ROUND if self._never_ends else self._driver.round
-        size = min(usual, self._driver.round // FIRST_PART)
+        size = usual if self.tried else min(usual, self._driver.round // FIRST_PART)
         while waiting and not found.ended:
             left_s = found.most_s(limits) - (time.monotonic() - self.began_s)
             if left_s <= self._driver.least_wall_s:
