@@ -1,18 +1,15 @@
-"""In other languages than Python: two changes that need each other, and how far a change goes."""
+"""Two changes that need each other, in other languages than Python."""
 
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
 
-import pytest
-
 from requirements import Require
 from suture.api import heal
 from suture.repair import Edit, Proposal, mutated
 from suture.repair.editing.edits import together
 from suture.repair.ordering.chains import Chains
-from suture.repair.other_languages.distances import needless_of, tree_apart, tree_distance
 from suture.repair.other_languages.going_on import GoingOn, moved, not_looked_at
 from suture.repair.trials.records import Spectrum, TestRun, Trial
 from suture.settings import PathSettings, ProofSettings, Settings
@@ -117,35 +114,6 @@ async def test_two_likely_changes_come_in_their_order_as_long_as_they_are_asked_
     late = going_on(left_s=0.0)
     late.know(firsts)
     assert await late.likely(30, ()) == []
-
-
-@pytest.mark.parametrize(
-    ("near", "far"),
-    [("a <= b", "a > b"), ("a < b + 1", "!(a < b)"), ("a < b && a < 7", "a > b && a < 7")],
-)
-def test_the_change_that_takes_fewer_values_elsewhere_is_nearer(near: str, far: str) -> None:
-    shares = [tree_apart(CODE, CODE.replace("a < b", to), "a.js", "javascript") for to in (near, far)]
-    assert 0 < shares[0] < shares[1] <= 1
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "share"),
-    [
-        ("a < b", "(a < b)", 0),
-        ("a * b", "a  *  b", 0),
-        ("if (a < b) {", "while (a < b) {", 1),
-        ("return a - b;", "a += 1; return a - b;", 1),
-    ],
-)
-def test_what_is_more_than_an_expression_is_far(old: str, new: str, share: float) -> None:
-    assert tree_apart(CODE, CODE.replace(old, new), "a.js", "javascript") == share
-
-
-def test_nobody_writes_what_changes_nothing() -> None:
-    assert needless_of("x = a + 0; y = b() * 1; z = c || false; q = a + 1;", "a.js", "javascript") == 3
-    plain, needless = (CODE.replace("a * b", to) for to in ("a * a", "a * a * 1"))
-    left = [tree_distance("javascript", "a.js", CODE, (), text) for text in (plain, needless)]
-    assert left[1] < 0.5 * left[0]
 
 
 async def test_two_faults_are_mended_one_after_the_other(tmp_path: Path, require: Require) -> None:

@@ -101,17 +101,7 @@ async def rank_repairs(
 
 
 def _distance(path: str, before: str, edits: Sequence[Edit], after: str) -> float:
-    return left_for_distance(apart(before, edits, ()), needless(after) - needless(before))
-
-
-def left_for_distance(share: float, needless_ones: int) -> float:
-    """What is left of a score for how far a change goes.
-
-    Args:
-        share: How far it takes what it changes from the code as it is, from 0 to 1.
-        needless_ones: Operations that it adds and that change nothing.
-    """
-    return (1 - FAR * share) * NEEDLESS ** max(0, needless_ones)
+    return (1 - FAR * apart(before, edits, ())) * NEEDLESS ** max(0, needless(after) - needless(before))
 
 
 def told_apart(

@@ -63,12 +63,7 @@ def apart(text: str, one: Sequence[Edit], other: Sequence[Edit]) -> float:
 def needless(text: str) -> int:
     """How many operations of a source change nothing: `x + 0`, `x * 1`, `x or False`."""
     tree = parsed(text)
-    return needless_in(tree) if tree is not None else 0
-
-
-def needless_in(tree: ast.AST) -> int:
-    """As `needless`, of a tree."""
-    return sum(map(_is_needless, ast.walk(tree)))
+    return sum(map(_is_needless, ast.walk(tree))) if tree is not None else 0
 
 
 def _is_needless(node: ast.AST) -> bool:
@@ -88,17 +83,11 @@ def _apart(one: str, other: str) -> float:
     if first is not None and second is not None:
         # A number in it may be too long to be written out, and an expression too deep to be gone through.
         with suppress(ValueError, RecursionError):
-            return trees_apart(first, second)
+            return _trees_apart(first, second)
     return float(one != other)
 
 
-def trees_apart(first: ast.Module, second: ast.Module) -> float:
-    """As `apart`, of two trees.
-
-    Raises:
-        ValueError: A number is too long to be written out.
-        RecursionError: An expression is too deep to be gone through.
-    """
+def _trees_apart(first: ast.Module, second: ast.Module) -> float:
     pair, is_asked = _differing(first, second)
     if pair is None:
         return 0.0

@@ -85,7 +85,7 @@ class Driving:
         self.tried: set[Key] = set()
         """Path and edits of the candidates that were tried."""
         self.round_s = math.inf
-        """What the quickest round took: a runner's start, or a compiler's, is not worth a short look."""
+        """What the look, or a round, took: a runner's start, or a compiler's, is not worth a short look."""
         self.is_lost = False
         """Whether no test is seen here: no runner can be loaded, or the files are not of its kind."""
 
@@ -108,7 +108,9 @@ class Driving:
             **{"common": common, "jobs": jobs, "wall_ms": 1000 * min(LOOK_S, seconds)},
             **{"start_ms": START_MS, "rivals": 0, "linger_ms": 0},
         }
+        began_s = time.monotonic()
         told = await driven(self._driver, self._command, self._argv, self._files, plan, min(LOOK_S, seconds))
+        self.round_s = time.monotonic() - began_s
         looks = [listed(line.get("tests")) for line in told if line.get("event") == "look"]
         seen = [one for tests_seen in looks for one in tests_seen if isinstance(one, dict)]
         if self._is_by_status:  # the driver may know better which files the command loads

@@ -8,7 +8,6 @@ from functools import partial
 from suture.checks.command.test_command import TestCommand
 from suture.records import Language
 from suture.repair.other_languages.asking import ask, shown_answer
-from suture.repair.other_languages.distances import tree_distance
 from suture.repair.other_languages.gaming import tree_literals, tree_warnings
 from suture.repair.ranking import COMPARE_S, MOST_COMPARED, Difference, difference_of, told_apart
 from suture.repair.scoring import Reading, Repair, score_repairs
@@ -48,7 +47,7 @@ async def rank_elsewhere(
     literals = tree_literals(tests.items(), language)
     reading = Reading(
         warnings=lambda path, before, after: tree_warnings(before, after, path, language, literals),
-        distance=partial(tree_distance, language),
+        distance=lambda path, before, edits, after: 1.0,
     )
     distinct = told_apart(await score_repairs(found, proposals, asked, reading), {})
     difference = difference_of(distinct, asked.calls, partial(shown_answer, language))
