@@ -18,9 +18,8 @@ from suture.repair.limits import SearchLimits
 from suture.repair.other_languages.by_command import named_scores, try_by_command
 from suture.repair.other_languages.driver import BY_RUNNER
 from suture.repair.other_languages.driving import Driving
-from suture.repair.other_languages.going_on import going_on
 from suture.repair.search_result import Findings
-from suture.repair.trials.records import Proposal, Trial
+from suture.repair.trials.records import Proposal
 
 NAME = "a.test.js::adds"
 TEXTS = {"a.js": "exports.add = (a, b) => a - b;\n"}
@@ -135,23 +134,6 @@ def test_a_number_without_end_is_no_line() -> None:
     said = CheckOutcome(check_id=NAME, status="failed", counterexample=fact)
     _, scores = named_scores(TEXTS, (said,))
     assert set(scores) == {"a.js"}
-
-
-def test_changes_that_go_on_are_made_within_their_time() -> None:
-    half = Trial(passing=1, failing=1, broken=0, plausible=False, unsupported=False, late=False)
-    found = Findings(texts=TEXTS)
-    found.partial.append((CHANGE, half))
-    further = going_on([CHANGE], found, "javascript", 60.0)
-    assert further
-    assert going_on([CHANGE, *further], found, "javascript", 60.0) == []
-    assert going_on([CHANGE], found, "javascript", -1.0) == []
-
-
-def test_a_change_that_takes_another_back_does_not_go_on_from_it() -> None:
-    half = Trial(passing=1, failing=1, broken=0, plausible=False, unsupported=False, late=False)
-    found = Findings(texts=TEXTS)
-    found.partial.append((CHANGE, half))
-    assert all(further.edits for further in going_on([CHANGE], found, "javascript", 60.0))
 
 
 async def test_what_is_suspicious_does_not_end_the_search_at_once() -> None:

@@ -20,7 +20,7 @@ class SearchLimits:
         factors: Operator -> how much likelier its changes are than usual, as memory has it.
     """
 
-    candidates: int = 4000
+    candidates: int = 20_000
     seconds: float = 60.0
     beyond_s: float = 0.0
     patches: int = 24

@@ -123,7 +123,7 @@ class RepairSettings(Group):
 
     enabled: bool = True
     """Whether it is tried at all."""
-    candidates: int = Field(default=4000, ge=0)
+    candidates: int = Field(default=20_000, ge=0)
     """The most changes that are tried."""
     seconds: float | None = Field(default=None, gt=0)
     """The most wall-clock seconds of the search. Where none are set: 60, and half of what the run has left;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
@@ -108,6 +108,52 @@ def edits_between(before: str, after: str) -> tuple[Edit, ...]:
         for tag, first, last, left, right in SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
         if tag != "equal"
     )
+
+
+def together(first: Iterable[Edit], then: Iterable[Edit], source: str) -> tuple[Edit, ...]:
+    """The edits of a source that do what two steps do.
+
+    Args:
+        first: Edits of the source.
+        then: Edits of the text that those make.
+        source: The source.
+    """
+    raw = source.encode("utf-8", "surrogatepass")
+    pieces = _pieces(first, [(0, raw)], len(raw))
+    size = sum(len(text) for _, text in pieces)
+    found, at, new = [], 0, b""
+    for start, text in (*_pieces(then, pieces, size), (len(raw), b"")):
+        if start is None:
+            new += text
+            continue
+        if new or start > at:
+            found.append(trimmed(Edit(start=at, end=start, text=new.decode("utf-8", "surrogatepass")), raw))
+        at, new = start + len(text), b""
+    return tuple(edit for edit in found if edit.start < edit.end or edit.text)
+
+
+Piece = tuple[int | None, bytes]
+"""A stretch of a text, and where in the source it stands; `None` where it is new."""
+
+
+def _pieces(edits: Iterable[Edit], pieces: Sequence[Piece], size: int) -> list[Piece]:
+    """A text of pieces with edits made: of so many bytes, before them."""
+    found: list[Piece] = []
+    at = 0
+    for edit in sorted(edits, key=lambda e: (e.start, e.end)):
+        found += [*_cut(pieces, at, edit.start), (None, edit.text.encode("utf-8", "surrogatepass"))]
+        at = edit.end
+    return [*found, *_cut(pieces, at, size)]
+
+
+def _cut(pieces: Sequence[Piece], first: int, last: int) -> Iterator[Piece]:
+    """What lies between two offsets of a text of pieces."""
+    at = 0
+    for start, text in pieces:
+        left, right = max(0, first - at), max(0, last - at)
+        if left < min(right, len(text)):
+            yield (None if start is None else start + left), text[left:right]
+        at += len(text)
 
 
 def overlap(one: Iterable[Edit], other: Iterable[Edit]) -> bool:

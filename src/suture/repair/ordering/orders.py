@@ -38,6 +38,8 @@ CHEAP_BETWEEN = 8
 """Changes that are put in place, between two that are imported anew."""
 EARLY_OF, EARLY = 10_000, 100
 """Changes of the most suspicious lines, of which the likeliest are tried while all others are made."""
+MOST_SINGLES = 4000
+"""Single changes that a search holds: behind so many, two together are as likely."""
 MAKING_SHARE = 0.2
 """Of a search's seconds, the most that making single changes may take."""
 

@@ -34,7 +34,7 @@ LINGER_MS = 1500
 LOOK_S, MUTE_LOOK_S, WATCHED_LOOK_S = 30.0, 3.0, 10.0
 """A look; one at what never ends; and where a driver can end the loops of that."""
 FIRST_PART = 4
-"""Of a round, the first: what is likely is soon known."""
+"""Of a round, the first of a search: what is likely is soon known."""
 MUTE_ROUND, MUTE_RIVALS = 20, 10
 """Where the unchanged code never ends: most candidates do not either, and take all the time that one has."""
 ALL_TRIED = "everything was tried"
@@ -85,7 +85,7 @@ class Driving:
         self.tried: set[Key] = set()
         """Path and edits of the candidates that were tried."""
         self.round_s = math.inf
-        """What the quickest round took: a runner's start, or a compiler's, is not worth a short look."""
+        """What the look, or a round, took: a runner's start, or a compiler's, is not worth a short look."""
         self.is_lost = False
         """Whether no test is seen here: no runner can be loaded, or the files are not of its kind."""
 
@@ -108,7 +108,9 @@ class Driving:
             **{"common": common, "jobs": jobs, "wall_ms": 1000 * min(LOOK_S, seconds)},
             **{"start_ms": START_MS, "rivals": 0, "linger_ms": 0},
         }
+        began_s = time.monotonic()
         told = await driven(self._driver, self._command, self._argv, self._files, plan, min(LOOK_S, seconds))
+        self.round_s = time.monotonic() - began_s
         looks = [listed(line.get("tests")) for line in told if line.get("event") == "look"]
         seen = [one for tests_seen in looks for one in tests_seen if isinstance(one, dict)]
         if self._is_by_status:  # the driver may know better which files the command loads
@@ -211,7 +213,7 @@ class Driving:
         """
         waiting = list(proposals[: limits.candidates - found.tried])
         usual = MUTE_ROUND if self._never_ends else self._driver.round
-        size = min(usual, self._driver.round // FIRST_PART)
+        size = usual if self.tried else min(usual, self._driver.round // FIRST_PART)
         while waiting and not found.ended:
             left_s = found.most_s(limits) - (time.monotonic() - self.began_s)
             if left_s <= self._driver.least_wall_s:

@@ -1,79 +1,170 @@
-"""Changes that go on from others: from those that mended a part, or two of the likeliest together."""
+"""Changes that go on from others: from such as mended a part, then from any likely one, while there is time.
+
+The second change is made of the text with the first: it may lie in what that wrote, and it sees its names.
+"""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
-from itertools import combinations, islice, takewhile
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from heapq import heappop, heappush
+from itertools import count
 
 from suture.records import Language
-from suture.repair.editing.edits import edits_between, mutated, overlap
+from suture.repair.editing.edits import Edit, Mutant, mutated, together
+from suture.repair.ordering.clues import Clue, clues_of
+from suture.repair.ordering.faults import line_scores, rank_faults
+from suture.repair.ordering.orders import MAKING_SHARE, OnFault, first_order
+from suture.repair.ordering.pairs import PARTNERS, PARTNERS_OF, left_by, share_of
 from suture.repair.other_languages.tree_mutants import tree_mutants
-from suture.repair.search_result import Findings
-from suture.repair.trials.records import Proposal
+from suture.repair.trials.records import Lines, Proposal, Spectrum, Trial
 
-MOST_BASES = 6
 MOST_OF_BASE = 600
-PAIRED = 60
-"""Of the likeliest single changes, those that are tried two at a time where none mended a part."""
+"""Second changes of a first one that mended nothing."""
 
 
-def going_on(
-    before: Sequence[Proposal], found: Findings, language: Language, seconds: float
-) -> list[Proposal]:
-    """Two changes of one file, the likeliest first; nothing where something passed.
+@dataclass
+class GoingOn:
+    """What goes on from the changes of one search.
 
-    Args:
-        before: The changes that were tried, in their order.
-        found: What came of them.
+    Attributes:
+        texts: Path -> text of the files that may be changed.
+        scores: Path -> line -> suspiciousness.
         language: What the files are written in.
-        seconds: After which what was made must do: those of the best bases come first.
+        seed: Decides between equals.
+        left_s: Seconds that the search has left; making changes of one start takes a share of them.
     """
-    until_s = time.monotonic() + seconds
-    if found.plausible:
-        return []
-    best = sorted(found.partial, key=lambda pair: (-pair[1].passing, -pair[0].score))[:MOST_BASES]
-    tried = {(one.path, one.edits) for one in before}
-    share_s = seconds / max(1, len(best))
-    made = [
-        further
-        for base, _ in best
-        for further in _from(base, found, language, min(until_s, time.monotonic() + share_s))
-        if further.edits and (further.path, further.edits) not in tried  # one may take the other back
-    ]
-    if not best:
-        made = list(_pairs(before[:PAIRED]))
-    return sorted(made, key=lambda proposal: -round(proposal.score, 6))
 
+    texts: Mapping[str, str]
+    scores: Mapping[str, Mapping[int, float]]
+    language: Language
+    seed: int
+    left_s: Callable[[], float]
+    _firsts: Sequence[Proposal] = ()
+    _made_of: int = 0
+    _waiting: list[tuple[float, int, Proposal]] = field(default_factory=list)
+    _numbers: Iterator[int] = field(default_factory=count)
 
-def _from(base: Proposal, found: Findings, language: Language, until_s: float) -> Iterator[Proposal]:
-    """What goes on from a change that mended a part."""
-    before = found.texts[base.path]
-    half = mutated(before, base.edits)
-    lines = {fault.line: fault.score for fault in found.faults if fault.path == base.path}
-    mutants = tree_mutants(half, base.path, language, lines or None)
-    # Those of the most suspicious lines are made first: of a long file there may be time for no others.
-    in_time = takewhile(lambda mutant: time.monotonic() < until_s, mutants)
-    likeliest = sorted(in_time, key=lambda m: -m.prior * lines.get(m.line, 1.0) ** 2)
-    for mutant in islice(likeliest, MOST_OF_BASE):
-        yield Proposal(
-            path=base.path,
-            edits=edits_between(before, mutated(half, mutant.edits)),
-            label=f"{base.label}; {mutant.label}",
-            score=base.score * mutant.prior * lines.get(mutant.line, 1.0) ** 2,
-            operators=(*base.operators, mutant.operator),
-            swap=False,
+    async def second_changes(
+        self,
+        partial: Sequence[tuple[Proposal, Trial]],
+        spectrum: Spectrum,
+        texts: Mapping[str, str],
+        *,
+        seed: int = 0,
+        most: int,
+    ) -> list[Proposal]:
+        """As `second_order`.
+
+        Args:
+            partial: Partial repairs, the best first.
+            spectrum: What the tests did on the code as it is.
+            texts: Path -> text.
+            seed: Decides between equals.
+            most: How many.
+        """
+        found: list[Proposal] = []
+        for start, trial in partial:
+            own = {start.path: texts[start.path]}
+            left = left_by(spectrum, trial, own)
+            scores = line_scores(rank_faults(left, own), left, own) or self.scores
+            others = await self._behind(start, scores.get(start.path, {}), clues_of(left), PARTNERS)
+            best = max((other.score for other in others), default=1.0) or 1.0
+            weight = share_of(trial, spectrum) / best
+            found += [replace(other, score=weight * other.score) for other in others]
+        found.sort(key=lambda proposal: -round(proposal.score, 6))
+        return found[:most]
+
+    def know(self, firsts: Sequence[Proposal]) -> None:
+        """Take note of the changes that any two of which may be tried together, the likeliest first."""
+        self._firsts = firsts
+
+    async def likely(self, number: int, clues: Sequence[Clue]) -> list[Proposal]:
+        """So many of the likeliest two changes that are left; fewer where there are no more.
+
+        Of a first change its second ones are made when even the likeliest of those may be next.
+
+        Args:
+            number: How many.
+            clues: What the failing tests say.
+        """
+        found: list[Proposal] = []
+        best = self._firsts[0].score if self._firsts else 0.0
+        while len(found) < number:
+            bases = self._firsts[self._made_of : self._made_of + 1]
+            if self._waiting and (not bases or -self._waiting[0][0] >= bases[0].score * best):
+                found.append(heappop(self._waiting)[2])
+            elif not bases or self.left_s() <= 0:
+                break
+            else:
+                self._made_of += 1
+                base = bases[0]
+                others = await self._behind(base, self.scores.get(base.path, {}), clues, MOST_OF_BASE)
+                for one in others:
+                    score = round(base.score * one.score, 9)
+                    heappush(self._waiting, (-score, next(self._numbers), replace(one, score=score)))
+        return found
+
+    async def _behind(
+        self, start: Proposal, scores: Mapping[int, float], clues: Sequence[Clue], most: int
+    ) -> list[Proposal]:
+        """Second changes, each with its own score."""
+        text = self.texts[start.path]
+        lines = moved(scores, start.edits, text)
+        if not lines:
+            return []
+        made = await first_order(
+            {start.path: lines},
+            {start.path: mutated(text, start.edits)},
+            {},
+            seed=self.seed,
+            most=most,
+            seconds=MAKING_SHARE * self.left_s(),
+            clues=clues,
+            make=partial(changes_of, self.language),
+            looked_at=PARTNERS_OF,
         )
-
-
-def _pairs(singles: Sequence[Proposal]) -> Iterator[Proposal]:
-    for one, other in combinations(singles, 2):
-        if one.path == other.path and not overlap(one.edits, other.edits):
-            yield Proposal(
-                path=one.path,
-                edits=tuple(sorted((*one.edits, *other.edits), key=lambda edit: edit.start)),
-                label=f"{one.label}; {other.label}",
-                score=one.score * other.score,
-                operators=(*one.operators, *other.operators),
+        both = (
+            replace(
+                other,
+                edits=together(start.edits, other.edits, text),
+                label=f"{start.label}; {other.label}",
+                operators=(*start.operators, *other.operators),
                 swap=False,
             )
+            for other in made
+        )
+        return [one for one in both if one.edits]  # one may take the other back
+
+
+async def not_looked_at(proposal: Proposal) -> Lines:
+    """What runs with a change is not noted here."""
+    return {}
+
+
+def changes_of(
+    language: Language, path: str, text: str, lines: Collection[int], on_fault: OnFault | None
+) -> Iterator[Mutant]:
+    """The single changes of a file's lines, as `first_order` asks for them."""
+    return tree_mutants(text, path, language, lines)
+
+
+def moved(scores: Mapping[int, float], edits: Sequence[Edit], text: str) -> dict[int, float]:
+    """What is said of lines, said of where they stand with a change; what is new is as its place was.
+
+    Args:
+        scores: Line -> its score.
+        edits: The change.
+        text: The text before it.
+    """
+    raw, found = text.encode("utf-8", "surrogatepass"), dict(scores)
+    for edit in sorted(edits, key=lambda e: e.start, reverse=True):
+        line = raw[: edit.start].count(b"\n") + 1
+        gone, new = raw[edit.start : edit.end].count(b"\n"), edit.text.count("\n")
+        own = max((found.get(at, 0.0) for at in range(line, line + gone + 1)), default=0.0)
+        behind = {at + new - gone: score for at, score in found.items() if at > line + gone}
+        before = {at: score for at, score in found.items() if at < line}
+        here = {at: own for at in range(line, line + new + 1) if own}
+        found = {**before, **here, **behind}
+    return found

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import islice
 
 from suture.checks.command.test_command import TestCommand
 from suture.records import CheckOutcome, Language
-from suture.repair.editing.edits import Mutant, mutated
+from suture.repair.editing.edits import mutated
 from suture.repair.limits import SearchLimits
+from suture.repair.ordering.chains import Chains
 from suture.repair.ordering.clues import clues_of
 from suture.repair.ordering.faults import line_scores, rank_faults
-from suture.repair.ordering.orders import MAKING_SHARE, OnFault, first_order
+from suture.repair.ordering.orders import MAKING_SHARE, MOST_SINGLES, first_order
 from suture.repair.other_languages.by_command import named_scores, try_by_command
 from suture.repair.other_languages.comparing_places import look_at_blocks, try_rivals
 from suture.repair.other_languages.driving import ALL_TRIED, Driving
 from suture.repair.other_languages.gaming import tree_literals, tree_warnings
-from suture.repair.other_languages.going_on import going_on
+from suture.repair.other_languages.going_on import GoingOn, changes_of, not_looked_at
 from suture.repair.other_languages.looking_ahead import LookAhead, look_elsewhere
-from suture.repair.other_languages.tree_mutants import tree_mutants
+from suture.repair.rivals import Key
 from suture.repair.search_result import Findings
 from suture.repair.trials.records import Proposal
 
 LIKELIEST = 200
 """Single changes that are tried before any that go on from another."""
+SINGLES, LONGER = 400, 200
+"""Of each round after that, single changes, and such as go on from one that mended a part."""
 
 
 async def search_elsewhere(
@@ -69,18 +74,18 @@ async def search_elsewhere(
         texts,
         {},
         seed=limits.seed,
-        most=limits.candidates,
+        most=min(limits.candidates, MOST_SINGLES),
         seconds=limits.seconds * MAKING_SHARE,
         factors=limits.factors,
         clues=clues_of(found.spectrum),
-        make=partial(_changes, language),
+        make=partial(changes_of, language),
     )
     found.made_s = time.monotonic() - began_s
     if driving is not None and found.spectrum.guiding:
         tests = {path: files[path].decode("utf-8", "replace") for path in command.test_files if path in files}
         suspicious = partial(_is_suspicious, found, language, tree_literals(tests.items(), language))
         driving.began_s = began_s
-        await _try_with(driving, proposals, found, language, limits, began_s, suspicious)
+        await _try_with(driving, proposals, scores, found, limits, suspicious)
         found.made_s = time.monotonic() - began_s if driving.is_lost else found.made_s
     if driving is None or driving.is_lost or not found.spectrum.guiding:
         await try_by_command(command, files, outcomes, proposals, found, limits)
@@ -95,42 +100,62 @@ async def search_elsewhere(
 async def _try_with(
     driving: Driving,
     proposals: Sequence[Proposal],
+    scores: Mapping[str, Mapping[int, float]],
     found: Findings,
-    language: Language,
     limits: SearchLimits,
-    began_s: float,
     is_suspicious: Callable[[Proposal], bool],
 ) -> None:
-    """Try the likeliest, then the others among those that go on from what mended a part, then pairs."""
+    """Try the likeliest, then the others beside what goes on from such as mended a part, then any two."""
 
-    def further(tried: Sequence[Proposal]) -> list[Proposal]:
-        found.ended = ""
-        left_s = MAKING_SHARE * (limits.seconds - (time.monotonic() - began_s))
-        return going_on(tried, found, language, left_s)
+    def left_s() -> float:
+        return found.most_s(limits) - (time.monotonic() - driving.began_s)
 
-    tried = [*proposals[:LIKELIEST]]
-    await driving.try_all(tried, found, limits, is_suspicious)
-    if found.ended == ALL_TRIED and (others := proposals[LIKELIEST:]):
-        both = [*others, *(further(tried) if found.partial else ())]
+    going = GoingOn(found.texts, scores, driving.language, limits.seed, left_s)
+    going.know(proposals)
+    chains, noted = Chains(), 0
+    waiting = deque(proposals)
+    batch = _next(waiting, LIKELIEST)
+    while batch:
         found.ended = ""
-        both.sort(key=lambda proposal: -round(proposal.score, 6))
-        await driving.try_all(both, found, limits, is_suspicious)
-        tried += both
-    if found.ended == ALL_TRIED:
-        await driving.try_all(further(tried), found, limits, is_suspicious)
+        await driving.try_all(_untried(batch, driving), found, limits, is_suspicious)
+        if found.ended != ALL_TRIED:
+            break
+        for proposal, trial in found.partial[noted:]:
+            chains.note(proposal, trial, {}, found.tried)
+        noted = len(found.partial)
+        if found.plausible:  # and all that passes is suspicious: what is longer is no better
+            batch = _next(waiting, SINGLES)
+            continue
+        if chains.is_due(found.tried):
+            await chains.extend(
+                found.spectrum,
+                found.texts,
+                not_looked_at,
+                seed=limits.seed,
+                most=limits.candidates - found.tried,
+                go_on=going.second_changes,
+            )
+        batch = [*_next(waiting, SINGLES), *islice(iter(chains.pop, None), LONGER)]
+        batch = batch or await going.likely(SINGLES, clues_of(found.spectrum))
     if found.plausible and not driving.is_lost:
         await try_rivals(driving, proposals, found, limits)
     if found.plausible and not driving.is_lost:
         await look_at_blocks(driving, found, limits)
 
 
+def _next(waiting: deque[Proposal], number: int) -> list[Proposal]:
+    return [waiting.popleft() for _ in range(min(number, len(waiting)))]
+
+
+def _untried(proposals: Sequence[Proposal], driving: Driving) -> list[Proposal]:
+    """Each once: two changes may be made in either order."""
+    once: dict[Key, Proposal] = {}
+    for one in proposals:
+        once.setdefault((one.path, one.edits), one)
+    return [one for key, one in once.items() if key not in driving.tried]
+
+
 def _is_suspicious(found: Findings, language: Language, literals: frozenset[str], proposal: Proposal) -> bool:
     """Whether there are signs that a change games the tests."""
     text = found.texts[proposal.path]
     return bool(tree_warnings(text, mutated(text, proposal.edits), proposal.path, language, literals))
-
-
-def _changes(
-    language: Language, path: str, text: str, lines: Collection[int], on_fault: OnFault | None
-) -> Iterator[Mutant]:
-    return tree_mutants(text, path, language, lines)

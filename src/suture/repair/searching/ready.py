@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from suture.checks.command.test_command import TestCommand
 from suture.repair.limits import SearchLimits
-from suture.repair.ordering.orders import Ordered, order
+from suture.repair.ordering.orders import MOST_SINGLES, Ordered, order
 from suture.repair.ordering.reverts import Hunk
 from suture.repair.trials.ahead import Ahead
 from suture.repair.trials.looking import Looking
@@ -46,7 +46,7 @@ class Looked:
             self._texts,
             hunks,
             seed=limits.seed,
-            most=limits.candidates,
+            most=min(limits.candidates, MOST_SINGLES),
             seconds=limits.seconds,
             factors=limits.factors,
             early=self._tell_early,

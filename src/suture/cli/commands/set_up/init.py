@@ -23,7 +23,7 @@ TEXT = """\
 {test}
 
 # [repair]
-# candidates = 4000    # small changes that are tried, at most
+# candidates = 20000   # small changes that are tried, at most
 
 # [proof]
 # mutants = 12         # deliberate mistakes that the tests are tried on

@@ -14,6 +14,10 @@ const ENDLESS = "Timeout: a loop takes too long";
 // CPU time of a test of the unchanged code, and of those behind one that had to be ended.
 const LOOK_MS = 500;
 const NEXT_LOOK_MS = 250;
+// Of the tests that failed before, those that a candidate may fail until it is given up, and the time for them: which
+// of them it mends tells what to go on from.
+const MOST_WRONG = 8;
+const WRONG_MS = 200;
 
 exports.serve = (common, root, ready) => {
   const putBack = kept(true);
@@ -112,25 +116,36 @@ exports.serve = (common, root, ready) => {
   async function attempt(job) {
     fs.writeFileSync(path.join(root, job.path), job.text);
     clock.most_ms = common.most_cpu_ms ?? Infinity;
+    const until = performance.now() + WRONG_MS;
     try {
       for (const chosen of common.alone ? [new Set(common.guiding), null] : [null]) {
         const passed = new Set();
+        let first = "";
+        let wrongs = 0;
         for (const file of common.files) {
           if (chosen && !common.guiding.some((id) => id === file || id.startsWith(`${file}::`))) continue;
           const seen = new Map();
           let wrong = "";
+          let over = false;
           failed = null;
           forget();
           number = next();
-          await run(file, chosen, ({ names, status }) => {
+          await run(file, chosen, ({ names, status, error }) => {
             const id = numbered(seen, named(file, names));
             if (status === "passed") passed.add(id);
-            else if (status === "failed" && !common.ignored.includes(id)) wrong ||= id;
-            return wrong !== "";
+            else if (status === "failed" && !common.ignored.includes(id)) {
+              wrong ||= id;
+              wrongs += 1;
+              const late = performance.now() > until || error?.message === ENDLESS;
+              over = !chosen || late || wrongs >= MOST_WRONG || !common.guiding.includes(id);
+            }
+            return over;
           });
           if (failed && !wrong) wrong = file;
-          if (wrong) return { ok: false, failed: wrong, passed: common.guiding.filter((id) => passed.has(id)) };
+          first ||= wrong;
+          if (first && (over || failed || !chosen)) break;
         }
+        if (first) return { ok: false, failed: first, passed: common.guiding.filter((id) => passed.has(id)) };
         const wanted = chosen ? common.guiding : common.wanted;
         const missing = wanted.find((id) => id.includes("::") && !passed.has(id));
         if (missing || passed.size === 0) return { ok: false, failed: missing ?? "", passed: [...passed].slice(0, 50) };
