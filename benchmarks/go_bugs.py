@@ -35,7 +35,7 @@ async def grade(
     """Run the hidden tests on a repair."""
     go = discover_programs(None, os.environ, "go")
     hidden = (SET / name / "hidden_test.go").read_text("utf-8")
-    laid = {**_project(name), **files, "hidden_test.go": hidden}
+    laid = {**go_project(name), **files, "hidden_test.go": hidden}
     result = await sandbox.run(
         RunRequest(
             argv=COMMAND,
@@ -49,7 +49,12 @@ async def grade(
     return Graded(correct=right, compared=1, agreed=int(right))
 
 
-def _project(name: str) -> dict[str, str]:
+def packages() -> list[str]:
+    """Their names."""
+    return sorted(path.name for path in SET.iterdir() if path.is_dir())
+
+
+def go_project(name: str) -> dict[str, str]:
     """A package as it should be, with the tests that its user has."""
     own = {path: (SET / name / path).read_text("utf-8") for path in (f"{name}.go", f"{name}_test.go")}
     return {"go.mod": f"module example.org/{name}\n\ngo 1.19\n", **own}
@@ -59,7 +64,7 @@ def programs() -> list[Program]:
     """Each bug in its package."""
     found = []
     for name, row in tomllib.loads((SET / "bugs.toml").read_text("utf-8")).items():
-        files = _project(name)
+        files = go_project(name)
         for number, (right, wrong) in enumerate(row["bugs"]):
             code = files[f"{name}.go"]
             if right not in code:

@@ -24,9 +24,18 @@ def tree_of(text: str, path: str, grammars: Grammars) -> Node:
     """
     from tree_sitter import Parser
 
+    return Parser(grammar_for(path, grammars)).parse(text.encode("utf-8", "surrogatepass")).root_node
+
+
+def grammar_for(path: str, grammars: Grammars) -> Grammar:
+    """The grammar of a file.
+
+    Args:
+        path: For its ending.
+        grammars: The language's; not empty.
+    """
     ending = next((known for known in grammars if known and path.endswith(known)), "")
-    grammar = grammar_of(*grammars[ending])
-    return Parser(grammar).parse(text.encode("utf-8", "surrogatepass")).root_node
+    return grammar_of(*grammars[ending])
 
 
 @cache

@@ -14,7 +14,9 @@ from suture.repair.other_languages import (
     has_grammar,
     look_elsewhere,
     rank_elsewhere,
+    recover_elsewhere,
     search_elsewhere,
+    unreadable_elsewhere,
 )
 from suture.repair.ranking import Difference, rank_repairs
 from suture.repair.scoring import Repair
@@ -44,7 +46,9 @@ __all__ = [
     "rank_elsewhere",
     "rank_repairs",
     "recover",
+    "recover_elsewhere",
     "search",
     "search_elsewhere",
+    "unreadable_elsewhere",
     "warnings_about",
 ]

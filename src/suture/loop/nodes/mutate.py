@@ -8,6 +8,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from suture.checks import Suite
+from suture.checks.command.test_command import TestCommand
 from suture.ledger.kinds import (
     BrokenOperator,
     DifferingAnswers,
@@ -43,8 +44,10 @@ from suture.repair import (
     rank_elsewhere,
     rank_repairs,
     recover,
+    recover_elsewhere,
     search,
     search_elsewhere,
+    unreadable_elsewhere,
 )
 from suture.workspace import text_of
 
@@ -95,10 +98,7 @@ async def _elsewhere(
     limits = search_limits(context, base)
     _tell_start(texts, len(failing_of(base.outcomes)[0]), limits, context)
     async with context.budget.time_limit():
-        found = await search_elsewhere(
-            *(suite.command, suite.task.test_command, suite.task.files, texts, base.outcomes),
-            *(suite.task.language, limits, await taken_look(suite, texts, context)),
-        )
+        found = await _found_elsewhere(suite, suite.command, texts, base, limits, context)
         held = {path: text_of(suite.task.files[path]) for path in suite.command.test_files}
         repairs, difference = await rank_elsewhere(
             *(found, suite.command, suite.task.files, held, suite.task.language),
@@ -107,6 +107,32 @@ async def _elsewhere(
         )
     context.ledger.append(_told(found, repairs, difference, {}))
     return _kept(repairs, difference, context)
+
+
+async def _found_elsewhere(
+    suite: Suite,
+    command: TestCommand,
+    texts: Mapping[str, str],
+    base: Verdict,
+    limits: SearchLimits,
+    context: RunContext,
+) -> Findings:
+    """What is found for a file that cannot be read, else by changes of the trees."""
+    task, look = suite.task, await taken_look(suite, texts, context)
+    unread = unreadable_elsewhere(base.outcomes, texts, task.language)
+    if unread:
+        if look is not None:
+            await look.close()  # it sees no test
+        found = await recover_elsewhere(
+            *(command, task.test_command, task.files, texts, unread, task.language, limits),
+            wall_s=base.wall_s,
+        )
+        if found.tried:
+            return found
+        look = None
+    return await search_elsewhere(
+        command, task.test_command, task.files, texts, base.outcomes, task.language, limits, look
+    )
 
 
 def _tell_start(texts: Mapping[str, str], failing: int, limits: SearchLimits, context: RunContext) -> None:

@@ -9,6 +9,7 @@ from suture.repair.other_languages.gaming import tree_literals, tree_warnings
 from suture.repair.other_languages.grammars import has_grammar
 from suture.repair.other_languages.looking_ahead import LookAhead, look_elsewhere
 from suture.repair.other_languages.ranking import rank_elsewhere
+from suture.repair.other_languages.recovering import recover_elsewhere, unreadable_elsewhere
 from suture.repair.other_languages.searching import search_elsewhere
 from suture.repair.other_languages.tree_mutants import tree_mutants
 
@@ -17,8 +18,10 @@ __all__ = [
     "has_grammar",
     "look_elsewhere",
     "rank_elsewhere",
+    "recover_elsewhere",
     "search_elsewhere",
     "tree_literals",
     "tree_mutants",
     "tree_warnings",
+    "unreadable_elsewhere",
 ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from suture.records import Language
 from suture.repair.gaming.warnings import DEAD
-from suture.repair.other_languages.grammars import BLOCKS, EXITS, NUMBERS, STRINGS
+from suture.repair.other_languages.grammars import BLOCKS, EXITS, NUMBERS, STRINGS, parsed_tree
 from suture.repair.other_languages.operators.conditions import tested
 from suture.repair.other_languages.tree_view import TreeView, field, same, walked
 
@@ -28,12 +28,14 @@ def tree_warnings(
     """What is suspicious about a change, in words; empty where nothing is.
 
     Args:
-        before: The source as it was.
+        before: The source as it was; where it cannot be read, nothing is known of what a change takes away.
         after: The source with the change.
         path: For its ending.
         language: What it is written in.
         test_literals: Literals of the tests, as `tree_literals` gives them.
     """
+    if parsed_tree(before, path, language).has_error:
+        return ()
     old, new = _signs(before, path, language), _signs(after, path, language)
     named = (new[0] - old[0]) & test_literals
     lost, unread = old[2] - new[2], new[5] - old[5]

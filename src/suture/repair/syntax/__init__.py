@@ -1,9 +1,11 @@
-"""Sources that are no Python yet: small changes with which they compile.
+"""Sources that cannot be read: small changes with which they can.
 
-CPython says where it stopped and what it missed; each proposal is compiled, and what gets further goes on. No
-code is run here, and nothing is decided: what compiles is tried and judged like any other candidate.
+What reads a language says where it stopped, and at best what it missed; each proposal is read, and what gets
+further goes on. No code is run here, and nothing is decided: what can be read is tried and judged like any
+other candidate. The families are Python's where nothing else is said; `whole`, `likely` and `layout` are for
+languages with brackets around their blocks.
 """
 
-from suture.repair.syntax.readable import Readable, readable_texts
+from suture.repair.syntax.readable import Readable, Reader, readable_texts
 
-__all__ = ["Readable", "readable_texts"]
+__all__ = ["Readable", "Reader", "readable_texts"]

@@ -1,4 +1,4 @@
-"""Lines of a source that may not be Python: what is code in them, and a change of some of them."""
+"""Lines of a source that cannot be read: what is code in them, and a change of some of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 PAIRS = {"(": ")", "[": "]", "{": "}"}
-TOKEN = re.compile(
+PYTHON = re.compile(
     r"""(?P<comment>\#.*)|(?P<string>[rRbBuUfF]{0,2}(?:\"\"\".*?\"\"\"|'''.*?'''|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'))"""
     r"""|(?P<word>[^\W\d]\w*)|(?P<number>\d[\w.]*)|(?P<sign>\*\*=?|//=?|>>=?|<<=?|[-+*/%&|^@=!<>:]=|->|\.\.\.|[^\s\w])""",
 )
@@ -43,17 +43,22 @@ class Token:
     end: int
 
 
-def scan(line: str) -> list[Token]:
-    """The tokens of one line, as far as one line can tell."""
+def scan(line: str, pattern: re.Pattern[str] = PYTHON) -> list[Token]:
+    """The tokens of one line, as far as one line can tell.
+
+    Args:
+        line: It.
+        pattern: The language's tokens, each kind a group.
+    """
     return [
         Token(kind=m.lastgroup or "", text=m.group(), start=m.start(), end=m.end())
-        for m in TOKEN.finditer(line)
+        for m in pattern.finditer(line)
     ]
 
 
-def code_of(line: str) -> str:
+def code_of(line: str, pattern: re.Pattern[str] = PYTHON) -> str:
     """A line without its comment and the space behind its code."""
-    tokens = scan(line)
+    tokens = scan(line, pattern)
     if tokens and tokens[-1].kind == "comment":
         return line[: tokens[-1].start].rstrip()
     return line.rstrip()

@@ -14,19 +14,25 @@ STARTS = re.compile(r"(?<=[(\[{,=+:\s])(?=\S)")
 MOST_LINES = 60
 
 
-def strings(lines: list[str], stop: Stop) -> Iterator[Rewrite]:
-    """Quotes that are missing, doubled, or of the wrong kind."""
+def strings(lines: list[str], stop: Stop, quotes: str = "\"'") -> Iterator[Rewrite]:
+    """Quotes that are missing, doubled, or of the wrong kind.
+
+    Args:
+        lines: The source's.
+        stop: Where reading stopped.
+        quotes: What strings begin and end with.
+    """
     if "triple-quoted" in stop.message:
         yield from _triple(lines, stop)
         return
     is_said = "string" in stop.message or "literal" in stop.message
     for number in near(lines, stop.line - 1):
         line = lines[number]
-        odd = [quote for quote in "\"'" if line.replace(f"\\{quote}", "").count(quote) % 2]
+        odd = [quote for quote in quotes if line.replace(f"\\{quote}", "").count(quote) % 2]
         for quote in odd if is_said or odd else ():
             yield from _closed(lines, number, line, quote, stop.column if number == stop.line - 1 else 0)
-        if odd == ['"', "'"]:
-            for wrong, right in (('"', "'"), ("'", '"')):
+        if len(odd) == 2:
+            for wrong, right in (odd, odd[::-1]):
                 for match in re.finditer(wrong, line):
                     text = f"{line[: match.start()]}{right}{line[match.end() :]}"
                     yield one(lines, number, text, f"{wrong} becomes {right}", 0.9)

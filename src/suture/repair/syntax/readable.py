@@ -1,11 +1,11 @@
-"""A search for changes with which a source compiles: the best few at each depth go on."""
+"""A search for changes with which a source can be read: the best few at each depth go on."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from suture.repair.syntax import brackets, indentation, quotes, tokens, words
 from suture.repair.syntax.lines import Rewrite
@@ -24,15 +24,50 @@ FAMILIES: tuple[Family, ...] = (
 )
 
 
-def proposals(lines: list[str], stop: Stop) -> Iterator[Rewrite]:
+@dataclass(frozen=True, kw_only=True)
+class _State:
+    lines: tuple[str, ...]
+    stop: Stop
+    notes: tuple[str, ...]
+    score: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reader:
+    """What reads a language.
+
+    Attributes:
+        stop_of: Where it stops; `None` where it reads a text to its end.
+        families: What may be wrong there.
+        exact: The same place told better, where that takes too long to be asked of every text: only the
+            likeliest of a round are asked then.
+    """
+
+    stop_of: Callable[[str], Stop | None]
+    families: tuple[Family, ...]
+    exact: Callable[[str, Stop], Stop] | None = None
+
+    def located(self, states: list[_State]) -> list[_State]:
+        """States that can go on, each with the place where reading stops."""
+        if self.exact is None:
+            return states
+        best = sorted(states, key=lambda state: -state.score)[:MOST_LOCATED]
+        return [replace(s, stop=self.exact("\n".join(s.lines), s.stop)) for s in best]
+
+
+PYTHON = Reader(stop_of=stop_of, families=FAMILIES)
+
+
+def proposals(lines: list[str], stop: Stop, families: tuple[Family, ...] = FAMILIES) -> Iterator[Rewrite]:
     """Rewrites near the place where reading stopped, of each text the first.
 
     Args:
         lines: The source's lines, without their ends.
         stop: Where reading stopped.
+        families: What may be wrong there.
     """
     seen: set[tuple[tuple[int, str], ...]] = set()
-    for family in FAMILIES:
+    for family in families:
         for rewrite in family(lines, stop):
             key = tuple(sorted(rewrite.lines.items()))
             if key not in seen and any(lines[number] != text for number, text in rewrite.lines.items()):
@@ -46,6 +81,7 @@ MOST_DEPTH = 8
 """Faults in one source."""
 MOST_COMPILED = 6000
 ENOUGH = 60
+MOST_LOCATED = 80
 FEW = 8
 """Texts with which another round is spared."""
 ALIKE = 4
@@ -67,7 +103,7 @@ EACH = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class Readable:
-    """A text that compiles.
+    """A text that can be read.
 
     Attributes:
         text: The text.
@@ -80,35 +116,29 @@ class Readable:
     score: float
 
 
-@dataclass(frozen=True, kw_only=True)
-class _State:
-    lines: tuple[str, ...]
-    stop: Stop
-    notes: tuple[str, ...]
-    score: float
-
-
-def readable_texts(text: str, *, seconds: float = 5.0) -> list[Readable]:
-    """Texts that compile and differ little from one that does not, the likeliest first.
+def readable_texts(text: str, *, seconds: float = 5.0, reader: Reader = PYTHON) -> list[Readable]:
+    """Texts that can be read and differ little from one that cannot, the likeliest first.
 
     Args:
-        text: The source; where it compiles there is nothing to do.
+        text: The source; where it can be read there is nothing to do.
         seconds: Wall-clock seconds, after which what was found must do.
+        reader: What reads it.
     """
     end_s = time.monotonic() + seconds
     newline = "\r\n" if "\r\n" in text else "\n"
     lines = tuple(text.replace("\r\n", "\n").split("\n"))
-    stop = stop_of("\n".join(lines))
+    stop = reader.stop_of("\n".join(lines))
     if stop is None:
         return []
-    beam = [_State(lines=lines, stop=stop, notes=(), score=1.0)]
+    beam = reader.located([_State(lines=lines, stop=stop, notes=(), score=1.0)])
     found: dict[str, Readable] = {}
     seen: set[str] = set()
     compiled, last = 0, False
     for _ in range(MOST_DEPTH):
         onward: list[_State] = []
         for state in beam:
-            for rewrite in sorted(proposals(list(state.lines), state.stop), key=lambda r: -r.weight):
+            offered = proposals(list(state.lines), state.stop, reader.families)
+            for rewrite in sorted(offered, key=lambda r: -r.weight):
                 changed = list(state.lines)
                 for number, new in rewrite.lines.items():
                     changed[number] = new
@@ -119,7 +149,7 @@ def readable_texts(text: str, *, seconds: float = 5.0) -> list[Readable]:
                 compiled += 1
                 score = state.score * rewrite.weight
                 notes = (*state.notes, rewrite.note)
-                after = stop_of(whole)
+                after = reader.stop_of(whole)
                 if after is None:
                     found[whole] = Readable(
                         text=whole.replace("\n", newline), label="; ".join(notes), score=score
@@ -132,7 +162,7 @@ def readable_texts(text: str, *, seconds: float = 5.0) -> list[Readable]:
         if found and (len(found) >= FEW or last):
             break  # fewer changes are likelier meant
         last = bool(found)
-        beam = _varied(onward)
+        beam = _varied(reader.located(onward))
     return _best(found)
 
 

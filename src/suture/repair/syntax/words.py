@@ -112,15 +112,12 @@ LOOK_ALIKES: dict[int, str] = str.maketrans(
         **dict.fromkeys("\u200b\u200c\u200d\u2060\ufeff\u00ad", ""),
     }
 )
-"""Characters that look like Python's and come from word processors, other keyboards and web pages."""
+"""Characters that look like those of code and come from word processors, other keyboards and web pages."""
 
 
 def foreign(lines: list[str], stop: Stop) -> Iterator[Rewrite]:
     """Habits of other languages, and of other Pythons."""
-    whole = [line.translate(LOOK_ALIKES) for line in lines]
-    changed = {n: new for n, (old, new) in enumerate(zip(lines, whole, strict=True)) if old != new}
-    if changed:
-        yield Rewrite(lines=changed, note="characters that only look like Python's", weight=1.0)
+    yield from look_alikes(lines, stop)
     for number in near(lines, stop.line - 1):
         line = lines[number]
         for pattern, meant, weight in FOREIGN:
@@ -132,6 +129,14 @@ def foreign(lines: list[str], stop: Stop) -> Iterator[Rewrite]:
         if len(code.split()) > 2 and not code.endswith((":", ")", "]")):
             text = f"{indent_of(line)}# {line.strip()}"
             yield one(lines, number, text, "is a comment", 0.12)
+
+
+def look_alikes(lines: list[str], stop: Stop) -> Iterator[Rewrite]:
+    """Characters of word processors, other keyboards and web pages."""
+    whole = [line.translate(LOOK_ALIKES) for line in lines]
+    changed = {n: new for n, (old, new) in enumerate(zip(lines, whole, strict=True)) if old != new}
+    if changed:
+        yield Rewrite(lines=changed, note="characters that only look like those of code", weight=1.0)
 
 
 def _everywhere(lines: list[str], pattern: str, meant: str, weight: float) -> Iterator[Rewrite]:

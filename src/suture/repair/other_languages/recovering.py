@@ -1,0 +1,98 @@
+"""A source in another language that cannot be read: `suture.repair.recovering` by its tree and its search."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from suture.checks.command.test_command import TestCommand
+from suture.languages import LANGUAGES, is_source
+from suture.records import CheckOutcome, Language
+from suture.repair.limits import SearchLimits
+from suture.repair.other_languages.gaming import tree_literals, tree_warnings
+from suture.repair.other_languages.reading import readable_trees, stop_in_tree
+from suture.repair.other_languages.searching import search_elsewhere
+from suture.repair.recovering import RUN_S, Means, recover_by
+from suture.repair.search_result import Findings
+from suture.workspace import text_of
+
+PATIENCE = 3.0
+"""The tests may take so many times what the command took on the file that could not be read."""
+RIVALS = 8
+"""Texts that are run after the first that passes: each costs a start of the command."""
+SAYS = re.compile(
+    r"(?i)syntax|unexpected|expect(?:ed|ing)|unterminated|unclosed|missing|pars(?:e|ing)|transform"
+)
+"""What runners say of a file that they cannot read."""
+
+
+def unreadable_elsewhere(
+    outcomes: Sequence[CheckOutcome], texts: Mapping[str, str], language: Language
+) -> str:
+    """The file that may be changed, whose tree has a fault, and of which a failing test says so.
+
+    Args:
+        outcomes: What the tests said of the project as it is.
+        texts: Path -> text of the files that may be changed.
+        language: What they are written in; one with a grammar.
+
+    Returns:
+        Its path; empty where there is none.
+    """
+    facts = [o.counterexample for o in outcomes if o.counterexample is not None]
+    told = [(fact.file, f"{fact.exception} {fact.got}") for fact in facts]
+    for path, text in sorted(texts.items()):
+        named = any((file == path or path in said) and SAYS.search(said) for file, said in told)
+        if named and stop_in_tree(text, path, language) is not None:
+            return path
+    return ""
+
+
+async def recover_elsewhere(
+    command: TestCommand,
+    argv: Sequence[str],
+    files: Mapping[str, bytes],
+    texts: Mapping[str, str],
+    path: str,
+    language: Language,
+    limits: SearchLimits,
+    *,
+    wall_s: float,
+) -> Findings:
+    """Search for changes with which all tests pass, where a file cannot be read.
+
+    Args:
+        command: The user's test command, collected.
+        argv: Its words.
+        files: The project.
+        texts: Path -> text of the files that may be changed.
+        path: The file that cannot be read.
+        language: What it is written in; one with a grammar.
+        limits: What it may use.
+        wall_s: Wall-clock seconds that the command took on the project as it is.
+
+    Raises:
+        SandboxError: The wall failed.
+    """
+    read = {name: text_of(content) for name, content in files.items() if is_source(name, language)}
+    tests = {name: read[name] for name in command.test_files if name in read}
+    literals = tree_literals(tests.items(), language)
+
+    async def search_on(
+        onward: TestCommand,
+        changed: Mapping[str, bytes],
+        readable: Mapping[str, str],
+        outcomes: Sequence[CheckOutcome],
+        now: SearchLimits,
+    ) -> Findings:
+        return await search_elsewhere(onward, argv, changed, readable, outcomes, language, now)
+
+    means = Means(
+        called=LANGUAGES[language].label,
+        offered=lambda seconds: readable_trees(path, {**read, **texts}, language, seconds=seconds),
+        search_on=search_on,
+        warnings=lambda before, after: tree_warnings(before, after, path, language, literals),
+        run_s=max(RUN_S, PATIENCE * wall_s),
+        rivals=RIVALS,
+    )
+    return await recover_by(means, command, files, texts, path, limits)

@@ -1,0 +1,90 @@
+"""The tokens of a whole source that cannot be read, in a language with brackets around its blocks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import lru_cache
+
+END = "\n"
+"""What ends a line: a token of its own, as it may end a statement."""
+WORD = re.compile(r"[^\W\d]\w*|[$#@]?[\w$]+")
+BEFORE_PATTERNS = re.compile(r"[(,=:\[!&|?{};+\-*%<>~^]$|^(?:return|typeof|case|in|of|=>)$|^\n$")
+"""What a regular expression may stand behind, and a division cannot."""
+STRING = r""""(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'"""
+REGEX = re.compile(r"/(?![/*])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n\[])+/[a-z]*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placed:
+    """A token of a source.
+
+    Attributes:
+        kind: `word`, `number`, `string`, `sign` or `end`; a word of the language is a sign.
+        text: It.
+        row: Its line, from 0; where it is of several lines, the first.
+        start: Where it begins in that, in characters.
+    """
+
+    kind: str
+    text: str
+    row: int
+    start: int
+
+    @property
+    def end(self) -> int:
+        """Where it ends, in the same line."""
+        return self.start + len(self.text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lexis:
+    """What a language's tokens are.
+
+    Attributes:
+        known: Its own words and signs.
+    """
+
+    known: frozenset[str]
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """One token; each kind is a group."""
+        return _pattern(self.known)
+
+    def tokens(self, text: str) -> list[Placed]:
+        """All tokens but comments, as far as they can be told."""
+        found: list[Placed] = []
+        at = row = begins = 0
+        while at < len(text):
+            match = None
+            if text[at] == "/" and (not found or BEFORE_PATTERNS.search(found[-1].text)):
+                match = REGEX.match(text, at)
+            kind = "string"
+            if match is None and (match := self.pattern.match(text, at)) is not None:
+                kind = match.lastgroup or ""
+            if match is None:
+                at += 1
+                continue
+            token = match.group()
+            if kind == "word" and token in self.known:
+                kind = "sign"
+            if kind not in ("comment", "space"):
+                found.append(Placed(kind=kind, text=token, row=row, start=at - begins))
+            if lines := token.count("\n"):
+                row, begins = row + lines, at + token.rindex("\n") + 1
+            at = match.end()
+        return found
+
+
+@lru_cache(maxsize=8)
+def _pattern(known: Collection[str]) -> re.Pattern[str]:
+    signs = sorted((s for s in known if not WORD.fullmatch(s)), key=lambda s: (-len(s), s))
+    either = "|".join(map(re.escape, signs))
+    return re.compile(
+        rf"""(?P<comment>//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)|(?P<end>\n)|(?P<space>[^\S\n]+)"""
+        rf"""|(?P<string>{STRING}|`(?:\\.|[^`\\])*`)"""
+        rf"""|(?P<number>\d(?:[\w.]|(?<=[eE])[-+])*)|(?P<word>[@#]?[^\W\d$]\w*(?:\$\w*)*|\$[\w$]*)"""
+        rf"""|(?P<sign>{either}|[^\s\w])"""
+    )
