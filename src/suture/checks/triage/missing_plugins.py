@@ -43,6 +43,15 @@ def missing_plugin(exception: str, files: Mapping[str, bytes]) -> tuple[str, str
     return None
 
 
+def is_of_plugin(exception: str) -> bool:
+    """Whether an exception tells of something that a plugin brings.
+
+    Args:
+        exception: As for `missing_plugin`.
+    """
+    return any(told.match(exception) for told in (FIXTURE_RE, MARK_RE, ASYNC_RE))
+
+
 def without_test(exception: str) -> str:
     """An exception without the name of the test that wanted a fixture: equal ones are looked into once."""
     return exception.partition(" for <")[0] if FIXTURE_RE.match(exception) else exception

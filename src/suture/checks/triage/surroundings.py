@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 from posixpath import basename, isabs, normpath, splitext
 
-from suture.checks.triage.missing_plugins import missing_plugin
+from suture.checks.triage.missing_plugins import is_of_plugin, missing_plugin
 from suture.languages import LANGUAGES, languages_of_files
 from suture.records import Language
 from suture.sandbox import BOX
@@ -29,6 +29,9 @@ NETWORK_RE = re.compile(
     r"\b.*Connection refused"
 )
 """Each library has classes of its own for a name that nobody knows; what is refused may be the project's."""
+UNRESOLVED_RE = re.compile(
+    r"Temporary failure in name resolution|Name or service not known|No address associated with hostname"
+)
 PRINTED_FILE_RE = re.compile(
     r"ENOENT: no such file or directory, \w+ '(?P<node>[^']+)'|open (?P<go>\S+): no such file"
 )
@@ -73,6 +76,18 @@ def fault_of_surroundings(
     if NETWORK_RE.match(exception):
         return "it needs a network, and the sandbox has none", "test against a stand-in that runs in the test"
     return missing_plugin(exception, files)
+
+
+def stays(exception: str) -> bool:
+    """Whether a fault of the surroundings is none that the code could have brought about before it was seen.
+
+    A file may be the code's to write and a port its to listen at; what is not installed, and a name that
+    nobody resolves, is missing whatever the code does.
+
+    Args:
+        exception: As for `fault_of_surroundings`.
+    """
+    return bool(MODULE_RE.match(exception) or UNRESOLVED_RE.search(exception)) or is_of_plugin(exception)
 
 
 def _dotted(match: re.Match[str]) -> str:
