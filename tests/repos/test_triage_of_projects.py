@@ -73,6 +73,33 @@ async def test_what_never_ran_for_want_of_a_package_is_not_the_codes(sandbox: Sa
     assert (found.cause, found.others) == ("environment", ())
 
 
+SHOP = "def total(prices):\n    return -sum(prices)\n\n\ndef stored():\n    import no_such_store\n"
+TOTAL = "from shop import stored, total\n\n\ndef test_total():\n    assert total([1]) == 1\n\n\n"
+
+
+@pytest.mark.parametrize(
+    ("beside", "end"),
+    [
+        ("def test_stored():\n    import no_such_store\n", "environment"),
+        ("def test_stored(store_of_plugin): ...\n", "environment"),
+        ("def test_stored():\n    stored()\n", None),
+        ("def test_stored():\n    open('no_such_file')\n", None),
+    ],
+)
+async def test_beside_a_fault_of_the_code_only_what_stays_ends_a_run(
+    beside: str, end: str | None, tmp_path: Path, sandbox: Sandbox
+) -> None:
+    (tmp_path / "shop.py").write_text(SHOP)
+    (tmp_path / "test_shop.py").write_text(TOTAL + beside)
+    task, _ = heal_task(tmp_path, test=f"python -m pytest -q{UNWANTED}")
+    python = discover_programs(tmp_path, {"VIRTUAL_ENV": sys.prefix, "PATH": os.defpath}, task.language)
+    suite = await prepare_suite(task, sandbox, SandboxSettings(test_wall_s=120), python)
+    found = await triage(suite, await check_candidate(AS_IT_IS, suite))
+    assert [one.test for one in found.set_apart] == ["test_shop.py::test_stored"]
+    assert (found.cause, found.others) == (None, ("test_shop.py::test_total",))
+    assert found.end == end
+
+
 async def test_the_fix_of_a_code_fault_mends_it(mendable: dict[str, Any], sandbox: Sandbox) -> None:
     path, wrong, right = mendable["fix"]
     text = (mendable["root"] / path).read_text()

@@ -20,7 +20,8 @@ def leave_out_text(triaged: TriageFinished, command: Sequence[str]) -> str:
 
     Where they are many they are left out by function, or by file: what pytest leaves out is what begins so.
     """
-    if triaged.cause or not triaged.set_apart or not is_pytest_command(command):
+    is_beside = triaged.code_faults and triaged.cause in (None, "environment")
+    if not is_beside or not triaged.set_apart or not is_pytest_command(command):
         return ""
     tests = [_as_pytest_counts(one.test, triaged.rootdir) for one in triaged.set_apart]
     for shorter in (lambda test: test.partition("[")[0], lambda test: test.partition("::")[0]):

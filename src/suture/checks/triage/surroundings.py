@@ -28,6 +28,9 @@ NETWORK_RE = re.compile(
     r"\b.*Connection refused"
 )
 """Each library has classes of its own for a name that nobody knows; what is refused may be the project's."""
+UNRESOLVED_RE = re.compile(
+    r"Temporary failure in name resolution|Name or service not known|No address associated with hostname"
+)
 PRINTED_FILE_RE = re.compile(
     r"ENOENT: no such file or directory, \w+ '(?P<node>[^']+)'|open (?P<go>\S+): no such file"
 )
@@ -81,6 +84,18 @@ def fault_of_surroundings(
     if NETWORK_RE.match(exception):
         return "it needs a network, and the sandbox has none", "test against a stand-in that runs in the test"
     return missing_plugin(exception, files)
+
+
+def stays(exception: str) -> bool:
+    """Whether a fault of the surroundings is none that the code could have brought about before it was seen.
+
+    A file may be the code's to write and a port its to listen at; what is not installed, and a name that
+    nobody resolves, is missing whatever the code does.
+
+    Args:
+        exception: As for `fault_of_surroundings`.
+    """
+    return bool(MODULE_RE.match(exception) or UNRESOLVED_RE.search(exception)) or is_of_plugin(exception)
 
 
 def _dotted(match: re.Match[str]) -> str:
@@ -265,6 +280,15 @@ def missing_plugin(exception: str, files: Mapping[str, bytes]) -> tuple[str, str
         own = any(re.search(rf"['\"]{name}\b", text) for text in _code(files))
         return None if own else (why, f"{INSTALL_PLUGIN}, or name the mark among pytest's `markers`")
     return None
+
+
+def is_of_plugin(exception: str) -> bool:
+    """Whether an exception tells of something that a plugin brings.
+
+    Args:
+        exception: As for `missing_plugin`.
+    """
+    return any(told.match(exception) for told in (FIXTURE_RE, MARK_RE, ASYNC_RE))
 
 
 def without_test(exception: str) -> str:

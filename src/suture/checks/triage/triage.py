@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 
 from suture.checks.suite import Suite
@@ -16,6 +16,7 @@ from suture.checks.triage.surroundings import (
     fault_in_line,
     fault_of_surroundings,
     printed_errors,
+    stays,
     without_test,
 )
 from suture.languages import LANGUAGES
@@ -41,12 +42,14 @@ class NotCode:
         cause: The kind of fault that no change of the code could mend.
         why: What was seen, in words.
         advice: What the user can do.
+        stays: Whether it fails so whatever the code is, and not only as the code is now.
     """
 
     test: str
     cause: FaultCause
     why: str
     advice: str
+    stays: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,9 +77,18 @@ class Triage:
         return causes.most_common(1)[0][0] if causes and not self.others else None
 
     @property
+    def end(self) -> FaultCause | None:
+        """Why a run of the whole command ends here; `None` where a change could make all of it pass.
+
+        Beside faults of the code, too, where a test is sure to go on failing: a search would be in vain.
+        """
+        return self.cause or next((found.cause for found in self.set_apart if found.stays), None)
+
+    @property
     def reason(self) -> str:
-        """The first test of that cause, in one line; empty where there is none."""
-        of_cause = [found for found in self.set_apart if found.cause == self.cause]
+        """The first test that ends the run, in one line; empty where none does."""
+        of_cause = [found for found in self.set_apart if found.cause == self.end]
+        of_cause.sort(key=lambda found: not found.stays)
         if not of_cause:
             return ""
         more = f" (and {len(of_cause) - 1} more)" if len(of_cause) > 1 else ""
@@ -163,7 +175,14 @@ def _from_surroundings(
         return _environment(outcome, [fault_in_line(line, files, suite.task.language) for line in lines])
     if outcome.evidence == "exit_status":  # the command as a whole: every error that it printed must be one
         raised = [line.strip() for line in base.output.splitlines() if _is_error(line)]
-    return _environment(outcome, [why(line) for line in raised])
+    apart = _environment(outcome, [why(line) for line in raised])
+    return apart and replace(apart, stays=_is_outside(outcome) and all(map(stays, raised)))
+
+
+def _is_outside(outcome: CheckOutcome) -> bool:
+    """Whether what it raised came through no line of the project but its tests'."""
+    raised = outcome.counterexample
+    return outcome.evidence != "exit_status" and raised is not None and not raised.file
 
 
 def _environment(outcome: CheckOutcome, causes: Sequence[tuple[str, str] | None]) -> NotCode | None:

@@ -113,13 +113,16 @@ async def _triage(context: RunContext, base: Verdict) -> dict[str, Any]:
 async def _triaged(found: Triage, context: RunContext) -> dict[str, Any]:
     command = (await context.load_suite()).command
     finished = TriageFinished(
-        cause=found.cause,
-        set_apart=tuple(NotTheCodes(**vars(one)) for one in found.set_apart[:MOST_TOLD]),
+        cause=found.end,
+        set_apart=tuple(
+            NotTheCodes(test=one.test, cause=one.cause, why=one.why, advice=one.advice)
+            for one in found.set_apart[:MOST_TOLD]
+        ),
         code_faults=len(found.others),
         rootdir=command.rootdir if command is not None else ".",
     )
     context.ledger.append(finished)
-    return {"cause": found.cause or "", "not_code": found.reason}
+    return {"cause": found.end or "", "not_code": found.reason}
 
 
 def _require_all_reached(base: Verdict, context: RunContext) -> None:
