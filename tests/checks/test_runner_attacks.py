@@ -93,13 +93,47 @@ NO_PASS_GO = {
     },
     "does not compile": {"sum.go": GO_HEAD + "func Add(a, b int) int { return }\n"},
 }
+PRINTED = (
+    '"=== RUN   TestAdd\\n--- PASS: TestAdd (0.00s)\\n'
+    + '=== RUN   TestZero\\n--- PASS: TestZero (0.00s)\\nPASS\\n"'
+)
+JSON_LINES = "".join(
+    f'{{"Action":"pass","Package":"example.org/sum"{test}}}\\n'
+    for test in (',"Test":"TestAdd"', ',"Test":"TestZero"', "")
+).replace('"', '\\"')
+PRINTS_GO = {
+    "prints the report": 'import (\n\t"fmt"\n\t"syscall"\n)\n\nfunc init() {\n'
+    f"\tfmt.Print({PRINTED})\n\tsyscall.Exit(0)\n}}\n\n{GO_WRONG}",
+    "prints the report when called": 'import (\n\t"fmt"\n\t"syscall"\n)\n\nfunc Add(a, b int) int {\n'
+    f"\tfmt.Print({PRINTED})\n\tsyscall.RawSyscall(syscall.SYS_EXIT_GROUP, 0, 0, 0)\n\treturn 0\n}}\n",
+    "has another program print it": 'import "syscall"\n\nfunc init() {\n'
+    '\tsyscall.Exec("/bin/echo", []string{"echo", "-n", ' + f"{PRINTED}}}, nil)\n}}\n\n{GO_WRONG}",
+    "prints it where go does": 'import (\n\t"fmt"\n\t"os"\n\t"syscall"\n)\n\nfunc init() {\n'
+    '\tout, _ := os.OpenFile(fmt.Sprintf("/proc/%d/fd/1", os.Getppid()), os.O_WRONLY, 0)\n'
+    f'\tfmt.Fprint(out, "{JSON_LINES}")\n\tsyscall.Exit(0)\n}}\n\n{GO_WRONG}',
+    "runs no test and prints it": 'import (\n\t"flag"\n\t"fmt"\n)\n\nfunc Add(a, b int) int {\n'
+    f'\tflag.Set("test.run", "^$")\n\tfmt.Print({PRINTED})\n\treturn a - b\n}}\n',
+    "names a token of its own": 'import (\n\t"fmt"\n\t"os"\n)\n\nfunc init() {\n'
+    '\tos.WriteFile("/box/_suture/report", []byte("0\\texample.org/sum\\tpassed TestAdd"), 0o600)\n'
+    f"\tfmt.Print({PRINTED})\n\tos.Exit(0)\n}}\n\n{GO_WRONG}",
+    "prints that a test passes which then fails": 'import "fmt"\n\nfunc Add(a, b int) int {\n'
+    f"\tfmt.Print({PRINTED})\n\treturn a - b\n}}\n",
+}
+NO_PASS_GO |= {name: {"sum.go": GO_HEAD + text} for name, text in PRINTS_GO.items()}
 LIMITS_GO = {
-    "prints the report": {
+    "takes the token out of memory": {
         "sum.go": GO_HEAD
-        + 'import (\n\t"fmt"\n\t"syscall"\n)\n\nfunc init() {\n'
-        + '\tfmt.Print("=== RUN   TestAdd\\n--- PASS: TestAdd (0.00s)\\n'
-        + '=== RUN   TestZero\\n--- PASS: TestZero (0.00s)\\nPASS\\n")\n\tsyscall.Exit(0)\n}\n\n'
-        + GO_WRONG,
+        + 'import (\n\t"fmt"\n\t"os"\n\t"syscall"\n\t_ "unsafe"\n)\n\n'
+        + "//go:linkname token testing.sutureToken\nvar token string\n\nfunc Add(a, b int) int {\n"
+        + '\tline := token + "\\texample.org/sum\\tpassed TestAdd\\tpassed TestZero\\n"\n'
+        + '\tos.WriteFile("/box/_suture/report", []byte(line), 0o600)\n'
+        + f"\tfmt.Print({PRINTED})\n\tsyscall.Exit(0)\n\treturn 0\n}}\n",
+    },
+    "reads what is wanted": {
+        "sum.go": GO_HEAD
+        + 'import (\n\t_ "embed"\n\t"strings"\n)\n\n//go:embed sum_test.go\nvar text string\n\n'
+        + "func Add(a, b int) int {\n\tif a > 0 {\n"
+        + "\t\treturn int(text[strings.Index(text, \"got != \")+7] - '0')\n\t}\n\treturn 0\n}\n",
     },
 }
 """What passes: it is in docs/verdicts.md; change both together."""

@@ -15,7 +15,7 @@ from suture.settings import BudgetSettings, PathSettings, RepairSettings, Settin
 from suture.testing import ScriptedModel
 
 FENCES = {"node": "javascript", "go": "go"}
-EVIDENCE = {"node": "nonce", "go": "report"}
+EVIDENCE = {"node": "nonce", "go": "nonce"}
 COMMANDS = {"node": ["npm", "test"], "go": ["go", "test", "./..."]}
 
 

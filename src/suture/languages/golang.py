@@ -13,6 +13,7 @@ from suture.languages.calling.golang import GO_CALLS
 from suture.languages.grammars import Grammars
 from suture.languages.language import DownloadedPackages, LanguageFacts, ProjectSigns, globs_of
 from suture.languages.layouts.golang import GO_LAYOUT
+from suture.languages.reporters.go_vouching import GO_VOUCHING
 from suture.languages.reports import Report, ReportedTest, Runner, RunnerOutput
 from suture.languages.syntax import Syntax
 from suture.languages.unsafe import in_go
@@ -60,6 +61,7 @@ ABSENT = re.compile(
     r"(?:no required module provides package|cannot find module providing package|missing go\.sum entry for"
     r" module providing package|cannot find package) \"?(?P<name>[\w./@-]+[\w/-])"
 )
+UNVOUCHED = "it was printed that this passes, but the tests did not run to their end"
 FAULT = re.compile(r"^(?:\s*)((?:panic|fatal error): .*?)(?: \[recovered\])?$")
 
 
@@ -83,6 +85,7 @@ def read_stream(output: RunnerOutput) -> Report:
         elif event.get("Action") == "output":
             printed.append(str(event.get("Output", "")))
             said.setdefault(key, []).append(str(event.get("Output", "")).rstrip("\n"))
+    ended = {key: _vouched(key, status, ended, said, output) for key, status in ended.items()}
     tests = [_test(key, status, said, output) for key, status in ended.items() if key[1]]
     with_tests = {package for package, test in ended if test}
     failing = {package for (package, test), status in ended.items() if test and status == "fail"}
@@ -96,6 +99,26 @@ def read_stream(output: RunnerOutput) -> Report:
         printed="".join(printed).encode(),
         ended=bool(packages) and all((package, "") in ended for package in with_tests),
     )
+
+
+def _vouched(
+    key: tuple[str, str],
+    status: str,
+    ended: Mapping[tuple[str, str], str],
+    said: dict[tuple[str, str], list[str]],
+    output: RunnerOutput,
+) -> str:
+    """How a test ended: where nothing failed in its package, only what its program vouched for passed."""
+    package, test = key
+    if output.vouched is None or status != "pass" or not test:
+        return status
+    if any(how == "fail" for (one, _), how in ended.items() if one == package):
+        return status  # its program vouches for nothing, and this test did no harm
+    how = output.vouched.get(package, {}).get(test)
+    if how == "passed":
+        return "pass"
+    said[key] = [UNVOUCHED]
+    return "skip" if how == "skipped" else "fail"
 
 
 def _event(line: str) -> Mapping[str, Any] | None:
@@ -211,6 +234,7 @@ GO = LanguageFacts(
             environment=lambda folder: {"GOFLAGS": "-p=4 -v -json"},
             between=re.compile(r"\s-c(?:\s|$)"),
             nested_by="/",
+            vouching=GO_VOUCHING,
         ),
     ),
     line_comment="//",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -42,6 +42,8 @@ class RunnerOutput:
         events: What our reporter wrote, with the signatures checked; empty where the runner has none.
         files: The project, path -> content.
         root: The project's folder where it ran.
+        vouched: Package -> test -> how it ended, as far as test programs vouched for it; `None` where they
+            cannot.
     """
 
     stdout: bytes
@@ -49,6 +51,7 @@ class RunnerOutput:
     events: Sequence[Mapping[str, Any]]
     files: Mapping[str, bytes]
     root: str
+    vouched: Mapping[str, Mapping[str, str]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +70,29 @@ class Report:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Vouching:
+    """How test programs vouch for what they ran, where the runner makes its report of what they print.
+
+    Attributes:
+        files: What lies beside the project, by the runner's program and the folder; empty where it cannot.
+        tokens: File -> the secret in it, by the project's paths: each is for the first process that takes it.
+        environment: The variables that ask for it, by that folder.
+        read: What was vouched for, by the report and the secrets.
+        probe: A project whose only test passes, and `probed_by` the command for it: to see whether it works.
+        probed_by: An argument vector.
+        fits: Whether a command, as a line, leaves us the way to ask.
+    """
+
+    files: Callable[[str, str], Mapping[str, bytes]]
+    tokens: Callable[[Iterable[str]], Mapping[str, bytes]]
+    environment: Callable[[str], Mapping[str, str]]
+    read: Callable[[bytes, Collection[bytes]], Mapping[str, Mapping[str, str]]]
+    probe: Mapping[str, bytes]
+    probed_by: tuple[str, ...]
+    fits: Callable[[str], bool]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Runner:
     """A program that runs tests and can report on each.
 
@@ -81,6 +107,7 @@ class Runner:
         nested_by: What stands between the name of a group and that of a test in it.
         between: What `environment` and `arguments` cannot undo: options of the user's own that choose
             another report. Such a command is judged by its exit status.
+        vouching: What makes its report worth more, where it has no reporter of ours.
     """
 
     name: str
@@ -91,6 +118,7 @@ class Runner:
     arguments: Callable[[str], tuple[str, ...]] = lambda folder: ()
     nested_by: str = " > "
     between: re.Pattern[str] = re.compile(r"--(?:test-)?reporter")
+    vouching: Vouching | None = None
 
     @property
     def signed(self) -> bool:

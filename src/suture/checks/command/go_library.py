@@ -19,8 +19,8 @@ from importlib import resources
 from io import BytesIO
 from pathlib import Path
 
-from suture.checks.programs import test_limits
-from suture.languages import Interpreter, Toolchain, program_environment
+from suture.checks.programs import PRIVATE, test_limits
+from suture.languages import LANGUAGES, Interpreter, Toolchain, program_environment
 from suture.sandbox import BOX, CachingSandbox, RunRequest, Sandbox, interpreter_mounts
 from suture.settings import SandboxSettings
 
@@ -100,7 +100,17 @@ def _key(go: Toolchain, wall: str) -> str:
     """One name for each compiler, and for each set of all else that decides what it makes."""
     real = Path(go.program).resolve()
     facts = [str(real), real.stat().st_size, real.stat().st_mtime_ns, wall, sorted(go.variables.items())]
+    facts += [hashlib.sha256(content).hexdigest() for content in _vouching(go).values()]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
+
+
+def _vouching(go: Toolchain) -> dict[str, bytes]:
+    """What package `testing` is compiled with for verdicts, where runs will find it."""
+    found: dict[str, bytes] = {}
+    for runner in LANGUAGES[go.language].runners:
+        own = runner.vouching.files(go.program, f"{BOX}/{PRIVATE}") if runner.vouching else {}
+        found |= {f"{PRIVATE}/{name}": content for name, content in own.items()}
+    return found
 
 
 def _shown(interpreter: Interpreter, go: Toolchain, folder: Path) -> Interpreter:
@@ -141,7 +151,7 @@ async def _fill(
     plan = json.dumps({"packages": sorted(names)}).encode()
     request = RunRequest(
         argv=(able.executable, "-I", "-S", "-B", f"{BOX}/{PROGRAM}"),
-        files={PROGRAM: program, PLAN: plan},
+        files={PROGRAM: program, PLAN: plan, **(_vouching(able.toolchain) if able.toolchain else {})},
         env=program_environment(able, BOX),
         mounts=interpreter_mounts(able),
         limits=test_limits(settings, ROUND_S, "go"),

@@ -18,6 +18,9 @@ WAYS = (
     ("go", "test", "-c", "-vet=off", "-cover", "-coverpkg=./...", "-o", "/dev/null", "."),
     ("go", "test", "-c", "-vet=off", "-o", "/dev/null", "."),
 )
+OVERLAY = BOX / "_suture" / "overlay.json"
+VOUCHING = ("go", "test", f"-overlay={OVERLAY}", ".")
+"""As in verdicts: package `testing` is another there, and so is what needs it."""
 """How tests are compiled later; each has some files of its own."""
 
 
@@ -32,6 +35,8 @@ def compile_all(names: list[str]) -> bool:
     (MODULE / "library.go").write_text(f"package library\n\n{imports}")
     test = 'package library\n\nimport "testing"\n\nfunc TestLibrary(t *testing.T) {}\n'
     (MODULE / "library_test.go").write_text(test)
+    if OVERLAY.exists():
+        subprocess.run(VOUCHING, cwd=MODULE, check=False)  # where that fails, no verdict is made so
     return all(subprocess.run(way, cwd=MODULE, check=False).returncode == 0 for way in WAYS)
 
 

@@ -17,6 +17,7 @@ from suture.records import CheckOutcome, CheckStatus, Counterexample, Evidence
 from suture.sandbox import BOX, RunResult, Sandbox
 
 REPORT = f"{PRIVATE}/report"
+FOLDER = f"{BOX}/{PRIVATE}"
 REPORTERS = "suture.languages.reporters"
 SIGNED = "{}'s report is signed, but tests and code share a process: forging it is not ruled out"
 UNSIGNED = "{}'s report has no signature: code that prints the like and exits with 0 is not ruled out"
@@ -28,6 +29,8 @@ class ReportedRun:
 
     result: RunResult
     report: Report
+    vouches: bool = False
+    """Whether a test program said of itself that its tests came to their end, or that one failed."""
 
 
 class RunnerCommand:
@@ -38,15 +41,22 @@ class RunnerCommand:
         sandbox: The wall.
         runner: What it starts.
         base: Its run on the task's own files, where that is known.
+        vouching: Files with which its test programs vouch for their tests; empty where they do not.
     """
 
     def __init__(
-        self, line: CommandLine, sandbox: Sandbox, runner: Runner, base: ReportedRun | None = None
+        self,
+        line: CommandLine,
+        sandbox: Sandbox,
+        runner: Runner,
+        base: ReportedRun | None = None,
+        vouching: Mapping[str, bytes] | None = None,
     ) -> None:
         self._line = line
         self._sandbox = sandbox
         self._runner = runner
         self._base = base
+        self._vouching = vouching or {}
 
     @classmethod
     async def tried_out(cls, line: CommandLine, sandbox: Sandbox) -> RunnerCommand | None:
@@ -58,9 +68,25 @@ class RunnerCommand:
         runner = runner_of(line.task.test_command, line.task.files, line.task.language)
         if runner is None:
             return None
-        command = cls(line, sandbox, runner)
+        toolchain = line.interpreter.toolchain
+        vouching = runner.vouching if runner.vouching and runner.vouching.fits(line.shown) else None
+        own = vouching.files(toolchain.program, FOLDER) if vouching and toolchain else {}
+        command = cls(line, sandbox, runner, vouching=own)
         base = await command._run(line.task.files)
-        return cls(line, sandbox, runner, base) if base.report.tests else None
+        if own and not base.vouches and not await command._vouches():
+            own = {}
+            base = await cls(line, sandbox, runner)._run(line.task.files)
+        return cls(line, sandbox, runner, base, own) if base.report.tests else None
+
+    async def _vouches(self) -> bool:
+        """Whether a test program of ours vouches for itself: one that is not built says nothing."""
+        vouching = self._runner.vouching
+        assert vouching is not None
+        task = replace(self._line.task, files=vouching.probe, test_command=vouching.probed_by)
+        probe = RunnerCommand(
+            replace(self._line, task=task), self._sandbox, self._runner, vouching=self._vouching
+        )
+        return (await probe._run(task.files)).vouches
 
     @property
     def test_files(self) -> tuple[str, ...]:
@@ -71,7 +97,7 @@ class RunnerCommand:
 
     def within(self, line: CommandLine) -> RunnerCommand:
         """The same with other limits; how it ended on the task's own files stays known."""
-        return RunnerCommand(line, self._sandbox, self._runner, self._base)
+        return RunnerCommand(line, self._sandbox, self._runner, self._base, self._vouching)
 
     async def run(self, files: Mapping[str, bytes], *, is_base: bool) -> CommandRun:
         """Run it on a project's files; on the task's own ones the first run answers.
@@ -80,7 +106,7 @@ class RunnerCommand:
             SandboxError: The wall failed.
         """
         ran = self._base if is_base and self._base is not None else await self._run(files)
-        note = (SIGNED if self._runner.signed else UNSIGNED).format(self._runner.name)
+        note = (SIGNED if self._signed else UNSIGNED).format(self._runner.name)
         return CommandRun(
             outcomes=self._outcomes(ran),
             output=output_of(ran.result),
@@ -105,26 +131,38 @@ class RunnerCommand:
         return tuple(outcome for outcome in outcomes if not tests or outcome.check_id in tests)
 
     async def _run(self, files: Mapping[str, bytes], wall_s: float | None = None) -> ReportedRun:
-        key, folder, runner = secrets.token_bytes(32), f"{BOX}/{PRIVATE}", self._runner
+        key, folder, runner = secrets.token_bytes(32), FOLDER, self._runner
         own = without_private(files)
         reporters = resources.files(REPORTERS)
-        sent = {f"{PRIVATE}/{name}": reporters.joinpath(name).read_bytes() for name in runner.reporters}
+        vouching = runner.vouching if self._vouching else None
+        tokens = vouching.tokens(own) if vouching else {}
+        beside = {name: reporters.joinpath(name).read_bytes() for name in runner.reporters}
+        beside |= {**self._vouching, **tokens}
+        asking = vouching.environment(folder) if vouching else runner.environment(folder)
         given = {"report": f"{BOX}/{REPORT}", "key": key.hex()} if runner.signed else None
         request = self._line.request(
-            {**own, **sent},
-            {**self._line.environment(), **runner.environment(folder)},
+            {**own, **{f"{PRIVATE}/{name}": content for name, content in beside.items()}},
+            {**self._line.environment(), **asking},
             stdin=json.dumps(given).encode("ascii") if given else b"",
             wall_s=wall_s,
-            collect=(REPORT,) if runner.signed else (),
+            collect=(REPORT,) if self._signed else (),
         )
         argv = argv_for_report(request.argv, runner.arguments(folder))
         result = await self._sandbox.run(replace(request, argv=argv))
-        events = tuple(verified_events(result.files.get(REPORT, b""), key))
-        output = RunnerOutput(stdout=result.stdout, stderr=result.stderr, events=events, files=own, root=BOX)
-        report = runner.read(output)
+        written = result.files.get(REPORT, b"")
+        report = runner.read(
+            RunnerOutput(
+                stdout=result.stdout,
+                stderr=result.stderr,
+                events=() if vouching else tuple(verified_events(written, key)),
+                files=own,
+                root=BOX,
+                vouched=vouching.read(written, {*tokens.values()}) if vouching else None,
+            )
+        )
         if report.printed is not None:
             result = replace(result, stdout=report.printed)
-        return ReportedRun(result=result, report=report)
+        return ReportedRun(result=result, report=report, vouches=bool(vouching and written))
 
     def _outcomes(self, ran: ReportedRun) -> tuple[CheckOutcome, ...]:
         """One outcome for each test, for each that should have run, and for an ending that does not fit."""
@@ -179,7 +217,11 @@ class RunnerCommand:
 
     @property
     def _evidence(self) -> Evidence:
-        return "nonce" if self._runner.signed else "report"
+        return "nonce" if self._signed else "report"
+
+    @property
+    def _signed(self) -> bool:
+        return self._runner.signed or bool(self._vouching)
 
 
 def _leaves(tests: Mapping[str, ReportedTest], mark: str) -> list[ReportedTest]:
