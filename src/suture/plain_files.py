@@ -103,7 +103,9 @@ def read_stored(path: Path, most_bytes: int, what: str, *, follow: bool = True) 
     return content
 
 
-def read_text_file(path: Path, most_bytes: int, what: str, *, remedy: str = "") -> str:
+def read_text_file(
+    path: Path, most_bytes: int, what: str, *, remedy: str = "name a text file in UTF-8"
+) -> str:
     """The text of a file that somebody has named.
 
     Args:

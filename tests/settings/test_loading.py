@@ -152,14 +152,14 @@ def test_other_programs_variables_in_dotenv_are_theirs(project: Path, home: Path
             {"SUTURE_BUDGET_TOKENS": "many"},
             {},
             "",
-            "budget.tokens from environment SUTURE_BUDGET_TOKENS: 'many'",
+            "budget.tokens from environment SUTURE_BUDGET_TOKENS: a whole number is wanted, not 'many'",
         ),
-        ({}, {"budget.attempts": 0}, "", "budget.attempts from flag: 0 is wrong"),
+        ({}, {"budget.attempts": 0}, "", "budget.attempts from flag: at least 1 is wanted, not 0"),
         ({}, {}, "[budget]\nattempts = true", "budget.attempts from .*not True"),
-        ({}, {}, "[model]\nname = 3", "model.name from .*: 3 is wrong"),
-        ({}, {}, "[budget]\nattempts = [1]", r"budget.attempts from .*: \[1\] is wrong"),
-        ({}, {}, "[budget.attempts]\nx = 1", "budget.attempts from .*is wrong"),
-        ({"SUTURE_SANDBOX_MODE": "hot"}, {}, "", "sandbox.mode .*'hot' is wrong"),
+        ({}, {}, "[model]\nname = 3", "model.name from .*: a text is wanted, not 3"),
+        ({}, {}, "[budget]\nattempts = [1]", r"budget.attempts from .*: a whole number is wanted, not \[1\]"),
+        ({}, {}, "[budget.attempts]\nx = 1", "budget.attempts from .*a whole number is wanted"),
+        ({"SUTURE_SANDBOX_MODE": "hot"}, {}, "", "sandbox.mode .* is wanted, not .hot."),
         ({}, {}, "[paths]\nhome = 3", "paths.home from .*no say in this"),
     ],
 )
@@ -253,7 +253,7 @@ def test_an_address_without_the_users_key_is_fine(
 
 @pytest.mark.parametrize("setting", ["MEMORY_MB", "TOTAL_MEMORY_MB", "DISK_MB", "PROCESSES"])
 def test_a_limit_that_no_kernel_takes_is_refused(project: Path, home: Path, setting: str) -> None:
-    with pytest.raises(UsageError, match="less than or equal to"):
+    with pytest.raises(UsageError, match="at most"):
         load(project, home, **{f"SUTURE_SANDBOX_{setting}": "9" * 30})
 
 

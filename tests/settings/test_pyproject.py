@@ -48,7 +48,7 @@ def test_a_file_that_says_nothing_of_us_is_not_ours_to_judge(tmp_path: Path, tex
         ("[tool.suture.budget]\ntoken = 3\n", "did you mean budget.tokens"),
         ("[tool.suture.budget\n", "is not TOML"),
         ("[tool]\nsuture = 3\n", "is no table"),
-        ("[tool.suture.budget]\ntokens = 0\n", "greater than or equal to 1"),
+        ("[tool.suture.budget]\ntokens = 0\n", "at least 1"),
     ],
 )
 def test_what_is_wrong_in_our_table_is_told(tmp_path: Path, text: str, says: str) -> None:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from suture.cli.terminal.refusals import called_command, refusals_in_our_words
+
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter
 
@@ -125,6 +127,18 @@ class Suture(TyperGroup):
     def list_commands(self, ctx: Context) -> list[str]:
         """The names, in the order of the help."""
         return list(self.commands)
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: Context | None = None, **extra: Any
+    ) -> Context:
+        """Read the options before the command."""
+        with refusals_in_our_words("suture"):
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: Context) -> Any:
+        """Read the rest, and run the command."""
+        with refusals_in_our_words(called_command(self, [*ctx._protected_args, *ctx.args])):
+            return super().invoke(ctx)
 
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
         """Write the sections of the help."""

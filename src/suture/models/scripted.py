@@ -31,6 +31,8 @@ RAISABLE: Mapping[str, type[errors.SutureError]] = {
 
 MOST_BYTES = 16 * 2**20
 """The most of a script file that is read."""
+SHOWN = "docs/models.md shows what a script is"
+"""What to do about a script that is none."""
 BYTES_PER_TOKEN = 4
 """A usual size of a token in English and code; scripted replies count themselves with it."""
 
@@ -136,23 +138,23 @@ def _read_entries(name: str) -> Any:
         try:
             return json.loads(text)
         except (ValueError, RecursionError) as fault:
-            raise UsageError(f"the script {name!r} is not JSON: {fault}") from fault
+            raise UsageError(f"the script {name!r} is not JSON: {fault}", remedy=SHOWN) from fault
     import yaml
 
     try:
         return yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as fault:  # ValueError: a date that is none
-        raise UsageError(f"the script {name!r} is not YAML: {fault}") from fault
+        raise UsageError(f"the script {name!r} is not YAML: {fault}", remedy=SHOWN) from fault
 
 
 def _parse_entry(entry: Any, where: str) -> str | Exception | Reply:
     if isinstance(entry, str):
         return entry
     if not isinstance(entry, dict):
-        raise UsageError(f"{where} is neither a text nor a mapping")
+        raise UsageError(f"{where} is neither a text nor a mapping", remedy=SHOWN)
     unknown = entry.keys() - {"text", "finish", "repeat", "raise", "message"}
     if unknown:
-        raise UsageError(f"{where} has unknown keys {sorted(map(str, unknown))!r}")
+        raise UsageError(f"{where} has unknown keys {sorted(map(str, unknown))!r}", remedy=SHOWN)
     if "raise" in entry:
         fault = RAISABLE.get(entry["raise"])
         if fault is None:
@@ -160,6 +162,8 @@ def _parse_entry(entry: Any, where: str) -> str | Exception | Reply:
         return fault(str(entry.get("message") or "raised by the script"))
     finish: Finish = entry.get("finish", "stop")
     if not isinstance(entry.get("text"), str) or finish not in get_args(Finish):
-        raise UsageError(f"{where} needs a `text`, and a `finish` of {', '.join(get_args(Finish))}")
+        raise UsageError(
+            f"{where} needs a `text`, and a `finish` of {', '.join(get_args(Finish))}", remedy=SHOWN
+        )
     text = entry["text"]
     return Reply(text=text, finish=finish, completion_tokens=text_upper_bound(text) // BYTES_PER_TOKEN)

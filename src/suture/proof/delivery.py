@@ -117,7 +117,9 @@ def require_possible(handover: Handover, root: Path) -> None:
                 f"{handover.name!r} exists already and would be overwritten", remedy="move it away"
             )
         if not target.absolute().parent.is_dir():
-            raise UsageError(f"there is no folder for {handover.name!r}")
+            raise UsageError(
+                f"there is no folder for {handover.name!r}", remedy="make it first: mkdir -p FOLDER"
+            )
     if handover.how == "into" and os.path.lexists(handover.name) and not Path(handover.name).is_dir():
         raise UsageError(f"{handover.name!r} is no folder", remedy="name one; it need not exist")
     if handover.how in ("commit", "branch"):

@@ -28,6 +28,9 @@ from suture.workspace import (
     remove_empty_folders,
 )
 
+ALL_RUNS = "`suture history` lists the runs; undo takes the id of one"
+"""What to do where nothing can be taken back."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Standing:
@@ -95,7 +98,9 @@ def find_applied_run(home: Path, here: Path) -> RunFolder:
             f"no run has changed this folder; the last one that changed another is {newest}, in {root!r}",
             remedy=f"name it to take it back: suture undo {newest}",
         )
-    raise UsageError("there is nothing to undo: no run has changed your files, or all were taken back")
+    raise UsageError(
+        "there is nothing to undo: no run has changed your files, or all were taken back", remedy=ALL_RUNS
+    )
 
 
 def undo_run(run: RunFolder) -> Undone:
@@ -107,7 +112,7 @@ def undo_run(run: RunFolder) -> Undone:
     """
     standing = _standing(read_ledger(run.ledger_path).events)
     if not standing.root:
-        raise UsageError(f"run {run.id} changed nothing of yours that is still there")
+        raise UsageError(f"run {run.id} changed nothing of yours that is still there", remedy=ALL_RUNS)
     commit = standing.made or _landed(run, standing.started)
     with Ledger(run.ledger_path) as ledger:
         if commit is not None and commit.branch:
@@ -116,7 +121,7 @@ def undo_run(run: RunFolder) -> Undone:
             done = _take_back(run, standing.applied, commit)
         else:
             ledger.append(TreeUndone(root=standing.root, why="the branch was never made"))
-            raise UsageError(f"run {run.id} was stopped before it changed anything of yours")
+            raise UsageError(f"run {run.id} was stopped before it changed anything of yours", remedy=ALL_RUNS)
         ledger.append(TreeUndone(**vars(done)))
     return done
 

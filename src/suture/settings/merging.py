@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 from suture.errors import UsageError
 from suture.settings.aliases import read_aliases
 from suture.settings.named_files import absolute_names, is_path, kind_of
-from suture.settings.rendering import shown
+from suture.settings.refusals import say_refusal, value_that_would_do
 from suture.settings.schema import Settings, setting_fields
 from suture.settings.sources import (
     Given,
@@ -147,17 +147,21 @@ def validated(given: Layer, environ: Mapping[str, str]) -> Settings:
         field = fields[key]
         groups.setdefault(group, {})[name] = _in_place(entry, field, environ)
         if isinstance(entry.value, bool) and field.annotation is not bool:  # pydantic would read it as 0 or 1
-            raise UsageError(f"{key} from {entry.origin}: a number or a text is wanted, not {entry.value!r}")
+            raise UsageError(
+                f"{key} from {entry.origin}: a number or a text is wanted, not {entry.value!r}",
+                remedy=value_that_would_do(key),
+            )
     try:
         return Settings.model_validate(groups)
     except ValidationError as fault:
         error = fault.errors()[0]
         key = ".".join(str(part) for part in error["loc"][:2])
-        given_value = error["input"]
-        quoted = shown(given_value) if isinstance(given_value, str) else given_value
-        said = "" if key.startswith("keys.") else f" {quoted!r}"
+        where = f"{key} from {given[key].origin}"
         # Not chained: the foreign error repeats the value, which may be a key.
-        raise UsageError(f"{key} from {given[key].origin}:{said} is wrong: {error['msg']}") from None
+        raise UsageError(
+            say_refusal(where, error, error["input"], secret=key.startswith("keys.")),
+            remedy=value_that_would_do(key),
+        ) from None
 
 
 def _in_place(entry: Given, field: FieldInfo, environ: Mapping[str, str]) -> object:

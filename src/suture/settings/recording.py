@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import SecretStr, ValidationError
 
 from suture.errors import UsageError
+from suture.settings.refusals import say_refusal, value_that_would_do
 from suture.settings.schema import THE_USERS_ALONE, Settings
 from suture.settings.sources import flag_layer
 
@@ -88,7 +89,7 @@ def settings_with(settings: Settings, changes: Mapping[str, object]) -> Settings
     except ValidationError as fault:
         error = fault.errors()[0]
         key = ".".join(map(str, error["loc"][:2]))
-        raise UsageError(f"{key}: {changes.get(key)!r} is wrong: {error['msg']}") from None
+        raise UsageError(say_refusal(key, error, changes.get(key)), remedy=value_that_would_do(key)) from None
 
 
 def _without_credentials(value: Any) -> Any:

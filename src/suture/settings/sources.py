@@ -139,7 +139,7 @@ def pyproject_table(folder: Path) -> Mapping[str, object]:
     try:
         tool = parse_toml(text).get("tool")
     except ValueError as fault:
-        raise UsageError(f"{str(path)!r} is not TOML: {fault}") from fault
+        raise UsageError(f"{str(path)!r} is not TOML: {fault}", remedy="mend that line") from fault
     table = tool.get("suture", {}) if isinstance(tool, dict) else {}
     if not isinstance(table, dict):
         raise UsageError(f"{str(path)!r}: tool.suture is no table", remedy="such as [tool.suture.budget]")
@@ -165,7 +165,7 @@ def file_layer(path: Path, *, from_project: bool) -> Layer:
     try:
         tables = parse_toml(text)
     except ValueError as fault:
-        raise UsageError(f"{str(path)!r} is not TOML: {fault}") from fault
+        raise UsageError(f"{str(path)!r} is not TOML: {fault}", remedy="mend that line") from fault
     return _layer(tables, path, from_project=from_project)
 
 

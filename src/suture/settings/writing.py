@@ -10,7 +10,7 @@ from typing import Any
 from suture.errors import UsageError
 from suture.plain_files import create_file, replace_file
 from suture.settings.merging import user_file
-from suture.settings.rendering import MASK, shown
+from suture.settings.refusals import say_refusal, value_that_would_do
 from suture.settings.schema import THE_USERS_ALONE, Settings
 from suture.settings.sources import flag_layer, settings_text
 
@@ -79,18 +79,19 @@ def _checked(key: str, text: str) -> object:
     if wrong and not isinstance(value, str) and not _what_is_wrong(key, text):
         return text
     if wrong:
-        said = MASK if key.startswith("keys.") else shown(text)
-        raise UsageError(f"{key} = {said!r} is wrong: {wrong}")
+        raise UsageError(
+            say_refusal(key, wrong, text, secret=key.startswith("keys.")), remedy=value_that_would_do(key)
+        )
     return value
 
 
-def _what_is_wrong(key: str, value: object) -> str:
-    """Why a setting cannot have a value; empty where it can."""
+def _what_is_wrong(key: str, value: object) -> Mapping[str, Any] | None:
+    """Why a setting cannot have a value, as pydantic tells it; nothing where it can."""
     from pydantic import ValidationError
 
     group, _, name = key.partition(".")
     try:
         Settings.model_validate({group: {name: value}})
     except ValidationError as fault:
-        return str(fault.errors(include_input=False)[0]["msg"])  # the input may be a key
-    return ""
+        return {**fault.errors(include_input=False)[0]}  # the input may be a key
+    return None

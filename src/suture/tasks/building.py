@@ -91,7 +91,10 @@ def write_task(
         given = f"{asserts}\n{source}"
     checks: tuple[Check, ...] = (*asserts_in(given, provenance="user"), *examples_in(statement, name))
     if test is not None and not any(check.provenance == "user" for check in checks):
-        raise UsageError(f"{str(test)!r} holds no test: neither a test function nor an assert")
+        raise UsageError(
+            f"{str(test)!r} holds no test: neither a test function nor an assert",
+            remedy="write one into it, such as: assert double(2) == 4",
+        )
     module, *others = wanted or (DEFAULT_MODULE,)
     return Task(
         statement=statement,

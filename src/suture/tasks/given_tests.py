@@ -26,11 +26,16 @@ def read_test(test: Path) -> str:
     """
     content = read_bounded(test)
     if content is None:
-        raise UsageError(f"the test file {str(test)!r} cannot be read: there is no regular file")
+        raise UsageError(
+            f"the test file {str(test)!r} cannot be read: there is no regular file",
+            remedy="name a file of tests",
+        )
     try:
         return content.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as fault:
-        raise UsageError(f"the test file {str(test)!r} cannot be read: {fault}") from fault
+        raise UsageError(
+            f"the test file {str(test)!r} cannot be read: {fault}", remedy="save it as text in UTF-8"
+        ) from fault
 
 
 def read_bounded(path: Path) -> bytes | None:
@@ -42,7 +47,7 @@ def read_bounded(path: Path) -> bytes | None:
     try:
         content = read_plain(path, MOST_TEST_BYTES, follow=True)
     except OSError as fault:
-        raise UsageError(f"{str(path)!r} cannot be read: {fault}") from fault
+        raise UsageError(f"{str(path)!r} cannot be read: {fault}", remedy="look at its rights") from fault
     if content is not None and len(content) > MOST_TEST_BYTES:
         raise UsageError(f"{str(path)!r} holds more than {MOST_TEST_BYTES // 2**20} MiB")
     return content

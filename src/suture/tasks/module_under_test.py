@@ -57,7 +57,7 @@ def module_under_test(source: str, path: str, folder: Path) -> tuple[str, str | 
     """
     tree = parsed(source)
     if tree is None:
-        raise UsageError(f"the test file {path!r} is not Python: {_why(source)}")
+        raise UsageError(f"the test file {path!r} is not Python: {_why(source)}", remedy="mend that line")
     found = [
         subject for subject in _imports(tree, PurePosixPath(path), folder) if not is_protected(subject.path)
     ]

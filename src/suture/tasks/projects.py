@@ -233,7 +233,10 @@ def _sample(kind: ProjectKind, wish: ProjectWish) -> tuple[str, dict[str, bytes]
         return SAMPLE, {SAMPLE: SAMPLE_ROWS.encode()}
     content = read_bounded(wish.sample)
     if content is None:
-        raise UsageError(f"the sample data {str(wish.sample)!r} cannot be read: there is no regular file")
+        raise UsageError(
+            f"the sample data {str(wish.sample)!r} cannot be read: there is no regular file",
+            remedy="name a file of data",
+        )
     path = f"sample/{wish.sample.name}"
     return path, {path: content}
 

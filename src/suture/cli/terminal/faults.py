@@ -59,13 +59,21 @@ def end_with(fault: BaseException, *, debug: bool) -> int:
         wanted = isinstance(fault, Cancelled)  # what the user asked for is no error
         text = fault.message if wanted else f"error: {fault.message}"
         note(one_line(text), style=None if wanted else "red")
-        if fault.remedy:
-            note(f"  try: {one_line(fault.remedy)}")
+        if remedy := one_line(fault.remedy) or _how_to_call(fault):
+            note(f"  try: {remedy}")
     else:
         note(f"error: {type(fault).__name__}: {one_line(str(fault)) or 'no message'}", style="red")
         if not debug:
             note("  this is a fault in Suture; --debug shows where")
     return fault.exit_code if isinstance(fault, SutureError) else 6
+
+
+def _how_to_call(fault: SutureError) -> str:
+    """What is to be done about input that is wrong, where the fault itself does not say."""
+    from typer._click.globals import get_current_context  # typer has no public name for it
+
+    context = get_current_context(silent=True) if isinstance(fault, UsageError) else None
+    return f"`{context.command_path} -h` says what it takes" if context else ""
 
 
 def one_line(text: str) -> str:

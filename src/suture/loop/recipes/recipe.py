@@ -35,6 +35,8 @@ GROUP = "suture.recipes"
 """The group of entry points: each loads to the text of a recipe, in TOML."""
 MOST_BYTES = 64 * 2**10
 """Of the file of a recipe."""
+SHOWN = "see one that works: suture recipes show adaptive"
+"""What to do about a file that is no recipe."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +90,7 @@ def load_recipe(settings: LoopSettings, temperature: float, text: str = "") -> R
     try:
         raw = parse_toml(text)
     except ValueError as fault:
-        raise UsageError(f"{where}: it is no TOML: {fault}") from fault
+        raise UsageError(f"{where}: it is no TOML: {fault}", remedy=SHOWN) from fault
     general = {
         "name": Path(settings.recipe).stem,
         "samples": settings.samples,
@@ -98,7 +100,7 @@ def load_recipe(settings: LoopSettings, temperature: float, text: str = "") -> R
     try:
         return Recipe.model_validate({**general, **raw})
     except ValidationError as fault:
-        raise UsageError(f"{where}: {_first_fault(fault)}") from fault
+        raise UsageError(f"{where}: {_first_fault(fault)}", remedy=SHOWN) from fault
 
 
 def recipe_text(name: str) -> str:

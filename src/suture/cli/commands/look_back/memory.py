@@ -222,7 +222,10 @@ def import_command(
                 with file.open(encoding="utf-8", errors="replace") as lines:
                     done = import_lines(store, lines, embedder, where=str(file))
             except OSError as fault:
-                raise UsageError(f"{str(file)!r} cannot be read: {fault.strerror}") from fault
+                raise UsageError(
+                    f"{str(file)!r} cannot be read: {fault.strerror}",
+                    remedy="name what `suture memory export` wrote",
+                ) from fault
     _said(vars(done), f"{done.read:,} read, {done.new:,} new", as_json=as_json)
 
 

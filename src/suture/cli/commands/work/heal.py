@@ -221,6 +221,9 @@ def _read(issue: Path) -> str:
     if str(issue) == "-":
         content = sys.stdin.buffer.read(MOST_ISSUE_BYTES + 1)
         if len(content) > MOST_ISSUE_BYTES:
-            raise UsageError(f"the issue is longer than {MOST_ISSUE_BYTES // 2**20} MiB")
+            raise UsageError(
+                f"the issue is longer than {MOST_ISSUE_BYTES // 2**20} MiB",
+                remedy="give the part that tells of the fault",
+            )
         return content.decode("utf-8", "replace")
     return read_text_file(issue, MOST_ISSUE_BYTES, "the issue")
