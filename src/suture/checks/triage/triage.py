@@ -10,15 +10,10 @@ from functools import cache, partial
 from suture.checks.suite import Suite
 from suture.checks.triage.broken_tests import endless_tests, unreadable_test
 from suture.checks.triage.contradictions import ShownExample, contradictions_of, examples_of
+from suture.checks.triage.missing_plugins import without_test
 from suture.checks.triage.pollution import shared_state_written_by
 from suture.checks.triage.reruns import Reruns
-from suture.checks.triage.surroundings import (
-    fault_in_line,
-    fault_of_surroundings,
-    printed_errors,
-    stays,
-    without_test,
-)
+from suture.checks.triage.surroundings import fault_in_line, fault_of_surroundings, printed_errors, stays
 from suture.languages import LANGUAGES
 from suture.pysource.parsing import parsed
 from suture.records import CheckOutcome, FaultCause, Verdict
