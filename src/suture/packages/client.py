@@ -20,6 +20,7 @@ from suture.packages.reach import Reach
 from suture.sandbox import KEPT, BubblewrapSandbox, Mount, ProgramLimits, RunRequest, own_interpreter
 
 LIMIT_S = 300.0
+"""Seconds for one call of pip, npm or go, downloads and all."""
 LIMITS = ProgramLimits(
     wall_s=LIMIT_S,
     cpu_s=LIMIT_S,

@@ -40,6 +40,7 @@ NEAR = "here.invalid"
 """Go asks no proxy for a loopback. A name that can be nobody's (RFC 2606) stands for it."""
 MOST = 100
 MOST_ROUNDS = 5
+"""Each adds what the modules of the last one require in turn."""
 OURS = ("module fetched", "go 1.17")
 """From this version on a module says all that it requires, and go does not read on for the rest."""
 LONGEST = 300

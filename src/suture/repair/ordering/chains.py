@@ -39,6 +39,7 @@ ALIKE = 2
 SETTLING = 60
 """Candidates tried once more is mended than ever before, before the next round: a better one may come."""
 MOST_WAITING = 3000
+"""The least likely are forgotten: all of them would be sorted anew in each round."""
 LATER_START, LATER = 0.9, 0.98
 """What a change weighs for each place of its start in the round, and for each place of its own."""
 

@@ -11,6 +11,7 @@ from suture.repair.syntax.stopped import Stop
 OPENED = re.compile(r"'([(\[{])' was never closed")
 CLOSERS = {closer: opener for opener, closer in PAIRS.items()}
 MOST_LINES = 6
+"""Below the one that opens: where a missing bracket may have closed. By taste."""
 
 
 def brackets(lines: list[str], stop: Stop) -> Iterator[Rewrite]:

@@ -12,6 +12,7 @@ TRIPLES = ('"""', "'''")
 ENDS = re.compile(r"(?=[\])},:;+%]|\s|\.\w+\(|$)")
 STARTS = re.compile(r"(?<=[(\[{,=+:\s])(?=\S)")
 MOST_LINES = 60
+"""Up and down from where reading stopped: a lost quote swallows what comes up to the next one. By taste."""
 
 
 def strings(lines: list[str], stop: Stop) -> Iterator[Rewrite]:

@@ -45,7 +45,9 @@ BEAM = 14
 MOST_DEPTH = 8
 """Faults in one source."""
 MOST_COMPILED = 6000
+"""Texts that are given to the compiler; the time is looked at too."""
 ENOUGH = 60
+"""Of those that compile, the likeliest; `recovering` runs half of them."""
 FEW = 8
 """Texts with which another round is spared."""
 ALIKE = 4
