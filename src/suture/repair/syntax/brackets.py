@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from suture.repair.syntax.lines import PAIRS, Rewrite, Token, code_of, near, one, scan
-from suture.repair.syntax.stopped import Stop
+from suture.repair.syntax.lines import PAIRS, Rewrite, Stop, Token, code_of, near, one, scan
 
 OPENED = re.compile(r"'([(\[{])' was never closed")
 CLOSERS = {closer: opener for opener, closer in PAIRS.items()}

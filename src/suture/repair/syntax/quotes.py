@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from suture.repair.syntax.lines import Rewrite, indent_of, near, one
-from suture.repair.syntax.stopped import Stop
+from suture.repair.syntax.lines import Rewrite, Stop, indent_of, near, one
 
 TRIPLES = ('"""', "'''")
 ENDS = re.compile(r"(?=[\])},:;+%]|\s|\.\w+\(|$)")

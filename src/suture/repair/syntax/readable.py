@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from suture.repair.syntax import brackets, indentation, quotes, tokens, words
-from suture.repair.syntax.lines import Rewrite
-from suture.repair.syntax.stopped import Stop, stop_of
+from suture.repair.syntax.lines import Rewrite, Stop, stop_of
 
 Family = Callable[[list[str], Stop], Iterator[Rewrite]]
 FAMILIES: tuple[Family, ...] = (
