@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from suture.repair.editing.edits import Edit, Mutant
-from suture.repair.ordering.chains import Chains, left_by
+from suture.repair.ordering.chains import Chains
 from suture.repair.ordering.orders import CHEAP_BETWEEN, EARLY, EARLY_OF, first_order, spread
+from suture.repair.ordering.pairs import left_by
 from suture.repair.trials.records import Mark, Proposal, Spectrum, TestOutcome, TestRun, Trial
 
 

@@ -16,10 +16,11 @@ from suture.checks.differential.inputs import inputs_near, read_arguments
 from suture.repair import Edit, mutants, mutated
 from suture.repair.editing.edits import trimmed
 from suture.repair.gaming.warnings import dead_parts, literals_of, warnings_about
-from suture.repair.ordering.chains import SETTLING, Chains, left_by, second_order, went_further
+from suture.repair.ordering.chains import SETTLING, Chains
 from suture.repair.ordering.clues import clues_of
 from suture.repair.ordering.faults import dstar, line_scores, ochiai, rank_faults
 from suture.repair.ordering.orders import CHEAP_BETWEEN, DEAR_S, first_order
+from suture.repair.ordering.pairs import left_by, second_order, went_further
 from suture.repair.trials.comparing import unguided
 from suture.repair.trials.records import Lines, Mark, Proposal, Spectrum, TestRun, Trial
 

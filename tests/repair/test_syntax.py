@@ -12,7 +12,7 @@ from suture.checks import prepare_suite
 from suture.repair import SearchLimits, mutated, recover
 from suture.repair.editing.edits import edits_between
 from suture.repair.syntax import readable_texts
-from suture.repair.syntax.lines import stop_of
+from suture.repair.syntax.stopped import stop_of
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
 from suture.settings import SandboxSettings
 from suture.tasks.building import heal_task

@@ -1,17 +1,18 @@
-"""Faults of a test's surroundings: a package, pytest plugin, file, variable or network that is not there."""
+"""Faults of a test's surroundings: a package, a file, a variable or a network that is not there."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 from posixpath import basename, isabs, normpath, splitext
 
+from suture.checks.triage.missing_plugins import missing_plugin
 from suture.languages import LANGUAGES, languages_of_files
 from suture.records import Language
 from suture.sandbox import BOX
-from suture.workspace import is_protected, is_test_file, text_of
+from suture.workspace import is_protected, text_of
 
 MODULE_RE = re.compile(r"^(?:ModuleNotFoundError|ImportError): No module named '(?P<name>[\w.]+)'")
 ATTRIBUTE_RE = re.compile(
@@ -35,15 +36,6 @@ PRINTED_NETWORK_RE = re.compile(
     r"\b(?:EAI_AGAIN|ENOTFOUND|ECONNREFUSED|ENETUNREACH)\b|dial tcp\b.*(?:lookup|refused|unreachable)"
 )
 """As Node and Go print them."""
-
-FIXTURE_RE = re.compile(r"^FixtureLookupError: \('(?P<name>\w+)', <")
-MARK_RE = re.compile(r"^(?:Failed: )?'(?P<name>\w+)' not found in `markers` configuration option")
-ASYNC_RE = re.compile(r"^Failed: async def functions are not natively supported")
-MADE_RE = re.compile(
-    r"fixture\b[^\n]*\n(?:(?!\s*(?:async )?def )[^\n]*\n){0,8}\s*(?:async )?def (?P<name>\w+)"
-)
-"""A function below what makes it a fixture."""
-INSTALL_PLUGIN = "install it where the test command's python looks"
 
 
 def fault_of_surroundings(
@@ -186,7 +178,7 @@ def fault_in_line(line: str, files: Mapping[str, bytes], language: Language) -> 
 
 COMPILED_FROM = (".pyx", ".c", ".cc", ".cpp", ".rs", ".proto")
 PAPERS = ("pyproject.toml", "setup.py", "setup.cfg", ".gitignore")
-BUILD = "build the project as its papers say, such as `pip install -e .`"
+INSTALL = "build the project as its papers say, such as `pip install -e .`"
 
 
 def module_not_built(
@@ -214,12 +206,12 @@ def module_not_built(
     missing = package.removesuffix("__init__.py") + basename(place) + ".py"
     source = next((path for path in sorted(files) if _is_source(path, basename(place))), None)
     if source is not None:
-        return f"{dotted!r} is made of {source!r} when the project is built, and is not there", BUILD
+        return f"{dotted!r} is made of {source!r} when the project is built, and is not there", INSTALL
     paper = next(
         (path for path in PAPERS if path in files and _names_as_made(path, files[path], missing)), None
     )
     if paper is not None:
-        return f"{dotted!r} is written when the project is built, as {paper} says, and is not there", BUILD
+        return f"{dotted!r} is written when the project is built, as {paper} says, and is not there", INSTALL
     return None
 
 
@@ -240,51 +232,3 @@ def _names_as_made(paper: str, content: bytes, missing: str) -> bool:
     if paper == ".gitignore":
         return is_protected(missing, text_of(content).splitlines())
     return re.search(rf"(?<![\w./-]){re.escape(missing)}\b", text_of(content)) is not None
-
-
-def missing_plugin(exception: str, files: Mapping[str, bytes]) -> tuple[str, str] | None:
-    """Why a test cannot run without a plugin, and what to do about it; `None` for any other failure.
-
-    Args:
-        exception: Type and message, as in a counterexample.
-        files: The project's files, path -> content: it may itself be what brings the fixture or the mark.
-    """
-    if ASYNC_RE.match(exception):
-        why = "it is an `async def`, and no pytest plugin that is installed runs it"
-        return (
-            why,
-            "install the one that it is written for, such as pytest-asyncio, or set it up for this test",
-        )
-    if match := FIXTURE_RE.match(exception):
-        name = match["name"]
-        why = f"nothing brings the fixture {name!r}: the pytest plugin that does is not installed"
-        return None if _is_own_fixture(name, files) else (why, INSTALL_PLUGIN)
-    if match := MARK_RE.match(exception):
-        name = match["name"]
-        why = f"nothing registers the mark {name!r}: the pytest plugin that does is not installed"
-        own = any(re.search(rf"['\"]{name}\b", text) for text in _code(files))
-        return None if own else (why, f"{INSTALL_PLUGIN}, or name the mark among pytest's `markers`")
-    return None
-
-
-def without_test(exception: str) -> str:
-    """An exception without the name of the test that wanted a fixture: equal ones are looked into once."""
-    return exception.partition(" for <")[0] if FIXTURE_RE.match(exception) else exception
-
-
-def _is_own_fixture(name: str, files: Mapping[str, bytes]) -> bool:
-    """Whether the project itself brings it, or something of nearly that name: then its code may be wrong.
-
-    Tests and `conftest.py` use what plugins bring, so that there only a definition counts.
-    """
-    if any(re.search(rf"\b{name}\b", text) for text in _code(files)):
-        return True
-    texts = [text_of(content) for path, content in files.items() if path.endswith(".py")]
-    made = {match["name"] for text in texts for match in MADE_RE.finditer(text)}
-    given = re.compile(rf"^\s*{name}\s*=|\bname\s*=\s*['\"]{name}['\"]", re.MULTILINE)
-    return bool(get_close_matches(name, made, n=1, cutoff=0.8)) or any(map(given.search, texts))
-
-
-def _code(files: Mapping[str, bytes]) -> Iterator[str]:
-    """The texts that are no tests."""
-    yield from (text_of(c) for path, c in files.items() if path.endswith(".py") and not is_test_file(path))

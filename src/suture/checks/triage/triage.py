@@ -9,15 +9,11 @@ from functools import cache, partial
 
 from suture.checks.suite import Suite
 from suture.checks.triage.broken_tests import endless_tests, unreadable_test
-from suture.checks.triage.contradictions import ShownExample, contradictions_of, examples_of
+from suture.checks.triage.contradictions import Example, contradictions_of, examples_of
+from suture.checks.triage.missing_plugins import without_test
 from suture.checks.triage.pollution import shared_state_written_by
 from suture.checks.triage.reruns import Reruns
-from suture.checks.triage.surroundings import (
-    fault_in_line,
-    fault_of_surroundings,
-    printed_errors,
-    without_test,
-)
+from suture.checks.triage.surroundings import fault_in_line, fault_of_surroundings, printed_errors
 from suture.languages import LANGUAGES
 from suture.pysource.parsing import parsed
 from suture.records import CheckOutcome, FaultCause, Verdict
@@ -180,7 +176,7 @@ def _is_error(line: str) -> bool:
 
 
 def _from_docstrings(
-    outcome: CheckOutcome, suite: Suite, documented: Mapping[str, ShownExample]
+    outcome: CheckOutcome, suite: Suite, documented: Mapping[str, Example]
 ) -> NotCode | None:
     found = contradictions_of(outcome.check_id, suite.task.files, documented)
     if not found:

@@ -1,33 +1,21 @@
 """Changes that need each other: what did a part is gone on from, one change at a time, the best first.
 
 A chain grows only by progress: of a change that is added to another, more failing tests pass than without it,
-or those that fail get further: to a later line, or past an exception that hid the next fault. So three faults
-are mended in three steps, not by all triples.
+or those that fail get further. So three faults are mended in three steps, not by all triples.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from suture.repair.editing.edits import overlap
-from suture.repair.editing.view import View, open_view
-from suture.repair.ordering.clues import clues_of
-from suture.repair.ordering.faults import line_scores, rank_faults
-from suture.repair.ordering.orders import DEAR_S, first_order, spread
+from suture.repair.ordering.orders import DEAR_S, spread
+from suture.repair.ordering.pairs import second_order, went_further
 from suture.repair.trials.records import Lines, Mark, Proposal, Spectrum, TestRun, Trial
 
 Look = Callable[[Proposal], Awaitable[Lines]]
 
-PARTIALS = 6
-"""First changes that are gone on from."""
-PARTNERS, PARTNERS_OF = 250, 15_000
-"""Second changes of each, and those of the most suspicious lines of which they are the likeliest."""
-UNKNOWN = ("NameError", "UnboundLocalError", "AttributeError", "ModuleNotFoundError", "ImportError")
-"""Faults that are there whatever the values are: where one is gone, something was mended."""
-FURTHER = 0.5
-"""A first change with which no test passes yet, beside one with which all but one do."""
 AT_ONCE = 6
 """Starts that are gone on from in one round."""
 FURTHER_AT_ONCE = 2
@@ -39,122 +27,8 @@ ALIKE = 2
 SETTLING = 60
 """Candidates tried once more is mended than ever before, before the next round: a better one may come."""
 MOST_WAITING = 3000
-"""The least likely are forgotten: all of them would be sorted anew in each round."""
 LATER_START, LATER = 0.9, 0.98
 """What a change weighs for each place of its start in the round, and for each place of its own."""
-
-
-def went_further(before: Mark, now: Mark) -> bool:
-    """Whether a test that still fails came further than before a change."""
-    file = before.test.partition("::")[0]
-    old, new = before.reached, now.reached
-    if now.test != before.test or not old or not new or not now.fault:
-        return False
-    if before.fault.startswith(UNKNOWN) and not now.fault.startswith((*UNKNOWN, "TypeError")):
-        return True  # in a loop, what comes behind such a line may fail further up
-    for one, other in zip(old, new, strict=False):
-        if one != other:
-            return one[0] == other[0] and other[1] > one[1]
-    # the same way down, as far as one of them goes: the call that raised returns now, to the test's own check
-    return len(new) < len(old) and new[-1][0] == file and old[-1][0] != file
-
-
-def left_by(spectrum: Spectrum, trial: Trial, texts: Mapping[str, str]) -> Spectrum:
-    """What is left of a spectrum behind a first change: the tests that still fail, and where they fail now.
-
-    Those that it mends speak for the lines that they run. Where those were not noted with the change, what
-    stands behind the place of an exception may run too. Of failing tests that a candidate does not run
-    nothing is known now.
-
-    Args:
-        spectrum: Of the code as it is.
-        trial: What the first change showed.
-        texts: Path -> text of the files that may change.
-    """
-    tests, marks = [], {mark.test: mark for mark in trial.marks}
-    for test in spectrum.tests:
-        mark, traced = marks.get(test.id), trial.lines.get(test.id)
-        if traced:
-            test = replace(test, lines=traced)
-        if test.id in trial.passed:
-            test = replace(test, outcome="passed")
-        elif test.failed and spectrum.guiding and test.id not in spectrum.guiding:
-            continue
-        if mark is not None and mark.reached:
-            frames = tuple(place for place in mark.reached if place[0] in texts)
-            lines = {path: set(own) for path, own in test.lines.items()}
-            for path, line in () if traced else frames:
-                lines.setdefault(path, set()).update(_lines_around(open_view(texts[path]), line))
-            seen = {path: frozenset(own) for path, own in lines.items()}
-            test = replace(test, frames=frames, fault=mark.fault, reached=mark.reached, lines=seen)
-        tests.append(test)
-    known = spectrum.known - trial.passed
-    return replace(spectrum, tests=tuple(tests), known=known)
-
-
-def _lines_around(view: View | None, line: int) -> range:
-    """The lines of the function around one: behind an exception that is gone, they may run."""
-    holders = [] if view is None else view.functions_in_order
-    around = [n for n in holders if n.lineno <= line <= (n.end_lineno or n.lineno)]
-    if not around:
-        return range(line, line + 1)
-    innermost = max(around, key=lambda node: node.lineno)
-    return range(innermost.body[0].lineno, (innermost.end_lineno or innermost.lineno) + 1)
-
-
-async def second_order(
-    partial: Sequence[tuple[Proposal, Trial]],
-    spectrum: Spectrum,
-    texts: Mapping[str, str],
-    *,
-    seed: int = 0,
-    most: int,
-) -> list[Proposal]:
-    """Pairs of changes in one file: a partial repair, and a likely change for what it leaves.
-
-    Args:
-        partial: Partial repairs, the best first.
-        spectrum: What the tests did on the code as it is.
-        texts: Path -> text.
-        seed: Decides between equals.
-        most: How many.
-    """
-    found: list[Proposal] = []
-    seen: set[frozenset[object]] = set()
-    for number, (start, trial) in enumerate(partial[:PARTIALS]):
-        own = {start.path: texts[start.path]}
-        left = left_by(spectrum, trial, texts)
-        scores = line_scores(rank_faults(left, own), left, own)
-        partners = await first_order(
-            scores,
-            own,
-            left.imported,
-            seed=seed,
-            most=PARTNERS,
-            clues=clues_of(left),
-            looked_at=PARTNERS_OF,
-        )
-        best = max((other.score for other in partners), default=1.0) or 1.0
-        run = max(trial.passing + trial.failing, len(spectrum.guiding), 1)
-        weight = max(trial.passing, FURTHER) / run * 0.9**number
-        for other in partners:
-            key: frozenset[object] = frozenset((*start.edits, *other.edits))
-            if key not in seen and not overlap(start.edits, other.edits):
-                seen.add(key)
-                found.append(_joined(start, other, weight * other.score / best))
-    found.sort(key=lambda proposal: -round(proposal.score, 6))
-    return found[:most]
-
-
-def _joined(start: Proposal, other: Proposal, score: float) -> Proposal:
-    return Proposal(
-        path=start.path,
-        edits=tuple(sorted((*start.edits, *other.edits), key=lambda e: (e.start, e.end))),
-        label=f"{start.label}; {other.label}",
-        score=score,
-        operators=(*start.operators, *other.operators),
-        swap=start.swap and other.swap,
-    )
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from suture.repair.syntax.lines import PAIRS, Rewrite, Stop, Token, code_of, near, one, scan
+from suture.repair.syntax.lines import PAIRS, Rewrite, Token, code_of, near, one, scan
+from suture.repair.syntax.stopped import Stop
 
 OPENED = re.compile(r"'([(\[{])' was never closed")
 CLOSERS = {closer: opener for opener, closer in PAIRS.items()}
 MOST_LINES = 6
-"""Below the one that opens: where a missing bracket may have closed. By taste."""
 
 
 def brackets(lines: list[str], stop: Stop) -> Iterator[Rewrite]:

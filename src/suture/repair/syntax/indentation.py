@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from suture.repair.syntax.lines import Rewrite, Stop, code_of, indent_of, near, unit_of
+from suture.repair.syntax.lines import Rewrite, code_of, indent_of, near, unit_of
+from suture.repair.syntax.stopped import Stop
 
 OUTSIDE = ("outside function", "outside loop", "not properly in loop", "outside async function")
 SAYS = ("indent", "expected 'except'", *OUTSIDE)

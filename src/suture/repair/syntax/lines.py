@@ -1,9 +1,8 @@
-"""Lines of a source that may not be Python: where reading stops, what is code in them, a change of some."""
+"""Lines of a source that may not be Python: what is code in them, and a change of some of them."""
 
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -12,40 +11,6 @@ TOKEN = re.compile(
     r"""(?P<comment>\#.*)|(?P<string>[rRbBuUfF]{0,2}(?:\"\"\".*?\"\"\"|'''.*?'''|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'))"""
     r"""|(?P<word>[^\W\d]\w*)|(?P<number>\d[\w.]*)|(?P<sign>\*\*=?|//=?|>>=?|<<=?|[-+*/%&|^@=!<>:]=|->|\.\.\.|[^\s\w])""",
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Stop:
-    """The first place at which a source is no Python.
-
-    Attributes:
-        line: From 1; the last line at most.
-        column: From 0, in characters.
-        message: What CPython says.
-    """
-
-    line: int
-    column: int
-    message: str
-
-
-def stop_of(text: str) -> Stop | None:
-    """Where a source stops being Python; `None` where it does not.
-
-    Args:
-        text: With a line feed at the end of its lines.
-    """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            compile(text, "source", "exec", dont_inherit=True)
-    except SyntaxError as fault:
-        last = text.count("\n") + 1
-        line = min(max(1, fault.lineno or 1), last)
-        return Stop(line=line, column=max(0, (fault.offset or 1) - 1), message=fault.msg or "")
-    except (ValueError, RecursionError, MemoryError) as fault:
-        return Stop(line=1, column=0, message=str(fault))
-    return None
 
 
 @dataclass(frozen=True, kw_only=True)

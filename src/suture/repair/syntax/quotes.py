@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from suture.repair.syntax.lines import Rewrite, Stop, indent_of, near, one
+from suture.repair.syntax.lines import Rewrite, indent_of, near, one
+from suture.repair.syntax.stopped import Stop
 
 TRIPLES = ('"""', "'''")
 ENDS = re.compile(r"(?=[\])},:;+%]|\s|\.\w+\(|$)")
 STARTS = re.compile(r"(?<=[(\[{,=+:\s])(?=\S)")
 MOST_LINES = 60
-"""Up and down from where reading stopped: a lost quote swallows what comes up to the next one. By taste."""
 
 
 def strings(lines: list[str], stop: Stop) -> Iterator[Rewrite]:

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from suture.repair.syntax import brackets, indentation, quotes, tokens, words
-from suture.repair.syntax.lines import Rewrite, Stop, stop_of
+from suture.repair.syntax.lines import Rewrite
+from suture.repair.syntax.stopped import Stop, stop_of
 
 Family = Callable[[list[str], Stop], Iterator[Rewrite]]
 FAMILIES: tuple[Family, ...] = (
@@ -44,9 +45,7 @@ BEAM = 14
 MOST_DEPTH = 8
 """Faults in one source."""
 MOST_COMPILED = 6000
-"""Texts that are given to the compiler; the time is looked at too."""
 ENOUGH = 60
-"""Of those that compile, the likeliest; `recovering` runs half of them."""
 FEW = 8
 """Texts with which another round is spared."""
 ALIKE = 4

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from suture.repair.syntax.lines import PAIRS, Rewrite, Stop, code_of, one, scan
+from suture.repair.syntax.lines import PAIRS, Rewrite, code_of, one, scan
+from suture.repair.syntax.stopped import Stop
 
 BETWEEN = (
     *((", ", 0.5), (")", 0.3), ("]", 0.3), ("(", 0.2), ("[", 0.2), (" in ", 0.4), (" + ", 0.3), (" = ", 0.3)),

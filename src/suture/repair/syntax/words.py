@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from suture.repair.syntax.lines import Rewrite, Stop, Token, code_of, indent_of, near, one, scan
+from suture.repair.syntax.lines import Rewrite, Token, code_of, indent_of, near, one, scan
+from suture.repair.syntax.stopped import Stop
 
 HEADS = ("if", "elif", "else", "for", "while", "def", "class", "try", "except", "finally", "with", "async")
 STARTS = (
