@@ -79,7 +79,7 @@ ORDERS = {
         ("ending",),
         ("searching",),
         ("scoring",),
-        ("ranking",),
+        ("ranking", "recovering"),
         ("other_languages",),
         ("__init__",),
     ),

@@ -18,7 +18,7 @@ from suture.packages.client import Client, run_client
 from suture.packages.from_npm import Npm
 from suture.packages.from_pip import UNREACHABLE, Pip
 from suture.packages.gate import Gate
-from suture.packages.installer import PackagePlace
+from suture.packages.installer import Place
 from suture.packages.pip_settings import settings_in
 from suture.packages.reach import Reach, origins_of
 from suture.sandbox import BubblewrapSandbox, own_interpreter
@@ -89,7 +89,7 @@ async def test_a_client_that_is_taken_over_reaches_the_index_alone(
     assert list(place.folder.iterdir()) == []
 
 
-async def _said(client: Client, argv: list[str], place: PackagePlace, reach: Reach) -> str:
+async def _said(client: Client, argv: list[str], place: Place, reach: Reach) -> str:
     gate = Gate(reach.origins, reach.proxy_for)
     _, text = await client_module._walled(client, argv, place.folder, reach, gate)
     return text.strip()

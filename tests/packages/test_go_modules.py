@@ -20,7 +20,7 @@ from suture.languages import Interpreter
 from suture.ledger import find_run
 from suture.packages import Packages, PackagesRefused, showing
 from suture.packages.from_go import Go
-from suture.packages.installer import FETCHED, PackagePlace
+from suture.packages.installer import FETCHED, Place
 from suture.sandbox import BubblewrapSandbox, Mount, ProgramLimits, RunRequest, discover_programs
 from suture.settings import BudgetSettings, PathSettings, RepairSettings, Settings
 
@@ -133,7 +133,7 @@ async def test_a_module_that_changed_is_not_laid(
         )
 
 
-def _with(folder: Path, place: Path) -> PackagePlace:
+def _with(folder: Path, place: Path) -> Place:
     made = place_in(place)
     shutil.copytree(folder, made.folder / FETCHED)
     return made

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from suture.errors import UsageError
-from suture.loop.prompting.text_focus import named_files
+from suture.loop.prompting.file_focus import named_files
 from suture.tasks.building import heal_task
 from suture.workspace import is_protected
 

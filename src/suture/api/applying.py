@@ -28,7 +28,7 @@ from suture.proof import (
 from suture.records import Result, Task
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
 from suture.settings import Settings, load_settings
-from suture.tasks.accepted_test import accepted_files
+from suture.tasks.recorded_task import accepted_files
 
 
 async def apply(

@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from suture.api.in_thread import in_thread
 from suture.api.run_execution import carry_out, models_for, replies_from
+from suture.api.stopping import in_thread
 from suture.ledger.reading import Listener
 from suture.loop import RunSpec
 from suture.loop.recipes.recipe import load_recipe

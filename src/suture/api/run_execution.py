@@ -26,7 +26,7 @@ from suture.models.recording.source import absent_model
 from suture.proof import Handover, HealedRun, hand_over
 from suture.records import Result
 from suture.settings import Settings
-from suture.tasks.accepted_test import accepted_files
+from suture.tasks.recorded_task import accepted_files
 from suture.tracing import export_run, wants_traces
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""A coroutine run to its end, and stopped at once by Ctrl-C, also in the middle of a computation.
+"""A run that stops at once by Ctrl-C: also in the middle of a computation, and beside work in a thread.
 
 `asyncio.run` cancels the coroutine when the signal comes, and that is heard only where it awaits. Code that
 computes for long would go on until it is done, or end without a word at the second Ctrl-C. Here somebody
@@ -11,9 +11,10 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from types import FrameType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
 PATIENCE_S = 1.0
@@ -105,3 +106,35 @@ class _Stop:
                 self._ping()
             except RuntimeError:
                 return  # it is closed
+
+
+async def in_thread(work: Callable[[], T]) -> T:
+    """Do something in a thread; who is cancelled meanwhile does not wait for it.
+
+    `asyncio.to_thread` would: its threads are waited for when the loop is closed, and Ctrl-C with them.
+
+    Args:
+        work: What to do; it must not leave anything half done that others see.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def settle(result: T | None, fault: Exception | None) -> None:
+        if done.done():
+            return
+        if fault is not None:
+            done.set_exception(fault)
+        else:
+            done.set_result(cast(T, result))
+
+    def run() -> None:
+        result, fault = None, None
+        try:
+            result = work()
+        except Exception as raised:  # raised where it is awaited
+            fault = raised
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(settle, result, fault)
+
+    threading.Thread(target=run, daemon=True).start()
+    return await done

@@ -24,7 +24,7 @@ from suture.roles import PromptBook
 from suture.safety import Finding, levels_of
 from suture.sandbox import Sandbox
 from suture.settings import SandboxSettings, Settings
-from suture.tasks.accepted_test import with_accepted_test
+from suture.tasks.recorded_task import with_accepted_test
 from suture.workspace import text_of
 
 LONGEST_RUN = 0.6

@@ -13,6 +13,7 @@ from suture.workspace import text_of
 MARK = "safety: "
 """What the id of a finding's check begins with; no test of a project is called so."""
 MOST_TOLD = 20
+"""Findings that are told one by one; the rest are counted."""
 BY_A_PERSON = ("user", "edit")
 Use = tuple[str, str]
 """A rule's mark and a piece of code: what a person allows, wherever it stands."""

@@ -20,6 +20,7 @@ FUSED_K = 60
 DEPTH = 40
 """How many each search brings."""
 MOST_QUERY_WORDS = 40
+"""Of a search by words. By taste."""
 
 
 @dataclass(frozen=True, kw_only=True)

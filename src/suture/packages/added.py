@@ -16,7 +16,7 @@ from pathlib import Path
 from suture.errors import PrerequisiteError, StorageError
 from suture.languages import LANGUAGES, Interpreter
 from suture.packages.growing import Files, GoGrower, Grower, Grown, NodeGrower, PythonGrower
-from suture.packages.installer import Installed, PackagePlace, PackagesRefused
+from suture.packages.installer import Installed, PackagesRefused, Place
 from suture.packages.packages import INSTALLERS, PackageSets, require_within
 from suture.plain_files import read_plain, write_atomically
 from suture.records import content_hash, from_plain, to_plain
@@ -167,10 +167,10 @@ class AddedPackages(PackageSets):
             await asyncio.to_thread(_keep, grown, second.folder, place)
         return grown
 
-    def _new_place(self, folder: Path, interpreter: Interpreter, bounds: Mapping[str, str]) -> PackagePlace:
+    def _new_place(self, folder: Path, interpreter: Interpreter, bounds: Mapping[str, str]) -> Place:
         folder.mkdir()
         python = ".".join(interpreter.version.split(".")[:2])
-        return PackagePlace(folder=folder, python=python, walled=self.walled, hosts=self.hosts, bounds=bounds)
+        return Place(folder=folder, python=python, walled=self.walled, hosts=self.hosts, bounds=bounds)
 
     def _bounds(self, new: tuple[str, ...]) -> Mapping[str, str]:
         """The versions of the list; what the project asks for already was its author's to say."""

@@ -15,11 +15,12 @@ from pathlib import Path
 
 from suture.errors import PrerequisiteError, SandboxError
 from suture.packages.gate import Gate
-from suture.packages.installer import PackagePlace, PackagesRefused
+from suture.packages.installer import PackagesRefused, Place
 from suture.packages.reach import Reach
 from suture.sandbox import KEPT, BubblewrapSandbox, Mount, ProgramLimits, RunRequest, own_interpreter
 
 LIMIT_S = 300.0
+"""Seconds for one call of pip, npm or go, downloads and all."""
 LIMITS = ProgramLimits(
     wall_s=LIMIT_S,
     cpu_s=LIMIT_S,
@@ -75,9 +76,7 @@ class Client:
     unreachable: re.Pattern[str]
 
 
-async def run_client(
-    client: Client, argv: Sequence[str], place: PackagePlace, reach: Reach | None = None
-) -> None:
+async def run_client(client: Client, argv: Sequence[str], place: Place, reach: Reach | None = None) -> None:
     """Run a package manager's client in a folder of ours.
 
     Args:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from suture.packages.client import TEMPORARY, Client, absent, own_environment, run_client
 from suture.packages.gate import Origin, origin_of
-from suture.packages.installer import FETCHED, PackagePlace, PackagesRefused
+from suture.packages.installer import FETCHED, PackagesRefused, Place
 from suture.packages.reach import Reach, ask, certificates, origins_of, shown_folders, with_login
 from suture.plain_files import write_atomically
 from suture.sandbox import KEPT, Mount, discover_toolchain
@@ -40,6 +40,7 @@ NEAR = "here.invalid"
 """Go asks no proxy for a loopback. A name that can be nobody's (RFC 2606) stands for it."""
 MOST = 100
 MOST_ROUNDS = 5
+"""Each adds what the modules of the last one require in turn."""
 OURS = ("module fetched", "go 1.17")
 """From this version on a module says all that it requires, and go does not read on for the rest."""
 LONGEST = 300
@@ -59,7 +60,7 @@ class Go:
             raise PackagesRefused(f"{self.manifest} asks for more than {MOST} packages")
         return tuple(found)
 
-    async def resolve(self, wanted: Sequence[str], place: PackagePlace) -> str:
+    async def resolve(self, wanted: Sequence[str], place: Place) -> str:
         """See `Installer`. The modules are left for `install`.
 
         What is required in turn is written down and looked at again, until nothing is added: only then does a
@@ -77,7 +78,7 @@ class Go:
                 return lock
         raise PackagesRefused(f"there is no end to what {', '.join(wanted)} requires"[:LONGEST])
 
-    async def install(self, wanted: Sequence[str], lock: str, place: PackagePlace) -> None:
+    async def install(self, wanted: Sequence[str], lock: str, place: Place) -> None:
         """See `Installer`. Nothing is in reach; modules are compared with the lock and with their hashes."""
         await lay_modules(self._whole(wanted, lock), lock, place, ["download", "all"])
 
@@ -114,7 +115,7 @@ class Go:
         return "\n".join([*stated, "", "require (", *lines, ")", ""])
 
 
-async def lay_modules(go_mod: str, go_sum: str, place: PackagePlace, download: Sequence[str]) -> None:
+async def lay_modules(go_mod: str, go_sum: str, place: Place, download: Sequence[str]) -> None:
     """Compare what lies in `FETCHED` with its hashes, and lay it where modules are shown from.
 
     Args:
@@ -183,7 +184,7 @@ def go_client() -> Client:
     )
 
 
-async def go_reach(go: tuple[str, ...], place: PackagePlace) -> Reach:
+async def go_reach(go: tuple[str, ...], place: Place) -> Reach:
     """What go may reach: the user's proxies of modules, and the database of their hashes.
 
     Raises:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from suture.packages.client import Client, absent, run_client
-from suture.packages.installer import PackagePlace, PackagesRefused
+from suture.packages.installer import PackagesRefused, Place
 from suture.packages.npm_settings import npm_reach
 from suture.sandbox import Mount, discover_toolchain
 
@@ -66,7 +66,7 @@ class Npm:
             raise PackagesRefused(f"{self.manifest} asks for more than {MOST} packages")
         return tuple(found)
 
-    async def resolve(self, wanted: Sequence[str], place: PackagePlace) -> str:
+    async def resolve(self, wanted: Sequence[str], place: Place) -> str:
         """See `Installer`."""
         _lay(wanted, place.folder)
         await run_npm(["install", "--package-lock-only"], place)
@@ -76,7 +76,7 @@ class Npm:
             raise PackagesRefused(f"{', '.join(elsewhere[:3])} comes from past the index, or has no hash")
         return lock
 
-    async def install(self, wanted: Sequence[str], lock: str, place: PackagePlace) -> None:
+    async def install(self, wanted: Sequence[str], lock: str, place: Place) -> None:
         """See `Installer`."""
         _lay(wanted, place.folder)
         (place.folder / self.lock).write_text(lock, "utf-8")
@@ -104,7 +104,7 @@ def _is_plain(name: str, versions: object) -> bool:
     return bool(known and len(name) <= LONGEST and NAME.fullmatch(name))
 
 
-async def run_npm(argv: Sequence[str], place: PackagePlace, *, with_addresses: bool = False) -> None:
+async def run_npm(argv: Sequence[str], place: Place, *, with_addresses: bool = False) -> None:
     """Run npm in a folder of ours; no script runs.
 
     Args:

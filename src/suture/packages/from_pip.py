@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from suture.packages.client import NO_CLIENT, Client, absent, run_client
-from suture.packages.installer import FETCHED, PackagePlace, PackagesRefused
+from suture.packages.installer import FETCHED, PackagesRefused, Place
 from suture.packages.pip_settings import pip_reach
 from suture.plain_files import open_plain
 from suture.sandbox import Mount, own_interpreter
@@ -79,7 +79,7 @@ class Pip:
             raise PackagesRefused(f"{self.manifest} asks for more than {MOST} packages")
         return tuple(found)
 
-    async def resolve(self, wanted: Sequence[str], place: PackagePlace) -> str:
+    async def resolve(self, wanted: Sequence[str], place: Place) -> str:
         """See `Installer`. Nothing is installed; the wheels are left for `install`."""
         from packaging.requirements import Requirement
         from packaging.utils import canonicalize_name
@@ -92,7 +92,7 @@ class Pip:
         await run_client(_client(), [*argv, *wanted], place, reach)
         return "".join(sorted(_locked(place.folder / FETCHED)))
 
-    async def install(self, wanted: Sequence[str], lock: str, place: PackagePlace) -> None:
+    async def install(self, wanted: Sequence[str], lock: str, place: Place) -> None:
         """See `Installer`. Nothing is in reach: the wheels are those that `resolve` left."""
         (place.folder / self.lock).write_text(lock)
         argv = [*OPTIONS, *_of(place.python), "--no-deps", "--require-hashes", "-r", self.lock]

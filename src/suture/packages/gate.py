@@ -23,9 +23,11 @@ DOOR = ".door"
 """The socket in the client's folder through which it hands over the door; gone as soon as it has."""
 HEAD_BYTES = 1 << 16
 HEAD_S, DIAL_S, IDLE_S = 30.0, 30.0, 120.0
+"""Seconds for a request's head, for a connection to the index, and of silence on one that is open."""
 MOST_BYTES = 4 << 30
 """From the index, for one call of a client."""
 MOST_CONNECTIONS = 64
+"""At once; npm opens fifteen where nobody has set it (`maxsockets`)."""
 MOST_TOLD = 5
 CHUNK = 1 << 16
 PORTS = {"https": 443, "http": 80}

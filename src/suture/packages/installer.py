@@ -46,7 +46,7 @@ class Installed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PackagePlace:
+class Place:
     """Where packages are fetched, and what bounds that.
 
     Attributes:
@@ -93,7 +93,7 @@ class Installer(Protocol):
         """
         ...
 
-    async def resolve(self, wanted: Sequence[str], place: PackagePlace) -> str:
+    async def resolve(self, wanted: Sequence[str], place: Place) -> str:
         """The lock of all that is needed.
 
         Args:
@@ -106,7 +106,7 @@ class Installer(Protocol):
         """
         ...
 
-    async def install(self, wanted: Sequence[str], lock: str, place: PackagePlace) -> None:
+    async def install(self, wanted: Sequence[str], lock: str, place: Place) -> None:
         """Lay what `resolve` locked into `place.folder / folder`, each checked by its hash.
 
         Args:

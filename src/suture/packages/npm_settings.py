@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from suture.packages.client import TEMPORARY, own_environment
-from suture.packages.installer import PackagePlace
+from suture.packages.installer import Place
 from suture.packages.reach import Reach, ask, certificates, origins_of
 from suture.plain_files import read_plain
 from suture.sandbox import BOX, KEPT
@@ -22,7 +22,7 @@ VARIABLE = re.compile(r"\$\{(\w+)\}")
 FILE_BYTES = 1 << 20
 
 
-async def npm_reach(npm: tuple[str, ...], place: PackagePlace) -> Reach:
+async def npm_reach(npm: tuple[str, ...], place: Place) -> Reach:
     """What npm may reach: the user's registries. Where one keeps its archives elsewhere, the user names that.
 
     Args:

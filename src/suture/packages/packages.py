@@ -16,7 +16,7 @@ from suture.languages import LANGUAGES, Interpreter
 from suture.packages.from_go import Go
 from suture.packages.from_npm import Npm
 from suture.packages.from_pip import Pip
-from suture.packages.installer import FETCHED, Installed, Installer, PackagePlace, PackagesRefused
+from suture.packages.installer import FETCHED, Installed, Installer, PackagesRefused, Place
 from suture.records import Language, content_hash
 from suture.safety import Allowed, bounds_for, is_within
 
@@ -194,9 +194,9 @@ class Packages(PackageSets):
                         raise
         return lock, place
 
-    def _new(self, folder: Path, python: str, bounds: Mapping[str, str]) -> PackagePlace:
+    def _new(self, folder: Path, python: str, bounds: Mapping[str, str]) -> Place:
         folder.mkdir()
-        return PackagePlace(folder=folder, python=python, walled=self.walled, hosts=self.hosts, bounds=bounds)
+        return Place(folder=folder, python=python, walled=self.walled, hosts=self.hosts, bounds=bounds)
 
 
 def require_within(versions: Mapping[str, str], bounds: Mapping[str, str]) -> None:

@@ -18,7 +18,7 @@ import httpx
 
 from suture.packages.client import ADDRESS, out_of_reach, own_environment
 from suture.packages.gate import Origin, origin_of
-from suture.packages.installer import PackagePlace
+from suture.packages.installer import Place
 from suture.packages.reach import Reach, ask, certificates, origins_of, shown_folders, with_login
 
 TELL = """\
@@ -46,7 +46,7 @@ class NoAnswer(Exception):
     """Why an index does not answer, without an address: that may hold a login."""
 
 
-async def pip_reach(names: Sequence[str], place: PackagePlace) -> Reach:
+async def pip_reach(names: Sequence[str], place: Place) -> Reach:
     """What pip may reach: the user's indexes, and the servers on which these say that they keep their files.
 
     Args:

@@ -18,7 +18,7 @@ from suture.ledger.kinds import (
     TreeUndone,
 )
 from suture.records import Result, Task
-from suture.tasks.accepted_test import accepted_files
+from suture.tasks.recorded_task import accepted_files
 from suture.workspace import (
     apply_changes,
     land_on_head,

@@ -19,10 +19,10 @@ from suture.repair.other_languages import (
     unreadable_elsewhere,
 )
 from suture.repair.ranking import Difference, rank_repairs
+from suture.repair.recovering import recover
 from suture.repair.scoring import Repair
 from suture.repair.search_result import Findings
 from suture.repair.searching.ready import Ready
-from suture.repair.searching.recovering import recover
 from suture.repair.searching.search import search
 from suture.repair.trials.records import Proposal
 

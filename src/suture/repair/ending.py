@@ -11,6 +11,7 @@ from suture.repair.search_result import Findings
 LINGER = 0.5
 """After the first plausible repair the search goes on, to compare, for this part of what trying took."""
 LEAST_LINGER_S = 1.5
+"""However soon the first repair was found."""
 MOST_RIVALS_S = 3.0
 """Seconds after the first plausible repair, in which changes of its place are tried while there are any."""
 LEAST_RIVALS = 100

@@ -28,6 +28,7 @@ from suture.repair.search_result import Findings
 MOST_COMPARED = 16
 """Repairs that answer the same calls; they share the seconds below."""
 COMPARE_S = 6.0
+"""Seconds that repairs are asked for answers on new inputs, after the search has ended."""
 FAR = 0.5
 """What a change takes away that is as far from the code as it is as one of an expression can be."""
 CLOSE = 0.25

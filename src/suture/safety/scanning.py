@@ -21,9 +21,11 @@ NO_BANDIT = "pip install 'suture[quality]'"
 BANDIT = re.compile(r"bandit\.B\d{3}")
 STRICTEST: tuple[Danger, ...] = ("block", "ask", "warn", "off")
 MOST_FILE_CHARS = 200_000
+"""Of one file; a longer one counts as unread."""
 MOST_CHARS = 1_000_000
 """Of all files together: a scan of them takes seconds."""
 MOST_FINDINGS = 200
+"""As many as anybody is asked about; the strictest come first."""
 
 
 def every_rule() -> dict[str, SafetyRule]:

@@ -30,6 +30,7 @@ SEVERAL = re.compile(
     re.IGNORECASE,
 )
 MOST_FILES = 30
+"""Paths that a statement names; by taste."""
 MOST_CHARS = 100_000
 """Of a statement, from its beginning."""
 

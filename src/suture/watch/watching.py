@@ -11,7 +11,7 @@ from pathlib import Path
 
 from watchfiles import awatch
 
-from suture.api.in_thread import in_thread
+from suture.api.stopping import in_thread
 from suture.errors import Cancelled, SutureError
 from suture.records import Result
 from suture.workspace import take_snapshot

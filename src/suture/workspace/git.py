@@ -108,6 +108,7 @@ QUIET = {
     "LC_ALL": "C",
 }
 TIMEOUT_S = 30.0
+"""Seconds of one call of git: a large repository on a cold disk."""
 MOST_BYTES = 256 * 2**20
 """Of one answer: a tree of a few hundred bytes can unfold into any number of files."""
 MOST_MEMORY_BYTES = 4 * 2**30

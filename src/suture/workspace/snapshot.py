@@ -18,12 +18,15 @@ from suture.workspace.repository import open_repository
 from suture.workspace.secret_detection import committed_as_they_are, holds_a_key, may_be_secret
 
 MAX_BYTES = 64 * 2**20
+"""Of a project's files together: each run keeps them in memory, and sends them behind the wall."""
 MAX_FILES = 5000
+"""Of them; whose project is larger names a part of it."""
 MAX_ENTRIES = 100_000
 """Of names that are looked at, whether they are part of the project or not."""
 MAX_DEPTH = 64
 REMEDY = "name a smaller folder, or list what is not code in .gitignore"
 MOST_LEFT_OUT = 500
+"""Names of files that were left out, for the ledger."""
 IGNORED = "in .gitignore"
 IGNORED_END = f" ({IGNORED})"
 

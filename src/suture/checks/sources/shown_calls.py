@@ -17,6 +17,7 @@ from suture.records import Check, Provenance
 MOST_CALLS = 200
 """Of one statement that are looked at."""
 LONGEST = 2000
+"""Characters in which a call that began must end."""
 LONGEST_QUOTE = 60
 ARROW = " => "
 SIGN = r"==>|===?|=>|->|→|⇒|➞"

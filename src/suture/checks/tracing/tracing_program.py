@@ -23,6 +23,7 @@ PRIVATE = "_suture"
 HEAD, TAIL = 120, 40
 """Entries that are kept of the beginning and of the end of a run."""
 MOST_LINES = 20000
+"""Executed lines that are looked at; of what runs on, nobody counts the rest."""
 MOST_NAMES = 20
 LONGEST = 120
 MOST_PRINTED = 2000

@@ -27,26 +27,26 @@ class Contradiction:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShownExample:
+class Example:
     """What a docstring shows of a call, and where."""
 
     shown: str
     file: str
 
 
-def examples_of(files: Mapping[str, bytes]) -> dict[str, ShownExample]:
+def examples_of(files: Mapping[str, bytes]) -> dict[str, Example]:
     """Call -> what the project's docstrings show of it: literal arguments, functions defined once.
 
     Args:
         files: The project's files, path -> content.
     """
     code = {path: text for path, text in files.items() if path.endswith(".py") and not is_test_file(path)}
-    found: dict[str, ShownExample] = {}
+    found: dict[str, Example] = {}
     for path, content in code.items():
         tree = parsed(content) if b">>>" in content else None
         for node in ast.walk(tree) if tree else ():
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                found |= {call: ShownExample(shown=shown, file=path) for call, shown in _shown_in(node)}
+                found |= {call: Example(shown=shown, file=path) for call, shown in _shown_in(node)}
     once = {call: _definitions(call.partition("(")[0], code) == 1 for call in found}
     return {call: example for call, example in found.items() if once[call]}
 
@@ -56,7 +56,7 @@ def _definitions(name: str, code: Mapping[str, bytes]) -> int:
 
 
 def contradictions_of(
-    test: str, files: Mapping[str, bytes], documented: Mapping[str, ShownExample]
+    test: str, files: Mapping[str, bytes], documented: Mapping[str, Example]
 ) -> tuple[Contradiction, ...]:
     """Where one test disagrees with the docstrings of the project's code.
 

@@ -17,7 +17,9 @@ from suture.workspace import DEFAULT_PROTECTED
 
 MOST_TESTS = 200
 MOST_FACTS = 20
+"""Counterexamples that are told in full; by taste, as more of them mostly say the same."""
 LONGEST_OUTPUT = 6000
+"""Characters, the last ones: a command says at its end what failed."""
 
 
 @dataclass(frozen=True, kw_only=True)

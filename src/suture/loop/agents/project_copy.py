@@ -19,7 +19,9 @@ from suture.workspace.ignored import NEVER_CODE
 CORES = 4
 """CPU seconds that each process may use for each of its wall-clock seconds."""
 HOST_MB = 1 << 20
+"""A terabyte: no limit in effect."""
 HOST_CORES = 256
+"""No limit in effect: an agent on the host is held by its seconds alone, and no machine has more cores."""
 HOST_FILES = 4096
 """On this machine itself, where the wall-clock seconds are the limit: memory and CPU are as good as free."""
 

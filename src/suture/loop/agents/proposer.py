@@ -25,7 +25,9 @@ SHARE = 0.8
 """Of the time that is left, for the proposer: the rest is for the verdict and its proof."""
 MOST_PROGRAM_BYTES = 16 << 20
 KEPT_BYTES = 64 << 10
+"""Of what a proposer prints."""
 MOST_TESTS_BYTES = 32 << 10
+"""Of the failing tests' names, in one variable: the kernel takes 128 KiB of each."""
 MOST_TOLD = 100
 """Paths that the ledger's event names."""
 

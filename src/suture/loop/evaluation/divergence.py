@@ -14,6 +14,7 @@ from suture.repair import Proposal, mutated
 from suture.workspace import overlay
 
 MOST_FACTS = 3
+"""Failures that are traced: each costs a run, and a prompt has room for few."""
 MOST_CHANGES = 2
 """Changes, the best first, beside which a call is run."""
 

@@ -41,7 +41,7 @@ from suture.proof.minimisation.equivalence import ChangeBehaviour
 from suture.proof.minimisation.minimal import Minimised, Oracle, minimise, minimise_lines
 from suture.proof.sealing import certificate_text, digest, sealed
 from suture.records import Candidate, Verdict, content_hash
-from suture.tasks.accepted_test import accepted_files
+from suture.tasks.recorded_task import accepted_files
 from suture.workspace import overlay, text_of, unified_diff
 
 FULL_DIFF = "full.diff"

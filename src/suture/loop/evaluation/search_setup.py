@@ -25,6 +25,7 @@ SHARE = 0.5
 VERDICTS = 2
 """Times of the first run that a found repair needs: its verdict's two, side by side, and one of its proof."""
 LEAST_KEPT_S = 5.0
+"""Beside the runs: ranking, the certificate and handing over take seconds, however short the tests are."""
 JUDGED, JUDGED_S = 1.5, 2.0
 """Times of the first run, and seconds, that its verdict alone needs: what a proof has no time for is told."""
 MOST_KEPT = 0.6

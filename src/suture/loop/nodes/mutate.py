@@ -55,6 +55,7 @@ NO_PYTHON = ("SyntaxError", "IndentationError", "TabError")
 MOST_TOLD = 40
 """Suspicious lines that the ledger names."""
 LEAST_RANKING_S = 2.0
+"""Also where the search has used up its own: what was found is worth little as long as nobody ranks it."""
 
 
 async def mutate(state: Branch, runtime: Runtime[RunContext]) -> dict[str, Any]:

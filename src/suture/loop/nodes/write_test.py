@@ -22,7 +22,7 @@ from suture.ledger import last_of
 from suture.ledger.kinds import TestAccepted, TestsWritten
 from suture.loop.calls.helper_call import Consultation
 from suture.loop.context import RunContext
-from suture.loop.prompting.text_focus import named_files
+from suture.loop.prompting.file_focus import named_files
 from suture.loop.state import LoopState, tried_in
 from suture.models import NO_MODEL
 from suture.records import Candidate, CheckOutcome, Verdict, content_hash, from_plain, to_plain

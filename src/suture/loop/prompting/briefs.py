@@ -10,11 +10,10 @@ from suture.languages import LANGUAGES
 from suture.loop.context import RunContext
 from suture.loop.policy.progress import Attempt
 from suture.loop.prompting.excerpts import MAX_WHOLE_CHARS, excerpt
-from suture.loop.prompting.file_focus import suspect_files
+from suture.loop.prompting.file_focus import named_files, suspect_files
 from suture.loop.prompting.project_briefs import fresh_brief, mending_brief, writes_files
 from suture.loop.prompting.related_functions import siblings_of
 from suture.loop.prompting.search_clues import Clues, clues_of, suspects_in
-from suture.loop.prompting.text_focus import named_files
 from suture.loop.recalling import recalled_lines
 from suture.loop.state import LoopState, aids_of, proposals_in, tried_in
 from suture.pysource.parsing import parsed

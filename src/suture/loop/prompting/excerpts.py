@@ -11,6 +11,7 @@ from suture.pysource.python_code import Definition, lines_of
 MAX_WHOLE_CHARS = 6000
 """About 1,800 tokens: a file with more is shown in part, where it is known which part matters."""
 MAX_EXCERPT_CHARS = 4000
+"""About 1,200 tokens of code for a small model, beside the task and what fails."""
 MAX_FUNCTION_CHARS = 3000
 """Of a longer function only the neighbourhood of the suspicious line is shown."""
 NEIGHBOURHOOD = 15

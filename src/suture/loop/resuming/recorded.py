@@ -21,7 +21,7 @@ from suture.records import Result, Task, to_plain
 from suture.sandbox import Sandbox
 from suture.settings import Settings
 from suture.settings.recording import settings_as_plain, settings_of_record
-from suture.tasks.recorded_interpreter import is_among, recorded_interpreter
+from suture.tasks.recorded_task import is_among, recorded_interpreter
 
 RECIPE_FILE = "recipe.toml"
 """In a run folder: the recipe, where it does not ship with Suture."""

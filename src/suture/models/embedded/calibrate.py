@@ -24,6 +24,7 @@ WORTHWHILE_GAIN = 1.1
 """More threads must bring at least this factor: each of them is taken from the sandbox."""
 PROMPT = "def add(a, b):\n    return a + b\n\n" * 6
 REPLY_TOKENS = 12
+"""By taste: more would tell numbers of threads apart better, and the first use waits for it."""
 BUSY = 0.5
 """Of the load average: what was measured beside so much other work is measured anew when that is over."""
 

@@ -27,6 +27,7 @@ ENDS_VALUE = re.compile(
 )
 ENDS_WORD = re.compile(r"[^\S\n]{0,50}(?:[,;}\]\n]|//|#|$)")
 MAX_DEPTH = 20
+"""Of values within values; the reader calls itself for each."""
 
 
 class NotData(ValueError):

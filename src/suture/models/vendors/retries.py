@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FIRST_PAUSE_S = 0.5
+"""Doubled at each further try, and drawn by chance below that: runs side by side must not knock in step."""
 LONGEST_PAUSE_S = 30.0
+"""Of our own choosing; a provider may ask for another."""
 
 
 async def retried(

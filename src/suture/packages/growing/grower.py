@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from suture.languages import Interpreter
-from suture.packages.installer import PackagePlace, PackagesRefused
+from suture.packages.installer import PackagesRefused, Place
 
 Files = Mapping[str, bytes]
 """A project, path -> content."""
@@ -63,11 +63,7 @@ class Grower(Protocol):
         ...
 
     async def fetch(
-        self,
-        base: Files,
-        new: Sequence[str],
-        places: tuple[PackagePlace, PackagePlace],
-        interpreter: Interpreter,
+        self, base: Files, new: Sequence[str], places: tuple[Place, Place], interpreter: Interpreter
     ) -> Grown:
         """Find out what else is needed, and lay it all into `places[1].folder / folder`.
 

@@ -10,7 +10,7 @@ from suture.languages import Interpreter
 from suture.packages.client import run_client
 from suture.packages.from_go import REQUIRED, go_client, go_reach, lay_modules, plain_line
 from suture.packages.growing.grower import Files, Grown, newline_of, text_in
-from suture.packages.installer import FETCHED, PackagePlace, PackagesRefused
+from suture.packages.installer import FETCHED, PackagesRefused, Place
 from suture.plain_files import write_atomically
 
 MOD, SUM, INDIRECT = "go.mod", "go.sum", "indirect"
@@ -58,11 +58,7 @@ class GoGrower:
         return text
 
     async def fetch(
-        self,
-        base: Files,
-        new: Sequence[str],
-        places: tuple[PackagePlace, PackagePlace],
-        interpreter: Interpreter,
+        self, base: Files, new: Sequence[str], places: tuple[Place, Place], interpreter: Interpreter
     ) -> Grown:
         """See `Grower`."""
         first, second = places
@@ -95,7 +91,7 @@ def _require_asked(found: Sequence[str], new: Sequence[str]) -> None:
         raise PackagesRefused(f"go would take {', '.join(found)[:200]}: ask for these versions")
 
 
-def _write(place: PackagePlace, name: str, text: str) -> None:
+def _write(place: Place, name: str, text: str) -> None:
     write_atomically(place.folder / name, text.encode())
 
 

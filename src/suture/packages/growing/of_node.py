@@ -11,7 +11,7 @@ from suture.languages import Interpreter
 from suture.packages.from_npm import TABLES, Npm, packages_in, run_npm
 from suture.packages.growing.grower import Files, Grown, text_in
 from suture.packages.growing.json_text import with_member
-from suture.packages.installer import LOCK_BYTES, PackagePlace, PackagesRefused
+from suture.packages.installer import LOCK_BYTES, PackagesRefused, Place
 from suture.plain_files import read_plain, write_atomically
 
 MANIFEST, LOCK = "package.json", "package-lock.json"
@@ -67,11 +67,7 @@ class NodeGrower:
         return text
 
     async def fetch(
-        self,
-        base: Files,
-        new: Sequence[str],
-        places: tuple[PackagePlace, PackagePlace],
-        interpreter: Interpreter,
+        self, base: Files, new: Sequence[str], places: tuple[Place, Place], interpreter: Interpreter
     ) -> Grown:
         """See `Grower`."""
         first, second = places
@@ -136,7 +132,7 @@ def _lock_of(base: Files, interpreter: Interpreter) -> str:
     return json.dumps({"lockfileVersion": 3, "requires": True, "packages": packages})
 
 
-def _lay(place: PackagePlace, manifest: str, lock: str) -> None:
+def _lay(place: Place, manifest: str, lock: str) -> None:
     """The project's own manifest, whose scripts do not run, and its lock."""
     write_atomically(place.folder / MANIFEST, manifest.encode())
     if lock:

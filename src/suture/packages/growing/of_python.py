@@ -12,7 +12,7 @@ from typing import Any
 from suture.languages import Interpreter
 from suture.packages.from_pip import Pip
 from suture.packages.growing.grower import Files, Grown, newline_of, text_in
-from suture.packages.installer import FETCHED, PackagePlace, PackagesRefused
+from suture.packages.installer import FETCHED, PackagesRefused, Place
 from suture.plain_files import parse_toml
 from suture.safety import plain_name
 
@@ -73,11 +73,7 @@ class PythonGrower:
         return text + joint + "".join(f"{one}{newline}" for one in new)
 
     async def fetch(
-        self,
-        base: Files,
-        new: Sequence[str],
-        places: tuple[PackagePlace, PackagePlace],
-        interpreter: Interpreter,
+        self, base: Files, new: Sequence[str], places: tuple[Place, Place], interpreter: Interpreter
     ) -> Grown:
         """See `Grower`. What the environment or the project's lock has in some version keeps it."""
         first, second = places

@@ -20,6 +20,7 @@ from suture.workspace import text_of
 
 INSIDE = "/tmp/ruff"
 MOST_FINDINGS = 50
+"""In a certificate; a change that brings more is known for what it is."""
 NOT_FOUND = "ruff is neither in the project's environment nor beside Suture nor on PATH"
 
 

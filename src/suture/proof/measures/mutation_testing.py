@@ -25,6 +25,7 @@ OPERATORS = (
 )
 """Operators that change or remove what is there; those that add code mostly mean the same."""
 AT_ONCE = 4
+"""Mutants in one round: the time is looked at after each, so a larger one overshoots it further."""
 DRAWN = 12
 """Mutants to run, where there are as many. A rule and no setting: who could choose how many could choose the
 flattering number."""

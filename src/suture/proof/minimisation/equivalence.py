@@ -102,8 +102,11 @@ def asked_functions(task: Task) -> frozenset[str]:
 
 
 INPUTS, EDGES = 60, 18
+"""For each function: near those that its tests use, and at the edges of their kinds. By taste."""
 MOST_FUNCTIONS = 8
+"""Further ones are not asked: the proof has seconds, and each comparison takes some."""
 LOCATE_S, COMPARE_S = 20.0, 15.0
+"""Seconds; both are cut off where less of the proof's time is left."""
 LATE = "!late"
 CASES = (str.lower, str.upper, str.title)
 

@@ -18,7 +18,7 @@ from suture.proof.verifying.verification import ReplayedClaim, verify_certificat
 from suture.records import Language
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
 from suture.settings import SandboxSettings, Settings
-from suture.tasks.recorded_interpreter import recorded_interpreter
+from suture.tasks.recorded_task import recorded_interpreter
 from suture.workspace import take_snapshot
 
 

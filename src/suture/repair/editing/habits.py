@@ -53,6 +53,7 @@ COUNTING = ("len", "int", "ord", "abs", "sum", "round")
 UNSEEN = 5
 """Thousandths for what was not seen: a file has habits of its own."""
 LEAST, MOST = 0.2, 5.0
+"""How far usage in other code may lower and raise a change: what tests say must weigh more."""
 
 
 def likelier(before: int, after: int) -> float:

@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from difflib import SequenceMatcher
 
 MOST_ALIKE = 6
+"""Names offered in place of one that is misspelt, the most alike first. By taste."""
 LEAST_ALIKE = 0.5
+"""Share of characters in order, as `difflib` counts; below it names have nothing in common but letters."""
 
 
 def alike(name: str, others: Iterable[str]) -> list[tuple[str, float]]:

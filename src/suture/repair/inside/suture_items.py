@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 LONGEST_FAULT = 800
+"""Characters: what an assertion compares may be whole files."""
 MOST_PLACES = 24
+"""Of a traceback, the innermost: a recursion has a thousand that say one thing."""
 
 
 def words_of(fault: BaseException) -> str:

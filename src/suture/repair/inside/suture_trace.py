@@ -13,7 +13,9 @@ else:  # behind the wall these files stand alone
     from suture_trial import ROOT
 
 MOST_INPUTS = 60
+"""Calls whose arguments are noted: they are seeds for others."""
 LONGEST_INPUT = 1500
+"""Characters of one call's arguments; of longer ones no more is kept than shows that they are."""
 QUIET_LINES = 3000
 """Lines without a new one, after which a frame is looked at no more, where that is allowed."""
 TELLING = frozenset(("_saferepr", "_call_reprcompare", "safe_repr", "_common_shorten_repr"))

@@ -15,7 +15,7 @@ from typing import Any
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 HEADER_BYTES = 4
-"""As `suture.sandbox.runs.channel` has it."""
+"""As `suture.sandbox.runs.program_sandbox` has it."""
 WRITTEN_S = 946_684_800
 """When each source was written, as `suture.checks.command.report_plugin` has it."""
 PART_BYTES = 1 << 16

@@ -14,7 +14,9 @@ SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr)
 ANYTHING = (*SIMPLE, ast.If, ast.For, ast.While, ast.With, ast.Try, ast.Return)
 INTO = {"sequence": ("append",), "set": ("add",), "unknown": ("append", "add")}
 MOST_SOURCES = 8
+"""Statements of the function that one place is offered a copy of, the nearest first."""
 MOST_ANSWERS = 8
+"""Values that a new `return` may give, the function's own first."""
 
 
 def _guard(node: ast.AST, view: View) -> Iterator[Change]:

@@ -22,6 +22,7 @@ MINED = (
     ast.IfExp,
 )
 MOST_MINED = 16
+"""Expressions of the surroundings that one place is offered, the likeliest first."""
 MOST_NEAR = 100
 """Expressions in front of a node, and as many behind it, that are looked at."""
 SMALL = 40

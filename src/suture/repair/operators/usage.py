@@ -12,7 +12,9 @@ from suture.repair.operators.change import Change, Operator, instead, short
 from suture.repair.operators.undefined import known_names
 
 MOST_ELSEWHERE = 8
+"""Pieces of other code that one place is offered, so that no kind of change crowds the others out."""
 LONGEST = 60
+"""Characters of such a piece; what is longer hardly fits a second place. By taste."""
 EMPTY = ("[]", "()", "{}")
 ORDERS = ("__lt__", "__le__", "__gt__", "__ge__")
 

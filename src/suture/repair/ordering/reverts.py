@@ -10,6 +10,7 @@ from suture.repair.trials.records import Proposal
 from suture.workspace import changed_stretches
 
 MOST_HUNKS = 40
+"""Stretches of the change that broke the tests which are taken back."""
 AROUND = 2
 """Lines beside a hunk that must still be there, so that it is taken back at the right place."""
 UNTOUCHED = 0.2

@@ -1,4 +1,4 @@
-"""A source in another language that cannot be read: `suture.repair.searching.recovering` by its tree and its search."""
+"""A source in another language that cannot be read: `suture.repair.recovering` by its tree and its search."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from suture.repair.limits import SearchLimits
 from suture.repair.other_languages.gaming import tree_literals, tree_warnings
 from suture.repair.other_languages.reading import readable_trees, stop_in_tree
 from suture.repair.other_languages.searching import search_elsewhere
-from suture.repair.searching.recovering import RUN_S, Means, recover_by
+from suture.repair.recovering import RUN_S, Means, recover_by
 from suture.repair.search_result import Findings
 from suture.workspace import text_of
 

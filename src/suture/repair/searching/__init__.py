@@ -1,5 +1,4 @@
 """The search itself: processes made ready, candidates in turns, trials until there is a reason to end.
 
-Code that cannot be read is made readable first. What comes through is plausible and no more: it is told apart
-and ranked elsewhere.
+What comes through is plausible and no more: it is told apart and ranked elsewhere.
 """

@@ -27,6 +27,7 @@ from suture.repair.trials.records import Proposal, Spectrum, Trial
 
 NONE_READY = "the tests could not be kept ready for trials in the time there was"
 TICK_S = 0.1
+"""Seconds between two looks at whether a process has run all tests; what it waits for takes tenths itself."""
 GRACE_S = 1.0
 """Seconds after the search's own in which a trial that is being cut off may end."""
 SPARE_S = 60.0

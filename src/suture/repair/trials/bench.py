@@ -23,6 +23,7 @@ WHOLE_S = 12.0
 MOST_STARTS = 3
 """A candidate may take the process with it; of a project whose candidates go on doing so none is tried."""
 LEAST_RUN_S = 0.1
+"""What a process is given at least, where the time is nearly up."""
 TRACED_S = 1.5
 """Wall-clock seconds for the lines that failing tests run with a change that is gone on from."""
 CUT_S = 0.2

@@ -12,6 +12,7 @@ from suture.repair.trials.records import Proposal, Spectrum
 from suture.repair.trials.worker import Worker
 
 CALL_S = 0.15
+"""CPU seconds of one call; one that takes longer counts as late."""
 GRACE_S = 2.0
 """Seconds after its time in which an answer that is on its way is still taken."""
 

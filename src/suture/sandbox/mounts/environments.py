@@ -26,7 +26,9 @@ from suture.sandbox.mounts.places import read_little, where
 BESIDE = ("venv", "env", ".env", ".conda", ".hatch/*", "envs/*", ".tox/*", ".nox/*")
 """As people and tools call them; tox and nox make one for each of their sessions."""
 MOST_OF_ONE = 24
+"""Environments that one pattern finds; tox and nox make one for each version and factor."""
 MOST_LISTED = 2000
+"""Of a folder that holds those of many projects."""
 NAME = re.compile(r"[A-Za-z0-9](?:[\w.-]{0,200}[A-Za-z0-9])?")
 CONDA_NAME = re.compile(r"^name:[ \t]*[\"']?([\w.-]{1,200})", re.MULTILINE)
 TEST_GROUPS = re.compile(r"tests?|testing|dev|develop(?:ment)?|ci", re.IGNORECASE)

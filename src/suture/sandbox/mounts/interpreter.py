@@ -30,6 +30,7 @@ from suture.sandbox.mounts.environments import (
 from suture.sandbox.mounts.places import require_installation, where
 
 ASK_TIMEOUT_S = 30.0
+"""Seconds; a shim of pyenv or conda on a cold disk takes some."""
 ASK = (
     "import json, sys; print(json.dumps([sys.executable, sys.prefix, sys.base_prefix, "
     "'%d.%d.%d' % sys.version_info[:3], sys.path]))"

@@ -16,6 +16,7 @@ from suture.sandbox.runs.inside import MIB, MOST_FRAME_BYTES
 from suture.sandbox.runs.report import COLLECT_BYTES
 
 MOST_FILES = 20_000
+"""Four times as many as a project may have: what its tests and packages need comes beside it."""
 NAME_BYTES = 255
 """The longest name of a file on Linux (`NAME_MAX`)."""
 PATH_BYTES = 4000

@@ -20,6 +20,7 @@ SET_CHILD_SUBREAPER = 36
 """`PR_SET_CHILD_SUBREAPER` of linux/prctl.h; Python's library has no `prctl`."""
 SIGKILL = 9
 TICK_S = 0.02
+"""Seconds between two looks at a program's time and memory."""
 MIB = 1 << 20
 
 

@@ -39,6 +39,7 @@ TIGHT = ProgramLimits(
     output_bytes=4096,
 )
 TOTAL_MB = 48
+"""Above what the probe's own program needs, and far below what it tries to take."""
 ELSEWHERE: frozenset[IsolationLevel] = frozenset({"wasm", "user_kernel", "vm"})
 """Levels at which a program meets another kernel than the host's, or none."""
 ON_THE_HOSTS_KERNEL = frozenset({"vsock", "settings of the kernel", "namespaces", "root"})

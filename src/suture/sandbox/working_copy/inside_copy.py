@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 TICK_S = 0.2
+"""Seconds between two looks at whether the command has ended."""
 LINGER_S = 1.0
 """Seconds in which what a command left running may still print."""
 CHUNK = 1 << 16

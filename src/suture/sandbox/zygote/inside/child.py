@@ -28,6 +28,7 @@ SHM_INODES = 10_000
 REPORT_FD = 3
 """The first behind stdin, stdout and stderr."""
 MOST_FDS = 1 << 16
+"""Descriptors that are closed without a look."""
 
 
 class Place:

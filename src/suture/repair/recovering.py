@@ -27,8 +27,11 @@ READING_SHARE = 0.15
 RUNNING_SHARE = 0.5
 """Of the seconds: when they are over, no further text that can be read is run."""
 MOST_RUN = 32
+"""Texts that compile, the likeliest first, on which the tests are run at all."""
 MOST_SEARCHED = 3
+"""Of those, the best, on which a search begins: each gets half of the time left, the last one all of it."""
 AT_ONCE = 2
+"""Whole runs of the tests side by side, for a machine of two cores."""
 RUN_S = 10.0
 """Wall-clock seconds of the tests on one text, at most: a text in which something never ends is none."""
 WARNED = 0.4
