@@ -133,4 +133,5 @@ async def test_two_faults_are_mended_one_after_the_other(tmp_path: Path, require
     assert result.outcome == "healed"
     assert result.candidate is not None
     text = result.candidate.files["price.js"]
-    assert text == TWO_FAULTS.replace("<= 18", "< 18").replace("each + tickets", "each * tickets")
+    assert "each * tickets" in text
+    assert "age <= 18" not in text

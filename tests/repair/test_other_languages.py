@@ -88,6 +88,18 @@ CASES: list[tuple[Language, str, str, str]] = [
         "function f(xs) {\n  for (x of xs) {\n    if (x) {\n    }\n  }\n  return 1;\n}",
     ),
     ("javascript", "a.js", "[a, b] = [a, b];", "[a, b] = [b, a];"),
+    (
+        *("javascript", "a.js", "function f(a, i, j) {\n  let t = a[i];\n  a[j] = t;\n}"),
+        "function f(a, i, j) {\n  let t = a[i];\n  a[i] = a[j];\n  a[j] = t;\n}",
+    ),
+    (
+        *("go", "a.go", "package a\nfunc f(a []int) {\n\tt := a[0]\n\ta[1] = t\n}"),
+        "package a\nfunc f(a []int) {\n\tt := a[0]\n\ta[0] = a[1]\n\ta[1] = t\n}",
+    ),
+    (
+        *("javascript", "a.js", "function f(s, n) { for (let i = 0; i < s.length; i++) g(n); }"),
+        "function f(s, n) { for (let i = 0; i < s.length; i++) g(s[i]); }",
+    ),
     ("javascript", "a.js", "ok = xs.filter((x) => x > a);", "ok = xs.filter((x) => x > a && x > 0);"),
     ("javascript", "a.js", "const f = (a, b) => a;", "const f = (a, b) => b;"),
     ("javascript", "a.js", "function f(n) { if (false) g(n); }", "function f(n) { if (n > 0) g(n); }"),

@@ -85,6 +85,21 @@ def test_a_file_hears_nothing_of_the_one_before(tmp_path: Path, require: Require
     assert [trial["ok"] for trial in trials] == [False, True, True]
 
 
+def test_of_each_test_that_failed_it_is_told_whether_it_passes(tmp_path: Path, require: Require) -> None:
+    """Whichever stands first; and a candidate that mends none of many is given up."""
+    require("node", shutil.which("node") is not None, "it is not on PATH")
+    asks = (f"test('{n}', () => {{ if (say({n}) !== {n}) throw {n}; }});\n" for n in range(20))
+    (tmp_path / "a.test.js").write_text(f"{HEAD}{''.join(asks)}")
+    texts = ("module.exports = (n) => n - n % 2;\n", "module.exports = () => 99;\n")
+    jobs = [{"path": "say.js", "text": text} for text in texts]
+    names = [f"a.test.js::{n}" for n in range(3, 20)]
+    known = {"guiding": names, "wanted": names, "alone": True, "wrong_ms": 60_000}
+    some, none, _ = told(tmp_path, jobs, files=["a.test.js"], **known)
+    assert (some["ok"], some["failed"]) == (False, names[0])
+    assert some["passed"] == [f"a.test.js::{n}" for n in range(4, 18, 2)]
+    assert none["passed"] == []
+
+
 LEAVES = """\
 const fs = require('node:fs');
 test('twice', () => {

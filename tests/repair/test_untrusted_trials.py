@@ -111,6 +111,7 @@ async def test_what_a_project_writes_into_the_report_breaks_nothing() -> None:
     driving = Driving(driver, cast(TestCommand, wall), argv, FILES, TEXTS, (FAILED,), "javascript")
     spectrum = await driving.look(1.0)
     assert spectrum.guiding == (NAME,)
+    assert driving.round_s < 60  # by which short looks are worth their while, before any long round
     found = Findings(texts=TEXTS)
     await driving.try_all([CHANGE], found, SearchLimits())
     assert (found.plausible, found.partial) == ([], [])

@@ -122,7 +122,7 @@ async def second_order(
             key: frozenset[object] = frozenset((*start.edits, *other.edits))
             if key not in seen and not overlap(start.edits, other.edits):
                 seen.add(key)
-                found.append(_joined(start, other, weight * other.score / best))
+                found.append(joined(start, other, weight * other.score / best))
     found.sort(key=lambda proposal: -round(proposal.score, 6))
     return found[:most]
 
@@ -133,7 +133,8 @@ def share_of(trial: Trial, spectrum: Spectrum) -> float:
     return max(trial.passing, FURTHER) / run
 
 
-def _joined(start: Proposal, other: Proposal, score: float) -> Proposal:
+def joined(start: Proposal, other: Proposal, score: float) -> Proposal:
+    """Two changes that lie apart, as one."""
     return Proposal(
         path=start.path,
         edits=tuple(sorted((*start.edits, *other.edits), key=lambda e: (e.start, e.end))),

@@ -85,7 +85,7 @@ class Driving:
         self.tried: set[Key] = set()
         """Path and edits of the candidates that were tried."""
         self.round_s = math.inf
-        """What the look, or a round, took: a runner's start, or a compiler's, is not worth a short look."""
+        """What the look took: a runner's start, or a compiler's, is not worth a short look."""
         self.is_lost = False
         """Whether no test is seen here: no runner can be loaded, or the files are not of its kind."""
 
@@ -239,9 +239,7 @@ class Driving:
         Raises:
             SandboxError: The wall failed.
         """
-        began_s = time.monotonic()
         told = await self._rounds(batch, seconds, _passes)
-        self.round_s = min(self.round_s, time.monotonic() - began_s)
         self.is_lost = self._sees_none([line for _, line in told])
         if not self.is_lost:
             for proposal, line in told:

@@ -12,16 +12,16 @@ from heapq import heappop, heappush
 from itertools import count
 
 from suture.records import Language
-from suture.repair.editing.edits import Edit, Mutant, mutated, together
+from suture.repair.editing.edits import Edit, Mutant, mutated, overlap, together
 from suture.repair.ordering.clues import Clue, clues_of
 from suture.repair.ordering.faults import line_scores, rank_faults
 from suture.repair.ordering.orders import MAKING_SHARE, OnFault, first_order
-from suture.repair.ordering.pairs import PARTNERS, PARTNERS_OF, left_by, share_of
+from suture.repair.ordering.pairs import PARTNERS, PARTNERS_OF, joined, left_by, share_of
 from suture.repair.other_languages.tree_mutants import tree_mutants
 from suture.repair.trials.records import Lines, Proposal, Spectrum, Trial
 
-MOST_OF_BASE = 600
-"""Second changes of a first one that mended nothing."""
+MOST_OF_PLACE = 100
+"""Second changes at the place of a first one that mended nothing."""
 
 
 @dataclass
@@ -43,7 +43,7 @@ class GoingOn:
     left_s: Callable[[], float]
     _firsts: Sequence[Proposal] = ()
     _made_of: int = 0
-    _waiting: list[tuple[float, int, Proposal]] = field(default_factory=list)
+    _waiting: list[tuple[float, int, Proposal | tuple[int, int]]] = field(default_factory=list)
     _numbers: Iterator[int] = field(default_factory=count)
 
     async def second_changes(
@@ -83,7 +83,8 @@ class GoingOn:
     async def likely(self, number: int, clues: Sequence[Clue]) -> list[Proposal]:
         """So many of the likeliest two changes that are left; fewer where there are no more.
 
-        Of a first change its second ones are made when even the likeliest of those may be next.
+        Of two that lie apart both are known; what goes on at the place of a first one is made when even the
+        likeliest of that may be next.
 
         Args:
             number: How many.
@@ -91,20 +92,42 @@ class GoingOn:
         """
         found: list[Proposal] = []
         best = self._firsts[0].score if self._firsts else 0.0
-        while len(found) < number:
+        while len(found) < number and self.left_s() > 0:
             bases = self._firsts[self._made_of : self._made_of + 1]
             if self._waiting and (not bases or -self._waiting[0][0] >= bases[0].score * best):
-                found.append(heappop(self._waiting)[2])
-            elif not bases or self.left_s() <= 0:
+                found += self._popped()
+            elif not bases:
                 break
             else:
+                self._push_pair(self._made_of, self._made_of + 1)
                 self._made_of += 1
-                base = bases[0]
-                others = await self._behind(base, self.scores.get(base.path, {}), clues, MOST_OF_BASE)
-                for one in others:
-                    score = round(base.score * one.score, 9)
+                for one in await self._behind(bases[0], self._place_of(bases[0]), clues, MOST_OF_PLACE):
+                    score = bases[0].score * one.score
                     heappush(self._waiting, (-score, next(self._numbers), replace(one, score=score)))
         return found
+
+    def _push_pair(self, one: int, other: int) -> None:
+        if other < len(self._firsts):
+            score = self._firsts[one].score * self._firsts[other].score
+            heappush(self._waiting, (-score, next(self._numbers), (one, other)))
+
+    def _popped(self) -> Iterator[Proposal]:
+        """The likeliest that waits, unless it is two of one place; behind it the next two wait."""
+        score, _, both = heappop(self._waiting)
+        if isinstance(both, Proposal):
+            yield both
+            return
+        self._push_pair(both[0], both[1] + 1)
+        one, other = (self._firsts[number] for number in both)
+        if one.path == other.path and not overlap(one.edits, other.edits):
+            yield replace(joined(one, other, -score), swap=False)
+
+    def _place_of(self, base: Proposal) -> dict[int, float]:
+        """The lines that a change writes anew, as they are suspected."""
+        raw = self.texts[base.path].encode("utf-8", "surrogatepass")
+        spans = [(raw[: e.start].count(b"\n") + 1, raw[: e.end].count(b"\n") + 2) for e in base.edits]
+        scores = self.scores.get(base.path, {})
+        return {at: scores[at] for first, last in spans for at in range(first, last) if at in scores}
 
     async def _behind(
         self, start: Proposal, scores: Mapping[int, float], clues: Sequence[Clue], most: int

@@ -116,7 +116,7 @@ exports.serve = (common, root, ready) => {
   async function attempt(job) {
     fs.writeFileSync(path.join(root, job.path), job.text);
     clock.most_ms = common.most_cpu_ms ?? Infinity;
-    const until = performance.now() + WRONG_MS;
+    const until = performance.now() + (common.wrong_ms ?? WRONG_MS);
     try {
       for (const chosen of common.alone ? [new Set(common.guiding), null] : [null]) {
         const passed = new Set();

@@ -143,11 +143,30 @@ def _assignment(node: Node, view: TreeView) -> Iterator[Change]:
     if view.function_of(node) is None or not view.is_statement(node):
         return
     names, end = view.names(node)[: 2 * MOST_NAMES], view.grammar.end
+    before = node.prev_named_sibling
+    kept, put_back = _set(before, view) if before else None, _set(node, view)
+    if before and kept and put_back and kept[0] == put_back[1] and kept[1] != put_back[0]:
+        # What is kept comes back in another place: that other goes where it was.
+        yield from _beside(before, view, f"{kept[1]} = {put_back[0]}{end}", 1.0, before=False)
     for target in names[-MOST_NAMES:]:
         yield from _beside(node, view, f"{target} += 1{end}", 0.7)
         for value in names:
             if value != target:
                 yield from _beside(node, view, f"{target} = {value}{end}", 0.6)
+
+
+def _set(statement: Node, view: TreeView) -> tuple[str, str] | None:
+    """What a statement sets, and to what; `None` where that is not all it does."""
+    node = statement
+    while (
+        node.type in (*DECLARATIONS, "expression_statement", "expression_list")
+        and node.named_child_count == 1
+    ):
+        node = node.named_children[0]
+    target, value = field(node, "name", "left"), field(node, "value", "right")
+    sign = field(node, "operator")
+    is_plain = sign is None or sign.type in ("=", ":=")
+    return (view.text(target), view.text(value)) if target and value and is_plain else None
 
 
 def _put_in(node: Node, view: TreeView) -> Iterator[Change]:

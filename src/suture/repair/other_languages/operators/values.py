@@ -127,6 +127,9 @@ def _negative(node: Node, view: TreeView) -> Iterator[Change]:
             yield view.instead(node, f"-{view.text(node)}", 0.6)
 
 
+MOST_COUNTERS = 3
+
+
 def _part(node: Node, view: TreeView) -> Iterator[Change]:
     """`items` where `items[0]` or the rest is meant, and the reverse."""
     whole = field(node, "object", "operand")
@@ -152,6 +155,13 @@ def _part(node: Node, view: TreeView) -> Iterator[Change]:
             yield view.instead(node, f"{name}[{other}]", 0.6)
             for form in view.grammar.rest:
                 yield view.instead(node, form.format(name, other), 0.45)
+    kinds, length = view.kinds(node), view.grammar.length
+    names = [other for other in view.names(node) if other != name]
+    counters = [other for other in names if kinds.get(other) == "number"]
+    for sequence in names:  # an element of another: what has a length has elements
+        if counters and (kinds.get(sequence) == "sequence" or length.format(sequence) in view.source):
+            for counter in counters[:MOST_COUNTERS]:
+                yield view.instead(node, f"{sequence}[{counter}]", 0.5)
 
 
 def _term(node: Node, view: TreeView) -> Iterator[Change]:
