@@ -1,6 +1,6 @@
 """Sources that cannot be read any more: one token of each was lost, added, exchanged or misspelt by chance.
 
-    SUTURE_DATA=... python benchmarks/broken_syntax.py --set javascript|go [--seed N] [--first N] [--rows FILE]
+    SUTURE_DATA=... python benchmarks/broken_syntax.py [--set javascript|go] [--seed N] [--first N]
 
 A seeded draw of a program, a token and a slip; only what makes the syntax tree faulty counts. `javascript` is
 HumanEvalFix's solutions with its example tests, `go` the packages of `go_set`. A repair is correct where

@@ -67,6 +67,7 @@ class Means:
         warnings: What is suspicious about a change of a text into another.
         run_s: Wall-clock seconds of the tests on one text, at most.
         rivals: Texts that are run after the first with which all tests pass.
+        most_run: Texts that are run at most.
     """
 
     called: str
@@ -78,6 +79,7 @@ class Means:
     warnings: Callable[[str, str], Sequence[str]]
     run_s: float = RUN_S
     rivals: int = MOST_RUN
+    most_run: int = MOST_RUN
 
 
 async def recover(
@@ -148,7 +150,7 @@ async def recover_by(
     found = Findings(texts=texts, ended=f"no small change makes it {means.called}")
     offered = await asyncio.to_thread(means.offered, limits.seconds * READING_SHARE)
     end_s = began_s + RUNNING_SHARE * limits.seconds
-    runs = await _run_all(means, command, files, path, offered[:MOST_RUN], end_s)
+    runs = await _run_all(means, command, files, path, offered[: means.most_run], end_s)
     found.tried = len(runs)
     found.plausible = [_proposal(run, texts, path) for run in runs if run.passed and not run.failed]
     if found.plausible:

@@ -121,14 +121,14 @@ async def _found_elsewhere(
     """What is found for a file that cannot be read, else by changes of the trees."""
     task, look = suite.task, await taken_look(suite, texts, context)
     unread = unreadable_elsewhere(base.outcomes, texts, task.language)
-    if unread:
+    if unread is not None:
         if look is not None:
             await look.close()  # it sees no test
         found = await recover_elsewhere(
             *(command, task.test_command, task.files, texts, unread, task.language, limits),
             wall_s=base.wall_s,
         )
-        if found.tried:
+        if found.plausible or (found.tried and not unread.line):
             return found
         look = None
     return await search_elsewhere(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from suture.languages import LANGUAGES
 from suture.languages.grammars import grammar_for, tree_of
 from suture.records import Language
-from suture.repair.syntax import Readable, Reader, readable_texts
+from suture.repair.syntax import Family, Readable, Reader, readable_texts
 from suture.repair.syntax.brackets import brackets
 from suture.repair.syntax.layout import blocks
 from suture.repair.syntax.likely import around_the_stop
@@ -29,8 +29,12 @@ MOST_OTHERS = 200_000
 """Characters of other sources whose habits are counted."""
 
 
+FEW = 3
+"""Texts with which another round is spared: a tree is read at once, thousands of them are not."""
+
+
 def readable_trees(
-    path: str, texts: Mapping[str, str], language: Language, *, seconds: float
+    path: str, texts: Mapping[str, str], language: Language, *, seconds: float, said: int = 0
 ) -> list[Readable]:
     """Texts of a file with which its tree has no error, the likeliest first.
 
@@ -39,14 +43,29 @@ def readable_trees(
         texts: Path -> text of the project's files in the language: their habits tell what is likely.
         language: One with a grammar.
         seconds: Wall-clock seconds, after which what was found must do.
+        said: The line at which those who run it stop, from 1: they refuse some of what its tree holds. There
+            it is changed though the tree has no error; 0 where nothing is known of that.
     """
-    lexis = lexis_of(path, language)
+    lexis, text = lexis_of(path, language), texts[path].replace("\r\n", "\n")
     room, others = MOST_OTHERS, []
-    for other, text in sorted(texts.items()):
-        if other != path and len(text) <= room:
-            room -= len(text)
-            others.append(lexis.tokens(text))
-    return readable_texts(texts[path], seconds=seconds, reader=_reader(path, language, lexis, others))
+    for other, held in sorted(texts.items()):
+        if other != path and len(held) <= room:
+            room -= len(held)
+            others.append(lexis.tokens(held))
+    trees, families = _Trees(path, language, text), _families(lexis, others)
+
+    def stop_of(changed: str) -> Stop | None:
+        stop = trees.stop_of(changed)
+        if stop is None and said and changed == text:
+            last = text.split("\n")[min(said - 1, text.count("\n"))]
+            return Stop(line=said, column=len(last), message="")
+        return stop
+
+    exact = partial(_exact, path, language)
+    reader = Reader(stop_of=stop_of, families=families, exact=exact, few=FEW)
+    found = readable_texts(texts[path], seconds=seconds, reader=reader)
+    # Of a tree that was made from another one, a fresh look has the last word.
+    return [one for one in found if stop_in_tree(one.text, path, language) is None]
 
 
 def lexis_of(path: str, language: Language) -> Lexis:
@@ -68,13 +87,61 @@ def stop_in_tree(text: str, path: str, language: Language) -> Stop | None:
         path: For its ending.
         language: One with a grammar.
     """
-    root = tree_of(text, path, LANGUAGES[language].grammars)
+    return _stop_at(tree_of(text, path, LANGUAGES[language].grammars), text)
+
+
+def _stop_at(root: Node, text: str) -> Stop | None:
     if not root.has_error:
         return None
     node = _first_fault(root)
     above = node.parent.type if node.parent is not None else ""
     row, byte = node.start_point
     return Stop(line=row + 1, column=_column(text, row, byte), message=f"{node.type} {above}")
+
+
+class _Trees:
+    """Trees of texts that differ little from one: what they share is not read again.
+
+    Args:
+        path: For its ending.
+        language: One with a grammar.
+        text: The one.
+    """
+
+    def __init__(self, path: str, language: Language, text: str) -> None:
+        from tree_sitter import Parser
+
+        self._parser = Parser(grammar_for(path, LANGUAGES[language].grammars))
+        self._raw = text.encode("utf-8", "surrogatepass")
+        self._turned = self._raw[::-1]
+        self._tree = self._parser.parse(self._raw)
+
+    def stop_of(self, text: str) -> Stop | None:
+        """Where reading of a text stops."""
+        old, raw = self._raw, text.encode("utf-8", "surrogatepass")
+        if raw == old:
+            return _stop_at(self._tree.root_node, text)
+        start = _shared(old, raw)
+        room = min(len(old), len(raw)) - start
+        tail = min(room, _shared(self._turned, raw[::-1]))
+        ends = len(old) - tail, len(raw) - tail
+        points = (_point(old, start), _point(old, ends[0]), _point(raw, ends[1]))
+        tree = self._tree.copy()
+        tree.edit(start, *ends, *points)
+        return _stop_at(self._parser.parse(raw, tree).root_node, text)
+
+
+def _shared(one: bytes, other: bytes) -> int:
+    """How many of their first bytes are the same."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one[:middle] == other[:middle] else (low, middle - 1)
+    return low
+
+
+def _point(raw: bytes, at: int) -> tuple[int, int]:
+    return raw.count(b"\n", 0, at), at - raw.rfind(b"\n", 0, at) - 1
 
 
 def _first_fault(node: Node) -> Node:
@@ -120,26 +187,20 @@ def _column(text: str, row: int, byte: int) -> int:
     return len(line.encode("utf-8", "surrogatepass")[:byte].decode("utf-8", "ignore"))
 
 
-def _reader(path: str, language: Language, lexis: Lexis, others: Sequence[Sequence[Placed]]) -> Reader:
+def _families(lexis: Lexis, others: Sequence[Sequence[Placed]]) -> tuple[Family, ...]:
+    """What may be wrong at a place."""
+
     def marks(lines: list[str], stop: Stop) -> Iterator[Rewrite]:
         yield from strings(lines, stop, QUOTES)
         yield from _long_strings(lines, stop)
 
-    return Reader(
-        stop_of=partial(_stop_of, path, language),
-        families=(
-            look_alikes,
-            marks,
-            partial(brackets, pattern=lexis.pattern),
-            partial(blocks, lexis=lexis),
-            partial(around_the_stop, lexis=lexis, others=others),
-        ),
-        exact=partial(_exact, path, language),
+    return (
+        partial(look_alikes, own=QUOTES),
+        marks,
+        partial(brackets, pattern=lexis.pattern),
+        partial(blocks, lexis=lexis),
+        partial(around_the_stop, lexis=lexis, others=others),
     )
-
-
-def _stop_of(path: str, language: Language, text: str) -> Stop | None:
-    return stop_in_tree(text, path, language)
 
 
 def _long_strings(lines: list[str], stop: Stop) -> Iterator[Rewrite]:

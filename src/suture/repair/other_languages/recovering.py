@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from suture.checks.command.test_command import TestCommand
 from suture.languages import LANGUAGES, is_source
@@ -16,8 +17,12 @@ from suture.repair.recovering import RUN_S, Means, recover_by
 from suture.repair.search_result import Findings
 from suture.workspace import text_of
 
+REFUSED = "SyntaxError"
+"""What those who run JavaScript raise for what they refuse, also where its tree can be read."""
 PATIENCE = 3.0
 """The tests may take so many times what the command took on the file that could not be read."""
+MOST_RUN = 60
+"""Texts that are run at most: a grammar says less of what is meant than CPython does."""
 RIVALS = 8
 """Texts that are run after the first that passes: each costs a start of the command."""
 SAYS = re.compile(
@@ -26,10 +31,23 @@ SAYS = re.compile(
 """What runners say of a file that they cannot read."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Unread:
+    """A file that cannot be read.
+
+    Attributes:
+        path: It.
+        line: Where those who run it say so; 0 where its tree has a fault, which tells better.
+    """
+
+    path: str
+    line: int
+
+
 def unreadable_elsewhere(
     outcomes: Sequence[CheckOutcome], texts: Mapping[str, str], language: Language
-) -> str:
-    """The file that may be changed, whose tree has a fault, and of which a failing test says so.
+) -> Unread | None:
+    """The file that may be changed, and of which a failing test says that it cannot be read.
 
     Args:
         outcomes: What the tests said of the project as it is.
@@ -37,15 +55,18 @@ def unreadable_elsewhere(
         language: What they are written in; one with a grammar.
 
     Returns:
-        Its path; empty where there is none.
+        One whose tree has a fault, else one that is refused though it has none; `None` where none is.
     """
     facts = [o.counterexample for o in outcomes if o.counterexample is not None]
     told = [(fact.file, f"{fact.exception} {fact.got}") for fact in facts]
     for path, text in sorted(texts.items()):
         named = any((file == path or path in said) and SAYS.search(said) for file, said in told)
         if named and stop_in_tree(text, path, language) is not None:
-            return path
-    return ""
+            return Unread(path=path, line=0)
+    for fact in facts:
+        if fact.exception.startswith(REFUSED) and fact.file in texts and fact.line:
+            return Unread(path=fact.file, line=fact.line)
+    return None
 
 
 async def recover_elsewhere(
@@ -53,7 +74,7 @@ async def recover_elsewhere(
     argv: Sequence[str],
     files: Mapping[str, bytes],
     texts: Mapping[str, str],
-    path: str,
+    unread: Unread,
     language: Language,
     limits: SearchLimits,
     *,
@@ -66,7 +87,7 @@ async def recover_elsewhere(
         argv: Its words.
         files: The project.
         texts: Path -> text of the files that may be changed.
-        path: The file that cannot be read.
+        unread: The file that cannot be read.
         language: What it is written in; one with a grammar.
         limits: What it may use.
         wall_s: Wall-clock seconds that the command took on the project as it is.
@@ -74,6 +95,7 @@ async def recover_elsewhere(
     Raises:
         SandboxError: The wall failed.
     """
+    path, said = unread.path, unread.line
     read = {name: text_of(content) for name, content in files.items() if is_source(name, language)}
     tests = {name: read[name] for name in command.test_files if name in read}
     literals = tree_literals(tests.items(), language)
@@ -89,10 +111,11 @@ async def recover_elsewhere(
 
     means = Means(
         called=LANGUAGES[language].label,
-        offered=lambda seconds: readable_trees(path, {**read, **texts}, language, seconds=seconds),
+        offered=lambda seconds: readable_trees(path, {**read, **texts}, language, seconds=seconds, said=said),
         search_on=search_on,
         warnings=lambda before, after: tree_warnings(before, after, path, language, literals),
         run_s=max(RUN_S, PATIENCE * wall_s),
         rivals=RIVALS,
+        most_run=MOST_RUN,
     )
     return await recover_by(means, command, files, texts, path, limits)

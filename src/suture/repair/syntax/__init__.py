@@ -6,6 +6,6 @@ other candidate. The families are Python's where nothing else is said; `whole`, 
 languages with brackets around their blocks.
 """
 
-from suture.repair.syntax.readable import Readable, Reader, readable_texts
+from suture.repair.syntax.readable import Family, Readable, Reader, readable_texts
 
-__all__ = ["Readable", "Reader", "readable_texts"]
+__all__ = ["Family", "Readable", "Reader", "readable_texts"]

@@ -72,17 +72,18 @@ def _not_closed(
         until = next((later for later in rows[place + 1 :] if len(indent_of(lines[later])) <= depth), None)
         wanted = "".join(PAIRS[opener] for opener in reversed(waiting))
         begins = "".join(token.text for token in by_row[until])[: len(wanted)] if until is not None else ""
-        if begins == wanted:
+        level = until is not None and len(indent_of(lines[until])) == depth
+        if begins == wanted and level:
             continue
         share = LIKELY * _share(waiting[-1], counts, more=True)
         own = indent_of(lines[row])
         at = len(lines) if until is None else until
         before = max((r for r in by_row if r < at), default=row)
-        if until is not None and by_row[until][0].kind == "sign" and begins[:1] != wanted[0]:
+        if level and until is not None and by_row[until][0].kind == "sign" and begins[:1] != wanted[0]:
             other = by_row[until][0]
             text = f"{lines[until][: other.start]}{wanted[0]}{lines[until][other.end :]}"
             yield one(lines, until, text, f"{other.text} becomes {wanted[0]}", share * OTHER)
-        if begins[:1] in CLOSERS and until is not None:
+        if level and begins[:1] in CLOSERS and until is not None:
             start = by_row[until][0].start
             for count in range(1, len(wanted) + 1):
                 closed = wanted[:count]

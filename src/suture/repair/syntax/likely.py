@@ -7,6 +7,7 @@ change is as likely as the text that it makes, by the project's own tokens, time
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher, get_close_matches
@@ -27,8 +28,9 @@ another."""
 DOUBLED, STRAY, MISSPELT = 0.2, 0.5, 0.5
 """The same of a token that stands there twice, is none of the language, or is spelt like another."""
 ALIKE = 0.6
+GROWING = re.compile(r"[\w$]")
 NEAR_ROWS, MOST_NAMES = 30, 60
-MOST = 800
+MOST = 2500
 """Changes of one place, at most."""
 SOFT = 4.0
 ORDERS = (0.55, 0.3, 0.12, 0.03)
@@ -184,8 +186,8 @@ def _is_slip(word: str, meant: str) -> bool:
 def _put(line: str, start: int, end: int, text: str) -> str:
     """A token at a place of a line, with space where words would grow together."""
     before, behind = line[:start], line[end:]
-    glued = before[-1:].isalnum() and text[0].isalnum()
-    follows = text[-1].isalnum() and behind[:1].isalnum()
+    glued = GROWING.match(before[-1:] or " ") is not None and GROWING.match(text) is not None
+    follows = GROWING.match(text[-1]) is not None and GROWING.match(behind) is not None
     return f"{before}{' ' * glued}{text}{' ' * follows}{behind}"
 
 

@@ -10,7 +10,7 @@ from suture.repair.syntax.stopped import Stop
 
 TRIPLES = ('"""', "'''")
 ENDS = re.compile(r"(?=[\])},:;+%]|\s|\.\w+\(|$)")
-STARTS = re.compile(r"(?<=[(\[{,=+:\s])(?=\S)")
+STARTS = re.compile(r"(?:^|(?<=[(\[{,=+:\s]))(?=\S)")
 MOST_LINES = 60
 
 

@@ -41,11 +41,13 @@ class Reader:
         families: What may be wrong there.
         exact: The same place told better, where that takes too long to be asked of every text: only the
             likeliest of a round are asked then.
+        few: Texts with which another round is spared.
     """
 
     stop_of: Callable[[str], Stop | None]
     families: tuple[Family, ...]
     exact: Callable[[str, Stop], Stop] | None = None
+    few: int = 8
 
     def located(self, states: list[_State]) -> list[_State]:
         """States that can go on, each with the place where reading stops."""
@@ -82,8 +84,7 @@ MOST_DEPTH = 8
 MOST_COMPILED = 6000
 ENOUGH = 60
 MOST_LOCATED = 80
-FEW = 8
-"""Texts with which another round is spared."""
+"""Texts of a round whose place is told better."""
 ALIKE = 4
 """Texts that go on of those that stop at one place with one word."""
 OF_TOKENS = (
@@ -159,7 +160,7 @@ def readable_texts(text: str, *, seconds: float = 5.0, reader: Reader = PYTHON) 
                     onward.append(_State(lines=lines_now, stop=after, notes=notes, score=score * EACH))
                 if compiled >= MOST_COMPILED or time.monotonic() > end_s:
                     return _best(found)
-        if found and (len(found) >= FEW or last):
+        if found and (len(found) >= reader.few or last):
             break  # fewer changes are likelier meant
         last = bool(found)
         beam = _varied(reader.located(onward))

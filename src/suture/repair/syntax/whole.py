@@ -13,6 +13,8 @@ WORD = re.compile(r"[^\W\d]\w*|[$#@]?[\w$]+")
 BEFORE_PATTERNS = re.compile(r"[(,=:\[!&|?{};+\-*%<>~^]$|^(?:return|typeof|case|in|of|=>)$|^\n$")
 """What a regular expression may stand behind, and a division cannot."""
 STRING = r""""(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'"""
+PIECE = re.compile(r"(?:\\.|\$(?!\{)|[^`\\$])*(?:`|\$\{)", re.DOTALL)
+"""Of a long string, up to its end or to code within it."""
 REGEX = re.compile(r"/(?![/*])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n\[])+/[a-z]*")
 
 
@@ -57,25 +59,37 @@ class Lexis:
         """All tokens but comments, as far as they can be told."""
         found: list[Placed] = []
         at = row = begins = 0
+        open_braces: list[int] = []  # of each long string that is interrupted by code, those of that code
         while at < len(text):
-            match = None
-            if text[at] == "/" and (not found or BEFORE_PATTERNS.search(found[-1].text)):
-                match = REGEX.match(text, at)
-            kind = "string"
-            if match is None and (match := self.pattern.match(text, at)) is not None:
-                kind = match.lastgroup or ""
-            if match is None:
-                at += 1
-                continue
-            token = match.group()
+            kind, token = self._next(text, at, found, open_braces)
             if kind == "word" and token in self.known:
                 kind = "sign"
             if kind not in ("comment", "space"):
                 found.append(Placed(kind=kind, text=token, row=row, start=at - begins))
             if lines := token.count("\n"):
                 row, begins = row + lines, at + token.rindex("\n") + 1
-            at = match.end()
+            at += len(token)
         return found
+
+    def _next(self, text: str, at: int, found: list[Placed], open_braces: list[int]) -> tuple[str, str]:
+        """The kind and the text of the token at a place."""
+        if text[at] == "`" or (text[at] == "}" and open_braces and not open_braces[-1]):
+            piece = PIECE.match(text, at + 1)
+            if piece is not None:
+                open_braces[-1:] = [] if text[at] == "}" else open_braces[-1:]
+                if piece[0].endswith("{"):
+                    open_braces.append(0)
+                return "string", text[at] + piece[0]
+        if text[at] == "/" and (not found or BEFORE_PATTERNS.search(found[-1].text)):
+            pattern = REGEX.match(text, at)
+            if pattern is not None:
+                return "string", pattern[0]
+        match = self.pattern.match(text, at)
+        if match is None:
+            return "space", text[at]
+        if open_braces:
+            open_braces[-1] += (match[0] == "{") - (match[0] == "}")
+        return match.lastgroup or "", match[0]
 
 
 @lru_cache(maxsize=8)

@@ -131,9 +131,16 @@ def foreign(lines: list[str], stop: Stop) -> Iterator[Rewrite]:
             yield one(lines, number, text, "is a comment", 0.12)
 
 
-def look_alikes(lines: list[str], stop: Stop) -> Iterator[Rewrite]:
-    """Characters of word processors, other keyboards and web pages."""
-    whole = [line.translate(LOOK_ALIKES) for line in lines]
+def look_alikes(lines: list[str], stop: Stop, own: str = "") -> Iterator[Rewrite]:
+    """Characters of word processors, other keyboards and web pages.
+
+    Args:
+        lines: The source's.
+        stop: Where reading stopped.
+        own: Those that the language itself has.
+    """
+    table = {code: meant for code, meant in LOOK_ALIKES.items() if chr(code) not in own}
+    whole = [line.translate(table) for line in lines]
     changed = {n: new for n, (old, new) in enumerate(zip(lines, whole, strict=True)) if old != new}
     if changed:
         yield Rewrite(lines=changed, note="characters that only look like those of code", weight=1.0)
