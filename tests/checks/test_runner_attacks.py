@@ -67,9 +67,34 @@ NO_PASS_JS = {
         "sum.js": "process.on('exit', () => { process.exitCode = 0; }); exports.add = (a, b) => a - b;\n"
     },
 }
+HOOK = (
+    "const M = require('module'), was = M.{name};\n"
+    "M.{name} = function (name, ...more) {{ const made = was.call(this, name, ...more);\n"
+    "  const idle = {{ get: () => () => {{}}, apply: () => {{}} }};\n"
+    "  return /assert/.test(name) ? new Proxy(made, idle) : made; }};\n"
+)
+IDLE = "for (const owner of [assert, assert.strict]) for (const name of Object.keys(owner))\n" + (
+    "  if (name !== 'strict' && typeof owner[name] === 'function') owner[name] = () => {};\n"
+)
+NO_PASS_JS |= {
+    name: {"sum.js": f"const assert = require('node:assert');\n{text}exports.add = (a, b) => a - b;\n"}
+    for name, text in {
+        "patches one assert": "assert.strictEqual = () => {};\n",
+        "patches all asserts": IDLE,
+        "patches them for modules too": f"{IDLE}require('module').syncBuiltinESMExports();\n",
+        "patches the asserts' caller": HOOK.format(name="_load"),
+        "patches what requires them": HOOK.format(name="prototype.require"),
+    }.items()
+}
 LIMITS_JS = {
-    "patches the assert": {
-        "sum.js": "require('node:assert').strictEqual = () => {}; exports.add = (a, b) => a - b;\n"
+    "patches the assert, and mends it at the end": {
+        "sum.js": "const assert = require('node:assert'), was = assert.strictEqual;\n"
+        "assert.strictEqual = () => {}; exports.add = (a, b) => a - b;\n"
+        "process.prependListener('exit', () => { assert.strictEqual = was; });\n"
+    },
+    "reads what is wanted": {
+        "sum.js": "const text = require('fs').readFileSync('test/sum.test.js', 'utf8');\n"
+        "exports.add = (a, b) => (a ? Number(/add\\(1, 2\\), (\\d)/.exec(text)[1]) : 0);\n"
     },
 }
 NO_PASS_GO = {

@@ -134,7 +134,8 @@ def _test(event: Mapping[str, Any], output: RunnerOutput) -> ReportedTest:
 
 def _by_options(folder: str) -> dict[str, str]:
     reporters = ("--test-reporter=spec", f"--test-reporter=file://{folder}/node_runner.mjs")
-    return {"NODE_OPTIONS": " ".join(f"{one} --test-reporter-destination=stdout" for one in reporters)}
+    asked = (f"{one} --test-reporter-destination=stdout" for one in reporters)
+    return {"NODE_OPTIONS": " ".join((f"--require={folder}/node_guard.cjs", *asked))}
 
 
 def _jest(folder: str) -> tuple[str, ...]:
@@ -164,7 +165,7 @@ RUNNERS = (
         name="node:test",
         command=re.compile(r"(?:^|[\s/])(?:node|tsx)\s"),
         read=read_events,
-        reporters=("node_runner.mjs", "signing.cjs"),
+        reporters=("node_runner.mjs", "signing.cjs", "node_guard.cjs"),
         environment=_by_options,
     ),
 )

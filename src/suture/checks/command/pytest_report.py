@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from suture.checks.command.signed_lines import verified_events
+from suture.checks.command.sound_events import is_sound
 from suture.pysource.parsing import PARSE_FAULTS
 from suture.records import CheckOutcome, CheckStatus, Counterexample
 
@@ -35,6 +36,7 @@ class PytestReport:
         last_used_s: Seconds of the run that were used when the last of them began.
         last_limit_s: Seconds that this one could take; 0 where nobody set it a limit.
         together: The same of the tests that ran together before some of them ran apart.
+        changed: Functions of pytest and unittest that something put others in the place of, while tests ran.
         exit_code: Pytest's own; `None` where it did not get to the end.
     """
 
@@ -50,6 +52,7 @@ class PytestReport:
     uncollectable: dict[str, str] = field(default_factory=dict)
     phases: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     started: list[str] = field(default_factory=list)
+    changed: tuple[str, ...] = ()
     exit_code: int | None = None
     last_used_s: float = 0.0
     last_limit_s: float = 0.0
@@ -57,9 +60,14 @@ class PytestReport:
 
 
 def read_report(content: bytes, key: bytes) -> PytestReport:
-    """Read a report up to the first line that does not verify."""
+    """Read a report up to the first line that does not verify, or that our plugin does not write so.
+
+    What shares a process with the plugin may have made it sign something else.
+    """
     report = PytestReport()
     for event in verified_events(content, key):
+        if not is_sound(event):
+            break
         _take(report, event)
     return report
 
@@ -87,7 +95,7 @@ def _take(report: PytestReport, event: dict[str, Any]) -> None:
             report.together = replace(report, exit_code=0)
             report.phases, report.started = {}, []
         case "end":
-            report.exit_code = event["exit"]
+            report.exit_code, report.changed = event["exit"], tuple(event.get("changed", ()))
 
 
 def outcome_of(test_id: str, phases: Iterable[Mapping[str, Any]]) -> CheckOutcome:

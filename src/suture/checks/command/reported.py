@@ -11,6 +11,8 @@ from suture.checks.command.written_tests import within
 from suture.records import CheckOutcome, CheckStatus, Counterexample
 from suture.sandbox import RunResult
 
+MOST_CHARS = 200
+"""Of the name of something that code under test made."""
 GRACE_S = 0.5
 """Seconds by which the run may end before the limit of its only test: both are then all the time there is."""
 
@@ -62,6 +64,32 @@ def is_cut_off(report: PytestReport, result: RunResult, outcomes: Iterable[Check
     statuses = {outcome.status for outcome in outcomes}
     cut = result.status == "timeout" and report.exit_code is None
     return cut and "missing" in statuses and "timeout" not in statuses
+
+
+def where_they_disagree(
+    shown: str, result: RunResult, outcomes: Iterable[CheckOutcome]
+) -> list[CheckOutcome]:
+    """A failure of the whole command where it ended badly though no test failed."""
+    if result.status == "ok" or any(o.status not in ("passed", "skipped") for o in outcomes):
+        return []
+    return [_of_the_whole(shown, f"{ending_of(result)} though no test failed")]
+
+
+def where_changed(shown: str, report: PytestReport, base: PytestReport) -> list[CheckOutcome]:
+    """A failure of the whole command where code under test changed what decides whether a test passed.
+
+    Args:
+        shown: The command.
+        report: Of a candidate.
+        base: Of the task's own files: what these change is their business.
+    """
+    names = {*report.changed} - {*base.changed}
+    return [_of_the_whole(shown, f"the code under test changed {min(names)[:MOST_CHARS]}")] if names else []
+
+
+def _of_the_whole(shown: str, why: str) -> CheckOutcome:
+    fact = Counterexample(check_id=shown, call=shown, exception=why)
+    return CheckOutcome(check_id=shown, status="error", evidence="nonce", counterexample=fact)
 
 
 def _missing(report: PytestReport, result: RunResult, collected: Collected) -> list[CheckOutcome]:

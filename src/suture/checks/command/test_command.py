@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from copy import copy
 from dataclasses import replace
 
 from suture.checks.command.collecting import Collected, collected_from
 from suture.checks.command.command_line import CommandLine, CommandRun
-from suture.checks.command.endings import CUT_OFF, ending_of, output_of
+from suture.checks.command.endings import CUT_OFF, output_of
 from suture.checks.command.plain_command import PlainCommand
 from suture.checks.command.pytest_report import PytestReport
 from suture.checks.command.pytest_runs import PytestRuns, is_misused
-from suture.checks.command.reported import is_cut_off, outcomes_of
+from suture.checks.command.reported import is_cut_off, outcomes_of, where_changed, where_they_disagree
 from suture.checks.command.runner_command import RunnerCommand
 from suture.checks.command.skips import rule_on_examples, rule_on_skip
 from suture.checks.command.unsteady_names import lost_and_new, names_in_place, under_names, unsteady_functions
 from suture.checks.programs import PRIVATE, without_private
 from suture.errors import UsageError
 from suture.languages import Interpreter, is_pytest_command
-from suture.records import CheckOutcome, Counterexample, Task
+from suture.records import CheckOutcome, Task
 from suture.sandbox import BOX, Channel, RunResult, Sandbox
 from suture.settings import SandboxSettings
 from suture.workspace import is_protected
@@ -133,7 +133,9 @@ class TestCommand:
             base = await self._base_report()
             outcomes = [rule_on_skip(outcome, report, base, self._task) for outcome in outcomes]
         outcomes = rule_on_examples(outcomes, report, self._collected, files)
-        outcomes += self._disagreement(result, outcomes)
+        if report.changed and not is_base:
+            outcomes += where_changed(self._line.shown, report, await self._base_report())
+        outcomes += where_they_disagree(self._line.shown, result, outcomes)
         notes = (IN_PROCESS, CUT_OFF) if is_cut_off(report, result, outcomes) else (IN_PROCESS,)
         return CommandRun(
             outcomes=tuple(outcomes), output=output_of(result), notes=notes, wall_s=result.wall_s
@@ -286,15 +288,3 @@ class TestCommand:
             if self._base is None:
                 _, self._base = await self._pytest.run(self._task.files)
             return self._base
-
-    def _disagreement(self, result: RunResult, outcomes: Iterable[CheckOutcome]) -> list[CheckOutcome]:
-        if result.status == "ok" or any(o.status not in ("passed", "skipped") for o in outcomes):
-            return []
-        fact = Counterexample(
-            check_id=self._line.shown,
-            call=self._line.shown,
-            exception=f"{ending_of(result)} though no test failed",
-        )
-        return [
-            CheckOutcome(check_id=self._line.shown, status="error", evidence="nonce", counterexample=fact)
-        ]

@@ -1,6 +1,7 @@
 // What Jest reports, once all files are through.
 "use strict";
 const signing = require("./signing.cjs");
+signing.hide(module);
 
 module.exports = class {
   onRunComplete(_, results) {

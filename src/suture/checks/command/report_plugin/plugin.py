@@ -8,15 +8,19 @@ this process's memory for the key could still forge a report, and verdicts made 
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
 import os
 import sys
+
+# Taken before any test is loaded: code under test may put others in their place.
+from hmac import digest
+from json import dumps
+from os import write
 from typing import Any
 
 import pytest
 
+from .deciding import changed_since, deciding
 from .facts import LONGEST, Facts, file_of, is_doctest
 from .kept import date, keep_compiled
 from .time_limits import NoEnd, TimeLimits
@@ -39,6 +43,7 @@ class Reporter:
         self._compiled = given["compiled"]
         self._sources = given["sources"]
         self._lines = 0
+        self._deciding = {}  # type: dict[str, Any]
         self._root = os.getcwd()
         self._deselected = []  # type: list[str]
         self._limits = TimeLimits(given["wall_s"])
@@ -69,17 +74,16 @@ class Reporter:
         return os.path.normpath(os.path.join(self._prefix, path)) + separator + name
 
     def _write(self, **event: Any) -> None:
-        line = json.dumps(event, sort_keys=True)
+        line = dumps(event, sort_keys=True)
         signed = f"{self._lines} {line}".encode("ascii")
         self._lines += 1
-        os.write(
-            self._file,
-            hmac.new(self._key, signed, hashlib.sha256).hexdigest().encode() + b" " + signed + b"\n",
-        )
+        signature = digest(self._key, signed, "sha256").hex().encode()
+        write(self._file, signature + b" " + signed + b"\n")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self, session: Any) -> None:
         """Look for the tests that were asked for in their own files only."""
+        self._deciding = deciding()  # plugins have done what they do to pytest, and no test is loaded yet
         places = sorted({os.path.join(self._root, name.partition("::")[0]) for name in self._only})
         if places and all(map(os.path.isfile, places)):
             session.config.args = places
@@ -189,7 +193,7 @@ class Reporter:
 
     def pytest_sessionfinish(self, session: Any, exitstatus: int) -> None:
         """Pytest got to its end."""
-        self._write(event="end", exit=int(exitstatus))
+        self._write(event="end", exit=int(exitstatus), changed=changed_since(self._deciding))
 
 
 def _given() -> list[dict[str, Any]]:

@@ -1,0 +1,158 @@
+"""Code under test that changes what decides in its process: pytest, pluggy, unittest, and what signs."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from checks.conftest import PYTEST, PYTHON
+from suture.checks import Suite, check_candidate, prepare_suite
+from suture.checks.command.pytest_report import read_report
+from suture.records import Candidate, Task
+from suture.sandbox import Sandbox
+from suture.settings import SandboxSettings
+
+pytestmark = pytest.mark.timeout(180)
+WRONG = "\ndef total(numbers):\n    return len(numbers)\n"
+RIGHT = "def total(numbers):\n    return sum(numbers)\n"
+PROJECT = {
+    "sums.py": WRONG,
+    "test_sums.py": (
+        "import unittest\n\nfrom sums import total\n\n\n"
+        "def test_adds():\n    assert total([1, 2, 3]) == 6\n\n\n"
+        "class TestMore(unittest.TestCase):\n    def test_two(self):\n"
+        "        self.assertEqual(total([2, 3]), 5)\n"
+    ),
+}
+ATTACKS = {
+    "reports are made of no exception": (
+        "import _pytest.reports as r\nwas = r.TestReport.from_item_and_call\n"
+        "def made(item, call):\n    call.excinfo = None\n    return was(item, call)\n"
+        "r.TestReport.from_item_and_call = made\n"
+    ),
+    "every outcome is passed": (
+        "import _pytest.reports as r\n"
+        "r.TestReport.outcome = property(lambda self: 'passed', lambda self, value: None)\n"
+    ),
+    "tests do nothing": (
+        "import _pytest.python, _pytest.unittest\n"
+        "_pytest.python.Function.runtest = lambda self: None\n"
+        "_pytest.unittest.TestCaseFunction.runtest = lambda self: None\n"
+    ),
+    "a function has other code": (
+        "import _pytest.runner as r\n"
+        "def made(item, call):\n    call.excinfo = None\n"
+        "    from _pytest.reports import TestReport\n    return TestReport.from_item_and_call(item, call)\n"
+        "r.pytest_runtest_makereport.__code__ = made.__code__\n"
+    ),
+    "asserts of unittest hold": (
+        "import unittest.case as u\nu.TestCase.assertEqual = lambda *given, **named: None\n"
+        "import _pytest.python\n_pytest.python.Function.runtest = lambda self: None\n"
+    ),
+    "what is signed says nothing": "import json\njson.dumps = lambda *given, **named: '{}'\n",
+    "what is signed says passed": (
+        "import json\nwas = json.dumps\n"
+        "json.dumps = lambda *given, **named: was(*given, **named).replace('failed', 'passed')\n"
+    ),
+}
+
+
+async def suite_of(project: Mapping[str, str], sandbox: Sandbox, settings: SandboxSettings) -> Suite:
+    files = {path: text.encode() for path, text in project.items()}
+    task = Task(statement="", kind="heal", files=files, test_command=tuple(PYTEST.split()))
+    return await prepare_suite(task, sandbox, settings, PYTHON)
+
+
+async def test_what_was_changed_decides_nothing(sandbox: Sandbox, wall_settings: SandboxSettings) -> None:
+    suite = await suite_of(PROJECT, sandbox, wall_settings)
+    right = Candidate(files={"sums.py": RIGHT}, origin="sample")
+    assert (await check_candidate(right, suite)).all_passed
+    for name, text in ATTACKS.items():
+        verdict = await check_candidate(Candidate(files={"sums.py": text + WRONG}, origin="sample"), suite)
+        assert not verdict.all_passed, name
+    changed = Candidate(files={"sums.py": ATTACKS["every outcome is passed"] + RIGHT}, origin="sample")
+    (fact,) = (await check_candidate(changed, suite)).counterexamples
+    assert fact.exception == "the code under test changed _pytest.reports.TestReport.outcome"
+
+
+async def test_what_the_tests_change_themselves_is_their_business(
+    sandbox: Sandbox, wall_settings: SandboxSettings
+) -> None:
+    own = (
+        "import unittest\nwas = unittest.TestCase.assertEqual\n"
+        "unittest.TestCase.assertEqual = lambda self, *given, **named: was(self, *given, **named)\n"
+        "def test_patched(monkeypatch):\n"
+        "    monkeypatch.setattr('_pytest.runner.show_test_item', lambda item: None)\n"
+    )
+    suite = await suite_of({**PROJECT, "test_own.py": own}, sandbox, wall_settings)
+    verdict = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
+    assert verdict.all_passed, verdict
+
+
+BEGIN = {"event": "begin", "named": [], "patterns": [], "left_out": [], "rootdir": "."}
+PHASE = {"event": "phase", "id": "t", "when": "call", "outcome": "failed", "text": "", "fact": None}
+EXAMPLE = {"type": "E", "text": "", "file": "", "line": 3, "example": ["f()", "1", "2"]}
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {},
+        [],
+        7,
+        {"event": ["begin"]},
+        {**BEGIN, "named": "all"},
+        {**BEGIN, "patterns": None},
+        {"event": "items"},
+        {"event": "items", "ids": [1]},
+        {"event": "items", "ids": [], "examples": {"t": 3}},
+        {"event": "start", "id": {}},
+        {"event": "start", "id": "t", "used_s": "long"},
+        {**PHASE, "id": None},
+        {**PHASE, "outcome": "fine"},
+        {**PHASE, "fact": []},
+        {**PHASE, "fact": {"line": "3"}},
+        {**PHASE, "fact": {"no_end_s": "3"}},
+        {**PHASE, "fact": {"example": [1], "line": 3}},
+        {**PHASE, "fact": {"example": ["f()", "1", "2"]}},
+        {"event": "end", "exit": "0"},
+        {"event": "end", "exit": 0, "changed": "x"},
+    ],
+    ids=json.dumps,
+)
+def test_what_is_signed_and_is_no_event_ends_the_report(event: Any) -> None:
+    report = read_report(_signed(BEGIN, event, {"event": "end", "exit": 0}), b"key")
+    assert report.begun
+    assert (report.exit_code, report.phases) == (None, {})
+
+
+def test_what_the_plugin_writes_is_sound() -> None:
+    events: tuple[Any, ...] = (
+        BEGIN,
+        {"event": "items", "ids": ["t"], "examples": {"t": [["f()", "1"]]}, "files": [], "deselected": []},
+        {"event": "start", "id": "t", "used_s": 1, "limit_s": 2.5},
+        {**PHASE, "fact": EXAMPLE},
+        {"event": "uncollectable", "id": "u", "text": "why"},
+        {"event": "end", "exit": 1, "changed": ["x"]},
+    )
+    report = read_report(_signed(*events), b"key")
+    assert (report.items, report.exit_code, report.changed) == (("t",), 1, ("x",))
+
+
+def test_a_line_that_no_reader_can_read_ends_the_report() -> None:
+    for text in ("{", "[" * 100_000):
+        assert not read_report(_line(0, text), b"key").begun
+
+
+def _signed(*events: Any) -> bytes:
+    return b"".join(_line(number, json.dumps(event)) for number, event in enumerate(events))
+
+
+def _line(number: int, text: str) -> bytes:
+    signed = f"{number} {text}".encode()
+    return hmac.new(b"key", signed, hashlib.sha256).hexdigest().encode() + b" " + signed + b"\n"
