@@ -87,6 +87,7 @@ ROWS: tuple[tuple[str, int, str], ...] = (
     (f"heal {'l' * 5000}", 2, "nothing at"),
     (f"heal empty {ASK}", 2, "holds no Python code"),
     (f"heal untested {ASK}", 2, "--test"),
+    (f"heal odd {ASK}", 2, "its name is not printable text"),
     (f"heal untested/notes.txt {ASK}", 2, "holds no Python code"),
     (f"heal pipe {ASK}", 2, "neither a folder"),
     (f"heal dangling {ASK}", 2, "dangling"),
@@ -244,6 +245,8 @@ def places(tmp_path: Path, home: Path) -> Path:
     for path, text in texts.items():
         (tmp_path / path).write_text(text)
     (tmp_path / "latin.py").write_bytes(b"\xff\xfe\x00bad")
+    (tmp_path / "odd").mkdir()
+    (tmp_path / "odd" / "two\nlines.py").write_text("x = 1\n")
     (tmp_path / "dangling").symlink_to("nothing")
     os.mkfifo(tmp_path / "pipe")
     ledgers = {DAMAGED: '{"seq": 0, "time_s": "soon", "kind": "run_started", "data": {}}\n', BARE: "torn\n"}
