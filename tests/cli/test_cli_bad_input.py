@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
+from suture.cli.terminal.faults import end_with
+
 Cli = Callable[..., Result]
 FilesOf = Callable[[Path], dict[str, bytes]]
 
@@ -280,3 +282,18 @@ def test_every_command_has_rows() -> None:
     tried = {line.split()[0] for line, _, _ in ROWS}
     assert {command.split()[0] for command in all_commands()} <= tried
     assert len(ROWS) >= 80
+
+
+@pytest.mark.parametrize(
+    ("module", "remedy"),
+    [("fastapi.routing", "suture[serve]"), ("xllamacpp", "suture[local]"), ("yaml", "suture")],
+)
+def test_a_package_that_is_missing_is_named_with_what_brings_it(
+    capsys: pytest.CaptureFixture[str], module: str, remedy: str
+) -> None:
+    fault = ModuleNotFoundError(f"No module named {module!r}", name=module)
+    assert end_with(fault, debug=False) == 3
+    package = module.partition(".")[0]
+    assert capsys.readouterr().err == (
+        f'error: this needs the package {package!r}\n  try: pip install "{remedy}"\n'
+    )

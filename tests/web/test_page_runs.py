@@ -210,7 +210,8 @@ def test_a_diff_shows_where_only_the_last_line_end_differs(opened: Opened) -> No
     page.evaluate(
         """async (diff) => {
             const { diffView } = await import("./page/diff.js");
-            document.querySelector("main").replaceChildren(diffView(diff, "a", "b", new AbortController().signal));
+            const view = diffView(diff, "a", "b", new AbortController().signal);
+            document.querySelector("main").replaceChildren(view);
         }""",
         diff,
     )
