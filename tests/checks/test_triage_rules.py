@@ -10,6 +10,7 @@ import pytest
 from suture.checks.triage.contradictions import contradictions_of, examples_of
 from suture.checks.triage.pollution import shared_state_written_by
 from suture.checks.triage.surroundings import fault_of_surroundings
+from suture.workspace import UNSPEAKABLE
 
 PROJECT = {
     "shop/__init__.py": b"",
@@ -44,6 +45,17 @@ def test_a_fault_of_the_surroundings(exception: str, why: str) -> None:
     found = fault_of_surroundings(exception, PROJECT, CODE)
     assert found is not None
     assert why in found[0]
+
+
+@pytest.mark.parametrize("path", ["notes/a\\tb.txt", "notes"])
+def test_a_file_whose_name_cannot_be_written_down_is_there_and_not_copied(path: str) -> None:
+    left_out = {"notes/a\\tb.txt": UNSPEAKABLE, "notes.so": "it is in .gitignore"}
+    missing = f"FileNotFoundError: [Errno 2] No such file or directory: '{path}'"
+    found = fault_of_surroundings(missing, PROJECT, CODE, left_out)
+    assert found == (
+        "'notes/a\\tb.txt' is not copied into the sandbox: " + UNSPEAKABLE,
+        "give it another name",
+    )
 
 
 BUILT = {

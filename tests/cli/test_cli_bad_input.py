@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
+from suture.cli.terminal.faults import end_with
+
 Cli = Callable[..., Result]
 FilesOf = Callable[[Path], dict[str, bytes]]
 
@@ -87,6 +89,7 @@ ROWS: tuple[tuple[str, int, str], ...] = (
     (f"heal {'l' * 5000}", 2, "nothing at"),
     (f"heal empty {ASK}", 2, "holds no Python code"),
     (f"heal untested {ASK}", 2, "--test"),
+    (f"heal odd {ASK}", 2, "its name is not printable text"),
     (f"heal untested/notes.txt {ASK}", 2, "holds no Python code"),
     (f"heal pipe {ASK}", 2, "neither a folder"),
     (f"heal dangling {ASK}", 2, "dangling"),
@@ -244,6 +247,8 @@ def places(tmp_path: Path, home: Path) -> Path:
     for path, text in texts.items():
         (tmp_path / path).write_text(text)
     (tmp_path / "latin.py").write_bytes(b"\xff\xfe\x00bad")
+    (tmp_path / "odd").mkdir()
+    (tmp_path / "odd" / "two\nlines.py").write_text("x = 1\n")
     (tmp_path / "dangling").symlink_to("nothing")
     os.mkfifo(tmp_path / "pipe")
     ledgers = {DAMAGED: '{"seq": 0, "time_s": "soon", "kind": "run_started", "data": {}}\n', BARE: "torn\n"}
@@ -277,3 +282,18 @@ def test_every_command_has_rows() -> None:
     tried = {line.split()[0] for line, _, _ in ROWS}
     assert {command.split()[0] for command in all_commands()} <= tried
     assert len(ROWS) >= 80
+
+
+@pytest.mark.parametrize(
+    ("module", "remedy"),
+    [("fastapi.routing", "suture[serve]"), ("xllamacpp", "suture[local]"), ("yaml", "suture")],
+)
+def test_a_package_that_is_missing_is_named_with_what_brings_it(
+    capsys: pytest.CaptureFixture[str], module: str, remedy: str
+) -> None:
+    fault = ModuleNotFoundError(f"No module named {module!r}", name=module)
+    assert end_with(fault, debug=False) == 3
+    package = module.partition(".")[0]
+    assert capsys.readouterr().err == (
+        f'error: this needs the package {package!r}\n  try: pip install "{remedy}"\n'
+    )

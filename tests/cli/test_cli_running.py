@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from suture.cli.app import app
+from suture.ledger import list_runs, read_ledger
+from suture.ledger.kinds import RunStarted
 
 Suture = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -42,6 +48,21 @@ def test_the_example_needs_no_model(suture: Suture) -> None:
     done = suture("run", "--example", "--model", "scripted:example")
     assert done.returncode == 0, done.stderr
     assert "def merge_intervals" in done.stdout
+
+
+@pytest.mark.usefixtures("cli")
+def test_the_seconds_of_a_run_count_from_enter(
+    environ: dict[str, str], home: Path, script: Script, tmp_path: Path
+) -> None:
+    (tmp_path / "off").mkdir()
+    (tmp_path / "off" / "sums.py").write_text("def total(a):\n    return a + 1\n")
+    (tmp_path / "off" / "test_sums.py").write_text(
+        "from sums import total\n\n\ndef test_total():\n    assert total(1) == 3\n"
+    )
+    for line in (["run", TASK, "--model", script(RIGHT)], ["heal", "off", "--model", script(WRONG)]):
+        CliRunner().invoke(app, line, env=environ, obj=time.time() - 50)
+    began = [read_ledger(run.ledger_path).events[0].payload for run in list_runs(home)]
+    assert [isinstance(one, RunStarted) and one.seconds >= 50 for one in began] == [True, True]
 
 
 def test_apply_writes_new_code_into_the_current_folder(

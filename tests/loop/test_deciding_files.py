@@ -81,6 +81,30 @@ def test_scripts_of_packages_within_are_read(command: str, script: str) -> None:
     assert {*found} - {"package.json"} == {"packages/a/check.js"}
 
 
+@pytest.mark.parametrize(
+    ("command", "script", "decides"),
+    [
+        ("npm --prefix packages/a test", "", "a"),
+        ("npm test", "npm --prefix=./packages/a/ run unit", "a"),
+        ("npm test", "yarn --cwd packages/a unit && pnpm -C packages/b test", "ab"),
+        ("npm test", "npm --prefix packages/a test && ./more.sh", "ab"),
+        ("npm test", "npm --prefix packages/a test && npm test --workspaces", "ab"),
+        ("npm test", "npm --prefix packages/a test && yarn workspaces run test", "ab"),
+        ("npm test", "npm --prefix $WHERE test", "ab"),
+        ("npm test", "node all.js", "ab"),
+    ],
+)
+def test_a_folder_that_is_named_is_the_only_package_that_is_read(
+    command: str, script: str, decides: str
+) -> None:
+    own = json.dumps({"scripts": {"test": "npm run unit", "unit": "node check"}}).encode()
+    files = {"package.json": json.dumps({"scripts": {"test": script} if script else {}}).encode()}
+    for name in "ab":
+        files |= {f"packages/{name}/package.json": own, f"packages/{name}/check.js": b""}
+    found = files_deciding(tuple(command.split()), files, Path("/nowhere"))
+    assert {*found} - {"package.json"} == {f"packages/{name}/check.js" for name in decides}
+
+
 def test_where_tests_have_usual_names_the_rest_of_their_folder_is_the_code() -> None:
     assert deciding(("mocha", "src"), ("src/a.js", "src/a.spec.js")) == set()
     assert deciding(("mocha", "src/**/*.js"), ("src/a.js", "src/a.spec.js")) == set()

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from packages.local_index import Index, offer, offer_node, wheel
+from packages.test_room import keep
 from requirements import Require
 from suture.errors import PrerequisiteError
 from suture.languages import Interpreter, Toolchain
@@ -50,12 +51,14 @@ async def test_what_the_environment_has_keeps_its_version_and_is_not_laid_again(
     told: list[Installed] = []
     packages = python(base, tmp_path, on_installed=told.append)
     assert await packages.for_files(base, with_old) is None
+    of_a_killed_run = keep(tmp_path / "packages", ".making-once", 10, days_ago=3)
     written = packages.as_asked({"requirements.txt": "alpha\n", "shop.py": "import alpha"})
     assert written == {"pyproject.toml": WRITTEN.decode(), "shop.py": "import alpha"}
     files = {**base, "pyproject.toml": WRITTEN}
     installed = await packages.for_files(files, with_old)
     assert installed is not None
     assert installed.names == ("alpha==1.0",)
+    assert not of_a_killed_run.exists()
     assert sorted(path.name for path in installed.folder.iterdir()) == ["alpha-1.0.dist-info", "alpha.py"]
     assert installed.files == {"pyproject.toml": WRITTEN.decode()}
     assert packages.allows("pyproject.toml", files, with_old)

@@ -8,11 +8,12 @@ import pytest
 
 from proof.conftest import CODE, FIXED, Healed
 from proof.test_handover import code, git, repository, settings
-from suture.api import apply, undo
+from suture.api import apply, solve, undo
 from suture.errors import UsageError
 from suture.ledger import find_run, last_of, read_ledger
 from suture.ledger.kinds import CommitMade, TreeApplied
 from suture.settings import Settings
+from suture.testing import ScriptedModel
 
 __all__ = ["repository", "settings"]
 
@@ -77,6 +78,22 @@ async def test_what_is_not_healed_or_of_another_folder_is_refused(
     monkeypatch.chdir(tmp_path / "elsewhere")
     with pytest.raises(UsageError, match="no run has healed this folder"):
         await apply(settings=settings)
+
+
+async def test_code_written_in_a_folder_is_none_of_the_folders_below(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    below = tmp_path / "above" / "below"
+    below.mkdir(parents=True)
+    monkeypatch.chdir(below.parent)
+    right = ScriptedModel(["```python\ndef double(n):\n    return 2 * n\n```"])
+    await solve("Write double(n). double(4) == 8", settings=settings, model=right)
+    monkeypatch.chdir(below)
+    with pytest.raises(UsageError, match="no run has healed this folder"):
+        await apply(settings=settings)
+    monkeypatch.chdir(below.parent)
+    await apply(settings=settings)
+    assert (below.parent / "solution.py").exists()
 
 
 async def test_a_run_of_somebody_else_is_not_applied(

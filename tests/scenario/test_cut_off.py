@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from suture.api import heal
+from suture.api import heal, solve
 from suture.ledger import find_run, read_ledger
 from suture.ledger.kinds import CandidateChecked, SearchStarted
 from suture.narrative.brief import BriefTeller
 from suture.settings import load_settings
+from suture.testing import ScriptedModel
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -63,4 +64,14 @@ async def test_the_seconds_count_from_when_the_user_asked(tmp_path: Path) -> Non
     assert result.reason.startswith(
         "the first run of your tests had not ended when the 100 seconds were over"
     )
+    assert result.spend.seconds == pytest.approx(100, abs=20)
+
+
+async def test_the_seconds_of_new_code_count_from_then_too(tmp_path: Path) -> None:
+    given = {"paths.home": str(tmp_path / "state"), "budget.seconds": "100"}
+    settings = load_settings(tmp_path, given).settings
+    right = ScriptedModel(["```python\ndef double(n):\n    return 2 * n\n```"])
+    task = "Write a function double(n). double(4) == 8."
+    result = await solve(task, settings=settings, model=right, asked_s=time.time() - 99.9)
+    assert result.outcome == "budget_exhausted"
     assert result.spend.seconds == pytest.approx(100, abs=20)

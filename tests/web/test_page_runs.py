@@ -199,6 +199,27 @@ def test_code_tests_and_lineage_are_looked_at(opened: Opened, written: str) -> N
     expect(fact).to_contain_text("16")
 
 
+def test_a_diff_shows_where_only_the_last_line_end_differs(opened: Opened) -> None:
+    page = opened.go("/")
+    diff = (
+        "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\n x = 1\n-y = 2\n"
+        "\\ No newline at end of file\n+y = 2\n"
+        "diff --git a/b.py b/b.py\n--- a/b.py\n+++ b/b.py\n@@ -1,2 +1,2 @@\n-x = 1\n+x = 2\n y = 2\n"
+        "\\ No newline at end of file\n"
+    )
+    page.evaluate(
+        """async (diff) => {
+            const { diffView } = await import("./page/diff.js");
+            const view = diffView(diff, "a", "b", new AbortController().signal);
+            document.querySelector("main").replaceChildren(view);
+        }""",
+        diff,
+    )
+    expect(page.locator("td.gone")).to_have_text(["-y = 2 no line end", "-x = 1"])
+    expect(page.locator("td.come")).to_have_text(["+y = 2", "+x = 2"])
+    expect(page.locator(".diff .end")).to_have_count(3)
+
+
 def test_graph_performance_and_certificate(opened: Opened, written: str) -> None:
     page = opened.go(f"/runs/{written}/graph")
     expect(page.locator("svg.graph .node.seen")).to_have_count(7)

@@ -118,7 +118,9 @@ def _last_healed(home: Path, here: Path) -> Path:
         started, finished = last_of(events, RunStarted), last_of(events, RunFinished)
         if started is None or finished is None or finished.outcome != "healed" or not started.project:
             continue
-        if here.resolve().is_relative_to(Path(started.project).resolve()):
+        project = Path(started.project).resolve()
+        # Below a project's top one is still in the project; new code was written in just one folder.
+        if here.resolve() == project or (started.kind == "heal" and here.resolve().is_relative_to(project)):
             return run.path
     raise UsageError("no run has healed this folder", remedy="suture history")
 

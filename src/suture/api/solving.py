@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -45,6 +46,7 @@ async def solve(
     or_live: bool = False,
     on_review: Reviewer | None = None,
     run_id: str = "",
+    asked_s: float | None = None,
     on_event: Listener | None = None,
 ) -> Result:
     """Write code for a task.
@@ -70,6 +72,8 @@ async def solve(
         on_review: Called where `loop.autonomy` wants a person asked, plain or async; gets the question and
             gives the answer, or `None`, which parks the run (outcome `waiting`) as without it.
         run_id: What the new run is called, where that was said beforehand (`suture.ledger.new_run_id`).
+        asked_s: When the user asked, in seconds since the epoch, where that was before this call: the
+            budget's seconds count from then.
         on_event: Called with each event of the run's ledger, read from it; what it raises is raised when
             the run has ended.
 
@@ -79,6 +83,7 @@ async def solve(
         Cancelled: The user stopped it.
         StorageError: The run folder cannot be written.
     """
+    asked_s = time.time() if asked_s is None else asked_s
     if sample is not None and project is None and existing is None:
         raise UsageError("--sample is for a data pipeline", remedy="leave it out, or --project data_pipeline")
     handover = choose_handover(apply=apply, into=into)
@@ -126,6 +131,7 @@ async def solve(
             models=models,
             sandbox=sandbox,
             run_id=run_id,
+            asked_s=asked_s,
             source=source,
             or_live=or_live,
             on_review=on_review,

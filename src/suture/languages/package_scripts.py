@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import PurePosixPath
+from posixpath import normpath
 
 from suture.languages.language import ProjectSigns
 
@@ -17,6 +18,11 @@ RUNNERS = ("npm", "yarn", "pnpm")
 IN_PACKAGES = (*RUNNERS, "turbo", "lerna", "nx", "wsrun", "rush", "bun")
 """Programs that run scripts of the packages within a project."""
 MOST_PACKAGES = 200
+BETWEEN_COMMANDS = re.compile(r"&&|\|\||[;|&\n]")
+FOLDER_OPTIONS = ("--prefix", "-C", "--dir", "--cwd")
+"""How npm, yarn and pnpm are told in which folder to work."""
+PLAIN_FOLDER = re.compile(r"(?:\./)?[\w.@-]+(?:/[\w.@-]+)*/?")
+PLAIN_SCRIPT = re.compile(r"(?!workspaces?$|exec$|dlx$)\w[\w:.-]*|-s|--silent")
 STARTING_OTHERS = (*RUNNERS, "npm-run-all", "run-s", "run-p", "bun", "--run")
 """Words of a script behind which names of scripts stand; `node --run NAME` among them."""
 BETWEEN_WORDS = re.compile(r"[\s;&|()<>'\"]+")
@@ -94,11 +100,55 @@ def _of_packages(lines: Sequence[str], files: Mapping[str, bytes]) -> Iterator[s
     inner = (path for path in files if path.endswith("/package.json") and "node_modules/" not in path)
     if not any(PurePosixPath(word).name in IN_PACKAGES for word in words):
         return
+    folders = _folders_named(lines)
     for path in islice(inner, MOST_PACKAGES):
         folder = path.rpartition("/")[0]
+        if folders and folder not in folders:
+            continue
         own = {"package.json": files[path]}
         for line in scripts_reached_by(("npm", "run", "test", *words), own):
-            yield " ".join(word if word[0] in "-/&|;" else f"{folder}/{word}" for word in line.split())
+            yield " ".join(
+                _seen_from_above(line.split(), folder, {"run", "run-script", "test", *_scripts(own)})
+            )
+
+
+def _seen_from_above(words: Sequence[str], folder: str, names: Collection[str]) -> Iterator[str]:
+    """The words of a package's script, as they would be written in the project's: files with the package's
+    folder, and what it runs of its own scripts with `--prefix`.
+    """
+    running = False
+    for word in words:
+        if word[0] in "-/&|;":
+            running = running and word[0] not in "&|;"
+            yield word
+        elif word in RUNNERS:
+            running = True
+            yield from (word, "--prefix", folder)
+        else:
+            yield word if running and word in names else f"{folder}/{word}"
+
+
+def _folders_named(lines: Sequence[str]) -> set[str]:
+    """The only folders whose scripts some lines go on to; none where that is not plain to see.
+
+    Plain are `npm --prefix DIR run NAME` and its like, and runs of the scripts beside them: one other word,
+    such as `cd`, a workspace or a program, may lead to any package.
+    """
+    folders = set()
+    for one in (one.split() for line in lines for one in BETWEEN_COMMANDS.split(line)):
+        words = iter(one)
+        if next(words, "npm") not in RUNNERS:
+            return set()
+        for word in words:
+            option, is_one, folder = word.partition("=")
+            if option in FOLDER_OPTIONS:
+                named = folder if is_one else next(words, "")
+                if not PLAIN_FOLDER.fullmatch(named):
+                    return set()
+                folders.add(normpath(named))
+            elif not PLAIN_SCRIPT.fullmatch(word):
+                return set()
+    return folders
 
 
 def without_npm(command: Sequence[str], files: Mapping[str, bytes]) -> tuple[str, ...] | None:

@@ -18,6 +18,7 @@ from suture.languages import LANGUAGES, Interpreter
 from suture.packages.growing import Files, GoGrower, Grower, Grown, NodeGrower, PythonGrower
 from suture.packages.installer import Installed, PackagesRefused, Place
 from suture.packages.packages import INSTALLERS, PackageSets, require_within
+from suture.packages.room import make_room, note_use
 from suture.plain_files import read_plain, write_atomically
 from suture.records import content_hash, from_plain, to_plain
 from suture.safety import bounds_for, plain_name, requested_in
@@ -138,6 +139,7 @@ class AddedPackages(PackageSets):
 
     async def _ready(self, new: tuple[str, ...], interpreter: Interpreter) -> Installed:
         place = self._place(new, interpreter)
+        note_use(place)
         grown = self._read(place, interpreter)
         if grown is None:
             if not self.may_fetch:
@@ -165,6 +167,7 @@ class AddedPackages(PackageSets):
             if not stat.S_ISDIR((second.folder / self._grower.folder).lstat().st_mode):
                 raise PackagesRefused(f"the client left no folder {self._grower.folder}")
             await asyncio.to_thread(_keep, grown, second.folder, place)
+        await asyncio.to_thread(make_room, place.parent)
         return grown
 
     def _new_place(self, folder: Path, interpreter: Interpreter, bounds: Mapping[str, str]) -> Place:

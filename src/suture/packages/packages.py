@@ -17,6 +17,7 @@ from suture.packages.from_go import Go
 from suture.packages.from_npm import Npm
 from suture.packages.from_pip import Pip
 from suture.packages.installer import FETCHED, Installed, Installer, PackagesRefused, Place
+from suture.packages.room import make_room, note_use
 from suture.records import Language, content_hash
 from suture.safety import Allowed, bounds_for, is_within
 
@@ -148,6 +149,7 @@ class Packages(PackageSets):
         bounds: Mapping[str, str],
     ) -> Installed:
         place = self._place(wanted, lock, python)
+        note_use(place)
         if not (lock and place.is_dir()):
             if not self.may_fetch:
                 raise PrerequisiteError(
@@ -192,6 +194,8 @@ class Packages(PackageSets):
                 except OSError:
                     if not place.is_dir():  # no other run was quicker
                         raise
+        note_use(place)
+        await asyncio.to_thread(make_room, place.parent)
         return lock, place
 
     def _new(self, folder: Path, python: str, bounds: Mapping[str, str]) -> Place:

@@ -17,7 +17,7 @@ from suture.languages import (
     languages_of_files,
 )
 from suture.sandbox import discover_interpreter
-from suture.workspace import Snapshot, is_protected
+from suture.workspace import UNSPEAKABLE, Snapshot, is_protected
 
 
 def chosen_command(
@@ -43,6 +43,7 @@ def chosen_command(
     free = [name for name in snapshot.files if not is_protected(name, protected)]
     labels = [facts.label for facts in LANGUAGES.values()]
     if not languages_of_files(free):
+        _refuse_left_out(snapshot)
         raise UsageError(
             f"{str(snapshot.root)!r} holds no {labels[0]} code to heal, nor {' or '.join(labels[1:])}",
             remedy="name a folder with source files",
@@ -55,6 +56,23 @@ def chosen_command(
             remedy='say how to test the code that is there: --test "COMMAND"',
         )
     return chosen
+
+
+def _refuse_left_out(snapshot: Snapshot) -> None:
+    """Where the only code that is there was not taken: say which, and why.
+
+    Raises:
+        UsageError: There is some.
+    """
+    for entry in snapshot.skipped:
+        path, _, reason = entry.removesuffix(")").rpartition(" (")
+        if languages_of_files((path,)):
+            raise UsageError(
+                f"{str(snapshot.root)!r} holds no code that can be healed: {path!r} is left out ({reason})",
+                remedy="give it another name"
+                if reason == UNSPEAKABLE
+                else "or name a folder with other code",
+            )
 
 
 def _given(command: tuple[str, ...], free: Sequence[str], only: Sequence[str]) -> DetectedCommand:

@@ -17,12 +17,13 @@ from suture.workspace.protected import (
     is_test_file,
 )
 from suture.workspace.repository import Repository, open_repository
-from suture.workspace.snapshot import Snapshot, take_snapshot
+from suture.workspace.snapshot import UNSPEAKABLE, Snapshot, take_snapshot
 from suture.workspace.texts import overlay, text_of
 
 __all__ = [
     "DEFAULT_PROTECTED",
     "TEST_FILES",
+    "UNSPEAKABLE",
     "Applied",
     "CommitPlan",
     "PatchRefused",

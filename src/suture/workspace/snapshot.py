@@ -28,6 +28,8 @@ REMEDY = "name a smaller folder, or list what is not code in .gitignore"
 MOST_LEFT_OUT = 500
 """Names of files that were left out, for the ledger."""
 IGNORED = "in .gitignore"
+UNSPEAKABLE = "its name is not printable text"
+"""It cannot stand in a diff, a prompt or a ledger."""
 IGNORED_END = f" ({IGNORED})"
 
 
@@ -49,7 +51,8 @@ class Snapshot:
     built: tuple[str, ...] = ()
     """Those of `files` that git ignores and the project imports: they were written when it was built."""
     left_out: Mapping[str, str] = field(default_factory=dict)
-    """Files of modules that git ignores, and that are not among `files` -> why."""
+    """Files of modules that git ignores, and what has a name that cannot be written down -> why it is not
+    among `files`. Such a name is as Python would print it."""
 
 
 def take_snapshot(
@@ -89,7 +92,7 @@ def take_snapshot(
         skipped=tuple(reader.skipped),
         secrets=tuple(sorted(reader.secrets)),
         built=tuple(sorted(reader.modules.taken)),
-        left_out=dict(sorted(reader.modules.left_out.items())[:MOST_LEFT_OUT]),
+        left_out=dict(sorted({**reader.modules.left_out, **reader.unspeakable}.items())[:MOST_LEFT_OUT]),
     )
 
 
@@ -104,6 +107,7 @@ class _Reader:
     secrets: list[str] = field(default_factory=list)
     fixtures: dict[str, bytes] = field(default_factory=dict)
     """Files that look like secrets and lie among the tests."""
+    unspeakable: dict[str, str] = field(default_factory=dict)
     links: list[Path] = field(default_factory=list)
     entries: int = 0
     named: Path | None = None
@@ -138,6 +142,8 @@ class _Reader:
             path = Path(entry.path)
             is_folder = entry.is_dir(follow_symlinks=False)
             reason = _unspeakable(entry.name) or never_code(path)
+            if reason == UNSPEAKABLE and len(self.unspeakable) < MOST_LEFT_OUT:
+                self.unspeakable[repr(path.relative_to(self.top).as_posix())[1:-1]] = reason
             if reason is None and rules.ignores(path, is_folder=is_folder):
                 reason = IGNORED
                 if not entry.is_symlink():
@@ -273,5 +279,5 @@ def tracked_files(root: Path) -> list[str]:
 def _unspeakable(name: str) -> str | None:
     """Why a name cannot stand in a diff, a prompt or a ledger."""
     if not name.isprintable():  # control characters, and bytes that are not UTF-8
-        return "its name is not printable text"
+        return UNSPEAKABLE
     return None

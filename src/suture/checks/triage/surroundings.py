@@ -12,7 +12,7 @@ from suture.checks.triage.missing_plugins import is_of_plugin, missing_plugin
 from suture.languages import LANGUAGES, languages_of_files
 from suture.records import Language
 from suture.sandbox import BOX
-from suture.workspace import is_protected, text_of
+from suture.workspace import UNSPEAKABLE, is_protected, text_of
 
 MODULE_RE = re.compile(r"^(?:ModuleNotFoundError|ImportError): No module named '(?P<name>[\w.]+)'")
 ATTRIBUTE_RE = re.compile(
@@ -62,7 +62,7 @@ def fault_of_surroundings(
             _missing_module(match["name"], files) if match.re is MODULE_RE else None
         )
     if match := FILE_RE.match(exception):
-        return missing_file(match["path"], files)
+        return missing_file(match["path"], files, left_out or {})
     if match := VARIABLE_RE.match(exception):
         name = match["name"]
         asked = re.compile(rf"environ\[['\"]{name}['\"]\]")
@@ -108,16 +108,24 @@ def _missing_module(name: str, files: Mapping[str, bytes]) -> tuple[str, str] | 
     return f"the package {top!r} is not installed", "install it where the test command's python looks"
 
 
-def missing_file(path: str, files: Mapping[str, bytes]) -> tuple[str, str] | None:
+def missing_file(
+    path: str, files: Mapping[str, bytes], left_out: Mapping[str, str]
+) -> tuple[str, str] | None:
     """Why a file is missing through no fault of the code, and what to do; `None` where it may be the code's.
 
     Args:
         path: As the error names it.
         files: The project's files, path -> content.
+        left_out: Files that are in the project's folder and were not copied -> why.
     """
     plain = normpath(path.removeprefix(f"{BOX}/"))
     if isabs(plain) or plain.startswith("../"):
         return None
+    # The file, a folder that holds nothing else, or a file in a folder that was not copied.
+    odd = [name for name, why in left_out.items() if why == UNSPEAKABLE]
+    for name in odd:
+        if name == plain or name.startswith(f"{plain}/") or plain.startswith(f"{name}/"):
+            return f"'{name}' is not copied into the sandbox: {UNSPEAKABLE}", "give it another name"
     names = {basename(file) for file in files}
     # The code asks for a file that lies elsewhere in the project, or for nearly its name; or it should have
     # made the file itself, in which case something names it.
@@ -171,7 +179,9 @@ def printed_errors(output: str, language: Language) -> list[str]:
     return [line.strip() for line in output.splitlines() if error.search(line)]
 
 
-def fault_in_line(line: str, files: Mapping[str, bytes], language: Language) -> tuple[str, str] | None:
+def fault_in_line(
+    line: str, files: Mapping[str, bytes], language: Language, left_out: Mapping[str, str] | None = None
+) -> tuple[str, str] | None:
     """Why a line of output tells of no fault of the code, and what to do; `None` where it may be the code's.
 
     A module of the project's own, and a name that is nearly one that it requires, is a slip in the code.
@@ -180,12 +190,13 @@ def fault_in_line(line: str, files: Mapping[str, bytes], language: Language) -> 
         line: As `printed_errors` answers it.
         files: The project's files, path -> content.
         language: What the project is written in.
+        left_out: Files that are in the project's folder and were not copied -> why.
     """
     find = LANGUAGES[language].find_absent
     if find is not None and (absent := find(line, files)):
         return absent
     if match := PRINTED_FILE_RE.search(line):
-        return missing_file(match["node"] or match["go"], files)
+        return missing_file(match["node"] or match["go"], files, left_out or {})
     if PRINTED_NETWORK_RE.search(line):
         return "it needs a network, and the sandbox has none", "test against a stand-in that runs in the test"
     return None

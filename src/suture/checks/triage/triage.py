@@ -167,7 +167,9 @@ def _from_surroundings(
     if not LANGUAGES[suite.task.language].parsed:
         said = base.output if outcome.evidence == "exit_status" else "\n".join(raised)
         lines = printed_errors(said, suite.task.language)
-        return _environment(outcome, [fault_in_line(line, files, suite.task.language) for line in lines])
+        return _environment(
+            outcome, [fault_in_line(line, files, suite.task.language, suite.task.left_out) for line in lines]
+        )
     if outcome.evidence == "exit_status":  # the command as a whole: every error that it printed must be one
         raised = [line.strip() for line in base.output.splitlines() if _is_error(line)]
     apart = _environment(outcome, [why(line) for line in raised])

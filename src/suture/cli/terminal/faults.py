@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import errno
 import functools
+import re
 from collections.abc import Callable
 from typing import ParamSpec
 
 import typer
 
-from suture.errors import Cancelled, SutureError, UsageError
+from suture.errors import Cancelled, PrerequisiteError, SutureError, UsageError
 
 Arguments = ParamSpec("Arguments")
 
@@ -50,6 +51,8 @@ def end_with(fault: BaseException, *, debug: bool) -> int:
     """
     from suture.cli.terminal.output import note
 
+    if isinstance(fault, ModuleNotFoundError) and not (fault.name or "suture").startswith("suture"):
+        fault = _without_package(fault)
     if debug:
         import traceback
 
@@ -66,6 +69,29 @@ def end_with(fault: BaseException, *, debug: bool) -> int:
         if not debug:
             note("  this is a fault in Suture; --debug shows where")
     return fault.exit_code if isinstance(fault, SutureError) else 6
+
+
+def _without_package(fault: ModuleNotFoundError) -> PrerequisiteError:
+    """What is missing, and the extra that brings it; a package that none brings is one that Suture needs."""
+    from importlib.metadata import PackageNotFoundError, requires
+
+    from packaging.requirements import Requirement
+
+    package = (fault.name or "").partition(".")[0]
+    try:
+        needed = map(Requirement, requires("suture") or ())
+    except PackageNotFoundError:  # from a source tree
+        needed = map(Requirement, ())
+    extras = [
+        found[1]
+        for one in needed
+        if one.name.lower().replace("-", "_") == package.lower()
+        and (found := re.search(r"extra == ['\"](\w+)['\"]", str(one.marker or "")))
+        and found[1] != "all"
+    ]
+    extra = f"[{extras[0]}]" if extras else ""
+    missing = PrerequisiteError(f"this needs the package {package!r}", remedy=f'pip install "suture{extra}"')
+    return missing.with_traceback(fault.__traceback__)
 
 
 def _how_to_call(fault: SutureError) -> str:

@@ -81,8 +81,13 @@ def read_source(
 
 def _read_hub(source: HubFile, offset: int, size_bytes: int, token: str) -> Iterator[bytes]:
     import httpx
-    from huggingface_hub import constants, get_token, hf_hub_url
 
+    try:
+        from huggingface_hub import constants, get_token, hf_hub_url
+    except ImportError as fault:
+        raise PrerequisiteError(
+            "weights are fetched by the package 'huggingface_hub'", remedy='pip install "suture[local]"'
+        ) from fault
     if constants.HF_HUB_OFFLINE and source.endpoint is None:
         raise SourceFailed("HF_HUB_OFFLINE is set")
     url = hf_hub_url(source.repo, source.filename, endpoint=source.endpoint)

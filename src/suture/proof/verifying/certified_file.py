@@ -38,7 +38,9 @@ def certificate_path(name: str | Path, home: Path) -> Path:
     is_folder = os.path.isdir(path)  # noqa: PTH112 # as above
     folder = path if is_folder else find_run(home, str(name)).path
     if not (folder / CERTIFICATE).is_file():
-        raise UsageError(f"run {folder.name} has no certificate", remedy="only a healed result gets one")
+        raise UsageError(
+            f"run {folder.name} has no certificate", remedy="take one that healed: suture history"
+        )
     return folder / CERTIFICATE
 
 

@@ -3,6 +3,7 @@
 import { el, fill, note } from "./dom.js";
 
 const MOST_ROWS = 3000;
+const NO_END = "\u0000"; // behind the text of a last line that no line end follows; no text of a diff holds it
 const NARROW = "(max-width: 700px)";
 
 // The files of a unified diff, each with rows of [old number, old text, new number, new text].
@@ -11,6 +12,7 @@ export function filesOf(diff) {
   let file = null;
   let [left, right] = [0, 0];
   let [gone, come] = [[], []];
+  let sides = []; // where the line before stands
   const flush = () => {
     for (let n = 0; n < Math.max(gone.length, come.length); n += 1) {
       file.rows.push([gone[n]?.[0] ?? null, gone[n]?.[1] ?? null, come[n]?.[0] ?? null, come[n]?.[1] ?? null]);
@@ -32,11 +34,19 @@ export function filesOf(diff) {
     } else if (!file.inside) {
       if (line.startsWith("+++ ") && !line.startsWith("+++ /dev/null")) file.name = line.slice(4).replace(/^"?b\//, "").replace(/[\t"]+$/, "");
       else if (line.startsWith("--- ") && !line.startsWith("--- /dev/null")) file.name = line.slice(4).replace(/^"?a\//, "").replace(/[\t"]+$/, "");
-    } else if (line.startsWith("-")) gone.push([left++, line.slice(1)]);
-    else if (line.startsWith("+")) come.push([right++, line.slice(1)]);
-    else if (line.startsWith(" ")) {
+    } else if (line.startsWith("-")) {
+      gone.push([left++, line.slice(1)]);
+      sides = [[gone.at(-1), 1]];
+    } else if (line.startsWith("+")) {
+      come.push([right++, line.slice(1)]);
+      sides = [[come.at(-1), 1]];
+    } else if (line.startsWith(" ")) {
       flush();
       file.rows.push([left++, line.slice(1), right++, line.slice(1)]);
+      sides = [[file.rows.at(-1), 1], [file.rows.at(-1), 3]];
+    } else if (line.startsWith("\\")) {
+      for (const [row, at] of sides) row[at] += NO_END;
+      sides = [];
     }
   }
   if (file) flush();
@@ -72,7 +82,8 @@ const number = (value) => el("td", { class: "no" }, value ?? "");
 function side(text, changed, sign) {
   if (text === null) return el("td", { class: "void" });
   const mark = changed ? el("span", { class: "sign" }, sign) : el("span", { class: "sign" }, " ");
-  return el("td", { class: changed ? (sign === "-" ? "gone" : "come") : "" }, mark, text);
+  const ends = text.endsWith(NO_END) ? el("span", { class: "end" }, " no line end") : null;
+  return el("td", { class: changed ? (sign === "-" ? "gone" : "come") : "" }, mark, ends ? text.slice(0, -1) : text, ends);
 }
 
 function sides([left, old, right, fresh]) {

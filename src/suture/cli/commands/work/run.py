@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Coroutine
 from dataclasses import replace
 from pathlib import Path
@@ -49,6 +50,7 @@ HOW_TO_GIVE_A_TASK = (
 
 @reports_faults
 def run(
+    context: typer.Context,
     task: Annotated[
         str | None,
         typer.Argument(help="In words, or a stub with a docstring; `-` reads it from stdin."),
@@ -120,7 +122,11 @@ def run(
     detail = detail_of(verbose=verbose, quiet=quiet)
     require_file(test, "the test file")
     require_file(sample, "the sample data")
+    _require_known(language, project)
+    asked = task is None and not example and task_file is None and stdin_is_terminal()
     wanted = read_task(task, example=example, file=task_file)
+    # What a person takes to type the task on our question is no part of the run.
+    asked_s = context.obj if isinstance(context.obj, float) and not asked else time.time()
     loaded = load(
         existing or Path(),
         assignments,
@@ -154,12 +160,29 @@ def run(
             into=into,
             replies=replies,
             or_live=or_live,
+            asked_s=asked_s,
             on_review=reviewer_at(progress),
             on_event=progress,
         )
 
     kind: TaskKind = "write" if existing is None else "heal"
     carry_out(start, loaded, kind=kind, as_json=as_json, detail=detail)
+
+
+def _require_known(language: str | None, project: str | None) -> None:
+    """Refuse a language or a kind of project that is none, before anything slow is loaded.
+
+    Raises:
+        UsageError: There is no such one.
+    """
+    if language is not None:
+        from suture.languages import language_named
+
+        language_named(language)
+    if project is not None:
+        from suture.tasks.projects import project_kind
+
+        project_kind(project)
 
 
 def read_task(argument: str | None, *, example: bool, file: Path | None = None) -> str | Task:
