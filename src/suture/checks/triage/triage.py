@@ -9,7 +9,7 @@ from functools import cache, partial
 
 from suture.checks.suite import Suite
 from suture.checks.triage.broken_tests import endless_tests, unreadable_test
-from suture.checks.triage.contradictions import ShownExample, contradictions_of, examples_of
+from suture.checks.triage.contradictions import Example, contradictions_of, examples_of
 from suture.checks.triage.missing_plugins import without_test
 from suture.checks.triage.pollution import shared_state_written_by
 from suture.checks.triage.reruns import Reruns
@@ -167,9 +167,7 @@ def _from_surroundings(
     if not LANGUAGES[suite.task.language].parsed:
         said = base.output if outcome.evidence == "exit_status" else "\n".join(raised)
         lines = printed_errors(said, suite.task.language)
-        return _environment(
-            outcome, [fault_in_line(line, files, suite.task.language, suite.task.left_out) for line in lines]
-        )
+        return _environment(outcome, [fault_in_line(line, files, suite.task.language) for line in lines])
     if outcome.evidence == "exit_status":  # the command as a whole: every error that it printed must be one
         raised = [line.strip() for line in base.output.splitlines() if _is_error(line)]
     apart = _environment(outcome, [why(line) for line in raised])
@@ -196,7 +194,7 @@ def _is_error(line: str) -> bool:
 
 
 def _from_docstrings(
-    outcome: CheckOutcome, suite: Suite, documented: Mapping[str, ShownExample]
+    outcome: CheckOutcome, suite: Suite, documented: Mapping[str, Example]
 ) -> NotCode | None:
     found = contradictions_of(outcome.check_id, suite.task.files, documented)
     if not found:
