@@ -406,6 +406,7 @@ def test_no_inputs_without_seeds() -> None:
         (SOURCE.replace("n > 2", "not self and n > 2"), "always the same"),
         (SOURCE.replace("n > 2", "self is None and n > 2"), "always the same"),
         (SOURCE.replace("n > 2", "False"), "always the same"),
+        (SOURCE.replace("n > 2", "len(n) > len(n)"), "always the same"),
     ],
 )
 def test_gaming_is_seen(after: str, says: str) -> None:
@@ -427,6 +428,7 @@ def test_a_lost_call_and_a_lost_raise_are_seen() -> None:
         "def f(n):\n    return n or g(n) or None\n",
         "def f(n):\n    raise NotImplementedError\n    yield\n",
         "def f(n):\n    return n if g(n) == g(n) else 0\n",
+        "def f(n):\n    return n if len(next(n)) > len(next(n)) else 0\n",
     ],
 )
 def test_what_only_looks_dead_is_not(after: str) -> None:
