@@ -150,6 +150,8 @@ def _evidence(result: Result, run: Path) -> dict[str, Any]:
         "scores": [repair["score"] for repair in search["repairs"]],
         "alike": [len(repair["alike"]) for repair in search["repairs"]],
         "operators": [repair["operators"] for repair in search["repairs"]],
+        "share": told.get("candidate.proposed", {}).get("share"),
+        "rivals": told.get("candidate.proposed", {}).get("rivals"),
         "chosen": next((number for number, one in enumerate(labels) if one in label), -1),
         "differs": search["difference"] is not None,
         "ended": search["ended"],

@@ -42,6 +42,7 @@ class Row:
         same: Whether the code is again what it was, layout and comments apart.
         confidence: The run's own.
         undetermined: How many rivals the run names, between which and its repair the tests do not decide.
+        share: The first proposed repair's part of the scores of itself and its rivals.
         changed: The lines that the repair left different from the published ones, for reading by hand.
     """
 
@@ -68,6 +69,7 @@ class Row:
     confidence: float | None
     changed: str
     undetermined: int = 0
+    share: float | None = None
 
 
 def agrees(row: Row) -> bool:

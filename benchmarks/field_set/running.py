@@ -140,6 +140,7 @@ def row_of(
         same=not changed,
         confidence=ended.answer.get("confidence"),
         changed=changed[:MOST_SHOWN] if claimed else "",
+        share=told.get("candidate.proposed", {}).get("share"),
         undetermined=len(ended.answer.get("undetermined") or ()),
     )
 

@@ -114,16 +114,29 @@ def test_tests_that_rivals_pass_too_do_not_speak_against_them() -> None:
     assert five < many
 
 
+def test_the_tests_say_less_the_less_a_repair_stands_out_among_its_rivals() -> None:
+    """Two wrong ones stood at half of the scores and less, and said 0.93 and 0.74."""
+    known: dict[str, Any] = {"before": failing_before(3), "mutation_score": 1.0, "rivals": 1}
+
+    def by(share: float | None) -> float:
+        return confidence_in(verdict(20), THRESHOLD, **known, share=share)
+
+    assert by(0.5) == 0.7071
+    assert by(0.1) < by(0.44) < by(0.5) < by(0.7) < by(1.0) == by(None)
+
+
 def test_what_a_certificate_only_claims_can_only_lower_it() -> None:
     before = failing_before(1)
 
-    def certified(rivals: int, *, warned: bool = False) -> float:
-        grounds: dict[str, Any] = {"before": before, "mutation_score": 0.9}
+    def certified(rivals: int, *, share: float = 0.0, warned: bool = False) -> float:
+        grounds: dict[str, Any] = {"before": before, "mutation_score": 0.9, "share": share}
         return confidence_certified(verdict(20), THRESHOLD, **grounds, rivals=rivals, warned=warned)
 
     proved = confidence_in(verdict(20), THRESHOLD, before=before, mutation_score=0.9)
     assert certified(-3) == certified(0) == proved > certified(5) > certified(5, warned=True)
     assert certified(1) <= proved
+    assert certified(1, share=0.1) < certified(1, share=1.0) == certified(1)
+    assert certified(1, share=-1.0) == certified(1, share=7.0) == certified(1)
 
 
 def test_unguarded_lines_and_rivals_lower_it() -> None:

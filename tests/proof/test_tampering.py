@@ -229,6 +229,7 @@ TAMPERINGS: dict[str, tuple[str, Tampering]] = {
         lambda s: (s["claims"].update(agreement=1.0), s.update(confidence=0.2 + 0.8 * s["confidence"])),
     ),
     "rivals that lower nothing": ("confidence", lambda s: s["claims"].update(rivals=3)),
+    "a share that lowers nothing": ("confidence", lambda s: s["claims"].update(share=0.1)),
     "fewer rivals than none": (
         "confidence",
         lambda s: (s["claims"].update(rivals=-1), s.update(confidence=0.95)),

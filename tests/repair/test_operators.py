@@ -170,6 +170,13 @@ def test_an_edit_that_two_operators_make_has_the_likelier_ones_weight() -> None:
     assert max(made, key=lambda mutant: mutant.prior).operator == "constant"
 
 
+def test_a_loop_over_nothing_goes_through_what_is_called_as_its_variable_first() -> None:
+    text = "class A:\n    def f(self, text):\n        g(self.rest, self.words)\n        for word in []:\n            h(word)\n"
+    of_loop = [mutant for mutant in mutants(text, {4}) if mutant.operator == "nothing iterated"]
+    likeliest = max(of_loop, key=lambda mutant: mutant.prior)
+    assert "for word in self.words:" in mutated(text, likeliest.edits)
+
+
 def test_it_is_the_same_each_time() -> None:
     source = "def f(a, b):\n    if a < b:\n        return a\n    return b\n"
     assert list(mutants(source)) == list(mutants(source))

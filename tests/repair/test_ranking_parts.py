@@ -290,16 +290,24 @@ def test_any_test_that_gets_further_is_progress_unless_as_many_get_less_far() ->
     assert not chains.note(named(3, "none"), tried(same, failing=1), before, 3)
 
 
-async def test_what_an_exception_says_puts_its_kind_of_change_first() -> None:
-    text = "def f(a, b):\n    c = a <= b\n    d = a + b\n    return c or d\n"
-    fault = "TypeError: unsupported operand type(s) for +: 'str' and 'int'"
+@pytest.mark.parametrize(
+    ("sign", "named", "other"), [("+", "+", "-"), ("**", "** or pow()", "+"), ("**", "**=", "+")]
+)
+async def test_what_an_exception_says_puts_its_kind_of_change_first(
+    sign: str, named: str, other: str
+) -> None:
+    text = f"def f(a, b):\n    c = a <= b\n    d = a {sign} b\n    return c or d\n"
+    fault = f"TypeError: unsupported operand type(s) for {named}: 'str' and 'int'"
     spectrum = Spectrum(tests=(failed("a", (("m.py", 3),), fault, (1, 2, 3)),))
     clues = clues_of(spectrum)
-    assert [clue.part for clue in clues] == ["+"]
+    assert [clue.part for clue in clues] == [sign]
     scores = {"m.py": {2: 1.0, 3: 1.0, 4: 1.0}}
     plain = await first_order(scores, {"m.py": text}, {})
     told = await first_order(scores, {"m.py": text}, {}, clues=clues)
-    ranks = [[p.label for p in some].index("line 3: + becomes - in a + b") for some in (plain, told)]
+    ranks = [
+        [p.label for p in some].index(f"line 3: {sign} becomes {other} in a {sign} b")
+        for some in (plain, told)
+    ]
     assert ranks[1] < ranks[0]
 
 
@@ -398,6 +406,7 @@ def test_no_inputs_without_seeds() -> None:
         (SOURCE.replace("n > 2", "not self and n > 2"), "always the same"),
         (SOURCE.replace("n > 2", "self is None and n > 2"), "always the same"),
         (SOURCE.replace("n > 2", "False"), "always the same"),
+        (SOURCE.replace("n > 2", "len(n) > len(n)"), "always the same"),
     ],
 )
 def test_gaming_is_seen(after: str, says: str) -> None:
@@ -419,6 +428,7 @@ def test_a_lost_call_and_a_lost_raise_are_seen() -> None:
         "def f(n):\n    return n or g(n) or None\n",
         "def f(n):\n    raise NotImplementedError\n    yield\n",
         "def f(n):\n    return n if g(n) == g(n) else 0\n",
+        "def f(n):\n    return n if len(next(n)) > len(next(n)) else 0\n",
     ],
 )
 def test_what_only_looks_dead_is_not(after: str) -> None:

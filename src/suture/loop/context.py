@@ -243,6 +243,11 @@ class RunContext:
         proposed = self._proposed(candidate)
         return proposed.rivals if proposed else None
 
+    def share_of(self, candidate: str) -> float | None:
+        """A candidate's part of the scores of itself and its rivals, where that was compared."""
+        proposed = self._proposed(candidate)
+        return proposed.share if proposed else None
+
     def undetermined(self, candidate: Candidate) -> tuple[str, ...]:
         """Rivals of a candidate, in words: the tests do not decide. A part has those of the whole."""
         proposed = self._proposed(candidate.hash)

@@ -46,6 +46,7 @@ class Proposed:
         rivals: How many other repairs pass and answer otherwise, or are about as likely and not known to do
             the same; where there was a search.
         apart: Some of those rivals, in words.
+        share: Its part of the scores of itself and those rivals; where there was a search.
         surplus: Files that the reply holds besides, and that it does not write.
     """
 
@@ -56,6 +57,7 @@ class Proposed:
     agreement: float | None = None
     rivals: int | None = None
     apart: tuple[str, ...] = ()
+    share: float | None = None
     surplus: tuple[str, ...] = ()
 
 
@@ -99,6 +101,7 @@ def proposed_candidate(
         agreement=known.agreement,
         rivals=known.rivals,
         apart=known.apart,
+        share=known.share,
         surplus=known.surplus,
     )
     attempt = Attempt(

@@ -165,6 +165,7 @@ class Claims:
         limits: The numbers among the settings of the sandbox, by their names.
         agreement: The share of the other plausible repairs that behave like this one; `None` where unknown.
         rivals: Other repairs that pass and may do otherwise; more than none lower the confidence.
+        share: Its part of the scores of itself and those rivals, which limits the confidence; 0 for none.
         warnings: Signs that the change games the tests.
         accepted_tests: Tests that a model wrote and a person accepted before they decided anything.
         minimal: What delta debugging made of the change.
@@ -188,6 +189,7 @@ class Claims:
     limits: Mapping[str, float] = field(default_factory=dict)
     agreement: float | None = None
     rivals: int = 0
+    share: float = 0.0
     warnings: tuple[str, ...] = ()
     accepted_tests: tuple[str, ...] = ()
     minimal: Minimality = field(default_factory=Minimality)

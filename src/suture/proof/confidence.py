@@ -22,6 +22,10 @@ USUAL_RIVALS = 1
 FIXED_WITH_RIVALS = 2.0
 """The most that fixed checks count where there are rivals: these pass them too, so that the checks have found
 the place and cannot say which of the changes is right. By 15 claims with rivals (docs/results.md)."""
+RIVALRY = 0.5
+"""The power of a repair's share of the scores of itself and its rivals that its confidence cannot pass. The
+share itself says too little: the search's scores order repairs, and where rivals are many the likeliest is
+right more often than its part of them. By 21 claims with rivals (docs/results.md)."""
 WEIGHTS: dict[Provenance, float] = {
     "user": 1.0,
     "visible": 0.8,
@@ -78,6 +82,7 @@ def confidence_in(
     before: Verdict | None = None,
     mutation_score: float | None = None,
     rivals: int | None = None,
+    share: float | None = None,
 ) -> float:
     """The confidence in a candidate, in [0, 1].
 
@@ -87,6 +92,7 @@ def confidence_in(
         before: The verdict on the code before the change, where there was code.
         mutation_score: As in `Grounds`.
         rivals: As in `Grounds`.
+        share: In (0, 1], its part of the scores of itself and those rivals, where they were compared.
 
     Returns:
         0 where a deciding check fails, or none passed.
@@ -103,7 +109,8 @@ def confidence_in(
     fixed *= NEW if before is None else 1.0
     grounds = Grounds(fixed=fixed, mutation_score=mutation_score, rivals=rivals)
     odds = sum(a * b for a, b in zip(CONSTANTS, (1.0, *features_of(grounds)), strict=True))
-    return round(min(1 / (1 + math.exp(-odds)), 1 - LEAST_DOUBT[verdict.evidence]), 4)
+    most = 1.0 if share is None else share**RIVALRY
+    return round(min(1 / (1 + math.exp(-odds)), 1 - LEAST_DOUBT[verdict.evidence], most), 4)
 
 
 def confidence_certified(
@@ -113,6 +120,7 @@ def confidence_certified(
     before: Verdict | None,
     mutation_score: float | None,
     rivals: int,
+    share: float,
     warned: bool,
 ) -> float:
     """What a certificate says, which only claims what nobody can find out anew: a claim can only lower it.
@@ -123,6 +131,7 @@ def confidence_certified(
         before: As in `confidence_in`.
         mutation_score: As in `Grounds`.
         rivals: Other repairs that are said to pass; none are as if nobody had looked for any.
+        share: As in `confidence_in`, as it is said; what can be no share is as if none was.
         warned: Whether it is said that the change may game the tests.
     """
     found = confidence_in(
@@ -131,6 +140,7 @@ def confidence_certified(
         before=before,
         mutation_score=mutation_score,
         rivals=rivals if rivals > 0 else None,
+        share=share if 0 < share <= 1 else None,
     )
     return confidence_when_warned(found) if warned else found
 

@@ -14,7 +14,7 @@ from suture.records import content_hash, from_plain, to_plain
 OLD_FORMATS = ("suture-certificate/1",)
 """Of these nobody can say how many mutants should have been run: their confidence proves nothing."""
 
-NEWER = {"task": ("beside", "several", "project"), "claims": ("accepted_tests", "rivals")}
+NEWER = {"task": ("beside", "several", "project"), "claims": ("accepted_tests", "rivals", "share")}
 """Fields that came to this format later: an empty one is not written, so that older certificates stand."""
 
 MAX_BYTES = 32 * 2**20

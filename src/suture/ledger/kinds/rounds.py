@@ -63,6 +63,7 @@ class CandidateProposed(Payload, kind="candidate.proposed"):
         rivals: How many other repairs pass and answer otherwise, or are about as likely and not known to do
             the same.
         apart: Some of those, in words.
+        share: In (0, 1], its part of the scores of itself and those rivals; null where nothing was searched.
         surplus: Files that the reply holds besides, and that are no part of the candidate: nobody asked for
             them, or no candidate may write them.
     """
@@ -79,6 +80,7 @@ class CandidateProposed(Payload, kind="candidate.proposed"):
     agreement: float | None = None
     rivals: int | None = None
     apart: tuple[str, ...] = ()
+    share: float | None = None
     surplus: tuple[str, ...] = ()
 
 

@@ -117,10 +117,18 @@ async def prove(
         coverage, mutation = await covering, await guarding
     threshold = context.settings.loop.trust_threshold
     score, rivals = mutation.least_score, context.rivals_of(found.hash)
-    confidence = confidence_in(verdict, threshold, before=before, mutation_score=score, rivals=rivals)
+    share = context.share_of(found.hash) if rivals else None
+    confidence = confidence_in(
+        verdict, threshold, before=before, mutation_score=score, rivals=rivals, share=share
+    )
     warnings = doubts_about(candidate, verdict, context)
     certified = confidence_certified(
-        *(verdict, threshold), before=before, mutation_score=score, rivals=rivals or 0, warned=bool(warnings)
+        *(verdict, threshold),
+        before=before,
+        mutation_score=score,
+        rivals=rivals or 0,
+        share=share or 0.0,
+        warned=bool(warnings),
     )
     rivals_told = context.undetermined(candidate)
     if certified < context.settings.loop.abstain_below or abstains(rivals_told, context):
@@ -143,6 +151,7 @@ async def prove(
             claims=replace(
                 _claims(context, candidate, minimal, lint),
                 rivals=rivals or 0,
+                share=share or 0.0,
                 warnings=(*warnings, *(f"{PASSES_TOO}{rival}" for rival in rivals_told)),
             ),
         )

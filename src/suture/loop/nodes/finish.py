@@ -111,6 +111,7 @@ def _confidence(
         context.settings.loop.trust_threshold,
         before=context.base_verdict(state),
         rivals=context.rivals_of(candidate.hash) if candidate else None,
+        share=context.share_of(candidate.hash) if candidate else None,
     )
 
 

@@ -108,6 +108,13 @@ def _agreement(repair: Repair, found: FoundRepairs) -> float | None:
     return round(len(repair.alike) / others, 4) if others else None
 
 
+def _share(repair: Repair, found: FoundRepairs) -> float:
+    """A repair's part of the scores of itself and its rivals: how far the search prefers it."""
+    against = sum(other.score for other in found.repairs if other.proposal.label in repair.apart)
+    whole = repair.score + against
+    return round(repair.score / whole, 4) if whole else 1.0
+
+
 def _propose(repair: Repair, found: FoundRepairs, context: RunContext) -> Attempt:
     candidate = Candidate(
         files={repair.proposal.path: repair.text},
@@ -121,5 +128,6 @@ def _propose(repair: Repair, found: FoundRepairs, context: RunContext) -> Attemp
         agreement=_agreement(repair, found),
         rivals=len(apart),
         apart=apart[:MOST_NAMED],
+        share=_share(repair, found),
     )
     return propose_candidate(candidate, Lineage.beginning(BEFORE_THE_ROUNDS), context, known)

@@ -195,18 +195,19 @@ def _confidence(
     certificate: Certificate, before: Verdict | None, verdict: Verdict, settings: Settings
 ) -> ReplayedClaim:
     score, threshold = certificate.mutation.least_score, settings.loop.trust_threshold
+    claims = certificate.claims
     proved = confidence_in(verdict, threshold, before=before, mutation_score=score)
     found = confidence_certified(
         *(verdict, threshold),
         before=before,
         mutation_score=score,
-        rivals=certificate.claims.rivals,
-        warned=certificate.claims.warned,
+        rivals=claims.rivals,
+        share=claims.share,
+        warned=claims.warned,
     )
     # Older certificates say what was proved, whatever they warn of.
-    is_so = certificate.confidence == found or (
-        certificate.confidence == proved and not certificate.claims.rivals
-    )
+    says_no_rivals = not claims.rivals and not claims.share
+    is_so = certificate.confidence == found or (certificate.confidence == proved and says_no_rivals)
     require(is_so, "confidence", f"the evidence is worth {found:.2f}")
     require(
         found >= settings.loop.abstain_below,

@@ -11,6 +11,8 @@ from suture.repair.editing.view import FUNCTIONS, View
 from suture.repair.operators.change import Change, Operator, instead, short
 from suture.repair.operators.undefined import known_names
 
+NAMED_SO = 2.0
+"""How much likelier what a loop goes through is where it is called as its variable, and many."""
 MOST_ELSEWHERE = 8
 """Pieces of other code that one place is offered, so that no kind of change crowds the others out."""
 LONGEST = 60
@@ -149,9 +151,16 @@ def _iterated(node: ast.AST, view: View) -> Iterator[Change]:
         for n, f in names.like("sequence", node.lineno)
     )
     for name, fit in (*fits, *((path, 0.8) for path in paths)):
+        fit *= NAMED_SO if _is_of_many(name, node.target) else 1.0
         forms = (f"{name}.items()", f"enumerate({name})", name) if pair else (name, f"range({name})")
         for number, form in enumerate((*forms, f"range(len({name}))", f"reversed({name})")):
             yield instead(view, node.iter, form, fit * (1.0 - 0.15 * number))
+
+
+def _is_of_many(name: str, target: ast.expr) -> bool:
+    """Whether a name is the plural of a loop's variable: `for part in self.parts`."""
+    one = target.id if isinstance(target, ast.Name) else ""
+    return bool(one) and _last_part(name) in (f"{one}s", f"{one}es", f"{one[:-1]}ies")
 
 
 def _paths(scope: ast.AST | None, view: View) -> Iterator[str]:

@@ -18,7 +18,10 @@ ELSEWHERE = 0.5
 # What an exception says -> how much likelier operators are. A group of a pattern is a sign or a name: what
 # replaces just that counts in full.
 SAID: tuple[tuple[str, Mapping[str, float]], ...] = (
-    (r"unsupported operand type\(s\) for (\S+?):", {"arithmetic sign": 3.0, "call around": 1.5}),
+    (
+        r"unsupported operand type\(s\) for (\S+?)(?: or pow\(\))?:",
+        {"arithmetic sign": 3.0, "call around": 1.5},
+    ),
     (r"bad operand type for unary (\S):", {"negative": 3.0, "call around": 1.5}),
     (r"TypeError: '(\S+)' not supported between", {"comparison": 3.0, "call around": 1.5}),
     (
