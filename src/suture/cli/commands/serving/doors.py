@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from suture.cli.terminal.options import parse_assignments
-from suture.errors import PrerequisiteError
+from suture.errors import PrerequisiteError, UsageError
 
 
 @contextmanager
@@ -27,6 +29,17 @@ def extra_needed(extra: str) -> Iterator[None]:
         raise PrerequisiteError(
             f"this needs the package {fault.name!r}", remedy=f'pip install "suture[{extra}]"'
         ) from fault
+
+
+def require_folders(roots: Sequence[Path]) -> None:
+    """Refuse folders that are none, in which nothing could ever be healed.
+
+    Raises:
+        UsageError: One is not there, or is a file.
+    """
+    for root in roots:
+        if not os.path.isdir(root):  # noqa: PTH112 - Path.is_dir may raise
+            raise UsageError(f"there is no folder at {str(root)!r}", remedy="name a folder with projects")
 
 
 def flags_said(assignments: list[str] | None, model: str | None) -> dict[str, object]:

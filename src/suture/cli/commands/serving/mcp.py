@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from suture.cli.commands.serving.doors import extra_needed, flags_said
+from suture.cli.commands.serving.doors import extra_needed, flags_said, require_folders
 from suture.cli.terminal.faults import reports_faults
 from suture.cli.terminal.options import Debug, Model, Set, load
 
@@ -40,6 +40,7 @@ def mcp(
     It talks on stdin and stdout, as agents start such servers, until they close them. A client's own roots
     are the only folders in which it may have code healed; what is healed is a diff, and no file is changed.
     """
+    require_folders(root or ())
     loaded = load(Path(), assignments, model__name=model)
     with extra_needed("mcp"):
         from suture.mcp.server import serve

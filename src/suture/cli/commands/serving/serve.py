@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from suture.cli.commands.serving.doors import extra_needed, flags_said
+from suture.cli.commands.serving.doors import extra_needed, flags_said, require_folders
 from suture.cli.terminal.faults import reports_faults
 from suture.cli.terminal.options import Debug, Json, Model, Set, load
 from suture.cli.terminal.output import answer, answer_json, note, table
@@ -60,6 +60,7 @@ def serve_at(
     roots: Sequence[Path],
     model: str | None,
     assignments: list[str] | None,
+    announce: Callable[[str], None] = answer,
 ) -> None:
     """Serve until it is told to stop; what is not given is as the settings have it.
 
@@ -67,6 +68,7 @@ def serve_at(
         PrerequisiteError: The extra `serve` is not installed.
         UsageError: As `suture.web.serving.serve`.
     """
+    require_folders(roots)
     places = ",".join(str(folder.absolute()) for folder in roots)
     loaded = load(
         Path(),
@@ -80,7 +82,7 @@ def serve_at(
         note(f"note: {remark}")
     with extra_needed("serve"):
         from suture.web.serving import serve as serve_until_stopped
-    serve_until_stopped(loaded.settings, flags_said(assignments, model), answer)
+    serve_until_stopped(loaded.settings, flags_said(assignments, model), announce)
 
 
 @token_app.command("add")
@@ -156,5 +158,9 @@ def ui(
     Prints the address to open. It is `suture serve` for this machine alone. Closing the page stops nothing;
     what runs when the server is stopped goes on at its next start.
     """
-    note("open this address in a browser; Ctrl-C stops the server")
-    serve_at(LOOPBACK, port, root or (Path(),), model, assignments)
+
+    def announce(address: str) -> None:
+        note("open this address in a browser; Ctrl-C stops the server")
+        answer(address)
+
+    serve_at(LOOPBACK, port, root or (Path(),), model, assignments, announce)
