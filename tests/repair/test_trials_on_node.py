@@ -93,7 +93,7 @@ def test_of_each_test_that_failed_it_is_told_whether_it_passes(tmp_path: Path, r
     texts = ("module.exports = (n) => n - n % 2;\n", "module.exports = () => 99;\n")
     jobs = [{"path": "say.js", "text": text} for text in texts]
     names = [f"a.test.js::{n}" for n in range(3, 20)]
-    known = {"guiding": names, "wanted": names, "alone": True, "wrong_ms": 60_000}
+    known: dict[str, Any] = {"guiding": names, "wanted": names, "alone": True, "wrong_ms": 60_000}
     some, none, _ = told(tmp_path, jobs, files=["a.test.js"], **known)
     assert (some["ok"], some["failed"]) == (False, names[0])
     assert some["passed"] == [f"a.test.js::{n}" for n in range(4, 18, 2)]
