@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import pytest
 
 from requirements import Require
 from suture.api import heal
+from suture.checks.command.test_command import TestCommand
 from suture.records import CheckOutcome, Counterexample, Language
+from suture.repair.limits import SearchLimits
 from suture.repair.other_languages.reading import lexis_of, readable_trees, stop_in_tree
 from suture.repair.other_languages.recovering import MOST_RUN, Unread, unreadable_elsewhere
+from suture.repair.recovering import Means, recover_by
+from suture.repair.search_result import Findings
+from suture.repair.syntax import Readable
 from suture.repair.syntax.likely import similar
 from suture.sandbox import BubblewrapSandbox
 from suture.settings import BudgetSettings, ModelSettings, PathSettings, Settings
@@ -250,6 +256,22 @@ func TestLabel(t *testing.T) {
 """
 
 
+class _Failing(TestCommand):
+    """A command whose one test fails, whatever is tried."""
+
+    def __init__(self) -> None: ...
+
+    async def run_some(
+        self, files: Mapping[str, bytes], tests: Collection[str], wall_s: float | None = None
+    ) -> tuple[CheckOutcome, ...]:
+        return (CheckOutcome(check_id="t", status="failed", evidence="nonce"),)
+
+    def on(self, files: Mapping[str, bytes]) -> TestCommand:
+        return self
+
+    async def collect(self, *, run: bool = False) -> None: ...
+
+
 def _settings(folder: Path, seconds: float) -> Settings:
     return Settings(
         paths=PathSettings(home=folder / "home"),
@@ -289,6 +311,23 @@ async def test_a_file_that_cannot_be_read_is_healed_without_a_model(
     assert (project / "shelf.js").read_text() == JAVASCRIPT
     assert found.candidate is not None
     assert says in found.candidate.label
+
+
+@pytest.mark.timeout(120)
+async def test_no_further_text_is_searched_on_once_all_candidates_were_tried() -> None:
+    asked: list[int] = []
+
+    async def search_on(*given: object) -> Findings:
+        asked.append(1)
+        return Findings(texts={}, tried=10)
+
+    offered = [Readable(text=f"{n};\n", label=str(n), score=0.5) for n in range(4)]
+    means = Means(
+        called="JavaScript", offered=lambda s: offered, search_on=search_on, warnings=lambda b, a: ()
+    )
+    limits = SearchLimits(candidates=10, seconds=60)
+    found = await recover_by(means, _Failing(), {"a.js": b"("}, {"a.js": "("}, "a.js", limits)
+    assert (found.tried, len(asked)) == (4 + 10, 1)
 
 
 @pytest.mark.timeout(600)  # Go compiles its library anew in each run

@@ -206,7 +206,8 @@ async def _search_on(
     first = found.tried
     for number, run in enumerate(runs[:MOST_SEARCHED]):
         left_s = limits.seconds - (time.monotonic() - began_s)
-        if left_s < 1.0 or found.plausible:
+        candidates = limits.candidates - found.tried + first
+        if left_s < 1.0 or candidates <= 0 or found.plausible:
             break
         changed = {**files, path: run.readable.text.encode("utf-8", "surrogateescape")}
         onward = command.on(changed)
@@ -215,7 +216,7 @@ async def _search_on(
         except UsageError:
             continue
         share = left_s if number + 1 == min(MOST_SEARCHED, len(runs)) else left_s / 2
-        now = replace(limits, seconds=share, candidates=max(0, limits.candidates - found.tried + first))
+        now = replace(limits, seconds=share, candidates=candidates)
         readable = {**found.texts, path: run.readable.text}
         inner = await means.search_on(onward, changed, readable, run.outcomes, now)
         _take_over(inner, run, found, path, means)

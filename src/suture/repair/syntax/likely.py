@@ -28,6 +28,8 @@ another."""
 DOUBLED, STRAY, MISSPELT = 0.2, 0.5, 0.5
 """The same of a token that stands there twice, is none of the language, or is spelt like another."""
 ALIKE = 0.6
+ENDING, OPENING = (",", ";", ")", "]", "."), ("(", "[", "!", "~", "...", ".")
+"""Signs before which, and behind which, no space is written."""
 GROWING = re.compile(r"[\w$]")
 NEAR_ROWS, MOST_NAMES = 30, 60
 MOST = 2500
@@ -186,6 +188,10 @@ def _is_slip(word: str, meant: str) -> bool:
 def _put(line: str, start: int, end: int, text: str) -> str:
     """A token at a place of a line, with space where words would grow together."""
     before, behind = line[:start], line[end:]
+    if start == end and before.strip() and before.endswith(" "):
+        before, behind = before.rstrip(), behind.lstrip()
+        left = "" if text in ENDING else " "
+        return f"{before}{left}{text}{'' if text in OPENING else ' '}{behind}"
     glued = GROWING.match(before[-1:] or " ") is not None and GROWING.match(text) is not None
     follows = GROWING.match(text[-1]) is not None and GROWING.match(behind) is not None
     return f"{before}{' ' * glued}{text}{' ' * follows}{behind}"

@@ -49,12 +49,16 @@ class Reader:
     exact: Callable[[str, Stop], Stop] | None = None
     few: int = 8
 
-    def located(self, states: list[_State]) -> list[_State]:
-        """States that can go on, each with the place where reading stops."""
+    def located(self, states: list[_State], end_s: float) -> list[_State]:
+        """States that can go on, each with the place where reading stops, as far as there is time for it."""
         if self.exact is None:
             return states
-        best = sorted(states, key=lambda state: -state.score)[:MOST_LOCATED]
-        return [replace(s, stop=self.exact("\n".join(s.lines), s.stop)) for s in best]
+        found: list[_State] = []
+        for state in sorted(states, key=lambda state: -state.score)[:MOST_LOCATED]:
+            if found and time.monotonic() > end_s:
+                break
+            found.append(replace(state, stop=self.exact("\n".join(state.lines), state.stop)))
+        return found
 
 
 PYTHON = Reader(stop_of=stop_of, families=FAMILIES)
@@ -131,7 +135,7 @@ def readable_texts(text: str, *, seconds: float = 5.0, reader: Reader = PYTHON) 
     stop = reader.stop_of("\n".join(lines))
     if stop is None:
         return []
-    beam = reader.located([_State(lines=lines, stop=stop, notes=(), score=1.0)])
+    beam = reader.located([_State(lines=lines, stop=stop, notes=(), score=1.0)], end_s)
     found: dict[str, Readable] = {}
     seen: set[str] = set()
     compiled, last = 0, False
@@ -163,7 +167,7 @@ def readable_texts(text: str, *, seconds: float = 5.0, reader: Reader = PYTHON) 
         if found and (len(found) >= reader.few or last):
             break  # fewer changes are likelier meant
         last = bool(found)
-        beam = _varied(reader.located(onward))
+        beam = _varied(reader.located(onward, end_s))
     return _best(found)
 
 
