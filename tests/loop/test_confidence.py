@@ -115,7 +115,7 @@ def test_tests_that_rivals_pass_too_do_not_speak_against_them() -> None:
 
 
 def test_the_tests_say_less_the_less_a_repair_stands_out_among_its_rivals() -> None:
-    """Two wrong ones stood at half of the scores and less, and said 0.93 and 0.74."""
+    """Two wrong ones stood at half of the scores and less, and had said 0.93 and 0.74."""
     known: dict[str, Any] = {"before": failing_before(3), "mutation_score": 1.0, "rivals": 1}
 
     def by(share: float | None) -> float:

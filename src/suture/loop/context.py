@@ -238,15 +238,10 @@ class RunContext:
         proposed = self._proposed(candidate)
         return proposed.agreement if proposed else None
 
-    def rivals_of(self, candidate: str) -> int | None:
-        """How many other repairs pass and answer otherwise than a candidate, where that was compared."""
+    def rivalry_of(self, candidate: str) -> tuple[int | None, float | None]:
+        """A candidate's rivals, and its share of the scores of itself and them, where that was compared."""
         proposed = self._proposed(candidate)
-        return proposed.rivals if proposed else None
-
-    def share_of(self, candidate: str) -> float | None:
-        """A candidate's part of the scores of itself and its rivals, where that was compared."""
-        proposed = self._proposed(candidate)
-        return proposed.share if proposed else None
+        return (proposed.rivals, proposed.share) if proposed else (None, None)
 
     def undetermined(self, candidate: Candidate) -> tuple[str, ...]:
         """Rivals of a candidate, in words: the tests do not decide. A part has those of the whole."""

@@ -116,8 +116,8 @@ async def prove(
         )
         coverage, mutation = await covering, await guarding
     threshold = context.settings.loop.trust_threshold
-    score, rivals = mutation.least_score, context.rivals_of(found.hash)
-    share = context.share_of(found.hash) if rivals else None
+    score, (rivals, share) = mutation.least_score, context.rivalry_of(found.hash)
+    claimed = (share or 0.0) if rivals else 0.0
     confidence = confidence_in(
         verdict, threshold, before=before, mutation_score=score, rivals=rivals, share=share
     )
@@ -127,7 +127,7 @@ async def prove(
         before=before,
         mutation_score=score,
         rivals=rivals or 0,
-        share=share or 0.0,
+        share=claimed,
         warned=bool(warnings),
     )
     rivals_told = context.undetermined(candidate)
@@ -151,7 +151,7 @@ async def prove(
             claims=replace(
                 _claims(context, candidate, minimal, lint),
                 rivals=rivals or 0,
-                share=share or 0.0,
+                share=claimed,
                 warnings=(*warnings, *(f"{PASSES_TOO}{rival}" for rival in rivals_told)),
             ),
         )

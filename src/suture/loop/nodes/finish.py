@@ -106,12 +106,13 @@ def _confidence(
     candidate: Candidate | None, verdict: Verdict | None, state: LoopState, context: RunContext
 ) -> float:
     """The confidence in what nobody proved."""
+    rivals, share = context.rivalry_of(candidate.hash) if candidate else (None, None)
     return confidence_in(
         verdict,
         context.settings.loop.trust_threshold,
         before=context.base_verdict(state),
-        rivals=context.rivals_of(candidate.hash) if candidate else None,
-        share=context.share_of(candidate.hash) if candidate else None,
+        rivals=rivals,
+        share=share,
     )
 
 
