@@ -94,6 +94,23 @@ async def test_what_the_tests_change_themselves_is_their_business(
     assert verdict.all_passed, verdict
 
 
+async def test_tests_that_could_not_be_loaded_before_may_change_it_too(
+    sandbox: Sandbox, wall_settings: SandboxSettings
+) -> None:
+    own = (
+        "import unittest\nfrom sums import total\n"
+        "unittest.TestCase.assertSame = lambda self, one, other: self.assertIs(one, other)\n"
+        "unittest.TestCase.assertEqual = unittest.TestCase.assertEqual\n"
+        "def test_own(): assert total([]) == 0\n"
+    )
+    broken = {**PROJECT, "sums.py": "def total(numbers):\n    return sum(numbers\n", "test_own.py": own}
+    suite = await suite_of(broken, sandbox, wall_settings)
+    verdict = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
+    assert verdict.all_passed, verdict
+    text = ATTACKS["every outcome is passed"] + WRONG
+    assert not (await check_candidate(Candidate(files={"sums.py": text}, origin="sample"), suite)).all_passed
+
+
 BEGIN = {"event": "begin", "named": [], "patterns": [], "left_out": [], "rootdir": "."}
 PHASE = {"event": "phase", "id": "t", "when": "call", "outcome": "failed", "text": "", "fact": None}
 EXAMPLE = {"type": "E", "text": "", "file": "", "line": 3, "example": ["f()", "1", "2"]}

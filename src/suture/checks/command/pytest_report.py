@@ -37,6 +37,7 @@ class PytestReport:
         last_limit_s: Seconds that this one could take; 0 where nobody set it a limit.
         together: The same of the tests that ran together before some of them ran apart.
         changed: Functions of pytest and unittest that something put others in the place of, while tests ran.
+        changed_by_code: Those that neither a package nor a file of tests has put there.
         exit_code: Pytest's own; `None` where it did not get to the end.
     """
 
@@ -53,6 +54,7 @@ class PytestReport:
     phases: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     started: list[str] = field(default_factory=list)
     changed: tuple[str, ...] = ()
+    changed_by_code: tuple[str, ...] = ()
     exit_code: int | None = None
     last_used_s: float = 0.0
     last_limit_s: float = 0.0
@@ -96,6 +98,7 @@ def _take(report: PytestReport, event: dict[str, Any]) -> None:
             report.phases, report.started = {}, []
         case "end":
             report.exit_code, report.changed = event["exit"], tuple(event.get("changed", ()))
+            report.changed_by_code = tuple(event.get("changed_by_code", ()))
 
 
 def outcome_of(test_id: str, phases: Iterable[Mapping[str, Any]]) -> CheckOutcome:

@@ -10,7 +10,7 @@ NAMES = {
     "items": ("ids",),
     "end": (),
 }
-MORE_NAMES = ("files", "deselected", "changed")
+MORE_NAMES = ("files", "deselected", "changed", "changed_by_code")
 TEXTS = {"uncollectable": ("id", "text"), "start": ("id",), "phase": ("id", "when", "outcome", "text")}
 OUTCOMES = ("passed", "failed", "skipped")
 

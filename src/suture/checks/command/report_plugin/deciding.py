@@ -33,6 +33,12 @@ def changed_since(before: dict[str, Any]) -> list[str]:
     return sorted(new | {name for name, was in before.items() if now.get(name) is not was})
 
 
+def files_of(names: list[str]) -> dict[str, str]:
+    """Name of what is another now -> the file that it is written in; empty where nothing tells."""
+    now = deciding()
+    return {name: str(getattr(now.get(name), "co_filename", "")) for name in names}
+
+
 def _does(value: Any) -> Any:
     """What stays the same object as long as a function does the same."""
     function = getattr(value, "fget", None) or getattr(value, "__func__", value)

@@ -37,11 +37,11 @@ class Facts:
             path = str(entry.path)
             if path == test_file:
                 fact["statement"] = self._statements.at(test_file, entry.lineno + 1)[:LONGEST]
-            elif self._is_projects(path):
+            elif self.is_projects(path):
                 fact["file"], fact["line"] = os.path.relpath(path, self._root), entry.lineno + 1
         if isinstance(excinfo.value, NoEnd):
             fact["no_end_s"] = self._limits.limit_s
-        if isinstance(excinfo.value, SyntaxError) and self._is_projects(str(excinfo.value.filename)):
+        if isinstance(excinfo.value, SyntaxError) and self.is_projects(str(excinfo.value.filename)):
             fact["file"] = os.path.relpath(str(excinfo.value.filename), self._root)
             fact["line"] = excinfo.value.lineno
         return fact
@@ -59,12 +59,13 @@ class Facts:
             reported.update(type=kind.__name__, text=str(value)[:LONGEST])
             while trace is not None:
                 path = trace.tb_frame.f_code.co_filename
-                if self._is_projects(path):
+                if self.is_projects(path):
                     reported.update(file=os.path.relpath(path, self._root), line=trace.tb_lineno)
                 trace = trace.tb_next
         return reported
 
-    def _is_projects(self, path: str) -> bool:
+    def is_projects(self, path: str) -> bool:
+        """Whether a file is the project's, and none of its tests by its name."""
         inside = path.startswith(self._root + os.sep) and "site-packages" not in path
         name = os.path.basename(path)
         return (

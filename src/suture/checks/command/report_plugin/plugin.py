@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from .deciding import changed_since, deciding
+from .deciding import changed_since, deciding, files_of
 from .facts import LONGEST, Facts, file_of, is_doctest
 from .kept import date, keep_compiled
 from .time_limits import NoEnd, TimeLimits
@@ -193,7 +193,9 @@ class Reporter:
 
     def pytest_sessionfinish(self, session: Any, exitstatus: int) -> None:
         """Pytest got to its end."""
-        self._write(event="end", exit=int(exitstatus), changed=changed_since(self._deciding))
+        changed = changed_since(self._deciding)
+        ours = [name for name, file in files_of(changed).items() if not file or self._facts.is_projects(file)]
+        self._write(event="end", exit=int(exitstatus), changed=changed, changed_by_code=ours)
 
 
 def _given() -> list[dict[str, Any]]:
