@@ -34,7 +34,7 @@ def test_a_fix_of_one_line_is_told_in_eight(suture: Suture, broken: Path) -> Non
     assert len(lines) == MOST_LINES
     assert lines[1:3] == [
         "Your code: 3 of 5 fail (python -m pytest -q).",
-        "Trying small edits first, without a model: at most 4,000, for N s.",
+        "Trying small edits first, without a model: at most 20,000, for N s.",
     ]
     assert re.fullmatch(
         r"Found among [\d,]+ edits in N s: cart\.py, line \d+: price becomes price \* quantity", lines[3]
