@@ -61,7 +61,7 @@ class Report:
     Attributes:
         tests: In the order of the report, groups of tests among them.
         printed: What the run printed, for people, where stdout holds something else.
-        begun: Whether the runner said that it begins, by which one is known that was stopped before any test ended.
+        begun: Whether the runner said that it begins: it may be stopped before any test ends.
         ended: Whether the runner got to its end.
     """
 

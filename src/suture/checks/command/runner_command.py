@@ -93,11 +93,10 @@ class RunnerCommand:
     def test_files(self) -> tuple[str, ...]:
         """The project's files that hold the tests, as far as the report tells."""
         files = self._line.task.files
-        if self._base is not None and not self._base.report.tests:
+        owners = {test.id.partition("::")[0] for test in self._base.report.tests} if self._base else set()
+        if self._is_untold:
             endings = LANGUAGES[self._line.task.language].endings
-            return tuple(path for path in sorted(files) if path.endswith(endings) and is_test_file(path))
-        tests = self._base.report.tests if self._base else ()
-        owners = {test.id.partition("::")[0] for test in tests}
+            owners = {path for path in files if path.endswith(endings) and is_test_file(path)}
         return tuple(sorted(owners & files.keys()))
 
     def within(self, line: CommandLine) -> RunnerCommand:
@@ -196,8 +195,8 @@ class RunnerCommand:
         if test.status == "skipped" and test.id in ran_before:
             return self._failed(test.id, "skipped by the code under test", "failed")
         if test.status != "failed":
-            # Of a file that tells of no test only its exit is known; nobody knows whether it had told of some.
-            is_bare = self._base is not None and not self._base.report.tests and "::" not in test.id
+            # Of a file that tells of no test only its exit is known: it may have left out the tests in it.
+            is_bare = self._is_untold and "::" not in test.id
             evidence: Evidence = "exit_status" if is_bare else self._evidence
             return CheckOutcome(check_id=test.id, status=test.status, evidence=evidence)
         said = LANGUAGES[self._line.task.language].error_line
@@ -226,6 +225,11 @@ class RunnerCommand:
     @property
     def _evidence(self) -> Evidence:
         return "nonce" if self._signed else "report"
+
+    @property
+    def _is_untold(self) -> bool:
+        """Whether the task's own files were stopped before any test of theirs was known."""
+        return self._base is not None and not self._base.report.tests
 
     @property
     def _signed(self) -> bool:
