@@ -9,7 +9,7 @@ import pytest
 
 from suture.checks import Suite, triage
 from suture.checks.command.test_command import TestCommand
-from suture.records import CheckOutcome, CheckStatus, Task, Verdict
+from suture.records import CheckOutcome, CheckStatus, Counterexample, Task, Verdict
 from suture.settings import SandboxSettings
 
 BOTH = ("a.test.js::adds", "a.test.js::takes away")
@@ -64,3 +64,18 @@ async def test_one_more_run_tells_and_none_where_another_has_told(
 
     found = await triage(suite, base, None if seen is None else failed_again)
     assert (found.cause, command.runs) == (cause, runs)
+
+
+async def test_what_took_all_of_its_time_is_not_run_again() -> None:
+    command = Command("failed")
+    suite = Suite(
+        task=TASK,
+        sandbox=cast(Any, None),
+        settings=SandboxSettings(),
+        command=cast(TestCommand, command),
+    )
+    fact = Counterexample(check_id="npx jest", exception="the time was up though no test failed")
+    stopped = CheckOutcome(check_id="npx jest", status="error", counterexample=fact)
+    base = Verdict(candidate="c", outcomes=(stopped,), evidence="nonce", wall_s=30.0)
+    found = await triage(suite, base)
+    assert (found.others, command.runs) == (("npx jest",), 0)

@@ -10,7 +10,7 @@ import pytest
 from suture.loop.context import RunContext
 from suture.loop.evaluation.search_setup import search_limits
 from suture.loop.policy.progress import failure_signature
-from suture.records import CheckOutcome, Verdict
+from suture.records import CheckOutcome, Counterexample, Verdict
 from suture.settings import RepairSettings
 
 
@@ -49,6 +49,14 @@ def test_where_no_test_passed_more_is_kept() -> None:
     base = Verdict(candidate="c", outcomes=failed, evidence="nonce", wall_s=1.0)
     limits = search_limits(context_with(100.0, "none", None), base)
     assert (limits.seconds, limits.beyond_s) == pytest.approx((70.0, 0.0))
+
+
+def test_how_long_a_run_took_that_was_stopped_says_nothing_of_a_verdict() -> None:
+    fact = Counterexample(check_id="c", exception="the time was up though no test failed")
+    stopped = (CheckOutcome(check_id="c", status="error", counterexample=fact),)
+    base = Verdict(candidate="c", outcomes=stopped, evidence="nonce", wall_s=36.0)
+    limits = search_limits(context_with(24.0, "none", None), base)
+    assert (limits.seconds, limits.beyond_s) == pytest.approx((16.8, 0.0))
 
 
 @pytest.mark.parametrize(

@@ -74,12 +74,12 @@ class Endless:
         return self.told
 
 
+@pytest.mark.parametrize("before", [(CheckOutcome(check_id=NAME, status="passed"), STOPPED), (STOPPED,)])
 @pytest.mark.parametrize("told", [{"late": False, "lost": True}, {"failed": "", "passed": []}])
 async def test_where_a_command_never_ends_and_no_test_is_seen_beside_it_it_runs_whole(
-    told: Mapping[str, object],
+    told: Mapping[str, object], before: tuple[CheckOutcome, ...]
 ) -> None:
     wall, limits = Endless(told), SearchLimits(seconds=100.0)
-    before = (CheckOutcome(check_id=NAME, status="passed"), STOPPED)
     found = await search_elsewhere(
         cast(TestCommand, wall), ("npx", "jest"), FILES, TEXTS, before, "javascript", limits
     )

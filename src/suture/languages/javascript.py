@@ -104,9 +104,8 @@ def read_events(output: RunnerOutput) -> Report:
             number += 1
             name = f"{test.id} #{number}"
         tests[name] = ReportedTest(**{**vars(test), "id": name})
-    return Report(
-        tests=tuple(tests.values()), ended=any(event.get("event") == "end" for event in output.events)
-    )
+    said = [event.get("event") for event in output.events]
+    return Report(tests=tuple(tests.values()), begun="begin" in said, ended="end" in said)
 
 
 def _test(event: Mapping[str, Any], output: RunnerOutput) -> ReportedTest:

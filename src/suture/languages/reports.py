@@ -61,11 +61,13 @@ class Report:
     Attributes:
         tests: In the order of the report, groups of tests among them.
         printed: What the run printed, for people, where stdout holds something else.
+        begun: Whether the runner said that it begins: it may be stopped before any test ends.
         ended: Whether the runner got to its end.
     """
 
     tests: tuple[ReportedTest, ...] = ()
     printed: bytes | None = None
+    begun: bool = False
     ended: bool = False
 
 

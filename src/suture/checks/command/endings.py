@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from suture.records import Counterexample
+from suture.records import CheckOutcome, Counterexample
 from suture.sandbox import BOX, RunResult
 
 LONGEST_OUTPUT = 8000
@@ -19,6 +19,12 @@ def ending_of(result: RunResult) -> str:
     if result.signal is not None:
         return f"ended by signal {result.signal}"
     return f"exit code {result.exit_code}"
+
+
+def was_stopped(outcome: CheckOutcome) -> bool:
+    """Whether a command was stopped: by its status, or beside tests that all passed until then."""
+    fact = outcome.counterexample
+    return outcome.status == "timeout" or (fact is not None and fact.exception.startswith(STOPPED))
 
 
 def output_of(result: RunResult) -> str:

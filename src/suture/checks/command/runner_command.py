@@ -15,6 +15,7 @@ from suture.checks.programs import PRIVATE, without_private
 from suture.languages import LANGUAGES, Report, ReportedTest, Runner, RunnerOutput, argv_for_report, runner_of
 from suture.records import CheckOutcome, CheckStatus, Counterexample, Evidence
 from suture.sandbox import BOX, RunResult, Sandbox
+from suture.workspace import is_test_file
 
 REPORT = f"{PRIVATE}/report"
 FOLDER = f"{BOX}/{PRIVATE}"
@@ -76,7 +77,7 @@ class RunnerCommand:
         if own and not base.vouches and not await command._vouches():
             own = {}
             base = await cls(line, sandbox, runner)._run(line.task.files)
-        return cls(line, sandbox, runner, base, own) if base.report.tests else None
+        return cls(line, sandbox, runner, base, own) if base.report.tests or _is_mute(base) else None
 
     async def _vouches(self) -> bool:
         """Whether a test program of ours vouches for itself: one that is not built says nothing."""
@@ -91,9 +92,12 @@ class RunnerCommand:
     @property
     def test_files(self) -> tuple[str, ...]:
         """The project's files that hold the tests, as far as the report tells."""
-        tests = self._base.report.tests if self._base else ()
-        owners = {test.id.partition("::")[0] for test in tests}
-        return tuple(sorted(owners & self._line.task.files.keys()))
+        files = self._line.task.files
+        owners = {test.id.partition("::")[0] for test in self._base.report.tests} if self._base else set()
+        if self._is_untold:
+            endings = LANGUAGES[self._line.task.language].endings
+            owners = {path for path in files if path.endswith(endings) and is_test_file(path)}
+        return tuple(sorted(owners & files.keys()))
 
     def within(self, line: CommandLine) -> RunnerCommand:
         """The same with other limits; how it ended on the task's own files stays known."""
@@ -176,7 +180,7 @@ class RunnerCommand:
             if test.id not in tests and not ("::" not in test.id and test.id in files):
                 outcomes.append(self._missing(test.id, ran, with_fact=all(o.passed for o in outcomes)))
         if ran.result.status == "ok" and ran.report.ended:
-            return tuple(outcomes)
+            return tuple(outcomes) or (self._failed(self._line.shown, "no test was reported", "missing"),)
         if all(outcome.status in ("passed", "skipped") for outcome in outcomes):
             why = f"{ending_of(ran.result)} though no test failed"
             outcomes.append(self._failed(self._line.shown, why, "error"))
@@ -191,7 +195,10 @@ class RunnerCommand:
         if test.status == "skipped" and test.id in ran_before:
             return self._failed(test.id, "skipped by the code under test", "failed")
         if test.status != "failed":
-            return CheckOutcome(check_id=test.id, status=test.status, evidence=self._evidence)
+            # Of a file that tells of no test only its exit is known: it may have left out the tests in it.
+            is_bare = self._is_untold and "::" not in test.id
+            evidence: Evidence = "exit_status" if is_bare else self._evidence
+            return CheckOutcome(check_id=test.id, status=test.status, evidence=evidence)
         said = LANGUAGES[self._line.task.language].error_line
         printed = next((line for line in output_of(ran.result).splitlines() if said.search(line)), "")
         fact = Counterexample(
@@ -220,8 +227,18 @@ class RunnerCommand:
         return "nonce" if self._signed else "report"
 
     @property
+    def _is_untold(self) -> bool:
+        """Whether the task's own files were stopped before any test of theirs was known."""
+        return self._base is not None and not self._base.report.tests
+
+    @property
     def _signed(self) -> bool:
         return self._runner.signed or bool(self._vouching)
+
+
+def _is_mute(ran: ReportedRun) -> bool:
+    """Whether the runner began and was stopped before a test of it ended."""
+    return ran.result.status == "timeout" and ran.report.begun and not ran.report.tests
 
 
 def _leaves(tests: Mapping[str, ReportedTest], mark: str) -> list[ReportedTest]:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
+from suture.checks.command.endings import STOPPED
 from suture.checks.suite import Suite
 from suture.checks.triage.broken_tests import endless_tests, unreadable_test
 from suture.checks.triage.contradictions import Example, contradictions_of, examples_of
@@ -24,8 +25,8 @@ LEAST_WALL_S = 5.0
 """Seconds for a rerun at least, however short the first run was."""
 SLOWER = 3
 """A rerun may take this many times as long as the first run did."""
-CODE_FAULTS = ("SyntaxError", "IndentationError", "TabError", "ImportError", "RecursionError")
-"""Faults that come back as they are: no run tells more about them."""
+COME_BACK = ("SyntaxError", "IndentationError", "TabError", "ImportError", "RecursionError", STOPPED)
+"""Faults that come back as they are, and what took all of its time: no run tells more about them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +157,7 @@ def _from_text(outcome: CheckOutcome, suite: Suite) -> NotCode | None:
 
 def _may_differ(outcome: CheckOutcome) -> bool:
     raised = outcome.counterexample.exception if outcome.counterexample else ""
-    return outcome.status in ("failed", "error") and not raised.startswith(CODE_FAULTS)
+    return outcome.status in ("failed", "error") and not raised.startswith(COME_BACK)
 
 
 def _from_surroundings(

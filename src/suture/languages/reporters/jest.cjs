@@ -4,6 +4,10 @@ const signing = require("./signing.cjs");
 signing.hide(module);
 
 module.exports = class {
+  onRunStart() {
+    signing.write({ event: "begin" });
+  }
+
   onRunComplete(_, results) {
     for (const { testFilePath: file, testExecError: fault, failureMessage, testResults } of results.testResults) {
       if (fault || (failureMessage && testResults.length === 0)) {

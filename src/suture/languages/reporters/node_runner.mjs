@@ -4,6 +4,7 @@ import signing from "./signing.cjs";
 export default async function* report(source) {
   const names = [];
   const complaints = new Map();
+  signing.write({ event: "begin" });
   for await (const { type, data } of source) {
     if (type === "test:start") names.splice(data.nesting, Infinity, data.name);
     if (type === "test:stderr") complaints.set(data.file, (complaints.get(data.file) ?? "") + data.message);

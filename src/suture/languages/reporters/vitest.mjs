@@ -28,6 +28,10 @@ function write(task, file, names) {
 }
 
 export default class {
+  onInit() {
+    signing.write({ event: "begin" });
+  }
+
   onFinished(files = []) {
     this.write(files);
   }

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from suture.checks import FailedAgain, Suite, refused_files
+from suture.checks.command.endings import was_stopped
 from suture.checks.command.test_command import TestCommand
 from suture.errors import UsageError
 from suture.languages import is_pytest_command, is_source, pytest_equivalent
@@ -187,7 +188,8 @@ def search_limits(context: RunContext, base: Verdict | None) -> SearchLimits:
     seconds = knobs.seconds or (USUAL_S if may_ask or left_s is None else left_s)
     beyond_s = 0.0
     if left_s is not None:
-        verdict_s = base.wall_s if base is not None else 0.0
+        is_known = base is not None and (base.passed or not any(map(was_stopped, base.outcomes)))
+        verdict_s = base.wall_s if base is not None and is_known else 0.0
         kept_s = min(VERDICTS * verdict_s + LEAST_KEPT_S, _most_kept_s(verdict_s, left_s))
         if base is not None and base.outcomes and not base.passed:
             kept_s = max(kept_s, UNSEEN_KEPT * left_s)

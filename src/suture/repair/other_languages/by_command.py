@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any
 
-from suture.checks.command.endings import STOPPED
+from suture.checks.command.endings import was_stopped
 from suture.checks.command.test_command import TestCommand
 from suture.ledger.kinds import SuspectLine
 from suture.records import CheckOutcome, Counterexample
@@ -53,8 +53,8 @@ async def try_by_command(
     """
     began_s = time.monotonic() - found.made_s
     texts, waiting, last = found.texts, iter(proposals), limits.candidates
-    wanted = {outcome.check_id for outcome in outcomes if outcome.status != "skipped"}
     # An error is told of the whole command, beside its tests: where it ends well there is no such outcome.
+    wanted = {outcome.check_id for outcome in outcomes if outcome.status not in ("skipped", "error")}
     failing = {o.check_id for o in outcomes if o.status not in ("passed", "skipped", "error")}
     wall_s = await _wall_of_one(command, files, outcomes, failing, limits)
     if wall_s is None:
@@ -101,7 +101,7 @@ async def _wall_of_one(
     limits: SearchLimits,
 ) -> float | None:
     """Seconds that a trial may take; `None` where what failed passes when it runs here."""
-    if any(map(_never_ended, outcomes)):
+    if any(map(was_stopped, outcomes)):
         return max(LEAST_WALL_S, MUTE_SHARE * limits.seconds)
     base_s = time.monotonic()
     again = await command.run_some(files, failing)
@@ -110,15 +110,9 @@ async def _wall_of_one(
     return max(LEAST_WALL_S, PATIENCE * (time.monotonic() - base_s))
 
 
-def _never_ended(outcome: CheckOutcome) -> bool:
-    """Whether the command was stopped: by its status, or beside tests that all passed until then."""
-    fact = outcome.counterexample
-    return outcome.status == "timeout" or (fact is not None and fact.exception.startswith(STOPPED))
-
-
 def is_stopped_whole(outcome: CheckOutcome) -> bool:
     """Whether a command that is judged by its exit status had to be stopped: no test of it can be seen."""
-    return outcome.evidence == "exit_status" and _never_ended(outcome)
+    return outcome.evidence == "exit_status" and was_stopped(outcome)
 
 
 async def _side_by_side(take: Callable[[], Coroutine[Any, Any, None]], seconds: float) -> bool:
