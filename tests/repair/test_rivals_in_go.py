@@ -12,6 +12,7 @@ from requirements import Require
 from suture.api import heal
 from suture.checks import prepare_suite
 from suture.checks.calls.values import plain_of, plus_of
+from suture.languages import LANGUAGES, CallSite
 from suture.ledger import find_run, read_ledger, those_of
 from suture.ledger.kinds import SearchFinished
 from suture.repair import Difference, Edit, Findings, Proposal, Repair, held_tests, rank_elsewhere
@@ -172,3 +173,14 @@ async def test_tests_are_known_by_their_names_where_a_runner_tells_their_package
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_programs(None, os.environ, "go"))
     assert suite.command is not None
     assert held_tests(suite.command, suite.task.files, "go") == {"stats/stats_test.go": TESTS}
+
+
+def test_a_module_in_a_folder_is_compiled_there() -> None:
+    files = {"a b/go.mod": b"module example.org/m\n", "a b/stats/stats.go": CODE.encode()}
+    site = CallSite(module="a b/stats/stats.go", name="sum", folder="ours", files=files)
+    driver = LANGUAGES["go"].calls
+    assert driver is not None
+    assert driver.argv(site)[2].startswith("cd './a b/' && go test -c -o /tmp/calls ./stats ")
+    laid = driver.files(site)
+    assert {*laid} == {"a b/ours/calls/calls.go", "a b/stats/suture_test.go"}
+    assert b'"example.org/m/ours/calls"' in laid["a b/stats/suture_test.go"]
