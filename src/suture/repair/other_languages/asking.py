@@ -27,6 +27,7 @@ from suture.records import Language, Task
 from suture.repair.answering import LATE, NOTHING_SEEN, OPAQUE, Answered, inputs_for, shows
 from suture.repair.editing.edits import mutated
 from suture.repair.other_languages.grammars import CALLS
+from suture.repair.other_languages.table_rows import arguments_by_row
 from suture.repair.other_languages.tree_places import literals_at
 from suture.repair.other_languages.tree_view import TreeView, field, walked
 from suture.repair.scoring import Asked
@@ -276,10 +277,11 @@ def _called(tests: Mapping[str, str], language: Language, driver: CallDriver) ->
             called, given = field(node, "function"), field(node, "arguments")
             if node.type not in CALLS or called is None or given is None:
                 continue
-            arguments = _plain(view.text(given)[1:-1], driver)
-            if arguments:
-                name = view.text(field(called, "property", "field") or called)
-                found.setdefault(name, {}).setdefault(view.text(given), arguments)
+            name = view.text(field(called, "property", "field") or called)
+            for text in (view.text(given)[1:-1], *arguments_by_row(view, given)):
+                arguments = _plain(text, driver)
+                if arguments:
+                    found.setdefault(name, {}).setdefault(text, arguments)
     return {name: list(own.values()) for name, own in found.items()}
 
 
