@@ -12,6 +12,7 @@ from suture.repair.ordering.reverts import Hunk, hunks_between
 from suture.repair.other_languages import (
     LookAhead,
     has_grammar,
+    held_tests,
     look_elsewhere,
     rank_elsewhere,
     recover_elsewhere,
@@ -38,6 +39,7 @@ __all__ = [
     "Repair",
     "SearchLimits",
     "has_grammar",
+    "held_tests",
     "hunks_between",
     "literals_of",
     "look_elsewhere",

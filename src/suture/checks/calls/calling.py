@@ -73,7 +73,7 @@ class Calls:
         )
         others = {path: c for path, c in without_private(files).items() if not path.endswith("_test.go")}
         return RunRequest(
-            argv=tuple(self.driver.argv(PRIVATE)),
+            argv=tuple(self.driver.argv(site)),
             files={**others, **self.driver.files(site)},
             env=program_environment(self.interpreter, BOX),
             mounts=interpreter_mounts(self.interpreter),

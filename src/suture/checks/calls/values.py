@@ -133,8 +133,12 @@ def _canonical(value: Plus) -> str:
     return json.dumps(value)
 
 
-def plain_of(value: Plus) -> Any:
+def plain_of(value: Plus, *, typed: bool = False) -> Any:
     """A value as Python's own plain data.
+
+    Args:
+        value: It.
+        typed: See `CallDriver`: a map is one of what is called, so it may cross as any data with keys.
 
     Raises:
         ValueError: Python's plain data has no such value.
@@ -142,18 +146,24 @@ def plain_of(value: Plus) -> Any:
     if not isinstance(value, list):
         return value
     if value[0] == "list":
-        return [plain_of(item) for item in value[1]]
-    if value[0] == "object":
-        return {name: plain_of(part) for name, part in value[1]}
+        return [plain_of(item, typed=typed) for item in value[1]]
+    if value[0] == "object" or (typed and value[0] == "map" and not _has_deep_keys(value)):
+        return {name: plain_of(part, typed=typed) for name, part in value[1]}
     raise ValueError(f"no plain data: {value[0]}")
 
 
+def _has_deep_keys(value: Plus) -> bool:
+    return any(isinstance(key, list) for key, _ in value[1])
+
+
 def plus_of(value: Any) -> Plus:
-    """Plain data as a JSON-plus value: of numbers, texts, `None`, lists and dicts with texts as keys."""
+    """Plain data as a JSON-plus value: of numbers, texts, `None`, lists and dicts."""
     if isinstance(value, (list, tuple)):
         return ["list", [plus_of(item) for item in value]]
+    if isinstance(value, dict) and not all(isinstance(name, str) for name in value):
+        return ["map", [[plus_of(name), plus_of(part)] for name, part in value.items()]]
     if isinstance(value, dict):
-        return ["object", [[str(name), plus_of(part)] for name, part in value.items()]]
+        return ["object", [[name, plus_of(part)] for name, part in value.items()]]
     if isinstance(value, float) and not math.isfinite(value):
         return ["number", "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"]
     return value

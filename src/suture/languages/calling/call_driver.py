@@ -42,7 +42,7 @@ class CallDriver:
     Attributes:
         read: The values of literals with commas between them; `None` where one is no literal.
         files: What lies beside the candidate: path -> content.
-        argv: What starts it, by the folder that is ours. It talks on descriptors 3 and 4.
+        argv: What starts it. It talks on descriptors 3 and 4.
         null: How the language writes its null.
         raises: How a person writes that a call fails.
         unfit: Why a function as a statement shows it cannot be called so; empty where it can.
@@ -54,7 +54,7 @@ class CallDriver:
 
     read: ReadValues
     files: Callable[[CallSite], Mapping[str, bytes]]
-    argv: Callable[[str], Sequence[str]]
+    argv: Callable[[CallSite], Sequence[str]]
     null: str
     raises: str
     unfit: Callable[[str, str], str] = lambda statement, name: ""

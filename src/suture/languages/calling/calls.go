@@ -13,6 +13,7 @@ import (
 	"os"
 	"reflect"
 	"runtime/debug"
+	"sort"
 	"strconv"
 	"unsafe"
 )
@@ -177,6 +178,8 @@ func encode(value reflect.Value, depth int) interface{} {
 		for _, key := range value.MapKeys() {
 			pairs = append(pairs, list(encode(key, depth+1), encode(value.MapIndex(key), depth+1)))
 		}
+		// Go gives the keys in another order each time.
+		sort.Slice(pairs, func(a, b int) bool { return fmt.Sprint(pairs[a]) < fmt.Sprint(pairs[b]) })
 		return list("map", pairs)
 	case reflect.Struct:
 		pairs := []interface{}{}
@@ -296,6 +299,9 @@ func decodeList(value interface{}, into reflect.Value, cannot error) error {
 
 func decodeMap(value interface{}, into reflect.Value, cannot error) error {
 	pairs, ok := tagged(value, "map")
+	if !ok {
+		pairs, ok = tagged(value, "object")
+	}
 	if !ok {
 		if parts, empty := tagged(value, "list"); !empty || len(parts) > 0 {
 			return cannot

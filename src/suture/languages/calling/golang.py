@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from importlib import resources
 from typing import TYPE_CHECKING
@@ -155,7 +156,8 @@ def unfit(statement: str, name: str) -> str:
 
 def _files(site: CallSite) -> Mapping[str, bytes]:
     package = PACKAGE.search(site.files.get(site.module, b""))
-    module = MODULE.search(site.files.get("go.mod", b""))
+    root = _module_root(site)
+    module = MODULE.search(site.files.get(f"{root}go.mod", b""))
     glue = GLUE.format(
         package=package[1].decode() if package else "main",
         module=module[1].decode() if module else "solution",
@@ -164,17 +166,29 @@ def _files(site: CallSite) -> Mapping[str, bytes]:
     )
     driver = resources.files("suture.languages.calling").joinpath("calls.go").read_bytes()
     folder = site.module.rpartition("/")[0]
-    return {f"{site.folder}/{DRIVER}": driver, f"{folder}/suture_test.go".lstrip("/"): glue.encode()}
+    return {f"{root}{site.folder}/{DRIVER}": driver, f"{folder}/suture_test.go".lstrip("/"): glue.encode()}
+
+
+def _module_root(site: CallSite) -> str:
+    """The folder of a file's module, with a slash behind it; empty where that is the project's."""
+    folders = [*site.module.split("/")[:-1]]
+    while folders and "/".join((*folders, "go.mod")) not in site.files:
+        folders.pop()
+    return "".join(f"{folder}/" for folder in folders)
+
+
+def _argv(site: CallSite) -> tuple[str, ...]:
+    root = _module_root(site)
+    package = site.module[len(root) :].rpartition("/")[0]
+    build = f"go test -c -o /tmp/calls {shlex.quote(f'./{package}')} </dev/null >&2"
+    go_there = f"cd {shlex.quote(f'./{root}')} && " if root else ""
+    return ("sh", "-c", f"{go_there}{build} && exec /tmp/calls 3<&0 4>&1 </dev/null >&2")
 
 
 GO_CALLS = CallDriver(
     read=read_values,
     files=_files,
-    argv=lambda folder: (
-        "sh",
-        "-c",
-        "go test -c -o /tmp/calls . </dev/null >&2 && exec /tmp/calls 3<&0 4>&1 </dev/null >&2",
-    ),
+    argv=_argv,
     null="nil",
     raises="panics",
     unfit=unfit,

@@ -136,7 +136,7 @@ def _files(site: CallSite) -> Mapping[str, bytes]:
 JAVASCRIPT_CALLS = CallDriver(
     read=read_values,
     files=_files,
-    argv=lambda folder: ("sh", "-c", f"exec node {folder}/{DRIVER} 3<&0 4>&1 </dev/null >&2"),
+    argv=lambda site: ("sh", "-c", f"exec node {site.folder}/{DRIVER} 3<&0 4>&1 </dev/null >&2"),
     null="null",
     raises="throws",
 )
@@ -144,13 +144,13 @@ TYPESCRIPT_CALLS = replace(
     JAVASCRIPT_CALLS,
     # Node itself keeps to a `type`, and tells `import` from `require` where there is none.
     files=lambda site: {**_files(site), "package.json": b"{}\n"},
-    argv=lambda folder: (
+    argv=lambda site: (
         "sh",
         "-c",
         # Node before 22.7 does not know the option; it needs tsx, which the driver looks for.
         f"exec node $(node {STRIPS} -e 0 </dev/null 2>/dev/null >&2 && "
         f"echo {STRIPS} --disable-warning=ExperimentalWarning) "
-        f"{folder}/{DRIVER} 3<&0 4>&1 </dev/null >&2",
+        f"{site.folder}/{DRIVER} 3<&0 4>&1 </dev/null >&2",
     ),
     lacks="TypeScript needs Node 22.7 or newer, or tsx: npm install tsx",
 )

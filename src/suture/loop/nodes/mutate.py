@@ -41,6 +41,7 @@ from suture.repair import (
     Repair,
     SearchLimits,
     has_grammar,
+    held_tests,
     rank_elsewhere,
     rank_repairs,
     recover,
@@ -100,7 +101,7 @@ async def _elsewhere(
     _tell_start(texts, len(failing_of(base.outcomes)[0]), limits, context)
     async with context.budget.time_limit():
         found = await _found_elsewhere(suite, suite.command, texts, base, limits, context)
-        held = {path: text_of(suite.task.files[path]) for path in suite.command.test_files}
+        held = held_tests(suite.command, suite.task.files, suite.task.language)
         repairs, difference = await rank_elsewhere(
             *(found, suite.command, suite.task.files, held, suite.task.language),
             seed=limits.seed,

@@ -16,22 +16,26 @@ from typing import Any
 
 from suture.checks.calls.calling import Calls
 from suture.checks.calls.values import plain_of, plus_of, same, shown
+from suture.checks.command.go_library import with_library
 from suture.checks.command.test_command import TestCommand
 from suture.checks.differential.inputs import Arguments
+from suture.checks.programs import PRIVATE
 from suture.checks.sources.shown_calls import calls_in, read_call
 from suture.errors import PrerequisiteError
-from suture.languages import LANGUAGES, CallDriver, Plus
+from suture.languages import LANGUAGES, CallDriver, CallSite, Interpreter, Plus
 from suture.records import Language, Task
 from suture.repair.answering import LATE, NOTHING_SEEN, OPAQUE, Answered, inputs_for, shows
 from suture.repair.editing.edits import mutated
 from suture.repair.other_languages.grammars import CALLS
+from suture.repair.other_languages.table_rows import arguments_by_row
 from suture.repair.other_languages.tree_places import literals_at
 from suture.repair.other_languages.tree_view import TreeView, field, walked
 from suture.repair.scoring import Asked
 from suture.repair.search_result import Findings
 from suture.repair.trials.records import Proposal
 
-MOST_FUNCTIONS = 4
+MOST_FUNCTIONS, MOST_COMPILED = 4, 2
+"""Of all; where each is compiled anew for each repair, of those that some repair changes."""
 AT_ONCE = 2
 CALL_S = 0.5
 """Wall-clock seconds of a call."""
@@ -84,29 +88,45 @@ async def ask(
     """
     driver = LANGUAGES[language].calls
     nothing = Asked(calls=(), answered=[Answered() for _ in proposals], broken=[0 for _ in proposals])
-    if driver is None or driver.compiles or len(proposals) < 2:
+    if driver is None or len(proposals) < 2:
         return nothing
     functions = _functions(proposals, found, tests, language, driver, random.Random(seed))
     # The code as it is comes first: without it nothing is known of what calls come to.
     changed = [
         {p.path: mutated(found.texts[p.path], p.edits).encode("utf-8", "surrogatepass")} for p in proposals
     ]
+    kept: list[_Function] = []
     said: list[Answers] = []
     try:
+        interpreter = await _able(command, functions, files, driver)
         for function in functions:
             task = Task(statement="", language=language, module=function.path, entry_point=function.name)
             calls = Calls(
                 task=task,
                 sandbox=command.sandbox,
                 settings=command.settings,
-                interpreter=command.interpreter,
+                interpreter=interpreter,
             )
             projects = [{**files, **own} for own in ({}, *changed)]
-            said.append(await _answers(calls, function, projects, seconds / len(functions)))
+            told = await _answers(calls, function, projects, seconds / len(functions))
+            count = len(function.calls)
+            if _is_steady(told, count):
+                kept.append(function)
+                said.append({number: answers[:count] for number, answers in told.items()})
     except PrerequisiteError as fault:
         found.notes = (*found.notes, f"repairs were not compared on other inputs: {fault.message}")
         return nothing
-    return _asked(functions, said, len(proposals), driver)
+    return _asked(kept, said, len(proposals), driver)
+
+
+async def _able(
+    command: TestCommand, functions: Sequence[_Function], files: Mapping[str, bytes], driver: CallDriver
+) -> Interpreter:
+    """The programs; what the driver itself imports is not compiled anew for each repair."""
+    if not driver.compiles or not functions:
+        return command.interpreter
+    site = CallSite(module=functions[0].path, name=functions[0].name, folder=PRIVATE, files=files)
+    return await with_library(command.interpreter, driver.files(site), command.sandbox, command.settings)
 
 
 async def _answers(
@@ -115,10 +135,11 @@ async def _answers(
     """Place of a project -> its answers, as far as there was time for all of them."""
     answers: Answers = {}
     gate = asyncio.Semaphore(AT_ONCE)
+    again = function.calls if calls.driver.typed else ()
 
     async def one(number: int, files: Mapping[str, bytes]) -> None:
         async with gate:
-            answers[number] = await calls.answers(function.calls, files, CALL_S)
+            answers[number] = await calls.answers([*function.calls, *again], files, CALL_S)
 
     tasks = [asyncio.create_task(one(number, files)) for number, files in enumerate(projects)]
     try:
@@ -130,6 +151,17 @@ async def _answers(
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
     return answers
+
+
+def _is_steady(told: Answers, count: int) -> bool:
+    """Whether what each project answers first is what it answers when it is asked again.
+
+    In Go it need not be: a loop over a map goes another way each time. One such call casts doubt on all.
+    """
+    pairs = [
+        pair for answers in told.values() for pair in zip(answers[:count], answers[count:], strict=False)
+    ]
+    return all(one == other or "died" in one or "died" in other for one, other in pairs)
 
 
 def _asked(functions: Sequence[_Function], said: Sequence[Answers], count: int, driver: CallDriver) -> Asked:
@@ -206,7 +238,7 @@ def _functions(
         }
         named = [value[0] for text in texts if (value := _plain(text, driver))]
         for name, seeds in sorted(_called(tests, language, driver).items()):
-            if name in view.functions:
+            if name in view.functions and not driver.unfit(view.source, name):
                 calls = [[plus_of(value) for value in one] for one in inputs_for(seeds, named, draw)]
                 told = [read_call(c.source, name, driver) for c in calls_in(comments, name, driver)]
                 known = [call for call in told if call is not None and not call.fails]
@@ -214,7 +246,26 @@ def _functions(
                 made.append(
                     _Function(path=path, name=name, calls=calls, said=[call.expected for call in known])
                 )
+    changed = {
+        (path, name)
+        for path in {proposal.path for proposal in proposals}
+        for name in _changed(path, proposals, found, language)
+    }
+    if driver.compiles:
+        return ([function for function in made if (function.path, function.name) in changed] or made)[
+            :MOST_COMPILED
+        ]
     return made[:MOST_FUNCTIONS]
+
+
+def _changed(path: str, proposals: Sequence[Proposal], found: Findings, language: Language) -> set[str]:
+    """Names of the functions of a file in which some repair stands."""
+    view = TreeView(found.texts[path], path, language)
+    places = [edit.start for one in proposals if one.path == path for edit in one.edits]
+    around = (view.root.descendant_for_byte_range(place, place) for place in places)
+    functions = (view.function_of(node) for node in around if node is not None)
+    names = (field(function, "name") for function in functions if function is not None)
+    return {view.text(name) for name in names if name is not None}
 
 
 def _called(tests: Mapping[str, str], language: Language, driver: CallDriver) -> dict[str, list[Arguments]]:
@@ -226,10 +277,11 @@ def _called(tests: Mapping[str, str], language: Language, driver: CallDriver) ->
             called, given = field(node, "function"), field(node, "arguments")
             if node.type not in CALLS or called is None or given is None:
                 continue
-            arguments = _plain(view.text(given)[1:-1], driver)
-            if arguments:
-                name = view.text(field(called, "property", "field") or called)
-                found.setdefault(name, {}).setdefault(view.text(given), arguments)
+            name = view.text(field(called, "property", "field") or called)
+            for text in (view.text(given)[1:-1], *arguments_by_row(view, given)):
+                arguments = _plain(text, driver)
+                if arguments:
+                    found.setdefault(name, {}).setdefault(text, arguments)
     return {name: list(own.values()) for name, own in found.items()}
 
 
@@ -237,5 +289,5 @@ def _plain(text: str, driver: CallDriver) -> Arguments | None:
     """Literals with commas between them as plain data; `None` where one is not."""
     values = driver.read(text)
     with suppress(ValueError):
-        return tuple(plain_of(value) for value in values) if values is not None else None
+        return tuple(plain_of(value, typed=driver.typed) for value in values) if values is not None else None
     return None

@@ -6,12 +6,16 @@ from collections.abc import Mapping
 from functools import partial
 
 from suture.checks.command.test_command import TestCommand
+from suture.languages import LANGUAGES
 from suture.records import Language
 from suture.repair.other_languages.asking import ask, shown_answer
 from suture.repair.other_languages.gaming import tree_literals, tree_warnings
 from suture.repair.ranking import COMPARE_S, MOST_COMPARED, Difference, difference_of, told_apart
 from suture.repair.scoring import Reading, Repair, score_repairs
 from suture.repair.search_result import Findings
+
+COMPILED_S = 30.0
+"""As `COMPARE_S`, where each repair is compiled first."""
 
 
 async def rank_elsewhere(
@@ -22,7 +26,7 @@ async def rank_elsewhere(
     language: Language,
     *,
     seed: int = 0,
-    seconds: float = COMPARE_S,
+    seconds: float = COMPILED_S,
 ) -> tuple[tuple[Repair, ...], Difference | None]:
     """As `rank_repairs`.
 
@@ -41,8 +45,10 @@ async def rank_elsewhere(
     proposals = found.plausible[:MOST_COMPARED]
     if not proposals:
         return (), None
+    driver = LANGUAGES[language].calls
+    most_s = COMPILED_S if driver is not None and driver.compiles else COMPARE_S
     asked = await ask(
-        *(proposals, found, files, tests, command, language), seed=seed, seconds=min(seconds, COMPARE_S)
+        *(proposals, found, files, tests, command, language), seed=seed, seconds=min(seconds, most_s)
     )
     literals = tree_literals(tests.items(), language)
     reading = Reading(

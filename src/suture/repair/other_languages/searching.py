@@ -21,6 +21,7 @@ from suture.repair.other_languages.comparing_places import look_at_blocks, try_r
 from suture.repair.other_languages.driving import ALL_TRIED, Driving
 from suture.repair.other_languages.gaming import tree_literals, tree_warnings
 from suture.repair.other_languages.going_on import GoingOn, changes_of, not_looked_at
+from suture.repair.other_languages.held_tests import held_tests
 from suture.repair.other_languages.looking_ahead import LookAhead, look_elsewhere
 from suture.repair.rivals import Key
 from suture.repair.search_result import Findings
@@ -82,7 +83,7 @@ async def search_elsewhere(
     )
     found.made_s = time.monotonic() - began_s
     if driving is not None and found.spectrum.guiding:
-        tests = {path: files[path].decode("utf-8", "replace") for path in command.test_files if path in files}
+        tests = held_tests(command, files, language)
         suspicious = partial(_is_suspicious, found, language, tree_literals(tests.items(), language))
         driving.began_s = began_s
         await _try_with(driving, proposals, scores, found, limits, suspicious)
