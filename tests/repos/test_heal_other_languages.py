@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from requirements import Require
 from suture.api import heal, verify
+from suture.checks import check_candidate, prepare_suite
 from suture.ledger import find_run, read_ledger
-from suture.sandbox import BubblewrapSandbox
-from suture.settings import BudgetSettings, PathSettings, RepairSettings, Settings
+from suture.proof.measures.mutation_testing import notices
+from suture.records import Candidate, Task
+from suture.sandbox import BubblewrapSandbox, discover_programs
+from suture.settings import (
+    BudgetSettings,
+    PathSettings,
+    ProofSettings,
+    RepairSettings,
+    SandboxSettings,
+    Settings,
+)
 from suture.testing import ScriptedModel
 
 FENCES = {"node": "javascript", "go": "go"}
@@ -22,6 +34,7 @@ def settings_in(folder: Path) -> Settings:
     return Settings(
         paths=PathSettings(home=folder / "home"),
         budget=BudgetSettings(attempts=4, seconds=500),
+        proof=ProofSettings(mutants=4, seconds=300),
         repair=RepairSettings(enabled=False),
     )
 
@@ -47,12 +60,37 @@ async def test_wrong_first_and_right_second_heals(
     assert prepared["test_command"] == COMMANDS[foreign["needs"]]
     assert prepared["test_origin"]
     assert prepared["toolchain"].endswith(foreign["needs"])
-    unmeasured = next(e.data["coverage_unmeasured"] for e in events if e.kind == "certificate.written")
-    assert unmeasured.startswith("that is done for Python alone"), unmeasured
+    written = next(event.data for event in events if event.kind == "certificate.written")
+    assert written["coverage_unmeasured"].startswith("that is done for Python alone")
+    assert (written["mutants"], written["drawn"]) == (4, 12), written["mutation_unmeasured"]
+    assert written["killed"] >= 2
     prompt = "\n".join(message.content for message in model.calls[0].messages)
     assert f"```{fence}" in prompt
     assert "python" not in prompt.lower()
     certificate = find_run(settings.paths.home, result.run_id).path / "certificate.json"
     findings = [found async for found in verify(certificate, settings=settings, sandbox=sandbox)]
     assert all(found.ok for found in findings), findings
-    assert "after" in [found.name for found in findings]
+    told = {found.name: found.detail for found in findings}
+    assert told["mutation"].startswith(f"the tests notice {written['killed']} of 12 mutants drawn from ")
+
+
+@pytest.mark.timeout(300)
+async def test_what_the_compiler_refuses_is_noticed_by_no_test(
+    require: Require, sandbox: BubblewrapSandbox, tmp_path: Path
+) -> None:
+    require("go", shutil.which("go") is not None, "it is not on PATH")
+    code = "package shop\n\nfunc Total(a int, b int) int {\n\treturn a + b\n}\n"
+    files = {
+        "go.mod": b"module shop\n\ngo 1.19\n",
+        "shop.go": code.encode(),
+        "shop_test.go": b'package shop\n\nimport "testing"\n\nfunc TestTotal(t *testing.T) {\n'
+        b"\tif Total(1, 2) != 3 {\n\t\tt.Fatal()\n\t}\n}\n",
+    }
+    task = Task(statement="", kind="heal", files=files, test_command=("go", "test", "./..."), language="go")
+    settings = SandboxSettings()
+    suite = await prepare_suite(task, sandbox, settings, discover_programs(tmp_path, os.environ, "go"))
+    verdict = await check_candidate(Candidate(files={}, origin="user"), suite)
+    assert verdict.passed
+    noticed = await notices(suite, {}, verdict)
+    assert await noticed({"shop.go": code.replace("a + b", "a - b")})
+    assert not await noticed({"shop.go": code.replace("a + b", "a < b")})

@@ -225,6 +225,7 @@ GO = LanguageFacts(
     fence="go",
     endings=(".go",),
     program="go",
+    compiled=True,
     commands=re.compile(r"go|gotestsum"),
     runners=(
         Runner(

@@ -280,6 +280,7 @@ TYPESCRIPT = LanguageFacts(
     label="TypeScript",
     fence="typescript",
     endings=(".ts", ".cts", ".mts", ".tsx"),
+    compiled=True,
     test_files=(
         *("*.test.ts", "*.test.[cm]ts", "*.test.tsx", "*.spec.ts", "*.spec.[cm]ts", "*.spec.tsx"),
         *("/test.ts", "*[-_]test.ts", "/spec/**/*.ts"),

@@ -89,6 +89,7 @@ class LanguageFacts:
         aliases: What else people call it.
         parsed: Whether `suture.pysource` reads it, so that examples and asserts can judge it, tests are
             written for it, and replies are put together by its syntax. The rest is read as text.
+        compiled: Whether a compiler may refuse what does not fit together before any test runs.
         new_project: How one is laid out; `None` where only code that is there can be healed.
         definition: What a piece of code at the left margin defines, its name a group; where there is none, a
             reply must hold whole files.
@@ -107,6 +108,7 @@ class LanguageFacts:
     program: str
     commands: re.Pattern[str]
     parsed: bool = False
+    compiled: bool = False
     new_project: ProjectLayout | None = None
     definition: re.Pattern[str] = NEVER
     aliases: tuple[str, ...] = ()

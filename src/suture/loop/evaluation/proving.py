@@ -34,8 +34,9 @@ from suture.proof.certificate import (
     statuses,
 )
 from suture.proof.confidence import confidence_certified, confidence_in
-from suture.proof.measures.changed_coverage import measure_coverage, touched
+from suture.proof.measures.changed_coverage import measure_coverage
 from suture.proof.measures.linting import lint_changes
+from suture.proof.measures.mutant_sources import touched_code
 from suture.proof.measures.mutation_testing import measure_mutation, notices
 from suture.proof.minimisation.equivalence import ChangeBehaviour
 from suture.proof.minimisation.minimal import Minimised, Oracle, minimise, minimise_lines
@@ -99,7 +100,7 @@ async def prove(
 
     async def guard() -> Mutation:
         noticed = await notices(ready, candidate.files, verdict, fixed)
-        spots = touched(base, after)
+        spots = touched_code(base, after, context.task.language)
         return await measure_mutation(
             *(after, spots, noticed),
             most=settings.mutants,

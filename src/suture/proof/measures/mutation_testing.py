@@ -8,22 +8,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from suture.checks import Suite, check_candidate
+from suture.languages import LANGUAGES
 from suture.proof.certificate import MutantRun, Mutation
-from suture.proof.measures.changed_statements import why_unmeasured
+from suture.proof.measures.mutant_sources import can_be_read, mutants_of, why_no_mutants
 from suture.records import Candidate, Language, Verdict, content_hash
-from suture.repair import Mutant, mutants, mutated
+from suture.repair import Mutant, mutated
 from suture.workspace import apply_diff, overlay, text_of, unified_diff
 
 NoticedBy = Callable[[Mapping[str, str]], Awaitable[bool]]
 """Whether a test that passes on the result fails on files (path -> text) over the project's own."""
 
-OPERATORS = (
-    *("comparison", "boolean", "negation", "returned condition", "arithmetic sign", "off by one", "constant"),
-    *("variable", "attribute", "arguments", "returned", "statement goes"),
-)
-"""Operators that change or remove what is there; those that add code mostly mean the same."""
 AT_ONCE = 4
 """Mutants in one round: the time is looked at after each, so a larger one overshoots it further."""
 DRAWN = 12
@@ -51,7 +48,9 @@ class MutantDraw:
     mutants: tuple[MutantRun, ...]
 
 
-async def draw_mutants(after: Mapping[str, bytes], statements: Mapping[str, Sequence[range]]) -> MutantDraw:
+async def draw_mutants(
+    after: Mapping[str, bytes], statements: Mapping[str, Sequence[range]], language: Language
+) -> MutantDraw:
     """The mutants of touched statements that are to be run: they follow from the change alone.
 
     Statements and mutants are put in the order of their own hashes, so that the first few are a sample that
@@ -59,20 +58,26 @@ async def draw_mutants(after: Mapping[str, bytes], statements: Mapping[str, Sequ
 
     Args:
         after: The project with the change.
-        statements: Path -> touched statements, as lines.
+        statements: Path -> touched statements, as lines; `touched_code` finds them.
+        language: What the project is written in.
     """
     pool: dict[str, tuple[str, Mutant]] = {}
     for path, lines in sorted(_drawn_lines(after, statements).items()):
         source = text_of(after[path])
-        for mutant in mutants(source, lines, operators=OPERATORS, on_fault=lambda fault: None):
+        for mutant in mutants_of(path, source, lines, language):
             if len(pool) >= MOST_MUTANTS:
                 break
             edits = [[edit.start, edit.end, edit.text] for edit in mutant.edits]
             pool.setdefault(content_hash([path, edits]), (path, mutant))
             if len(pool) % GIVE_WAY == 0:
                 await asyncio.sleep(0)
-    drawn = tuple(_written_out(*pool[key], after) for key in sorted(pool)[:DRAWN])
+    fitting = (pool[key] for key in sorted(pool) if _can_be_read(*pool[key], after, language))
+    drawn = tuple(_written_out(path, mutant, after) for path, mutant in islice(fitting, DRAWN))
     return MutantDraw(generated=len(pool), mutants=drawn)
+
+
+def _can_be_read(path: str, mutant: Mutant, after: Mapping[str, bytes], language: Language) -> bool:
+    return can_be_read(path, mutated(text_of(after[path]), mutant.edits), language)
 
 
 def _drawn_lines(
@@ -104,7 +109,7 @@ async def measure_mutation(
     *,
     most: int,
     seconds: float,
-    language: Language = "python",
+    language: Language,
 ) -> Mutation:
     """Run mutants of the touched statements.
 
@@ -120,7 +125,7 @@ async def measure_mutation(
     done: list[MutantRun] = []
     try:
         async with asyncio.timeout(seconds):
-            draw = await draw_mutants(after, statements)
+            draw = await draw_mutants(after, statements, language)
             wanted = draw.mutants[:most]
             for start in range(0, len(wanted), AT_ONCE):
                 done += await replay_mutants(after, wanted[start : start + AT_ONCE], noticed)
@@ -130,7 +135,7 @@ async def measure_mutation(
         return Mutation(unmeasured=NO_TIME)
     count = len(draw.mutants)
     return Mutation(
-        unmeasured=_unmeasured("" if statements else why_unmeasured(language), len(done), count, most),
+        unmeasured=_unmeasured("" if statements else why_no_mutants(language), len(done), count, most),
         generated=draw.generated,
         drawn=count,
         mutants=tuple(done),
@@ -186,7 +191,7 @@ async def notices(
     Raises:
         SandboxError: The wall failed.
     """
-    quick = _impatient(suite, verdict)
+    quick, compiled = _impatient(suite, verdict), LANGUAGES[suite.task.language].compiled
     first: frozenset[str] = frozenset()
     if quick.command is not None and quick.command.is_pytest and fixed:
         first = await _passing(quick, files, fixed)
@@ -196,7 +201,9 @@ async def notices(
         if first and not first <= await _passing(quick, changed, first):
             return True
         again = await check_candidate(Candidate(files=changed, origin="repair"), quick)
-        return not verdict.passed <= again.passed
+        lost = verdict.passed - again.passed
+        # What the compiler refuses was noticed by no test: none of them ran.
+        return bool(lost - _missing(again) if compiled else lost)
 
     return noticed
 
@@ -215,6 +222,10 @@ def _impatient(suite: Suite, verdict: Verdict) -> Suite:
     # What is changed further was let run, perhaps by a person. A refusal here would count as noticed, and a
     # verification, which has no scan, would see another score.
     return replace(suite, settings=settings, command=command, smoke=smoke, calls=calls, vet=None)
+
+
+def _missing(verdict: Verdict) -> frozenset[str]:
+    return frozenset(outcome.check_id for outcome in verdict.outcomes if outcome.status == "missing")
 
 
 async def _passing(suite: Suite, files: Mapping[str, str], tests: Collection[str]) -> frozenset[str]:

@@ -12,6 +12,7 @@ from suture.packages import PackagesRefused, packages_of
 from suture.proof.certificate import Certificate, new_failures, statuses
 from suture.proof.confidence import confidence_certified, confidence_in
 from suture.proof.measures.changed_coverage import measure_coverage, touched
+from suture.proof.measures.mutant_sources import touched_code
 from suture.proof.measures.mutation_testing import draw_mutants, notices, replay_mutants
 from suture.proof.verifying.certified_change import (
     MOST_LISTED,
@@ -166,7 +167,8 @@ async def _mutation(
         return ReplayedClaim(
             name="mutation", ok=True, detail=f"not measured: {said.unmeasured}; it counts as none"
         )
-    draw = await draw_mutants(after, touched(suite.task.files, after))
+    language = suite.task.language
+    draw = await draw_mutants(after, touched_code(suite.task.files, after, language), language)
     run = [replace(run, killed=False) for run in said.mutants]
     is_drawn = (said.generated, said.drawn) == (draw.generated, len(draw.mutants))
     require(

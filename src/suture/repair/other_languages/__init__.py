@@ -10,6 +10,7 @@ from suture.repair.other_languages.grammars import has_grammar
 from suture.repair.other_languages.held_tests import held_tests
 from suture.repair.other_languages.looking_ahead import LookAhead, look_elsewhere
 from suture.repair.other_languages.ranking import rank_elsewhere
+from suture.repair.other_languages.reading import tree_has_fault
 from suture.repair.other_languages.recovering import recover_elsewhere, unreadable_elsewhere
 from suture.repair.other_languages.searching import search_elsewhere
 from suture.repair.other_languages.tree_mutants import tree_mutants
@@ -22,6 +23,7 @@ __all__ = [
     "rank_elsewhere",
     "recover_elsewhere",
     "search_elsewhere",
+    "tree_has_fault",
     "tree_literals",
     "tree_mutants",
     "tree_warnings",

@@ -90,6 +90,17 @@ def stop_in_tree(text: str, path: str, language: Language) -> Stop | None:
     return _stop_at(tree_of(text, path, LANGUAGES[language].grammars), text)
 
 
+def tree_has_fault(text: str, path: str, language: Language) -> bool:
+    """Whether a tree holds what its grammar cannot read.
+
+    Args:
+        text: The file.
+        path: For its ending.
+        language: One with a grammar.
+    """
+    return tree_of(text, path, LANGUAGES[language].grammars).has_error
+
+
 def _stop_at(root: Node, text: str) -> Stop | None:
     if not root.has_error:
         return None

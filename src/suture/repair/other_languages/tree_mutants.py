@@ -21,7 +21,11 @@ SETTING = ("variable_declarator", "assignment_expression")
 
 
 def tree_mutants(
-    text: str, path: str, language: Language, lines: Collection[int] | None = None
+    text: str,
+    path: str,
+    language: Language,
+    lines: Collection[int] | None = None,
+    operators: Collection[str] | None = None,
 ) -> Iterator[Mutant]:
     """Every single change of a file, each text of an edit once; no chance is involved.
 
@@ -31,17 +35,19 @@ def tree_mutants(
         language: What it is written in.
         lines: Only changes of what begins on one of these lines, counted from 1; `None` for all. Where each
             has a score, those of the highest come first.
+        operators: Names of the operators to use; `None` for all.
     """
     view = TreeView(text, path, language)
     seen: set[tuple[Edit, ...]] = set()
     alike: Alike = {}
+    chosen = {name: made for name, made in FAMILIES.items() if operators is None or name in operators}
     nodes = [node for node in walked(view.root) if node.is_named and (lines is None or _line(node) in lines)]
     if isinstance(lines, Mapping):
         nodes.sort(key=lambda node: -lines[_line(node)])
     for _, of_line in groupby(nodes, _line):
         best: dict[tuple[Edit, ...], Mutant] = {}
         for node in of_line:
-            for name, changes in FAMILIES.items():
+            for name, changes in chosen.items():
                 for mutant in _of(node, name, islice(changes(node, view), MOST_OF_ONE), view, alike):
                     # Several operators may make one text: it is as likely as the likeliest of them.
                     if mutant.edits not in best or best[mutant.edits].prior < mutant.prior:
