@@ -135,6 +135,19 @@ async def test_code_that_was_not_built_before_has_to_be_vouched_for_too(
     assert {o.evidence for o in forged.outcomes} == {"nonce"}
 
 
+async def test_what_a_test_starts_in_the_folder_of_others_takes_nothing_of_theirs(
+    sandbox: Sandbox, require: Require
+) -> None:
+    need_go(require)
+    helper = 'exec.Command(os.Args[0], "-test.run=TestSkipped")\n'
+    there = PROJECT["words_test.go"].replace(helper, f'{helper}\thelper.Dir = "inner"\n')
+    assert there != PROJECT["words_test.go"]
+    one_by_one = ("go", "test", "-p=1", ".", "./inner")
+    suite = await suite_of({**PROJECT, "words_test.go": there}, sandbox, one_by_one)
+    verdict = await check_candidate(Candidate(files={"words.go": RIGHT}, origin="sample"), suite)
+    assert verdict.all_passed, verdict
+
+
 async def test_where_the_command_replaces_files_itself_the_report_is_what_go_makes_of_the_output(
     sandbox: Sandbox, require: Require
 ) -> None:

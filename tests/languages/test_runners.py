@@ -61,3 +61,25 @@ def test_a_stream_of_go_says_what_failed_and_where() -> None:
     inner = report.tests[1]
     assert (inner.id, inner.message) == ("in::TestA/one", "got 1, want 2")
     assert (inner.file, inner.line) == ("in/a_test.go", 9)
+
+
+def test_a_benchmark_of_go_that_is_not_said_to_end_is_no_failure() -> None:
+    events = [
+        {"Action": "run", "Test": "TestA"},
+        {"Action": "pass", "Test": "TestA"},
+        {"Action": "run", "Test": "BenchmarkA"},
+        {"Action": "output", "Test": "BenchmarkA", "Output": "BenchmarkA-8  10  52.1 ns/op\n"},
+        {"Action": "run", "Test": "BenchmarkB"},
+        {"Action": "bench", "Test": "BenchmarkB"},
+    ]
+
+    def statuses(*more: dict[str, str]) -> list[str]:
+        stream = "".join(
+            json.dumps({"Package": "example.org/m", **event}) + "\n" for event in (*events, *more)
+        )
+        output = RunnerOutput(stdout=stream.encode(), stderr=b"", events=(), files={}, root="/box")
+        return [test.status for test in read_stream(output).tests]
+
+    assert statuses({"Action": "pass"}) == ["passed"]
+    assert statuses({"Action": "fail", "Test": "BenchmarkB"}, {"Action": "fail"}) == ["passed", "failed"]
+    assert statuses({"Action": "run", "Test": "TestB"}, {"Action": "fail"}) == ["passed", "failed"]
