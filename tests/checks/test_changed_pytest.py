@@ -62,9 +62,11 @@ ATTACKS = {
 }
 
 
-async def suite_of(project: Mapping[str, str], sandbox: Sandbox, settings: SandboxSettings) -> Suite:
+async def suite_of(
+    project: Mapping[str, str], sandbox: Sandbox, settings: SandboxSettings, command: str = PYTEST
+) -> Suite:
     files = {path: text.encode() for path, text in project.items()}
-    task = Task(statement="", kind="heal", files=files, test_command=tuple(PYTEST.split()))
+    task = Task(statement="", kind="heal", files=files, test_command=tuple(command.split()))
     return await prepare_suite(task, sandbox, settings, PYTHON)
 
 
@@ -108,6 +110,31 @@ async def test_tests_that_could_not_be_loaded_before_may_change_it_too(
     verdict = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
     assert verdict.all_passed, verdict
     text = ATTACKS["every outcome is passed"] + WRONG
+    assert not (await check_candidate(Candidate(files={"sums.py": text}, origin="sample"), suite)).all_passed
+
+
+@pytest.mark.parametrize(
+    "setting", ["addopts = --strict-markers", "filterwarnings = error::pytest.PytestUnknownMarkWarning"]
+)
+async def test_a_project_that_allows_no_unknown_mark_is_judged(
+    setting: str, sandbox: Sandbox, wall_settings: SandboxSettings
+) -> None:
+    suite = await suite_of({**PROJECT, "pytest.ini": f"[pytest]\n{setting}\n"}, sandbox, wall_settings)
+    verdict = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
+    assert verdict.all_passed, verdict
+
+
+async def test_tests_that_had_not_begun_before_may_change_it_too(
+    sandbox: Sandbox, wall_settings: SandboxSettings
+) -> None:
+    late = (
+        "import unittest\n\n\ndef test_late():\n"
+        "    unittest.TestCase.assertSame = lambda self, one, other: self.assertIs(one, other)\n"
+    )
+    suite = await suite_of({**PROJECT, "test_z.py": late}, sandbox, wall_settings, f"{PYTEST} -x")
+    verdict = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
+    assert verdict.all_passed, verdict
+    text = ATTACKS["tests do nothing"] + WRONG
     assert not (await check_candidate(Candidate(files={"sums.py": text}, origin="sample"), suite)).all_passed
 
 

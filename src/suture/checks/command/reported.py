@@ -83,8 +83,9 @@ def where_changed(shown: str, report: PytestReport, base: PytestReport) -> list[
         report: Of a candidate.
         base: Of the task's own files: what these change is their business.
     """
-    # Of tests that were not loaded then nobody knows what they, or what they import, change.
-    was_whole = base.exit_code is not None and not base.uncollectable
+    # Of tests that were not loaded then, or not begun, nobody knows what they, or what they import, change.
+    begun = {*base.items} <= {*base.started}
+    was_whole = base.exit_code is not None and not base.uncollectable and begun
     names = {*(report.changed if was_whole else report.changed_by_code)} - {*base.changed}
     return [_of_the_whole(shown, f"the code under test changed {min(names)[:MOST_CHARS]}")] if names else []
 

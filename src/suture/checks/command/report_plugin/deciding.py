@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 OWNERS = ("_pytest.", "pluggy.", "unittest.")
@@ -36,10 +37,20 @@ def changed_since(before: dict[str, Any]) -> list[str]:
 def files_of(names: list[str]) -> dict[str, str]:
     """Name of what is another now -> the file that it is written in; empty where nothing tells."""
     now = deciding()
-    return {name: str(getattr(now.get(name), "co_filename", "")) for name in names}
+    return {name: _file(now.get(name)) for name in names}
+
+
+def _file(does: Any) -> str:
+    return does.co_filename if isinstance(does, CodeType) else ""
 
 
 def _does(value: Any) -> Any:
-    """What stays the same object as long as a function does the same."""
-    function = getattr(value, "fget", None) or getattr(value, "__func__", value)
-    return getattr(function, "__code__", value)
+    """What stays the same object as long as a function does the same.
+
+    Of nothing else an attribute is asked: `pytest.mark` makes a mark of each name that it is asked for, and
+    refuses those that a project does not know.
+    """
+    function = value.fget if isinstance(value, property) else value
+    if isinstance(function, (staticmethod, classmethod, MethodType)):
+        function = function.__func__
+    return function.__code__ if isinstance(function, FunctionType) else value
