@@ -314,6 +314,23 @@ async def test_a_file_that_cannot_be_read_is_healed_without_a_model(
 
 
 @pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
+async def test_a_search_that_begins_anew_has_what_the_first_left_of_the_time(
+    sandbox: BubblewrapSandbox, tmp_path: Path, require: Require
+) -> None:
+    """Node refuses a name that is there twice, which no tree says, and no small change mends the rest."""
+    require("node", shutil.which("node") is not None, "it is not on PATH")
+    project = tmp_path / "project"
+    project.mkdir()
+    twice = JAVASCRIPT.replace("return best", "let best = null\n  return best")
+    assert twice != JAVASCRIPT
+    (project / "shelf.js").write_text(twice)
+    tests = JS_TESTS + "test('none', () => assert.equal(sizes(['a']).length, 'eight'));\n"
+    (project / "shelf.test.js").write_text(tests)
+    found = await heal(project, settings=_settings(tmp_path, 25), test="node --test", sandbox=sandbox)
+    assert found.outcome == "not_healed", found.reason
+
+
 async def test_no_further_text_is_searched_on_once_all_candidates_were_tried() -> None:
     asked: list[int] = []
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,3 +26,13 @@ class SearchLimits:
     patches: int = 24
     seed: int = 0
     factors: Mapping[str, float] = field(default_factory=dict)
+
+    def after(self, seconds: float, tried: int) -> SearchLimits:
+        """What is left when a search has used this.
+
+        Args:
+            seconds: Wall-clock seconds.
+            tried: Candidates.
+        """
+        left_s, left = max(0.0, self.seconds - seconds), max(0, self.candidates - tried)
+        return replace(self, seconds=left_s, candidates=left)

@@ -215,8 +215,9 @@ async def _search_on(
             await onward.collect()
         except UsageError:
             continue
-        share = left_s if number + 1 == min(MOST_SEARCHED, len(runs)) else left_s / 2
-        now = replace(limits, seconds=share, candidates=candidates)
+        is_last = number + 1 == min(MOST_SEARCHED, len(runs))
+        share, beyond_s = (left_s, limits.beyond_s) if is_last else (left_s / 2, 0.0)
+        now = replace(limits, seconds=share, beyond_s=beyond_s, candidates=candidates)
         readable = {**found.texts, path: run.readable.text}
         inner = await means.search_on(onward, changed, readable, run.outcomes, now)
         _take_over(inner, run, found, path, means)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -55,6 +56,9 @@ from suture.workspace import text_of
 NO_PYTHON = ("SyntaxError", "IndentationError", "TabError")
 MOST_TOLD = 40
 """Suspicious lines that the ledger names."""
+READING_SHARE = 0.5
+"""Of the seconds, for a file that can be read and that its language refuses: a search may mend that too."""
+LEAST_SEARCH_S = 1.0
 LEAST_RANKING_S = 2.0
 """Also where the search has used up its own: what was found is worth little as long as nobody ranks it."""
 
@@ -82,7 +86,8 @@ async def mutate(state: Branch, runtime: Runtime[RunContext]) -> dict[str, Any]:
         )
         unread = "" if found.plausible else unreadable_in(base, texts)
         if unread:  # no operator can read it: what was tried up to here are changes taken back
-            found = await recover(guide.command, suite.task.files, texts, unread, limits, tests)
+            left = limits.after(found.seconds, found.tried)
+            found = await recover(guide.command, suite.task.files, texts, unread, left, tests)
         repairs, difference = await rank_repairs(
             found, guide.command, tests, seed=limits.seed, seconds=_ranking_s(limits, found)
         )
@@ -125,13 +130,16 @@ async def _found_elsewhere(
     if unread is not None:
         if look is not None:
             await look.close()  # it sees no test
+        is_sure = not unread.line
+        own = limits if is_sure else replace(limits, seconds=READING_SHARE * limits.seconds)
         found = await recover_elsewhere(
-            *(command, task.test_command, task.files, texts, unread, task.language, limits),
+            *(command, task.test_command, task.files, texts, unread, task.language, own),
             wall_s=base.wall_s,
         )
-        if found.plausible or (found.tried and not unread.line):
+        look, limits = None, limits.after(found.seconds, found.tried)
+        is_over = limits.seconds < LEAST_SEARCH_S or not limits.candidates
+        if found.plausible or (found.tried and is_sure) or is_over:
             return found
-        look = None
     return await search_elsewhere(
         command, task.test_command, task.files, texts, base.outcomes, task.language, limits, look
     )
