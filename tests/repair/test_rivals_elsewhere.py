@@ -20,7 +20,7 @@ from suture.ledger.kinds import SearchFinished
 from suture.records import Language
 from suture.repair import Edit, Findings, Proposal, mutated, rank_elsewhere
 from suture.repair.limits import SearchLimits
-from suture.repair.other_languages.comparing_places import look_at_blocks, try_rivals
+from suture.repair.other_languages.comparing.comparing_places import look_at_blocks, try_rivals
 from suture.repair.other_languages.driving import Driving
 from suture.repair.other_languages.tree_places import guarded_blocks, literals_at, tree_place
 from suture.sandbox import BubblewrapSandbox, discover_programs

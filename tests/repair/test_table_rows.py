@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from suture.repair.other_languages.table_rows import arguments_by_row
+from suture.repair.other_languages.comparing.table_rows import arguments_by_row
 from suture.repair.other_languages.tree_view import TreeView, field, walked
 
 LOOP = '\tfor _, c := range cases {\n\t\tt.Run("x", func(t *testing.T) { f(c.in, 2, c.by) })\n\t}\n'

@@ -5,11 +5,11 @@ Trials are quick where a driver of ours can run the tests of many candidates in 
 nothing.
 """
 
+from suture.repair.other_languages.comparing.ranking import rank_elsewhere
 from suture.repair.other_languages.gaming import tree_literals, tree_warnings
 from suture.repair.other_languages.grammars import has_grammar
 from suture.repair.other_languages.held_tests import held_tests
 from suture.repair.other_languages.looking_ahead import LookAhead, look_elsewhere
-from suture.repair.other_languages.ranking import rank_elsewhere
 from suture.repair.other_languages.reading import tree_has_fault
 from suture.repair.other_languages.recovering import recover_elsewhere, unreadable_elsewhere
 from suture.repair.other_languages.searching import search_elsewhere

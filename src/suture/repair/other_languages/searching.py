@@ -17,7 +17,7 @@ from suture.repair.ordering.clues import clues_of
 from suture.repair.ordering.faults import line_scores, rank_faults
 from suture.repair.ordering.orders import MAKING_SHARE, MOST_SINGLES, first_order
 from suture.repair.other_languages.by_command import named_scores, try_by_command
-from suture.repair.other_languages.comparing_places import look_at_blocks, try_rivals
+from suture.repair.other_languages.comparing.comparing_places import look_at_blocks, try_rivals
 from suture.repair.other_languages.driving import ALL_TRIED, Driving
 from suture.repair.other_languages.gaming import tree_literals, tree_warnings
 from suture.repair.other_languages.going_on import GoingOn, changes_of, not_looked_at

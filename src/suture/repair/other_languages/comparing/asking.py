@@ -26,8 +26,8 @@ from suture.languages import LANGUAGES, CallDriver, CallSite, Interpreter, Plus
 from suture.records import Language, Task
 from suture.repair.answering import LATE, NOTHING_SEEN, OPAQUE, Answered, inputs_for, shows
 from suture.repair.editing.edits import mutated
+from suture.repair.other_languages.comparing.table_rows import arguments_by_row
 from suture.repair.other_languages.grammars import CALLS
-from suture.repair.other_languages.table_rows import arguments_by_row
 from suture.repair.other_languages.tree_places import literals_at
 from suture.repair.other_languages.tree_view import TreeView, field, walked
 from suture.repair.scoring import Asked

@@ -8,7 +8,7 @@ from functools import partial
 from suture.checks.command.test_command import TestCommand
 from suture.languages import LANGUAGES
 from suture.records import Language
-from suture.repair.other_languages.asking import ask, shown_answer
+from suture.repair.other_languages.comparing.asking import ask, shown_answer
 from suture.repair.other_languages.gaming import tree_literals, tree_warnings
 from suture.repair.ranking import COMPARE_S, MOST_COMPARED, Difference, difference_of, told_apart
 from suture.repair.scoring import Reading, Repair, score_repairs

@@ -1,0 +1,1 @@
+"""Repairs of other languages told apart: what each answers, its rivals at its place, which is likeliest."""
