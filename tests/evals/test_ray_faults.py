@@ -25,14 +25,14 @@ CHILD = """
 import asyncio, sys, types
 from pathlib import Path
 from suture.evals.running.bench_folder import BenchFolder
-from suture.evals.running.plans import Plan
+from suture.evals.running.plans import BenchmarkPlan
 from suture.evals.running.benchmark import run_benchmark
 from suture.settings import Settings
 
 here_only = types.ModuleType("here_only")
 exec("def opener(settings, name): raise AssertionError('never called')", here_only.__dict__)
 sys.modules["here_only"] = here_only
-plan = Plan(ids={"mbpp": (sys.argv[2],)}, arms=("greedy",), models=("lucky:model",))
+plan = BenchmarkPlan(ids={"mbpp": (sys.argv[2],)}, arms=("greedy",), models=("lucky:model",))
 asyncio.run(
     run_benchmark(
         plan, BenchFolder(Path(sys.argv[1])), Settings(), cluster="local", opener=here_only.opener

@@ -165,12 +165,14 @@ class NotTheCodes:
         cause: Why.
         why: The same in words.
         advice: What to do about it; empty where nothing particular.
+        stays: Whether it fails so whatever the code is, and not only as the code is now.
     """
 
     test: str
     cause: FaultCause
     why: str
     advice: str = ""
+    stays: bool = False
 
 
 class TriageFinished(Payload, kind="triage.finished"):

@@ -115,7 +115,7 @@ async def _triaged(found: Triage, context: RunContext) -> dict[str, Any]:
     finished = TriageFinished(
         cause=found.end,
         set_apart=tuple(
-            NotTheCodes(test=one.test, cause=one.cause, why=one.why, advice=one.advice)
+            NotTheCodes(test=one.test, cause=one.cause, why=one.why, advice=one.advice, stays=one.stays)
             for one in found.set_apart[:MOST_TOLD]
         ),
         code_faults=len(found.others),
