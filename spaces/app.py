@@ -16,7 +16,7 @@ from typing import Any
 import gradio as gr
 
 from suture.api import stream
-from suture.api.prerequisites import Row, examine
+from suture.api.prerequisites import Prerequisite, examine
 from suture.errors import SutureError
 from suture.ledger import find_run
 from suture.models import pull_model
@@ -78,7 +78,7 @@ def settings_of(home: Path) -> Settings:
     return load_settings(home, fixed, os.environ).settings
 
 
-def missing(settings: Settings) -> list[Row]:
+def missing(settings: Settings) -> list[Prerequisite]:
     """What the settings need and this machine lacks, a wall above all."""
     return [row for row in examine(settings) if row.needed and not row.ok]
 
