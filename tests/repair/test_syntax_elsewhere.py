@@ -13,7 +13,7 @@ from suture.api import heal
 from suture.checks.command.test_command import TestCommand
 from suture.records import CheckOutcome, Counterexample, Language
 from suture.repair.limits import SearchLimits
-from suture.repair.other_languages.reading import lexis_of, readable_trees, stop_in_tree
+from suture.repair.other_languages.reading import MOST_READ, lexis_of, readable_trees, stop_in_tree
 from suture.repair.other_languages.recovering import MOST_RUN, Unread, unreadable_elsewhere
 from suture.repair.recovering import Means, recover_by
 from suture.repair.search_result import Findings
@@ -180,6 +180,13 @@ def test_a_text_that_can_be_read_is_left_alone() -> None:
 def test_nothing_helps_what_is_no_program_and_it_ends() -> None:
     text = "Once upon a time, in a (land [far { away\n" * 40
     assert len(readable_trees("a.js", {"a.js": text}, "javascript", seconds=3)) <= 60
+
+
+def test_a_file_that_is_too_large_is_not_read_past_its_time() -> None:
+    broken = JAVASCRIPT.replace("of words) {\n", "of words)\n", 1)
+    for size, is_offered in ((0, True), (MOST_READ, False)):
+        text = broken + "// a line of words that says nothing of the code\n" * (size // 48)
+        assert bool(readable_trees("shelf.js", {"shelf.js": text}, "javascript", seconds=60)) is is_offered
 
 
 def test_tokens_are_told_from_comments_strings_and_patterns() -> None:

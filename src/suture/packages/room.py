@@ -36,11 +36,19 @@ def make_room(folder: Path, most_bytes: int = MOST_KEPT_BYTES) -> None:
                 with suppress(OSError):  # somebody else removes it
                     sets.append((entry.stat(follow_symlinks=False).st_mtime, Path(entry.path)))
     left_bytes = most_bytes
-    for used_s, place in sorted(sets, reverse=True):
+    for _, place in sorted(sets, reverse=True):
         left_bytes -= _size_bytes(place)
         unfinished = place.name.startswith(".")
-        if (left_bytes < 0 or unfinished) and time.time() - used_s > IN_USE_S:
+        if (left_bytes < 0 or unfinished) and _is_idle(place):
             _remove(place)
+
+
+def _is_idle(place: Path) -> bool:
+    """Asked at the last moment: adding up takes a while, in which a run may have begun to use it."""
+    try:
+        return time.time() - place.lstat().st_mtime > IN_USE_S
+    except OSError:
+        return False  # somebody else removed it
 
 
 def _size_bytes(folder: Path) -> int:

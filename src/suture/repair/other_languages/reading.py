@@ -27,8 +27,8 @@ PLACE = re.compile(r"process version:(\d+), .*row:(\d+), col:(\d+)")
 QUOTES = "\"'`"
 MOST_OTHERS = 200_000
 """Characters of other sources whose habits are counted."""
-
-
+MOST_READ = 400_000
+"""Characters of a file: a look at a larger one takes long (of 1 MB, 11 s), and no clock ends it."""
 FEW = 3
 """Texts with which another round is spared: a tree is read at once, thousands of them are not."""
 
@@ -36,7 +36,7 @@ FEW = 3
 def readable_trees(
     path: str, texts: Mapping[str, str], language: Language, *, seconds: float, said: int = 0
 ) -> list[Readable]:
-    """Texts of a file with which its tree has no error, the likeliest first.
+    """Texts of a file with which its tree has no error, the likeliest first; none of one that is too large.
 
     Args:
         path: The file.
@@ -46,6 +46,8 @@ def readable_trees(
         said: The line at which those who run it stop, from 1: they refuse some of what its tree holds. There
             it is changed though the tree has no error; 0 where nothing is known of that.
     """
+    if len(texts[path]) > MOST_READ:
+        return []
     lexis, text = lexis_of(path, language), texts[path].replace("\r\n", "\n")
     room, others = MOST_OTHERS, []
     for other, held in sorted(texts.items()):
