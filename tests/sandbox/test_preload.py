@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from requirements import Require
-from suture.checks.command.pytest_runs import PRELOAD
+from suture.checks.command.pytest_runs import preload
 from suture.languages import program_environment
 from suture.sandbox import (
     BOX,
@@ -188,11 +188,9 @@ def test_it(n): assert n < 100
 }
 
 
-@pytest.mark.parametrize("sandbox", ["warm"], indirect=True)
-@pytest.mark.parametrize("name", PROJECTS)
-async def test_pytest_says_the_same(sandbox: BubblewrapSandbox, name: str) -> None:
+def pytest_on(files: dict[str, str]) -> RunRequest:
     interpreter = discover_interpreter(None, {"VIRTUAL_ENV": sys.prefix})
-    request = RunRequest(
+    return RunRequest(
         argv=(
             interpreter.executable,
             "-m",
@@ -203,17 +201,31 @@ async def test_pytest_says_the_same(sandbox: BubblewrapSandbox, name: str) -> No
             "-p",
             "no:langsmith_plugin",
         ),
-        files={path: text.encode() for path, text in PROJECTS[name].items()},
+        files={path: text.encode() for path, text in files.items()},
         env={**program_environment(interpreter, BOX), "PYTHONDONTWRITEBYTECODE": "1"},
         mounts=interpreter_mounts(interpreter),
         limits=LONG,
     )
+
+
+@pytest.mark.parametrize("sandbox", ["warm"], indirect=True)
+@pytest.mark.parametrize("name", PROJECTS)
+async def test_pytest_says_the_same(sandbox: BubblewrapSandbox, name: str) -> None:
+    request = pytest_on(PROJECTS[name])
     fresh = await sandbox.run(request)
     for _ in range(2):
-        forked = await sandbox.run(RunRequest(**{**vars(request), "preload": PRELOAD}))
+        forked = await sandbox.run(RunRequest(**{**vars(request), "preload": preload(request.argv)}))
         assert (forked.status, forked.exit_code) == (fresh.status, fresh.exit_code)
         assert timeless(forked.stdout) == timeless(fresh.stdout)
         assert timeless(forked.stderr) == timeless(fresh.stderr)
+
+
+@pytest.mark.parametrize("sandbox", ["warm"], indirect=True)
+async def test_a_plugin_that_the_command_switches_off_is_not_waited_for(sandbox: BubblewrapSandbox) -> None:
+    test = "import sys\ndef test_it(): assert 'langsmith' not in sys.modules and 'anyio' in sys.modules"
+    request = pytest_on({"test_it.py": test})
+    result = await sandbox.run(replace(request, preload=preload(request.argv)))
+    assert result.exit_code == 0, result.stdout
 
 
 def timeless(output: bytes) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import secrets
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from copy import copy
 from functools import cache
 from importlib import resources
+from itertools import chain, pairwise
 
 from suture.checks.command.command_line import CommandLine
 from suture.checks.command.compiled import COMPILED, Compiled, compiled_from, sources_of
@@ -26,13 +27,28 @@ import os, sys
 import pytest
 sys.stdout = open(os.devnull, "w")
 try:
-    pytest.main("-q -s -p no:cacheprovider --rootdir=/etc -c /dev/null --collect-only /etc/hosts".split())
+    alone = "-q -s -p no:cacheprovider --rootdir=/etc -c /dev/null --collect-only /etc/hosts"
+    pytest.main([*alone.split(), *OFF])
 finally:
     sys.stdout = sys.__stdout__
 """
-"""Import pytest and its plugins the way pytest itself does; nothing is collected."""
+"""Import pytest and its plugins the way pytest itself does; nothing is collected. `OFF`: see `preload`."""
 MISUSED = 4
 """Pytest's exit code where it refuses its options."""
+
+
+def preload(command: Sequence[str], unwanted: str = "") -> str:
+    """Python that imports pytest and its plugins, but those that a run of the command would not load.
+
+    Of what a warm interpreter costs, plugins that nobody uses are often the most.
+
+    Args:
+        command: A pytest command; its `-p no:NAME` are heeded.
+        unwanted: More of these options.
+    """
+    pairs = [pair for pair in pairwise(command) if pair[0] == "-p" and pair[1].startswith("no:")]
+    off = [*chain.from_iterable(pairs), *unwanted.split()]
+    return f"OFF = {off!r}\n{PRELOAD}"
 
 
 class PytestRuns:
@@ -99,7 +115,7 @@ class PytestRuns:
                 self._environment(f"{PLUGIN}.plugin", options),
                 stdin=json.dumps(given).encode("ascii"),
                 wall_s=wall_s,
-                preload=PRELOAD,
+                preload=self._preload(),
                 collect=(REPORT, KEPT),
             )
         )
@@ -118,7 +134,7 @@ class PytestRuns:
                 {**files, **self._compiled.beside(files), **beside},
                 self._environment(plugin),
                 wall_s=wall_s,
-                preload=PRELOAD,
+                preload=self._preload(),
             )
         )
 
@@ -131,6 +147,9 @@ class PytestRuns:
             "PYTHONPATH": ":".join(path for path in paths if path),
             "PYTEST_ADDOPTS": added.strip(),
         }
+
+    def _preload(self) -> str:
+        return preload(self._line.task.test_command, self._unwanted())
 
     def _unwanted(self) -> str:
         """A plugin in Suture's own environment that costs seconds, and that no project asked for."""
