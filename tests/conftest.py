@@ -14,7 +14,8 @@ from hypothesis import HealthCheck, settings
 
 from postgres import find_binaries, running_server
 from requirements import Require, find_wall
-from suture.sandbox import BubblewrapSandbox, Requirement
+from suture.sandbox import BubblewrapSandbox, Requirement, open_sandbox
+from suture.settings import SandboxSettings
 
 if TYPE_CHECKING:
     from suture.store.database import Store
@@ -24,6 +25,12 @@ settings.register_profile(
     "unhurried", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("unhurried")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """What `-n auto` means: one more than there are cores, as a third of the time is waiting."""
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.fixture(scope="session")
@@ -44,6 +51,21 @@ def require() -> Require:
 def wall() -> Requirement:
     """Whether a real wall can be built on this machine."""
     return find_wall()
+
+
+@pytest.fixture(scope="session")
+def vetted(wall: Requirement, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache of Suture's with what attacks on the wall have found: no process need find it again."""
+
+    async def vet(cache: Path) -> None:
+        sandbox = open_sandbox(SandboxSettings(), cache=cache)
+        await sandbox.capabilities()
+        await sandbox.close()
+
+    cache = tmp_path_factory.mktemp("vetted")
+    if wall.ok:
+        asyncio.run(vet(cache))
+    return cache
 
 
 @pytest.fixture

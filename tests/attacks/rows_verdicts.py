@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 
 from attacks.trials import Row, Skipped, Trial, World, demand
+from bare_pytest import BARE_PYTEST
 from checks.forgeries import ENDED, HUNTED, OBJECTS, PATCHED, PRINTED, SPLIT_TESTS, in_a_class
 from suture.checks import check_candidate, prepare_suite
 from suture.errors import PrerequisiteError
@@ -19,7 +20,7 @@ from suture.settings import SandboxSettings
 __all__ = ["ROWS"]
 
 SLOW = "a verdict is of several programs, and one that was cut short says nothing"
-COMMAND = ("python", "-m", "pytest", "-q", "-p", "no:langsmith_plugin", "-p", "no:hypothesispytest")
+COMMAND = tuple(BARE_PYTEST.split())
 PROJECT = {
     "calc.py": b"def add(a, b): return a - b\n",
     "test_calc.py": b"from calc import add\ndef test_add(): assert add(1, 2) == 3\n",

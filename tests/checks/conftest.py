@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from bare_pytest import BARE_PYTEST
 from requirements import find_wall
 from suture.checks import Suite, check_candidate, prepare_suite
 from suture.records import Candidate, Check, Task, Verdict
@@ -21,7 +22,7 @@ from suture.settings import SandboxSettings
 
 Judge = Callable[..., Any]
 Prepare = Callable[..., Any]
-PYTEST = "python -m pytest -q -p no:langsmith_plugin -p no:hypothesispytest"
+PYTEST = BARE_PYTEST
 PYTHON = discover_interpreter(None, {"VIRTUAL_ENV": sys.prefix})
 
 

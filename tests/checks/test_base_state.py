@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bare_pytest import BARE_PYTEST
 from suture.checks import check_candidate
 from suture.checks.command.written_tests import tests_in_reach as in_reach
 from suture.errors import UsageError
@@ -14,7 +15,7 @@ from suture.records import Candidate, Verdict
 
 Prepare = Callable[..., Any]
 
-PYTEST = "python -m pytest -q -p no:langsmith_plugin -p no:hypothesispytest"
+PYTEST = BARE_PYTEST
 TORN = "def add(a, b:\n    return a + b\n"
 WRONG = "def add(a, b):\n    return a - b\n"
 RIGHT = "def add(a, b):\n    return a + b\n"

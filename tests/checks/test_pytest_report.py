@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from bare_pytest import BARE_PYTEST
 from suture.checks import Suite, check_candidate, prepare_suite
 from suture.checks.command.pytest_report import outcome_of, read_report
 from suture.checks.command.written_tests import tests_written_in as written_in
@@ -39,7 +40,7 @@ def test_elsewhere():
 """
 RIGHT = "def add(a, b):\n    return a + b\n\ndef div(a, b):\n    return a / b\n"
 WRONG = "def add(a, b):\n    return a - b\n\ndef div(a, b):\n    return a / (b - 2)\n"
-COMMAND = ("python", "-m", "pytest", "-q", "-p", "no:langsmith_plugin", "-p", "no:hypothesispytest")
+COMMAND = tuple(BARE_PYTEST.split())
 
 
 PYTHON = discover_interpreter(None, {"VIRTUAL_ENV": sys.prefix})

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
+from bare_pytest import BARE_PYTEST
 from suture.checks import check_candidate, refused_files
 from suture.records import Candidate, Verdict
 
 Prepare = Callable[..., Any]
 
-PYTEST = "python -m pytest -q -p no:langsmith_plugin -p no:hypothesispytest"
+PYTEST = BARE_PYTEST
 WRONG = "def add(a, b):\n    return a - b\n"
 RIGHT = "def add(a, b):\n    return a + b\n"
 TESTS = """

@@ -6,15 +6,16 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
+from bare_pytest import bare_environment
+from cli.forked_suture import ForkedSuture, forked_suture
 from suture.cli.app import app
 
 ROOT = Path(__file__).parents[2]
@@ -58,9 +59,17 @@ def cli(environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     return call
 
 
+@pytest.fixture(scope="session")
+def forked() -> Iterator[ForkedSuture]:
+    """A process that has imported the program, for all tests."""
+    with forked_suture() as opened:
+        yield opened
+
+
 @pytest.fixture
-def suture(environ: dict[str, str], tmp_path: Path) -> Suture:
+def suture(environ: dict[str, str], tmp_path: Path, forked: ForkedSuture, vetted: Path) -> Suture:
     """Call a command as a process of its own."""
+    shutil.copytree(vetted, environ["SUTURE_PATHS_CACHE"], dirs_exist_ok=True)
 
     def call(
         *arguments: str,
@@ -68,17 +77,21 @@ def suture(environ: dict[str, str], tmp_path: Path) -> Suture:
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
     ) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "suture.cli", *arguments],
-            input=stdin or "",
+        return forked(
+            arguments,
+            stdin=stdin or "",
             env={**environ, **(env or {})},
             cwd=cwd or tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=300,  # the time limit of the test is the limit
+            timeout_s=300,  # the time limit of the test is the limit
         )
 
     return call
+
+
+@pytest.fixture(scope="session")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with pytest and no more."""
+    return bare_environment(tmp_path_factory.mktemp("bare") / "environment")
 
 
 @pytest.fixture(scope="session")

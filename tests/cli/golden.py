@@ -83,19 +83,22 @@ SCENES = (
 )
 
 
-def play(scene: Scene, columns: int, environ: dict[str, str]) -> str:
+def play(scene: Scene, columns: int, environ: dict[str, str], cache: Path | None = None) -> str:
     """The screens of a scene, one under the other, with what differs from time to time replaced.
 
     Args:
         scene: What is typed.
         columns: How wide the terminal is.
         environ: Of the commands.
+        cache: What Suture's cache holds before.
     """
     with tempfile.TemporaryDirectory(dir="/tmp") as name:  # a path of the same length everywhere
         folder = Path(name) / "cart"
         shutil.copytree(
             ROOT / "examples" / "broken", folder, ignore=shutil.ignore_patterns("__pycache__", ".*")
         )
+        if cache is not None:
+            shutil.copytree(cache, f"{name}/cache")
         (folder / "right.json").write_text(json.dumps([RIGHT]))
         (folder / "wrong.json").write_text(json.dumps([WRONG] * 12))
         own = {

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from bare_pytest import BARE_PYTEST
 from cli.terminals import Terminal
 
 Suture = Callable[..., subprocess.CompletedProcess[str]]
@@ -28,12 +29,12 @@ def without_numbers(text: str) -> str:
 
 
 def test_a_fix_of_one_line_is_told_in_eight(suture: Suture, broken: Path) -> None:
-    done = suture("heal", str(broken), "--test", "python -m pytest -q", *SEARCH)
+    done = suture("heal", str(broken), "--test", BARE_PYTEST, *SEARCH)
     assert done.returncode == 0, done.stderr
     lines = without_numbers(done.stderr).splitlines()
     assert len(lines) == MOST_LINES
     assert lines[1:3] == [
-        "Your code: 3 of 5 fail (python -m pytest -q).",
+        f"Your code: 3 of 5 fail ({BARE_PYTEST}).",
         "Trying small edits first, without a model: at most 20,000, for N s.",
     ]
     assert re.fullmatch(
@@ -49,13 +50,13 @@ def test_a_fix_of_one_line_is_told_in_eight(suture: Suture, broken: Path) -> Non
 
 
 def test_quiet_is_the_result_alone(suture: Suture, broken: Path) -> None:
-    done = suture("heal", str(broken), "--test", "python -m pytest -q", "--quiet", *SEARCH)
+    done = suture("heal", str(broken), "--test", BARE_PYTEST, "--quiet", *SEARCH)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("diff --git a/cart.py")
 
 
 def test_verbose_says_what_each_step_is_worth(suture: Suture, broken: Path) -> None:
-    done = suture("heal", str(broken), "--test", "python -m pytest -q", "--verbose", *SEARCH)
+    done = suture("heal", str(broken), "--test", BARE_PYTEST, "--verbose", *SEARCH)
     assert done.returncode == 0, done.stderr
     for words in (
         "heal with no model",
@@ -76,7 +77,7 @@ def test_both_at_once_are_an_error(suture: Suture) -> None:
 def test_what_was_not_healed_says_why_and_what_to_try(suture: Suture, tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("def f(x):\n    return x\n")
     (tmp_path / "test_a.py").write_text("from a import f\n\n\ndef test_f():\n    assert f(2) == 'zebra'\n")
-    done = suture("heal", str(tmp_path), "--test", "python -m pytest -q", *SEARCH)
+    done = suture("heal", str(tmp_path), "--test", BARE_PYTEST, *SEARCH)
     assert done.returncode == 1, done.stderr
     assert len(done.stderr.splitlines()) <= MOST_LINES + 4
     assert "makes all tests pass." in done.stderr
@@ -112,7 +113,7 @@ def test_what_is_told_at_the_end_works_where_pytest_counts_from_another_folder(
     )
     settings = ("--set", "repair.enabled=true", "--set", "repair.seconds=60", "--no-model")
     done = suture(
-        *("heal", str(project), "--test", "python -m pytest -q inner"),
+        *("heal", str(project), "--test", f"{BARE_PYTEST} inner"),
         *(*settings, "--set", "repair.candidates=1"),
     )
     assert done.returncode == 1, done.stderr
@@ -146,7 +147,7 @@ def test_an_example_that_is_not_understood_is_named(suture: Suture, script: Call
 def test_on_a_terminal_nothing_is_said_twice_and_no_word_is_cut(
     environ: dict[str, str], broken: Path, columns: int
 ) -> None:
-    arguments = ["heal", ".", "--test", "python -m pytest -q", *SEARCH]
+    arguments = ["heal", ".", "--test", BARE_PYTEST, *SEARCH]
     screen = Terminal(arguments, environ, broken, columns=columns)
     assert screen.end() == 0, screen.screen
     shown = screen.screen[screen.screen.rindex("\x1b[?25h") :]

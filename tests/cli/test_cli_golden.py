@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from cli.golden import COLUMNS, GOLDEN, Scene, golden_file, play, scenes
@@ -13,9 +15,12 @@ pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]
     ("scene", "columns"),
     [pytest.param(scene, columns, id=f"{scene.name}-{columns}") for scene, columns in scenes()],
 )
-def test_a_screen_is_as_its_golden_file(scene: Scene, columns: int, environ: dict[str, str]) -> None:
+def test_a_screen_is_as_its_golden_file(
+    scene: Scene, columns: int, environ: dict[str, str], bare: Path, vetted: Path
+) -> None:
     """Word by word, as a longer number moves a line's end; a word that a line's end cuts is two."""
-    assert play(scene, columns, environ).split() == golden_file(scene, columns).read_text().split()
+    own = {**environ, "VIRTUAL_ENV": str(bare)}
+    assert play(scene, columns, own, vetted).split() == golden_file(scene, columns).read_text().split()
 
 
 @pytest.mark.parametrize("columns", COLUMNS)

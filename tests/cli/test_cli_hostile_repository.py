@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from bare_pytest import BARE_PYTEST
+
 Suture = Callable[..., subprocess.CompletedProcess[str]]
 Script = Callable[..., str]
 
@@ -24,7 +26,7 @@ pytestmark = [
 ]
 IDENTITY = "[user]\n\tname = A\n\temail = a@example.org\n"
 SIGNATURE = "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\n"
-OPTIONS = ("--test", "python -m pytest -q", "--set", "proof.seconds=0")
+OPTIONS = ("--test", BARE_PYTEST, "--set", "proof.seconds=0")
 HOOKS = (
     "reference-transaction",
     "post-index-change",

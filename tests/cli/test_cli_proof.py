@@ -11,12 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from bare_pytest import BARE_PYTEST
+
 Suture = Callable[..., subprocess.CompletedProcess[str]]
 Script = Callable[..., str]
 FilesOf = Callable[[Path], dict[str, bytes]]
 
 pytestmark = pytest.mark.usefixtures("sandbox")
-TEST = ("--test", "python -m pytest -q", "--set", "repair.enabled=false", "--set", "proof.mutants=2")
+TEST = ("--test", BARE_PYTEST, "--set", "repair.enabled=false", "--set", "proof.mutants=2")
 
 
 @pytest.mark.timeout(300)
@@ -32,7 +34,7 @@ def test_heal_verify_and_undo(
 
     accepted = suture("verify", "last")
     assert accepted.returncode == 0, accepted.stdout + accepted.stderr
-    assert accepted.stdout.splitlines()[-1] == "accepted: python -m pytest -q"
+    assert accepted.stdout.splitlines()[-1] == f"accepted: {BARE_PYTEST}"
     assert "proved    mutation: " in accepted.stdout
     assert "claimed   model: scripted:" in accepted.stdout
 

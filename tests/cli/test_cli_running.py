@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from bare_pytest import BARE_PYTEST
 from suture.cli.app import app
 from suture.ledger import list_runs, read_ledger
 from suture.ledger.kinds import RunStarted
@@ -85,7 +86,7 @@ def test_a_fix_is_printed_and_nothing_changes(
     suture: Suture, script: Script, broken: Path, mended: str, home: Path, files_of: FilesOf
 ) -> None:
     before = files_of(broken)
-    done = suture("heal", str(broken), "--test", "python -m pytest -q", "-v", "--model", script(mended))
+    done = suture("heal", str(broken), "--test", BARE_PYTEST, "-v", "--model", script(mended))
     assert done.returncode == 0, done.stderr
     assert files_of(broken) == before
     assert "+        goods += price * quantity" in done.stdout
@@ -100,7 +101,7 @@ def test_the_printed_diff_and_the_printed_undo_work(
     suture: Suture, script: Script, broken: Path, mended: str, files_of: FilesOf
 ) -> None:
     before = files_of(broken)
-    done = suture("heal", str(broken), "--test", "python -m pytest -q", "--apply", "--model", script(mended))
+    done = suture("heal", str(broken), "--test", BARE_PYTEST, "--apply", "--model", script(mended))
     assert done.returncode == 0, done.stderr
     after = files_of(broken)
     assert {path for path in after if after[path] != before.get(path)} == {"cart.py"}
@@ -112,7 +113,7 @@ def test_the_printed_diff_and_the_printed_undo_work(
 
 
 def test_nothing_to_heal(suture: Suture, script: Script, broken: Path) -> None:
-    command = "python -m pytest -q -k empty"
+    command = f"{BARE_PYTEST} -k empty"
     done = suture("heal", str(broken), "--test", command, "--model", script(RIGHT))
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""

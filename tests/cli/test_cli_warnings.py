@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from bare_pytest import BARE_PYTEST
+
 Suture = Callable[..., subprocess.CompletedProcess[str]]
 Script = Callable[..., str]
 
@@ -36,7 +38,7 @@ def test_a_warning_is_shown_and_lowers_the_confidence(suture: Suture, script: Sc
     (project / "test_sq.py").write_text(TESTS)
     reply = f"sq.py\n```python\n{GAMED}```\n"
     done = suture(
-        *("heal", str(project), "--test", "python -m pytest -q", "--json"),
+        *("heal", str(project), "--test", BARE_PYTEST, "--json"),
         *("--model", script(*[reply] * 4)),
     )
     told = json.loads(done.stdout)

@@ -27,12 +27,13 @@ from acp.schema import (
     ToolCallUpdate,
 )
 
+from bare_pytest import BARE_PYTEST
 from web.projects import BROKEN, HANGING, laid
 from web.server import RIGHT, TASK, environ_of, job_processes, ledger_of, scripted
 
 pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]
 
-TEST = ("--test", "python -m pytest -q")
+TEST = ("--test", BARE_PYTEST)
 
 
 class Editor:

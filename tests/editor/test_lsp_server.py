@@ -16,13 +16,14 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 from pygls.lsp.client import LanguageClient
 
+from bare_pytest import BARE_PYTEST
 from editor.test_acp_agent import begun
 from web.projects import BROKEN, HANGING, laid
 from web.server import environ_of, job_processes, ledger_of, scripted
 
 pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]
 
-TEST = ("--test", "python -m pytest -q")
+TEST = ("--test", BARE_PYTEST)
 TWO_FAULTS = {
     "shop.py": (
         "def total(prices):\r\n    return sum(prices) + 1\r\n\r\n\r\n"
@@ -159,7 +160,7 @@ async def _introduced(editor: Editor, root: Path | None, given: dict[str, Any]) 
 
 async def test_a_saved_file_shows_what_fails_and_the_verified_change_mends_it(tmp_path: Path) -> None:
     project = laid(tmp_path / "cart", BROKEN)
-    async with opened(tmp_path, project, "--model", "none", test="python -m pytest -q") as editor:
+    async with opened(tmp_path, project, "--model", "none", test=BARE_PYTEST) as editor:
         uri = editor.open(project / "cart.py")
         editor.save(uri)
         await editor.until(lambda: editor.shown)

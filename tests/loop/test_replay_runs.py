@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from bare_pytest import BARE_PYTEST
 from scenario.projects import EXAMPLES, FIXES
 from suture.api import heal, replay, resume, solve
 from suture.errors import ModelTimeout, UsageError
@@ -76,7 +77,7 @@ async def test_a_replayed_heal_run_needs_no_project(settings: Settings, tmp_path
     replies = [
         f"### {fix['file']}\n```python\n{code}\n```" for code in (f"{text}\nx = 1\n", right, right, right)
     ]
-    first = await heal(project, test="python -m pytest -q", settings=settings, model=ScriptedModel(replies))
+    first = await heal(project, test=BARE_PYTEST, settings=settings, model=ScriptedModel(replies))
     assert first.outcome == "healed", first.reason
     shutil.rmtree(project)
     again = await replay(first.run_id, settings=settings)
@@ -104,7 +105,7 @@ async def test_a_run_healed_by_search_alone_replays(settings: Settings, tmp_path
     searching = settings.model_copy(
         update={"repair": RepairSettings(candidates=60), "proof": ProofSettings(seconds=0)}
     )
-    first = await heal(project, test="python -m pytest -q", settings=searching, model=Unasked())
+    first = await heal(project, test=BARE_PYTEST, settings=searching, model=Unasked())
     assert (first.outcome, first.spend.model_calls) == ("healed", 0), first.reason
     assert not find_run(settings.paths.home, first.run_id).replies_path.exists()
     again = await replay(first.run_id, settings=searching)

@@ -22,6 +22,7 @@ from mcp.client.context import ClientRequestContext
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, ListRootsResult, Root, TextContent
 from pydantic import FileUrl
 
+from bare_pytest import BARE_PYTEST
 from suture.api import Review
 from suture.narrative.review_json import MOST_CHARS, review_as_text
 from suture.records import Task
@@ -30,7 +31,7 @@ from web.server import PATIENCE_S, RIGHT, TASK, environ_of, job_processes, ledge
 
 pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]
 
-PYTEST = "python -m pytest -q"
+PYTEST = BARE_PYTEST
 Mode = Literal["legacy", "auto"]
 
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bare_pytest import BARE_PYTEST
 from pipeline.action_steps import Ended, job_variables, run_action
 
 PROJECTS = Path(__file__).parents[1] / "repos" / "projects"
@@ -39,8 +40,6 @@ def test_three():
 """
 SLOW = "import time\n\n\ndef total(prices):\n    time.sleep(60)\n    return 0\n"
 ADA = ("Ada", "ada@shop.example")
-TEST_COMMAND = "python -m pytest -q -p no:hypothesispytest -p no:anyio -p no:schemathesis"
-"""Without plugins of this environment, which cost a second each time and are not used."""
 LUCK = 24
 """Times that the wavering pipeline is run until it is red and seen to waver; half of the runs are green."""
 
@@ -210,8 +209,8 @@ def github_variables(
     }
 
 
-def heal(pipeline: RedPipeline, folder: Path, api_url: str = "") -> Ended:
-    """The action's first half on one pipeline, in a clean folder."""
+def heal(pipeline: RedPipeline, folder: Path, api_url: str = "", cache: Path | None = None) -> Ended:
+    """The action's first half on one pipeline, in a clean folder; a cache holds what there was before."""
     shas = make_repository(pipeline, folder / "checkout")
     job = job_variables(
         folder / "home",
@@ -219,7 +218,9 @@ def heal(pipeline: RedPipeline, folder: Path, api_url: str = "") -> Ended:
         **pipeline.variables,
     )
     (folder / "home").mkdir()
-    inputs = {"suture": suture(), "test": TEST_COMMAND, "folder": str(folder / "handed"), **pipeline.inputs}
+    if cache is not None:
+        shutil.copytree(cache, folder / "home" / ".cache" / "suture")
+    inputs = {"suture": suture(), "test": BARE_PYTEST, "folder": str(folder / "handed"), **pipeline.inputs}
     tries = LUCK if pipeline.reason == "flaky" else 1
     for number in range(tries):
         ended = run_action(inputs, job, folder / "checkout", folder / f"runner/{number}")

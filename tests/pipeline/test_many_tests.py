@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from bare_pytest import BARE_PYTEST
 from pipeline.red_pipelines import ADA, RedPipeline, commit, git, make_repository
 from requirements import Require
 from suture.pipeline import HealRequest, Pipeline, heal_in_pipeline
@@ -30,7 +31,6 @@ def test_clipped(n):
 def test_of_old():
     assert clipped("a", 5, 990) == "a"
 """
-COMMAND = "python -m pytest -q -p no:hypothesispytest -p no:anyio -p no:schemathesis"
 
 
 class CountingSandbox(BubblewrapSandbox):
@@ -63,7 +63,11 @@ async def test_candidates_run_the_new_failing_tests_alone(
     settings = Settings.model_validate({**plain, "ci": {"confidence": 0}, "repair": {"candidates": 60}})
     try:
         report = await heal_in_pipeline(
-            HealRequest(root=folder, test=COMMAND, base=base), Pipeline(), settings, print, sandbox=counting
+            HealRequest(root=folder, test=BARE_PYTEST, base=base),
+            Pipeline(),
+            settings,
+            print,
+            sandbox=counting,
         )
     finally:
         await counting.close()

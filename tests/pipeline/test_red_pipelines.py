@@ -16,9 +16,10 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
+from bare_pytest import BARE_PYTEST
 from pipeline.action_steps import ACTION, ROOT, SHELL, Ended, job_variables, run_action
 from pipeline.code_host import TOKEN, CodeHost, serving
-from pipeline.red_pipelines import RED, TEST_COMMAND, RedPipeline, git, github_variables, heal, suture
+from pipeline.red_pipelines import RED, RedPipeline, git, github_variables, heal, suture
 from requirements import Require
 from suture.sandbox import Requirement
 
@@ -38,18 +39,20 @@ def host() -> Iterator[CodeHost]:
 
 
 @pytest.fixture(scope="module")
-def healed(tmp_path_factory: pytest.TempPathFactory, host: CodeHost) -> tuple[Path, Ended]:
+def healed(tmp_path_factory: pytest.TempPathFactory, host: CodeHost, vetted: Path) -> tuple[Path, Ended]:
     """The pipeline whose code is at fault, healed once for all tests."""
     folder = tmp_path_factory.mktemp("code")
-    return folder, heal(RED[0], folder / "job", host.url)
+    return folder, heal(RED[0], folder / "job", host.url, vetted)
 
 
 @pytest.mark.parametrize("pipeline", RED, ids=lambda one: one.name)
 def test_each_pipeline_ends_as_its_table_says(
-    pipeline: RedPipeline, tmp_path: Path, host: CodeHost, healed: tuple[Path, Ended]
+    pipeline: RedPipeline, tmp_path: Path, host: CodeHost, healed: tuple[Path, Ended], vetted: Path
 ) -> None:
     before = len(host.calls)
-    folder, ended = healed if pipeline is RED[0] else (tmp_path, heal(pipeline, tmp_path / "job", host.url))
+    folder, ended = healed
+    if pipeline is not RED[0]:
+        folder, ended = tmp_path, heal(pipeline, tmp_path / "job", host.url, vetted)
     found = (ended.outputs["outcome"], ended.outputs["reason"], ended.status)
     assert found == (pipeline.outcome, pipeline.reason, pipeline.status), ended.said
     handed = folder / "job" / "handed"
@@ -87,7 +90,7 @@ def deliver(
     shas = (git(checkout, "rev-parse", "HEAD^"), git(checkout, "rev-parse", "HEAD"))
     job = job_variables(place / "home", **github_variables(RED[0], shas, place / "runner", host.url))
     (place / "home").mkdir()
-    given = {"do": "deliver", "suture": suture(), "test": TEST_COMMAND, "token": token}
+    given = {"do": "deliver", "suture": suture(), "test": BARE_PYTEST, "token": token}
     return run_action({**given, "folder": str(folder / "handed"), **inputs}, job, checkout, place / "runner")
 
 
@@ -132,7 +135,7 @@ def test_gitlab_gets_a_commit_and_a_draft(healed: tuple[Path, Ended], tmp_path: 
     git(folder, "clone", "-q", str(folder / "checkout"), str(tmp_path / "checkout"))
     text = (ROOT / "templates" / "heal.yml").read_text()
     spec, jobs = yaml.safe_load_all(text)
-    given = {"hand-over": "pull_request", "test": TEST_COMMAND, "install": "none", "after": "test"}
+    given = {"hand-over": "pull_request", "test": BARE_PYTEST, "install": "none", "after": "test"}
     inputs = {name: given.get(name, one.get("default")) for name, one in spec["spec"]["inputs"].items()}
     variables = {
         name: re.sub(r"\$\[\[ inputs\.([\w-]+) \]\]", lambda found: str(inputs[found[1]]), value)
@@ -188,7 +191,7 @@ def test_the_shell_recipe_says_what_to_do(healed: tuple[Path, Ended], tmp_path: 
     folder = healed[0] / "job"
     git(folder, "clone", "-q", str(folder / "checkout"), str(tmp_path / "checkout"))
     done = subprocess.run(
-        [str(ROOT / "deploy" / "heal.sh"), TEST_COMMAND],
+        [str(ROOT / "deploy" / "heal.sh"), BARE_PYTEST],
         cwd=tmp_path / "checkout",
         env=job_variables(tmp_path, SUTURE=suture(), SUTURE_CI_NEW_ONLY="false"),
         capture_output=True,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bare_pytest import BARE_PYTEST
 from suture.api import heal
 from suture.records import Result
 from suture.sandbox import BubblewrapSandbox
@@ -48,7 +49,7 @@ def test_discount():
 def test_cheapest():
     assert cheapest([3, 1, 2]) == 1
 """
-COMMAND = "python -m pytest -q"
+COMMAND = BARE_PYTEST
 
 Healed = Callable[..., Awaitable[Result]]
 

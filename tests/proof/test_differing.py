@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bare_pytest import BARE_PYTEST
 from suture.api import heal
 from suture.proof.minimisation.equivalence import changed_functions
 from suture.sandbox import BubblewrapSandbox
@@ -95,7 +96,7 @@ async def test_two_ends_of_one_fix_stay_together(
     quick = settings.model_copy(update={"proof": settings.proof.model_copy(update={"mutants": 0})})
     result = await heal(
         tmp_path / "p",
-        test="python -m pytest -q",
+        test=BARE_PYTEST,
         settings=quick,
         model=ScriptedModel([reply]),
         sandbox=sandbox,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bare_pytest import BARE_PYTEST
 from suture.api import heal
 from suture.checks import prepare_suite
 from suture.ledger import find_run, read_ledger
@@ -16,7 +17,7 @@ from suture.settings import Settings
 from suture.tasks.building import heal_task
 from suture.testing import ScriptedModel
 
-COMMAND = "python -m pytest -q"
+COMMAND = BARE_PYTEST
 BROKEN = """\
 def is_same(one, other):
     return one == other

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bare_pytest import BARE_PYTEST
 from suture.checks import prepare_suite
 from suture.errors import UsageError
 from suture.proof.quality import Evaluator, Measured, Subject, evaluators, measure_quality, quality_as_mapping
@@ -83,7 +84,7 @@ async def test_each_evaluator_measures_its_side(measure: Measure) -> None:
 
 async def test_a_test_command_is_watched_too(measure: Measure) -> None:
     files = {"test_a.py": b"from a import way\n\ndef test_way():\n    assert way(-1) == 'down'\n"}
-    command = ("python", "-m", "pytest", "-q", "-p", "no:langsmith_plugin", "-p", "no:hypothesispytest")
+    command = tuple(BARE_PYTEST.split())
     found = await measure({"a.py": CODE}, "coverage", files=files, test_command=command, kind="heal")
     (coverage,) = found.values()
     assert coverage.absent == ""

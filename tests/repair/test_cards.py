@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bare_pytest import BARE_PYTEST
 from suture.api import heal
 from suture.loop.prompting.related_functions import siblings_of
 from suture.models import Message, count_upper_bound
@@ -95,7 +96,7 @@ async def test_the_model_is_told_where_a_call_first_goes_wrong_and_who_else_call
         repair=RepairSettings(candidates=60, seconds=100),
     )
     model = ScriptedModel([f"### shop.py\n```python\n{MENDED}```"], repeat_last=True)
-    result = await heal(project, test="python -m pytest -q", settings=settings, model=model, sandbox=sandbox)
+    result = await heal(project, test=BARE_PYTEST, settings=settings, model=model, sandbox=sandbox)
     assert result.outcome == "healed", result.reason
     prompt = model.calls[0].messages[-1].content
     card = next(line for line in prompt.splitlines() if line.startswith("- `total([1, 2])`"))

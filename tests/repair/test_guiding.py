@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from bare_pytest import BARE_PYTEST
 from suture.checks import prepare_suite
 from suture.loop.evaluation.search_setup import editable_texts
 from suture.repair import Edit, SearchLimits, search
@@ -79,7 +80,7 @@ async def test_a_change_that_mends_one_test_of_ten_is_seen_and_all_that_it_mends
 ) -> None:
     (tmp_path / "shop.py").write_text(MODULE)
     (tmp_path / "test_shop.py").write_text(TESTS)
-    task, _ = heal_task(tmp_path, test="python -m pytest -q")
+    task, _ = heal_task(tmp_path, test=BARE_PYTEST)
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
     assert suite.command is not None
     found = await search(suite.command, editable_texts(suite), (), SearchLimits(seconds=60))
@@ -116,7 +117,7 @@ async def test_lines_are_those_that_run_with_the_change_and_none_that_only_tell_
 ) -> None:
     (tmp_path / "parcel.py").write_text(PARCEL)
     (tmp_path / "test_parcel.py").write_text(PARCEL_TESTS)
-    task, _ = heal_task(tmp_path, test="python -m pytest -q")
+    task, _ = heal_task(tmp_path, test=BARE_PYTEST)
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
     assert suite.command is not None
     texts = editable_texts(suite)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from bare_pytest import BARE_PYTEST
 from suture.checks import prepare_suite
 from suture.loop.evaluation.search_setup import editable_texts
 from suture.repair import SearchLimits, search
@@ -50,7 +51,7 @@ async def test_what_a_failing_test_leaves_does_not_meet_the_right_repair(
     """The user's own run of each begins without it; what a passing test leaves to the next one stays."""
     (tmp_path / "shop.py").write_text(SHOP)
     (tmp_path / "test_shop.py").write_text(TESTS)
-    task, _ = heal_task(tmp_path, test="python -m pytest -q")
+    task, _ = heal_task(tmp_path, test=BARE_PYTEST)
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
     assert suite.command is not None
     failing = ["test_shop.py::test_total"]

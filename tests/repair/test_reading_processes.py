@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bare_pytest import BARE_PYTEST
 from suture.checks import prepare_suite
 from suture.loop.evaluation.search_setup import editable_texts
 from suture.repair import SearchLimits, search
@@ -85,7 +86,7 @@ async def test_a_test_that_writes_to_everything_it_can_reach_does_not_end_the_se
         "            pass\n"
         "    assert f(1) == 2\n"
     )
-    task, _ = heal_task(tmp_path, test="python -m pytest -q")
+    task, _ = heal_task(tmp_path, test=BARE_PYTEST)
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
     assert suite.command is not None
     found = await search(suite.command, editable_texts(suite), (), SearchLimits(seconds=100))

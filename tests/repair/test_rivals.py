@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bare_pytest import BARE_PYTEST
 from suture.api import heal
 from suture.checks import prepare_suite
 from suture.ledger import find_run
@@ -268,7 +269,7 @@ async def test_of_handlers_that_pass_the_one_that_a_test_comes_to_is_taken(
     """`except IndexError` passes as well: the `KeyError` then goes on to the test, which takes both."""
     (tmp_path / "numbers_of.py").write_text(HANDLED)
     (tmp_path / "test_numbers_of.py").write_text(TESTS)
-    task, _ = heal_task(tmp_path, test="python -m pytest -q")
+    task, _ = heal_task(tmp_path, test=BARE_PYTEST)
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
     assert suite.command is not None
     failing = ["test_numbers_of.py::test_what_is_nowhere"]
@@ -299,7 +300,7 @@ async def test_what_the_tests_do_not_tell_apart_is_said_and_can_be_refused(
             "loop": LoopSettings(abstain_undetermined=abstains),
         }
     )
-    result = await heal(project, test="python -m pytest -q", settings=settings, sandbox=sandbox)
+    result = await heal(project, test=BARE_PYTEST, settings=settings, sandbox=sandbox)
     folder = find_run(settings.paths.home, result.run_id)
     assert result.undetermined
     assert all("line 4" in rival for rival in result.undetermined)

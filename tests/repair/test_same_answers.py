@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bare_pytest import BARE_PYTEST
 from suture.checks import prepare_suite
 from suture.checks.command.test_command import TestCommand
 from suture.repair import Edit, Findings, Proposal, rank_repairs
@@ -64,7 +65,7 @@ async def test_repairs_that_differ_only_in_how_they_fill_a_set_are_alike(
 ) -> None:
     (tmp_path / "box.py").write_text(CODE)
     (tmp_path / "test_box.py").write_text("from box import both\n\n\ndef test_both():\n    assert both(1)\n")
-    task, _ = heal_task(tmp_path, test="python -m pytest -q")
+    task, _ = heal_task(tmp_path, test=BARE_PYTEST)
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
     assert suite.command is not None
     proposals = [proposal("{n, 8}", "{8, n}"), proposal("range(n)", "range(n + 0)"), proposal("8", "9")]
@@ -169,7 +170,7 @@ async def test_equal_answers_count_only_where_they_show_what_was_done(
 async def command_on(folder: Path, sandbox: BubblewrapSandbox) -> TestCommand:
     (folder / "unseen.py").write_text(UNSEEN)
     (folder / "test_unseen.py").write_text("from unseen import limit\n\n\ndef test_it():\n    assert limit\n")
-    task, _ = heal_task(folder, test="python -m pytest -q")
+    task, _ = heal_task(folder, test=BARE_PYTEST)
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(folder, {}))
     assert suite.command is not None
     return suite.command

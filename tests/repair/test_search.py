@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bare_pytest import BARE_PYTEST
 from suture.api import heal
 from suture.checks import Suite, prepare_suite
 from suture.errors import PrerequisiteError
@@ -16,7 +17,7 @@ from suture.sandbox import BubblewrapSandbox, discover_interpreter
 from suture.settings import PathSettings, ProofSettings, RepairSettings, SandboxSettings, Settings
 from suture.tasks.building import heal_task
 
-COMMAND = "python -m pytest -q"
+COMMAND = BARE_PYTEST
 CART = """\
 LIMIT = 3
 

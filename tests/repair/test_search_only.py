@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bare_pytest import BARE_PYTEST
 from suture.api import heal, solve
 from suture.checks.triage.broken_tests import endless_loops
 from suture.errors import PrerequisiteError
@@ -25,7 +26,7 @@ from suture.settings import (
 )
 
 pytestmark = pytest.mark.timeout(300)
-COMMAND = "python -m pytest -q"
+COMMAND = BARE_PYTEST
 CODE = "def add(a, b):\n    return a - b\n"
 FINE = "from sums import add\n\n\ndef test_fine():\n    assert add(1, 2) == 3\n"
 NEVER = "from sums import add\n\n\ndef test_never():\n    assert add(1, 2) == 'no sum is this'\n"

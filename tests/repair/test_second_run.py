@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from bare_pytest import BARE_PYTEST
 from suture.api import heal
 from suture.errors import BudgetExceeded, SandboxBroken
 from suture.ledger import Event, find_run, read_ledger
@@ -19,7 +20,7 @@ from suture.sandbox import BubblewrapSandbox, Capabilities, Channel, RunRequest,
 from suture.settings import PathSettings, ProofSettings, RepairSettings, SandboxSettings, Settings
 from suture.testing import ScriptedModel
 
-COMMAND = "python -m pytest -q"
+COMMAND = BARE_PYTEST
 BUGGY = "def answer():\n    return 41\n"
 FOUND = BUGGY.replace("41", "42")
 WRITTEN = "def answer():\n    return 6 * 7\n"

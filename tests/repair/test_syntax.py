@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bare_pytest import BARE_PYTEST
 from suture.checks import prepare_suite
 from suture.repair import SearchLimits, mutated, recover
 from suture.repair.editing.edits import edits_between
@@ -106,7 +107,7 @@ async def test_a_fault_behind_a_fault_of_syntax_is_found_too(
     tests = "from sums import add\n\n\ndef test_a():\n    assert add(1, 2) == 3\n\n\ndef test_b():\n    assert add(0, 2) == 2\n"
     (tmp_path / "sums.py").write_text(broken)
     (tmp_path / "test_sums.py").write_text(tests)
-    task, _ = heal_task(tmp_path, test="python -m pytest -q")
+    task, _ = heal_task(tmp_path, test=BARE_PYTEST)
     python = discover_interpreter(tmp_path, os.environ)
     suite = await prepare_suite(task, sandbox, SandboxSettings(), python)
     assert suite.command is not None

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bare_pytest import BARE_PYTEST
 from suture.api import heal, replay, resume
 from suture.errors import MalformedReply
 from suture.ledger import Event, RunFolder, find_run, read_ledger
@@ -197,7 +198,7 @@ async def test_a_second_turn_begins_with_what_the_first_one_reached(
         "from shop.prices import gross\n\n\ndef test_gross():\n    assert gross(100, 0.5) == 150\n"
     )
     replies = [MENDS[0], "TOOL: submit", MENDS[2], MENDS[3], "TOOL: run_tests"]
-    result, _, model = await healed_by(replies, project, settings, turns=2, test="python -m pytest -q")
+    result, _, model = await healed_by(replies, project, settings, turns=2, test=BARE_PYTEST)
     assert "test_prices" in model.calls[0].messages[1].content
     assert "test_prices" not in model.calls[2].messages[1].content.partition("## Files")[0]
     assert result.outcome == "healed", result.reason

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bare_pytest import BARE_PYTEST
 from suture.api import Choice, Difference, ReviewAnswer, heal, pending_review, replay, resume, verify
 from suture.errors import UsageError
 from suture.ledger import Event, find_run, read_ledger
@@ -15,7 +16,7 @@ from suture.settings import RepairSettings, Settings
 from suture.testing import ScriptedModel
 
 pytestmark = pytest.mark.timeout(300)  # searches: slow where the machine is busy with other work
-TEST = "python -m pytest -q -p no:hypothesispytest -p no:langsmith_plugin"
+TEST = BARE_PYTEST
 
 
 @pytest.fixture

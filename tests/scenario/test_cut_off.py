@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bare_pytest import BARE_PYTEST
 from suture.api import heal, solve
 from suture.ledger import find_run, read_ledger
 from suture.ledger.kinds import CandidateChecked, SearchStarted
@@ -31,7 +32,7 @@ async def test_what_was_not_reached_has_not_failed_and_no_change_is_tried(tmp_pa
     (project / "test_sums.py").write_text(SLOW)
     given = {"paths.home": str(tmp_path / "state"), "model.name": "none", "sandbox.test_wall_s": "8"}
     settings = load_settings(project, given).settings
-    result = await heal(project, test="python -m pytest -q", settings=settings)
+    result = await heal(project, test=BARE_PYTEST, settings=settings)
     assert result.outcome == "budget_exhausted"
     told = re.fullmatch(
         r"your tests were cut off after \d+ s: (\d+) passed, 1 failed, (\d+) were not reached; "

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import pytest
 
+from bare_pytest import BARE_PYTEST
 from suture.api import example_task, heal, resume, solve
 from suture.errors import Cancelled, ModelAuthError, SandboxBroken, UsageError
 from suture.ledger import Event, find_run, read_ledger
@@ -149,7 +150,7 @@ async def test_a_project_whose_tests_are_all_skipped_ends_at_once(settings: Sett
     skipped = "import pytest\n\n\n@pytest.mark.skip\ndef test_add():\n    assert False\n"
     (project / "test_calc.py").write_text(skipped)
     model = ScriptedModel([RIGHT])
-    result = await heal(project, test="python -m pytest -q", settings=settings, model=model)
+    result = await heal(project, test=BARE_PYTEST, settings=settings, model=model)
     assert result.outcome == "not_healed"
     assert "skipped" in result.reason
     assert not model.calls
@@ -164,7 +165,7 @@ async def test_what_is_judged_is_what_is_applied(settings: Settings) -> None:
     gutted = "### checks.py\n```python\nimport calc\n\n\ndef test_add():\n    assert True\n```\n"
     right = "### calc.py\n```python\ndef add(a, b):\n    return a + b\n```"
     model = ScriptedModel([gutted, gutted + right, gutted, gutted, gutted])
-    command = "python -m pytest -q checks.py"
+    command = f"{BARE_PYTEST} checks.py"
     result = await heal(project, test=command, settings=settings, model=model, apply=True)
     assert result.outcome == "healed"
     assert result.candidate is not None

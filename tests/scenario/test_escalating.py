@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from bare_pytest import BARE_PYTEST
 from suture.api import heal, replay, solve
 from suture.ledger import Event, find_run, read_ledger, spend_by
 from suture.proof import read_certificate
@@ -136,7 +137,7 @@ async def test_a_certificate_names_who_wrote_the_code(settings: Settings, tmp_pa
 async def test_code_is_mended_by_it_too(settings: Settings, tmp_path: Path, project: Path) -> None:
     strong = with_stronger(settings, tmp_path, RIGHT)
     weak = ScriptedModel([wrong(0)], repeat_last=True)
-    result = await heal(project, test="python -m pytest -q", settings=strong, model=weak)
+    result = await heal(project, test=BARE_PYTEST, settings=strong, model=weak)
     assert result.outcome == "healed"
     assert len(told(strong, "model.escalated")) == 1
 
@@ -148,7 +149,7 @@ async def test_a_stronger_model_that_is_missing_ends_the_run_and_says_why(
         update={"keys": KeySettings(), "repair": RepairSettings(candidates=0)}
     )
     weak = ScriptedModel([wrong(0)], repeat_last=True)
-    result = await heal(project, test="python -m pytest -q", settings=keyless, model=weak)
+    result = await heal(project, test=BARE_PYTEST, settings=keyless, model=weak)
     assert result.outcome == "infra_error"
     assert "OPENAI_API_KEY" in result.reason
     assert result.spend.attempts == len(weak.calls)

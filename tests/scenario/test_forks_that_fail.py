@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from bare_pytest import BARE_PYTEST
 from suture.api import fork_from_iteration, heal
 from suture.errors import Cancelled, PrerequisiteError, SandboxBroken, StorageError
 from suture.ledger import find_run, read_ledger
@@ -45,7 +46,7 @@ async def test_a_heal_fork_that_cannot_collect_its_tests_ends_with_a_last_event(
     (project / "test_it.py").write_text(TEST)
     quick = settings.model_copy(update={"proof": ProofSettings(seconds=0)})
     model = ScriptedModel([f"### code_of_mine.py\n```python\n{CODE}x = 1\n```"], repeat_last=True)
-    first = await heal(project, test="python -m pytest -q", settings=quick, model=model)
+    first = await heal(project, test=BARE_PYTEST, settings=quick, model=model)
 
     async def fork(fault: BaseException) -> Any:
         wall = cast(Sandbox, Fallen(fault))

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from bare_pytest import BARE_PYTEST
 from scenario.projects import tree
 from suture.api import heal
 from suture.ledger import find_run, read_ledger
@@ -17,7 +18,7 @@ from suture.settings import Settings
 from suture.testing import ScriptedModel
 
 pytestmark = pytest.mark.timeout(300)  # the proof alone may take a minute
-TEST = "python -m pytest -q"
+TEST = BARE_PYTEST
 
 
 def block(path: str, text: str) -> str:

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from bare_pytest import BARE_PYTEST
 from suture.api import heal
 from suture.ledger import find_run, read_ledger
 from suture.settings import RepairSettings, Settings
 from suture.testing import ScriptedModel
 
 pytestmark = pytest.mark.timeout(300)  # a search: slow where the machine is busy with other work
-TEST = "python -m pytest -q -p no:hypothesispytest -p no:langsmith_plugin"
+TEST = BARE_PYTEST
 FILLER = "\n\n".join(f"def unused_{n}(value):\n    return [value] * {n}  # {'x' * 40}\n" for n in range(90))
 SHOP = (
     '"""A shop."""\n\nimport math\n\n\n'

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from bare_pytest import BARE_PYTEST
 from suture.api import heal
 from suture.errors import UsageError
 from suture.ledger import find_run, read_ledger
@@ -90,9 +91,7 @@ async def healed(
 ) -> tuple[Result, dict[str, Any]]:
     """The result without a model, and what was found out about the past."""
     searching = load_settings(project, {"paths.home": str(settings.paths.home)}).settings
-    result = await heal(
-        project, test="python -m pytest -q", since=since, settings=searching, model=ScriptedModel([])
-    )
+    result = await heal(project, test=BARE_PYTEST, since=since, settings=searching, model=ScriptedModel([]))
     events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
     (found,) = (event.data for event in events if event.kind == "history.searched")
     return result, dict(found)
@@ -123,6 +122,4 @@ async def test_changes_that_are_not_committed_are_suspected_first(project: Path,
 @pytest.mark.parametrize("since", ["no-such-ref", "--output=/tmp/x", ""])
 async def test_a_commit_that_is_none_is_refused(project: Path, settings: Settings, since: str) -> None:
     with pytest.raises(UsageError, match="is no commit"):
-        await heal(
-            project, test="python -m pytest -q", since=since, settings=settings, model=ScriptedModel([])
-        )
+        await heal(project, test=BARE_PYTEST, since=since, settings=settings, model=ScriptedModel([]))

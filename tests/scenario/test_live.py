@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bare_pytest import BARE_PYTEST
 from requirements import Require
 from scenario.projects import EXAMPLES
 from suture.api import heal, solve
@@ -48,7 +49,7 @@ async def test_the_embedded_model_writes_a_function(live: Settings) -> None:
 
 async def test_the_embedded_model_heals_a_broken_project(live: Settings, tmp_path: Path) -> None:
     project = shutil.copytree(EXAMPLES / "syntax_error", tmp_path / "project")
-    result = await heal(project, test="python -m pytest -q", settings=live)
+    result = await heal(project, test=BARE_PYTEST, settings=live)
     assert (result.outcome, result.evidence) == ("healed", "nonce"), result.reason
     assert result.diff
 

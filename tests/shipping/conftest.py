@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import sysconfig
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
 
+from bare_pytest import add_pytest
+
 ROOT = Path(__file__).parents[2]
-BEHIND_THE_WALL = ("iniconfig", "packaging", "pluggy", "pygments", "pytest")
-"""There only the environment itself is seen, so it holds what tests run with."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,11 +60,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     site = next(venv.glob("lib/python*/site-packages"))
     # A path in a .pth file is searched, but the .pth files there, such as the checkout's own, are not read.
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    for name in BEHIND_THE_WALL:
-        for file in distribution(name).files or ():
-            if ".." not in file.parts:
-                (site / file).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(file.locate(), site / file)
+    add_pytest(site)  # behind the wall only the environment itself is seen, so it holds what tests run with
     pip = [sys.executable, "-m", "pip", "--python", str(venv / "bin" / "python"), "install"]
     options = ["--quiet", "--no-deps", "--no-index", "--no-compile", "--force-reinstall"]
     subprocess.run([*pip, *options, str(wheel)], check=True, capture_output=True)

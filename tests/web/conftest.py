@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,10 +26,14 @@ def browser(require: Require) -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory, require: Require, wall: Requirement) -> Path:
+def folder(
+    tmp_path_factory: pytest.TempPathFactory, require: Require, wall: Requirement, vetted: Path
+) -> Path:
     """Where a module's server works, whose runs need a wall."""
     require("bubblewrap", wall.ok, wall.detail)
-    return tmp_path_factory.mktemp("server")
+    made = tmp_path_factory.mktemp("server")
+    shutil.copytree(vetted, made / "cache")
+    return made
 
 
 @pytest.fixture(scope="module")

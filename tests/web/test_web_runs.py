@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from bare_pytest import BARE_PYTEST
 from web.projects import BROKEN, HANGING, laid, tarred, zipped
 from web.server import RIGHT, TASK, Server, ledger_of, scripted
 
 pytestmark = pytest.mark.timeout(300)
-PYTEST = "python -m pytest -q"
+PYTEST = BARE_PYTEST
 
 
 @pytest.fixture(scope="module")

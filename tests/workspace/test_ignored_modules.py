@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bare_pytest import BARE_PYTEST
 from suture.tasks.building import heal_task
 from suture.workspace import is_protected, take_snapshot
 from suture.workspace.ignored_modules import imported_names, module_name
@@ -52,7 +53,7 @@ def test_what_an_import_names_is_copied_and_never_changed(
     assert snapshot.files[path] == b"VALUE = 1\n"
     assert snapshot.built == (path,)
     assert not any(path in entry for entry in snapshot.skipped)
-    task, _ = heal_task(tmp_path, test="python -m pytest -q")
+    task, _ = heal_task(tmp_path, test=BARE_PYTEST)
     assert path in task.files
     assert is_protected(path, task.protected)
     assert not is_protected("src/pkg/sums.py", task.protected)
@@ -212,7 +213,7 @@ def test_what_a_build_makes_of_a_file_beside_it_is_copied_and_never_changed(
     snapshot = take_snapshot(tmp_path)
     assert snapshot.built == (made,)
     assert not any(made in entry for entry in snapshot.skipped)
-    task, _ = heal_task(tmp_path, test="python -m pytest -q")
+    task, _ = heal_task(tmp_path, test=BARE_PYTEST)
     assert is_protected(made, task.protected)
 
 
