@@ -157,8 +157,9 @@ if __name__ == "__main__":
     import suture.cli.terminal.live
     import suture.loop.run
 
+    __package__ = "suture.cli"  # by which a refusal knows what was typed
     sys.argv[0] = suture.cli.__file__.replace("__init__", "__main__")
     gc.collect()
-    gc.freeze()
+    gc.freeze()  # else each end would look through all that was imported, and copy it
     await_call(sys.argv[1])
     suture.cli.main()
