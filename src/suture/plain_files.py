@@ -27,6 +27,7 @@ __all__ = [
 NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV, errno.ENAMETOOLONG)
 """There is nothing, or a link, a socket or a device without anything behind it."""
 PRIVATE_FILE = 0o600
+"""The mode of a file that nobody else may read."""
 DEEP_KEY = re.compile(
     r"""(?:(?:(?<![\w-])[\w-]+|(?<!\\)"(?:[^"\\\n]|\\.)*"|'[^'\n]*')[ \t]*\.[ \t]*){32}""", re.ASCII
 )

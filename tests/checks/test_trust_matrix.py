@@ -6,7 +6,7 @@ from suture.checks import check_candidate, prepare_suite
 from suture.checks.trust import MatrixLimits, assess_checks
 from suture.models import Reply
 from suture.records import Candidate, Check, Task
-from suture.roles.testers.property_tester import properties_from_reply
+from suture.roles.testers.blind_testers import properties_from_reply
 from suture.sandbox import Sandbox
 from suture.settings import SandboxSettings
 

@@ -280,7 +280,7 @@ def test_bad_input_is_an_exit_code_and_a_remedy(
 
 
 def test_every_command_has_rows() -> None:
-    from suture.cli.reference import all_commands
+    from write_pages import all_commands
 
     tried = {line.split()[0] for line, _, _ in ROWS}
     assert {command.split()[0] for command in all_commands()} <= tried

@@ -9,7 +9,7 @@ import pytest
 
 from cli.conftest import Cli
 from models.openai_stub import Answer, OpenAIStub
-from suture.cli.bench.progress import DOINGS, Bar
+from suture.cli.bench.progress import DOINGS, BenchProgress
 from suture.cli.bench.run import naming_resume
 from suture.errors import ModelError, SutureError, UsageError
 from suture.evals.running.bench_folder import BenchFolder
@@ -105,7 +105,7 @@ def test_what_stops_a_benchmark_names_the_way_on(
 
 
 def test_progress_is_told_in_words(capsys: pytest.CaptureFixture[str]) -> None:
-    with Bar() as bar:
+    with BenchProgress() as bar:
         for doing in DOINGS:
             bar(Advance(doing=doing, done=1, total=2))
     assert capsys.readouterr().err.splitlines() == [f"{text}: 1 of 2" for text in DOINGS.values()]

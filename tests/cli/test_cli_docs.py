@@ -15,7 +15,7 @@ import pytest
 import typer.main
 
 from suture.cli.app import app
-from suture.cli.reference import PAGES
+from write_pages import PAGES
 
 ROOT = Path(__file__).parents[2]
 PAPERS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")])
@@ -39,7 +39,7 @@ def command_lines() -> Iterator[tuple[str, str]]:
 
 @pytest.mark.parametrize("name", sorted(PAGES))
 def test_generated_pages_are_fresh(name: str) -> None:
-    assert (ROOT / "docs" / name).read_text() == PAGES[name](), "run `python -m suture.cli.reference`"
+    assert (ROOT / "docs" / name).read_text() == PAGES[name](), "run `python tests/write_pages.py`"
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def test_what_is_said_while_the_view_is_drawn_leaves_no_row_of_it(monkeypatch: p
     screen = Slow(file=sent, width=100, height=50, force_terminal=True, color_system=None)
     monkeypatch.setattr(progress, "console", lambda *, stderr: screen)
     monkeypatch.setattr(progress, "REFRESHES_PER_SECOND", 1000)
-    with progress.Progress(BudgetSettings(), "verbose") as shown:
+    with progress.RunProgress(BudgetSettings(), "verbose") as shown:
         for seq in range(20):
             for kind, data in (*STORY[:3], STORY[4]):
                 shown(Event(seq=seq, time_s=1_000.0, kind=kind, data=data | {"candidate": f"{seq:064}"}))

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 import yaml
 
+from pages.setting_texts import describe_settings
 from requirements import Require
-from suture.cli.reference import environment_example
-from suture.settings import describe_settings
 from suture.settings.aliases import VARIABLES
+from write_pages import environment_example
 
 ROOT = Path(__file__).parents[2]
 COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text())
@@ -38,7 +38,7 @@ def tool(name: str, require: Require) -> str:
 
 def test_the_example_of_variables_is_fresh_and_whole() -> None:
     text = (ROOT / ".env.example").read_text()
-    assert text == environment_example(), "run `python -m suture.cli.reference`"
+    assert text == environment_example(), "run `python tests/write_pages.py`"
     named = set(re.findall(r"^# ([A-Z][A-Z0-9_]*)=", text, re.MULTILINE))
     assert named >= {setting.variable for setting in describe_settings()}
     assert named >= {alias.name for alias in VARIABLES}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lsprotocol import types
 
 from editor.test_lsp_server import offset_of
-from suture.editor.lsp.edits import Overtaken, as_plain_changes, workspace_edit
+from suture.editor.lsp.edits import EditOutdated, as_plain_changes, workspace_edit
 from suture.editor.lsp.findings import RunFindings
 from suture.records import Candidate
 
@@ -52,11 +52,11 @@ def test_an_edit_makes_the_changed_text(before: list[str], after: list[str], end
 
 def test_what_the_user_has_changed_since_is_not_written_over() -> None:
     for held in ("a = 2\n", None, "a = 1\r"):
-        with pytest.raises(Overtaken):
+        with pytest.raises(EditOutdated):
             edited("a = 1\n", "a = 3\n", held)
-    with pytest.raises(Overtaken):  # a new file that is there by now
+    with pytest.raises(EditOutdated):  # a new file that is there by now
         edited("", "a = 3\n", "a = 4\n")
-    with pytest.raises(Overtaken):
+    with pytest.raises(EditOutdated):
         edited("", "a = 3\n", None, creates=False)
 
 
@@ -77,5 +77,5 @@ def test_a_link_of_the_project_leads_no_edit_out_of_it(tmp_path: Path) -> None:
     (root / "out").symlink_to(other)
     change = Candidate(files={"out/a.py": "a = 3\n"}, origin="sample")
     found = RunFindings(run="r", root=root, texts={}, failing=(), change=change)
-    with pytest.raises(Overtaken):
+    with pytest.raises(EditOutdated):
         workspace_edit(found, lambda _: None, utf16, creates=True)

@@ -8,8 +8,7 @@ import pytest
 
 from evals.made_rows import INFRA, arm_rows, row, step
 from suture.evals.measures.statistics import mcnemar
-from suture.evals.reports import adjusted, compare_arms
-from suture.evals.reports.pairing import ahead, paired_scores
+from suture.evals.reports.pairing import adjusted, ahead, compare_arms, paired_scores
 from suture.evals.rows import Row
 
 

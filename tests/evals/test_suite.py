@@ -12,7 +12,8 @@ import pytest
 from suture.checks import check_candidate, prepare_suite
 from suture.evals import grade_code, load_problems, task_of
 from suture.evals.problem import MODULE, Problem
-from suture.evals.suites import SuiteTask, suite_tasks
+from suture.evals.suites import suite_tasks
+from suture.evals.suites.tasks import SuiteTask
 from suture.records import Candidate
 from suture.sandbox import Sandbox
 from suture.settings import SandboxSettings

@@ -12,7 +12,8 @@ from suture.api import solve
 from suture.ledger import Ledger, find_run, read_ledger
 from suture.ledger.event_log import EventLog
 from suture.ledger.kinds import AttemptsNearLimit, MoveFailed
-from suture.settings import LogSettings, PathSettings, Settings, load_settings
+from suture.settings import PathSettings, Settings, load_settings
+from suture.settings.deployment_schema import LogSettings
 from suture.testing import ScriptedModel
 
 WRONG, RIGHT = "```python\ndef f(n):\n    return n\n```", "```python\ndef f(n):\n    return n + 1\n```"

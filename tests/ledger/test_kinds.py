@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pages.event_types import describe_events
 from suture.errors import StorageError
 from suture.ledger import CATALOGUE, Event, Ledger, Payload, RawPayload, first_of, read_ledger, taken_over
-from suture.ledger.describing import describe_events
 from suture.ledger.kinds import (
     BudgetReserved,
     BudgetSettled,

@@ -28,18 +28,9 @@ from suture.loop.calls.model_call import Question, ask
 from suture.loop.context import RunContext
 from suture.loop.recipes.recipe import load_recipe
 from suture.loop.run_spec import RunSpec
-from suture.models import (
-    Message,
-    Models,
-    Reply,
-    ReplyMissing,
-    ReplySource,
-    Role,
-    RoleModel,
-    Sampling,
-    Tool,
-)
+from suture.models import Message, Models, Reply, ReplySource, Role, RoleModel, Sampling, Tool
 from suture.models.choosing.prices import Price, Prices
+from suture.models.recording.source import ReplyMissing
 from suture.records import Task
 from suture.roles.prompting.fitting import Beginning
 from suture.settings import Settings

@@ -9,16 +9,8 @@ from pathlib import Path
 import pytest
 
 from suture.errors import ModelTimeout, StorageError, UsageError
-from suture.models import (
-    AbsentModel,
-    Message,
-    RecordedModel,
-    Reply,
-    ReplyMissing,
-    Sampling,
-    call_hash,
-    open_replies,
-)
+from suture.models import Message, RecordedModel, Reply, Sampling, absent_model, call_hash, open_replies
+from suture.models.recording.source import ReplyMissing
 from suture.testing import ScriptedModel
 
 PROMPT = (Message(role="user", content="hi"),)
@@ -36,7 +28,7 @@ async def record(run: Path, *replies: str | Exception | Reply, prompt: tuple[Mes
 
 async def test_a_replay_asks_no_model(tmp_path: Path) -> None:
     await record(tmp_path / "old", "one", Reply(text="two", finish="length", prompt_tokens=7))
-    absent = AbsentModel("scripted:replies")
+    absent = absent_model("scripted:replies")
     model = RecordedModel(absent, tmp_path / "new", source=open_replies(tmp_path / "old"))
     one, two = [await model.complete(PROMPT, Sampling(index=index)) for index in (0, 1)]
     assert (one.text, one.replayed, one.from_run) == ("one", True, "old")
@@ -48,13 +40,13 @@ async def test_a_replay_asks_no_model(tmp_path: Path) -> None:
 async def test_what_was_replayed_is_on_record_again(tmp_path: Path) -> None:
     await record(tmp_path / "old", "one")
     first = RecordedModel(
-        AbsentModel("scripted:replies"), tmp_path / "new/replies", source=open_replies(tmp_path / "old")
+        absent_model("scripted:replies"), tmp_path / "new/replies", source=open_replies(tmp_path / "old")
     )
     await first.complete(PROMPT, Sampling())
     again = await first.complete(PROMPT, Sampling())
     assert (again.replayed, again.from_run) == (True, "")
     second = RecordedModel(
-        AbsentModel("scripted:replies"), tmp_path / "third", source=open_replies(tmp_path / "new")
+        absent_model("scripted:replies"), tmp_path / "third", source=open_replies(tmp_path / "new")
     )
     assert (await second.complete(PROMPT, Sampling())).from_run == "new"
 
@@ -87,7 +79,7 @@ async def test_or_live_asks_for_it_and_records_it(tmp_path: Path) -> None:
 async def test_a_model_that_failed_fails_again(tmp_path: Path) -> None:
     await record(tmp_path / "old", ModelTimeout("too late", remedy="raise model.timeout_s"))
     model = RecordedModel(
-        AbsentModel("scripted:replies"), tmp_path / "new", source=open_replies(tmp_path / "old")
+        absent_model("scripted:replies"), tmp_path / "new", source=open_replies(tmp_path / "old")
     )
     with pytest.raises(ModelTimeout, match="too late") as caught:
         await model.complete(PROMPT, Sampling())
@@ -111,7 +103,7 @@ async def test_a_prompt_with_another_duration_is_the_same_call(tmp_path: Path) -
 
     await record(tmp_path / "old", "one", prompt=prompt("1 failed in 0.12s"))
     model = RecordedModel(
-        AbsentModel("scripted:replies"), tmp_path / "new", source=open_replies(tmp_path / "old")
+        absent_model("scripted:replies"), tmp_path / "new", source=open_replies(tmp_path / "old")
     )
     assert (await model.complete(prompt("1 failed in 3.40s"), Sampling())).text == "one"
     with pytest.raises(ReplyMissing):
@@ -163,7 +155,7 @@ def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
 async def test_all_of_a_round_are_asked_before_any_is_answered(tmp_path: Path) -> None:
     await record(tmp_path / "old", "one", "two")
     model = RecordedModel(
-        AbsentModel("scripted:replies"), tmp_path / "new", source=open_replies(tmp_path / "old")
+        absent_model("scripted:replies"), tmp_path / "new", source=open_replies(tmp_path / "old")
     )
     order: list[str] = []
 

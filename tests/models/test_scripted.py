@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from suture.errors import ModelTimeout, UsageError
-from suture.models import Message, Reply, Sampling, ScriptRanDry, open_model
+from suture.models import Message, Reply, Sampling, open_model
+from suture.models.scripted import ScriptRanDry
 from suture.settings.model_schema import ModelSettings
 from suture.settings.schema import Settings
 from suture.testing import ScriptedModel

@@ -16,7 +16,9 @@ from pydantic import BaseModel
 from models.bad_replies import BAD_REPLIES, JSON, MEANT, Triage
 from suture.errors import BudgetExceeded, MalformedReply, ModelError, ModelTimeout
 from suture.models import Message, RecordedModel, Reply, Sampling, call_hash, open_model
-from suture.models.structured import Unreadable, ask, describe_schema, read_reply, schema_of
+from suture.models.structured import ask, describe_schema
+from suture.models.structured.reply_parsing import Unreadable, read_reply
+from suture.models.structured.schemas import schema_of
 from suture.settings.schema import Settings
 from suture.testing import ScriptedModel
 

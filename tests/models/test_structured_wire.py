@@ -10,7 +10,8 @@ from pydantic import BaseModel, SecretStr
 
 from models.openai_stub import Answer, OpenAIStub, chat_completion
 from suture.models import Message, Sampling, open_model
-from suture.models.structured import ask, schema_of
+from suture.models.structured import ask
+from suture.models.structured.schemas import schema_of
 from suture.settings.model_schema import ModelSettings
 from suture.settings.schema import KeySettings, Settings
 

@@ -7,10 +7,10 @@ import httpx
 import pytest
 
 from suture.models import (
-    AbsentModel,
     Message,
     RecordedModel,
     Sampling,
+    absent_model,
     count_tokens,
     count_upper_bound,
     open_model,
@@ -64,7 +64,7 @@ async def test_a_count_is_kept_and_answered_from_the_record(tmp_path: Path) -> N
     assert [await recorded.count_tokens(messages) for _ in range(2)] == [4711, 4711]
     assert live.counted == 1
     source = open_replies(tmp_path / "replies")
-    replayed = RecordedModel(AbsentModel(live.name), tmp_path / "again", source=source)
+    replayed = RecordedModel(absent_model(live.name), tmp_path / "again", source=source)
     assert await replayed.count_tokens(messages) == 4711
     assert (await recorded.complete(messages, Sampling())).text == "hi"  # a count is not taken for a reply
 

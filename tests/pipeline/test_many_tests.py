@@ -8,7 +8,8 @@ from pathlib import Path
 from bare_pytest import BARE_PYTEST
 from pipeline.red_pipelines import ADA, RedPipeline, commit, git, make_repository
 from requirements import Require
-from suture.pipeline import HealRequest, Pipeline, heal_in_pipeline
+from suture.pipeline import HealRequest, heal_in_pipeline
+from suture.pipeline.surroundings import Pipeline
 from suture.sandbox import BubblewrapSandbox, Requirement, RunRequest, RunResult
 from suture.settings import Settings
 

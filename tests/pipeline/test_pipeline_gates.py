@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from pipeline.red_pipelines import ADA, RED, commit, git, make_repository
 from suture.errors import UsageError
-from suture.pipeline import REASONS, HealReport, Pipeline, Refusal, read_pipeline
+from suture.pipeline import REASONS, HealReport, Refusal, read_pipeline
 from suture.pipeline.commits import base_files, read_checkout
 from suture.pipeline.edits import edits_of, replacing
 from suture.pipeline.gates import GatedChange, forbidden_in, gate_before, gate_change
@@ -22,6 +22,7 @@ from suture.pipeline.markdown import block, is_shown_whole, span
 from suture.pipeline.report import CERTIFICATE, write_folder
 from suture.pipeline.reproducing import left_out_of, without
 from suture.pipeline.sarif import sarif_of
+from suture.pipeline.surroundings import Pipeline
 from suture.pipeline.telling import summary_of
 from suture.records import CheckOutcome, Counterexample, Verdict
 from suture.settings import Settings, load_settings

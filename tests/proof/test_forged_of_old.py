@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from suture.proof import verify_certificate
 from suture.proof.certificate import Certificate
 from suture.proof.sealing import CertificateRefused, read_certificate, sealed
+from suture.proof.verifying.verification import verify_certificate
 from suture.records import from_plain
 from suture.sandbox import BubblewrapSandbox
 from suture.settings import Settings

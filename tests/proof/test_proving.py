@@ -13,8 +13,9 @@ from proof.conftest import CODE, COMMAND, FIXED, NOISY, Healed
 from suture.api import heal, verify
 from suture.errors import Cancelled, UsageError
 from suture.ledger import find_run, read_ledger
-from suture.proof import Certificate, ReplayedClaim, read_certificate
+from suture.proof import Certificate, ReplayedClaim
 from suture.proof.measures.mutation_testing import DRAWN
+from suture.proof.sealing import read_certificate
 from suture.records import Result, from_plain
 from suture.sandbox import BubblewrapSandbox, Capabilities, Channel, RunRequest, RunResult
 from suture.settings import LoopSettings, ProofSettings, Settings

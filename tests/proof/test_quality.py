@@ -9,8 +9,9 @@ import pytest
 from bare_pytest import BARE_PYTEST
 from suture.checks import prepare_suite
 from suture.errors import UsageError
-from suture.proof.quality import Evaluator, Measured, Subject, evaluators, measure_quality, quality_as_mapping
-from suture.proof.quality.measuring import BUILT_IN
+from suture.proof.quality import Measured, Subject, measure_quality, quality_as_mapping
+from suture.proof.quality.evaluator import Evaluator
+from suture.proof.quality.measuring import BUILT_IN, evaluators
 from suture.records import Check, Task
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
 from suture.settings import SandboxSettings

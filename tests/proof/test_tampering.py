@@ -15,10 +15,11 @@ import pytest
 
 from proof.conftest import CODE, FIXED, NOISY, TESTS, Healed
 from suture.ledger import find_run
-from suture.proof import ReplayedClaim, read_certificate, verify_certificate
+from suture.proof import ReplayedClaim
 from suture.proof.certificate import Certificate, CertifiedTask
 from suture.proof.confidence import confidence_in
-from suture.proof.sealing import CertificateRefused, sealed
+from suture.proof.sealing import CertificateRefused, read_certificate, sealed
+from suture.proof.verifying.verification import verify_certificate
 from suture.records import CheckOutcome, Verdict, content_hash, from_plain, to_plain
 from suture.sandbox import (
     BubblewrapSandbox,

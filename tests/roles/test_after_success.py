@@ -12,18 +12,14 @@ from suture.errors import MalformedReply
 from suture.models import Reply, Sampling
 from suture.models.structured import ask
 from suture.records import Candidate, CodeReview, Concern, Task
-from suture.roles import (
-    OptimiseBrief,
-    OptimiseGoal,
-    PropertyBrief,
-    ReviewBrief,
-    ReviewReply,
-    optimise_draft,
-    optimised_files,
-    packaged_prompt,
+from suture.roles import RepairBrief, packaged_prompt
+from suture.roles.advisers.reviewer import ReviewReply, review_draft
+from suture.roles.coding.optimiser import OptimiseBrief, OptimiseGoal, optimise_draft, optimised_files
+from suture.roles.testers.blind_testers import (
+    ASKED_FOR,
+    SpecTestBrief,
     properties_from_reply,
-    property_draft,
-    review_draft,
+    spec_test_draft,
 )
 from suture.sandbox import BubblewrapSandbox
 from suture.settings import SandboxSettings
@@ -49,13 +45,15 @@ assert f(0) == 1
 
 
 def test_the_property_tester_sees_no_code() -> None:
-    assert {field.name for field in fields(PropertyBrief)} == {
+    assert {field.name for field in fields(SpecTestBrief)} == {
         "statement",
         "entry_point",
         "examples",
         "count",
     }
-    draft = property_draft(PropertyBrief(statement="Add one."), packaged_prompt("property_tester"))
+    draft = spec_test_draft(
+        SpecTestBrief(statement="Add one.", count=ASKED_FOR), packaged_prompt("property_tester")
+    )
     assert "3 properties of the function of the task" in draft.messages(draft.full())[-1].content
 
 
@@ -107,7 +105,7 @@ async def test_properties_judge_a_candidate(sandbox: BubblewrapSandbox) -> None:
 
 
 async def test_a_review_is_a_record() -> None:
-    draft = review_draft(ReviewBrief(statement="", files={"m.py": CODE}), packaged_prompt("reviewer"))
+    draft = review_draft(RepairBrief(statement="", files={"m.py": CODE}), packaged_prompt("reviewer"))
     messages = draft.messages(draft.full())
     assert "### m.py" in messages[-1].content
     reply = (

@@ -15,7 +15,6 @@ from suture.models.tokens import estimate_tokens
 from suture.records import Counterexample
 from suture.roles import (
     EarlierAttempt,
-    PromptPart,
     RepairBrief,
     WriteBrief,
     as_shown,
@@ -24,6 +23,7 @@ from suture.roles import (
     fit,
     packaged_prompt,
 )
+from suture.roles.prompting.fitting import PromptPart
 from suture.roles.prompting.prompt_files import ShrinkRule
 
 CODER = packaged_prompt("coder")

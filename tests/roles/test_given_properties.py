@@ -8,7 +8,7 @@ import pytest
 
 from suture.errors import MalformedReply
 from suture.models import Reply
-from suture.roles.testers.property_tester import properties_from_reply
+from suture.roles.testers.blind_testers import properties_from_reply
 
 HEAD = "import hypothesis.strategies as st\nfrom hypothesis import assume, given, settings\n\n"
 

@@ -9,7 +9,8 @@ import pytest
 import yaml
 
 from suture.errors import UsageError
-from suture.roles import PromptBook, packaged_names, packaged_prompt, parse_prompt
+from suture.roles import PromptBook, packaged_names, packaged_prompt
+from suture.roles.prompting.prompt_files import parse_prompt
 
 TINY: dict[str, Any] = {
     "name": "tiny",

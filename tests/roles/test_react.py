@@ -12,7 +12,8 @@ from suture.models import Reply, Sampling
 from suture.models.structured import ask as ask_typed
 from suture.records import Counterexample, Diagnosis
 from suture.roles import DiagnosisReply, Draft, packaged_prompt
-from suture.roles.advisers.debugger import DebugBrief, Investigation, investigate
+from suture.roles.advisers.debugger import Investigation, investigate
+from suture.roles.coding.coder import RepairBrief
 from suture.roles.replies.actions import Action, read_action
 from suture.roles.tools.react import MOST_SHOWN, AgentTool
 from suture.testing import ScriptedModel
@@ -91,7 +92,7 @@ class Bench:
 
     async def investigate(self, most_steps: int = 5, call: str = LOOK) -> Investigation:
         fact = Counterexample(check_id="c", call=call, expected="2", got="1")
-        brief = DebugBrief(statement="Add one.", files={"m.py": "def f(x):\n    return x\n"}, facts=[fact])
+        brief = RepairBrief(statement="Add one.", files={"m.py": "def f(x):\n    return x\n"}, facts=[fact])
         return await investigate(
             brief,
             packaged_prompt("debugger"),

@@ -12,7 +12,7 @@ from suture.models import Reply
 from suture.records import Candidate, Task
 from suture.roles import packaged_prompt
 from suture.roles.testers.adversarial_tester import AdversarialBrief, adversarial_draft
-from suture.roles.testers.spec_tester import SpecTestBrief, spec_test_draft
+from suture.roles.testers.blind_testers import SpecTestBrief, spec_test_draft
 from suture.roles.testers.written_checks import MOST_CHECKS, UNTRIED, WrittenChecks, checks_from_reply
 from suture.sandbox import BubblewrapSandbox
 from suture.settings import SandboxSettings

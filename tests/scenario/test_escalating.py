@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from bare_pytest import BARE_PYTEST
 from suture.api import heal, replay, solve
 from suture.ledger import Event, find_run, read_ledger, spend_by
-from suture.proof import read_certificate
+from suture.proof.sealing import read_certificate
 from suture.settings import Settings
 from suture.settings.model_schema import RoleSettings
 from suture.settings.schema import BudgetSettings, KeySettings, ProofSettings, RepairSettings

@@ -15,7 +15,7 @@ from suture.api import heal, solve
 from suture.errors import PrerequisiteError, SutureError
 from suture.models import Sampling, count_tokens, open_model, pull_model
 from suture.roles import fit, packaged_prompt
-from suture.roles.testers.spec_tester import SpecTestBrief, spec_test_draft
+from suture.roles.testers.blind_testers import SpecTestBrief, spec_test_draft
 from suture.roles.testers.written_checks import checks_from_reply, mean_logprob
 from suture.settings import BudgetSettings, PathSettings, RepairSettings, Settings
 

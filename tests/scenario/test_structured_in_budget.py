@@ -11,7 +11,8 @@ from suture.api import solve
 from suture.errors import BudgetExceeded, MalformedReply
 from suture.ledger import Budget, Ledger, Limits
 from suture.models import Message, Reply, Sampling, count_upper_bound
-from suture.models.structured import Complete, ask
+from suture.models.structured import ask
+from suture.models.structured.ask_validated import Complete
 from suture.roles import DiagnosisReply
 from suture.settings import Settings
 from suture.testing import FakeClock, ScriptedModel

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from pages.setting_texts import describe_settings
 from suture.errors import UsageError
-from suture.settings import Loaded, Settings, describe_settings, render_settings
+from suture.settings import Loaded, Settings, render_settings
 from suture.settings.rendering import shown
 from suture.settings.schema import THE_USERS_ALONE, setting_fields
 from trusting import load_trusted

@@ -12,9 +12,9 @@ from pathlib import Path
 import yaml
 from packaging.requirements import Requirement
 
+from pages.man_page import man_page
 from requirements import Require
 from suture.cli.app import SECTIONS
-from suture.cli.man_page import man_page
 
 ROOT = Path(__file__).parents[2]
 NEVER = {"torch", "triton", "tensorflow", "jax"}

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from pages.man_page import man_page
 from requirements import Require
 from shipping.conftest import Installed
-from suture.cli.man_page import man_page
 from suture.sandbox import Requirement
 
 LARGEST_WHEEL_BYTES = 2_000_000

@@ -88,8 +88,7 @@ async def test_a_row_that_cannot_be_read_is_told_once_and_the_others_are_done(
     await until(lambda: cluster.given == ["good"])
     rows.rows["end"] = JobRow(asked=asked("good"), stopped=False, tries=0, ended=damaged, changed_s=2.0)
     pool._asked.set()
-    job = pool.job("good")
-    assert job is not None
+    (job,) = (one for one in pool.unfinished() if one.id == "good")
     end = await pool.ended(job)
     await pool.close()
     assert end.exit_code == 6

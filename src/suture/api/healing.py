@@ -15,7 +15,7 @@ from suture.loop import RunSpec
 from suture.loop.recipes.recipe import load_recipe
 from suture.loop.review.disambiguation import Asker, reviewer_with
 from suture.loop.review.reviewing import Reviewer
-from suture.models import NO_MODEL, Model, refuse_without_model
+from suture.models import NO_MODEL, Model, without_model
 from suture.proof import choose_handover, require_possible
 from suture.records import Result
 from suture.sandbox import Sandbox
@@ -103,9 +103,9 @@ async def heal(
     later = settings.repair.enabled and load_recipe(settings.loop, settings.model.temperature).mutate
     async with models_for(settings, model, live=source is None or or_live, later=later) as models:
         if not proposer and not later and models.for_role("coder").model.name == NO_MODEL:
-            refuse_without_model("only a model mends where the search is off")
+            raise without_model("only a model mends where the search is off")
         if not proposer and words.strip() and models.for_role("coder").model.name == NO_MODEL:
-            refuse_without_model("what you say of the fault is for a model to read")
+            raise without_model("what you say of the fault is for a model to read")
         spec = RunSpec(
             task=task,
             settings=settings,

@@ -10,11 +10,9 @@ from suture.api.replay_resume import recorded_run
 from suture.checks import prepare_suite
 from suture.errors import UsageError
 from suture.languages import LANGUAGES
-from suture.ledger import RunFolder, last_of, read_ledger
-from suture.ledger.kinds import RunFinished
+from suture.ledger import result_of
 from suture.packages import packages_of
 from suture.proof.quality import Measured, Subject, measure_quality
-from suture.records import Result
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
 from suture.settings import Settings
 
@@ -44,7 +42,7 @@ async def quality(
         StorageError: The run folder is damaged.
     """
     recorded = recorded_run(run, settings)
-    result, task = _result_of(recorded.folder), recorded.task
+    result, task = result_of(recorded.folder), recorded.task
     if result is None or result.candidate is None:
         raise UsageError(f"run {recorded.folder.id} has no code to measure")
     facts = LANGUAGES[task.language]
@@ -61,8 +59,3 @@ async def quality(
     finally:
         if wall is not sandbox:
             await wall.close()
-
-
-def _result_of(folder: RunFolder) -> Result | None:
-    finished = last_of(read_ledger(folder.ledger_path).events, RunFinished)
-    return folder.get_record(Result, finished.result) if finished else None

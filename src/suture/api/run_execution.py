@@ -20,9 +20,8 @@ from suture.ledger.reading import Heard, Listener, listening
 from suture.loop import RunContext, RunSpec, load_recipe, open_run
 from suture.loop.review.reviewing import Review, ReviewAnswer, Reviewer
 from suture.memory import kept_of
-from suture.models import Model, Models, ReplySource, open_models, open_replies
+from suture.models import Model, Models, ReplySource, absent_model, open_models, open_replies
 from suture.models.choosing.providers import open_named, open_or_defer
-from suture.models.recording.source import absent_model
 from suture.proof import Handover, HealedRun, hand_over
 from suture.records import Result
 from suture.settings import Settings
@@ -181,7 +180,7 @@ async def models_for(
 
     Where they may not be needed (`later`), one that is missing is an error only when it is asked.
     """
-    opener = (open_or_defer if later else open_named) if live else absent_model
+    opener = (open_or_defer if later else open_named) if live else lambda _, name: absent_model(name)
     helpers = load_recipe(settings.loop, settings.model.temperature).helpers
     models = open_models(settings, model, opener=opener, in_use=("coder", *helpers.seats))
     try:

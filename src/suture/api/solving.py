@@ -15,7 +15,7 @@ from suture.languages import language_named
 from suture.ledger.reading import Listener
 from suture.loop import RunSpec
 from suture.loop.review.reviewing import Reviewer
-from suture.models import NO_MODEL, Model, refuse_without_model
+from suture.models import NO_MODEL, Model, without_model
 from suture.proof import choose_handover, require_new, require_possible
 from suture.records import Result, Task
 from suture.sandbox import Sandbox
@@ -123,7 +123,7 @@ async def solve(
     source = replies_from(replies, settings)
     async with models_for(settings, model, live=source is None or or_live) as models:
         if models.for_role("coder").model.name == NO_MODEL:
-            refuse_without_model("code is written by a model")
+            raise without_model("code is written by a model")
         spec = RunSpec(
             task=task,
             settings=settings,

@@ -12,7 +12,7 @@ from suture.errors import PrerequisiteError, SutureError, UsageError
 
 if TYPE_CHECKING:  # slow to import: the first line is on the screen before
     from suture.cli.terminal.options import Detail
-    from suture.cli.terminal.progress import Progress
+    from suture.cli.terminal.progress import RunProgress
     from suture.ledger import RunFolder
     from suture.records import Result, TaskKind
     from suture.settings import Loaded, Settings
@@ -86,7 +86,7 @@ def _last_lines(result: Result, settings: Settings, folder: RunFolder, detail: D
 
 
 def carry_out(
-    start: Callable[[Progress], Coroutine[Any, Any, Result]],
+    start: Callable[[RunProgress], Coroutine[Any, Any, Result]],
     loaded: Loaded,
     *,
     kind: TaskKind,
@@ -107,13 +107,13 @@ def carry_out(
         for line in _first_lines(loaded, kind):
             note(line)
     from suture.api import run_sync
-    from suture.cli.terminal.progress import Progress
+    from suture.cli.terminal.progress import RunProgress
     from suture.ledger import find_run
     from suture.models import heard_by
     from suture.narrative.ending import finished_result, result_as_json, what_to_print, what_was_applied
     from suture.narrative.exit_codes import EXIT_CODES
 
-    with Progress(settings.budget, detail) as progress:
+    with RunProgress(settings.budget, detail) as progress:
         failed = None
         try:
             with heard_by(progress.hear):

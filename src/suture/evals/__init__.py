@@ -3,17 +3,8 @@
 Hidden checks are opened here and nowhere else, and only after a run has ended.
 """
 
-from suture.evals.datasets import DATASETS, load_problems
+from suture.evals.datasets import load_problems
 from suture.evals.grading.hidden import Grade, grade_code
-from suture.evals.problem import REGIMES, Problem, Regime, task_of
+from suture.evals.problem import Problem, task_of
 
-__all__ = [
-    "DATASETS",
-    "REGIMES",
-    "Grade",
-    "Problem",
-    "Regime",
-    "grade_code",
-    "load_problems",
-    "task_of",
-]
+__all__ = ["Grade", "Problem", "grade_code", "load_problems", "task_of"]

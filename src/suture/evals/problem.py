@@ -70,12 +70,7 @@ class Problem:
 
 
 def task_of(problem: Problem, regime: Regime = "visible") -> Task:
-    """The task that a solver gets.
-
-    Args:
-        problem: A task of a benchmark.
-        regime: What of its checks the solver may see.
-    """
+    """The task that a solver gets."""
     return Task(
         statement=problem.statement,
         kind=problem.kind,

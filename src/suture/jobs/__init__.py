@@ -6,19 +6,16 @@ it is the run's ledger, as always. A `RayPool` keeps jobs in PostgreSQL and has 
 room starts runs through the api alone and judges nothing.
 """
 
-from suture.jobs.job import RUN_KINDS, Job, JobEnd, JobFailed, JobKind
+from suture.jobs.job import Job, JobEnd, JobFailed, JobKind
 from suture.jobs.journal import Journal
 from suture.jobs.known import KnownJobs, QueueFull, RunBusy
 from suture.jobs.pool import Pool
-from suture.jobs.process import JobProcess
 
 __all__ = [
-    "RUN_KINDS",
     "Job",
     "JobEnd",
     "JobFailed",
     "JobKind",
-    "JobProcess",
     "Journal",
     "KnownJobs",
     "Pool",

@@ -14,6 +14,7 @@ from suture.jobs.process import job_alone
 from suture.ledger import Event, RunFolder, follow_ledger, new_run_id, read_ledger
 
 LOOK_EVERY_S = 0.1
+"""Seconds between two looks at the ledger of the run: a person watches."""
 LAST_WORDS_S = 5.0
 """How long a run's last steps may take to be told, once it has ended."""
 

@@ -84,11 +84,7 @@ class JobEnd:
 
 
 class JobFailed(SutureError):
-    """A job ended with an error, in another process; these are its words, and its exit code.
-
-    Args:
-        end: How the job ended.
-    """
+    """A job ended with an error, in another process; these are its words, and its exit code."""
 
     def __init__(self, end: JobEnd) -> None:
         super().__init__(end.error, remedy=end.remedy)

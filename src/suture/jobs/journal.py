@@ -16,6 +16,7 @@ from suture.jobs.job import Job, JobEnd, end_of_json, job_as_json, job_of_json
 from suture.plain_files import read_plain, write_atomically
 
 PRIVATE = 0o700
+"""The mode of a folder that nobody else may look into."""
 MOST_BYTES = 16 * 2**20
 """Of a job's file: a request has a few kilobytes, files given to a review some more."""
 

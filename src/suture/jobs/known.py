@@ -69,10 +69,6 @@ class KnownJobs(ABC):
     def running(self) -> int:
         """How many are being done."""
 
-    def job(self, job_id: str) -> Job | None:
-        """The job of this id."""
-        return self._jobs.get(job_id)
-
     def end_of(self, job: Job) -> JobEnd | None:
         """How it ended; `None` where it has not."""
         return self._ends.get(job.id)
@@ -83,7 +79,7 @@ class KnownJobs(ABC):
 
     def active(self, run: str) -> Job | None:
         """The job that makes, or goes on with, a run and has not ended."""
-        return next((job for job in self._unfinished() if job.run == run and job.kind != "verify"), None)
+        return next((job for job in self.unfinished() if job.run == run and job.kind != "verify"), None)
 
     def last_of(self, run: str) -> Job | None:
         """The newest job that made, or went on with, a run."""
@@ -114,18 +110,15 @@ class KnownJobs(ABC):
             seconds[job.run] = max(used[1], seconds.get(job.run, 0.0))
         return sum(tokens.values()), sum(seconds.values())
 
-    def unfinished(self) -> tuple[Job, ...]:
+    def unfinished(self) -> list[Job]:
         """The jobs that wait or are being done."""
-        return tuple(self._unfinished())
+        return [job for job in self._jobs.values() if job.id not in self._ends]
 
     async def ended(self, job: Job) -> JobEnd:
         """Wait until a job has ended."""
         async with self._changed:
             await self._changed.wait_for(lambda: job.id in self._ends)
         return self._ends[job.id]
-
-    def _unfinished(self) -> list[Job]:
-        return [job for job in self._jobs.values() if job.id not in self._ends]
 
     def _require_open(self) -> None:
         if self._closed:

@@ -23,13 +23,7 @@ LAST_WORDS_BYTES = 2000
 
 
 class JobProcess:
-    """A process that does a job. Its stdin stays open: it ends when we do, however we end.
-
-    Args:
-        process: The process.
-        end_path: Where it writes how the job ended.
-        log: Where its stray words go.
-    """
+    """A process that does a job. Its stdin stays open: it ends when we do, however we end."""
 
     def __init__(self, process: asyncio.subprocess.Process, end_path: Path, log: Path) -> None:
         self._process = process

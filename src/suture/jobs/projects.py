@@ -53,11 +53,6 @@ def require_git(url: str, ref: str, allowed: Collection[str]) -> None:
 def project_of(asked: Mapping[str, Any], settings: Settings, run: str) -> Path:
     """The folder of the project that a request names.
 
-    Args:
-        asked: The request; it has `path`, `archive` or `git`.
-        settings: Of this machine.
-        run: The id of the run that it is for.
-
     Raises:
         UsageError: It was not sent, or the repository may not be asked for or cannot be had.
         StorageError: It cannot be kept here.

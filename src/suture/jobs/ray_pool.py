@@ -73,7 +73,7 @@ class RayPool(KnownJobs):
         self._learn(self._shared.changed(self._seen_s))
         self._elsewhere = set(self._ends)
         self._following = asyncio.get_running_loop().create_task(self._follow())
-        return self._unfinished()
+        return self.unfinished()
 
     def submit(self, job: Job) -> Job:
         """Keep a job in the database and have it done; the same key twice is the same job.
@@ -116,12 +116,12 @@ class RayPool(KnownJobs):
     @property
     def waiting(self) -> tuple[Job, ...]:
         """The jobs that no worker has begun, oldest first."""
-        return tuple(job for job in self._unfinished() if job.id not in self._begun)
+        return tuple(job for job in self.unfinished() if job.id not in self._begun)
 
     @property
     def running(self) -> int:
         """How many workers have begun."""
-        return sum(job.id in self._begun for job in self._unfinished())
+        return sum(job.id in self._begun for job in self.unfinished())
 
     async def close(self) -> None:
         """Leave the cluster, which goes on with all of it."""
@@ -138,10 +138,10 @@ class RayPool(KnownJobs):
         while True:
             self._asked.clear()
             try:
-                unfinished = tuple(job.id for job in self._unfinished())
+                unfinished = tuple(job.id for job in self.unfinished())
                 rows = await asyncio.to_thread(self._seen, unfinished)
                 self._learn(rows)
-                await asyncio.to_thread(self._see_to, self._unfinished())
+                await asyncio.to_thread(self._see_to, self.unfinished())
                 last_words = ""
             except SutureError as fault:
                 if fault.message != last_words:

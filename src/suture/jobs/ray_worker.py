@@ -70,12 +70,6 @@ class RayWorker:
 async def work_on(jobs: SharedJobs, job_id: str, flags: Mapping[str, object], settings: Settings) -> None:
     """Do a job to its end, and write that down; nothing is done where it has ended already.
 
-    Args:
-        jobs: Where it is kept.
-        job_id: Which one.
-        flags: Settings by their dotted key.
-        settings: Of this machine.
-
     Raises:
         StorageError: The database is away for long.
     """

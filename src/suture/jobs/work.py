@@ -38,10 +38,6 @@ LETTING_GO_S = 60.0
 async def do_job(job: Job, flags: Mapping[str, object]) -> JobEnd:
     """Do a job to its end; a run that is there already is gone on with and never done twice.
 
-    Args:
-        job: What is to be done.
-        flags: Settings by their dotted key.
-
     Raises:
         SutureError: As the api's functions do.
     """

@@ -5,9 +5,9 @@ Each kind of event is a type of `ledger.kinds`; nobody else knows how it lies on
 """
 
 from suture.ledger.budget import Budget, Limits, Reservation, open_reservations
-from suture.ledger.clock import Clock, SystemClock
+from suture.ledger.clock import SystemClock
 from suture.ledger.comparing import Divergence, compare_runs, steady_text
-from suture.ledger.endings import is_being_written, last_end, stands, state_of, without_earlier_ends
+from suture.ledger.endings import is_being_written, last_end, result_of, stands, state_of, task_of
 from suture.ledger.event import Event, event_as_json, event_in_short, first_of, last_of, those_of
 from suture.ledger.payload import CATALOGUE, Payload, RawPayload
 from suture.ledger.reading import LAST_EVENTS, PARKED, LedgerReading, follow_ledger, read_ledger
@@ -26,7 +26,6 @@ __all__ = [
     "LAST_EVENTS",
     "PARKED",
     "Budget",
-    "Clock",
     "Divergence",
     "Event",
     "Ledger",
@@ -58,12 +57,13 @@ __all__ = [
     "open_reservations",
     "part_of_branch",
     "read_ledger",
+    "result_of",
     "spend_by",
     "spend_of",
     "stands",
     "state_of",
     "steady_text",
     "taken_over",
+    "task_of",
     "those_of",
-    "without_earlier_ends",
 ]

@@ -30,11 +30,7 @@ class Reservation:
 
 
 def open_reservations(events: Iterable[Event]) -> tuple[Reservation, ...]:
-    """Reservations that are not settled; where no process writes the run any more, a crash cut them off.
-
-    Args:
-        events: A ledger's events, in order.
-    """
+    """Reservations that are not settled; where no process writes the run any more, a crash cut them off."""
     held: dict[int, Reservation] = {}
     for event in events:
         match event.payload:

@@ -89,10 +89,6 @@ def compare_runs(first: RunFolder, second: RunFolder) -> Divergence | None:
     order their events came is chance. Times, usage, run ids and the machine's paths are left out, and
     verdicts and results are compared by what they say.
 
-    Args:
-        first: A run's folder.
-        second: Another's.
-
     Raises:
         StorageError: A ledger or a blob cannot be read.
     """

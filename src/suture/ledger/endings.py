@@ -1,25 +1,22 @@
-"""How a run ended, as its ledger tells it: an end that the run went on from is none."""
+"""How a run began and ended, as its ledger tells it: an end that the run went on from is none."""
 
 from __future__ import annotations
 
 import fcntl
 from collections.abc import Iterable, Sequence
 
-from suture.ledger.event import Event
-from suture.ledger.kinds import RunFinished, RunParked, RunResumed
-from suture.ledger.reading import LAST_EVENTS, LedgerReading
+from suture.ledger.event import Event, first_of, last_of
+from suture.ledger.kinds import RunFinished, RunParked, RunResumed, RunStarted
+from suture.ledger.reading import LAST_EVENTS, LedgerReading, read_ledger
 from suture.ledger.run_folder import RunFolder
+from suture.records import Result, Task
 
 RESUMED = RunResumed.event_kind
 """The kind with which a run goes on that was killed, was parked, or met a fault that has passed."""
 
 
 def last_end(events: Sequence[Event]) -> Event | None:
-    """The event that a run ended with; `None` where it goes on, was cut off, or went on after it.
-
-    Args:
-        events: A ledger's events, in order.
-    """
+    """The event that a run ended with; `None` where it goes on, was cut off, or went on after it."""
     for event in reversed(events):
         if event.kind in LAST_EVENTS:
             return event
@@ -60,3 +57,23 @@ def stands(run: RunFolder, reading: LedgerReading) -> str:
     if end is None:
         return state_of(run, reading)
     return end.payload.outcome if isinstance(end.payload, RunFinished) else "error"
+
+
+def task_of(run: RunFolder) -> Task | None:
+    """What a run was to do; `None` where its ledger does not say.
+
+    Raises:
+        StorageError: Its folder is damaged.
+    """
+    started = first_of(read_ledger(run.ledger_path).events, RunStarted)
+    return run.get_record(Task, started.task) if started is not None and started.task else None
+
+
+def result_of(run: RunFolder) -> Result | None:
+    """The result that a run ended with; `None` where it has none.
+
+    Raises:
+        StorageError: Its folder is damaged.
+    """
+    finished = last_of(read_ledger(run.ledger_path).events, RunFinished)
+    return run.get_record(Result, finished.result) if finished is not None and finished.result else None

@@ -63,23 +63,13 @@ class Event:
         """Number of the part of that branch, from 1."""
         return self._place("part")
 
-    @property
-    def from_run(self) -> str:
-        """The run that it happened in, where a fork has taken it over."""
-        return str(self.data.get("from_run") or "")
-
     def _place(self, name: str) -> int | None:
         found = self.data.get(name)
         return found if type(found) is int else None
 
 
 def first_of(events: Iterable[Event], cls: type[PayloadT]) -> PayloadT | None:
-    """What the first event of a kind says; `None` where there is none.
-
-    Args:
-        events: A ledger's events, in order.
-        cls: The kind.
-    """
+    """What the first event of a kind says; `None` where there is none."""
     return next((payload for _, payload in those_of(events, cls)), None)
 
 

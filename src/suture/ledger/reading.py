@@ -196,9 +196,6 @@ class Heard:
 
     A listener reads the ledger in a task of its own, so that it never slows a run. Where a person is to be
     asked, what has happened until then has to be said first: `all_so_far` waits for that.
-
-    Args:
-        listener: What hears each event.
     """
 
     def __init__(self, listener: Listener) -> None:

@@ -106,10 +106,6 @@ class RunFolder:
     def get_record(self, cls: type[RecordT], digest: str) -> RecordT:
         """Read a record back that `to_plain` made a JSON value of.
 
-        Args:
-            cls: Which one.
-            digest: The value's.
-
         Raises:
             StorageError: It is not there, or is no such record.
         """

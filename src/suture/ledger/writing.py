@@ -27,10 +27,6 @@ def branch_of_round(step: int, branch: int) -> Iterator[None]:
 
     The branches of a round write at the same time; ordered by (step, branch, part, seq) their events tell the
     same story in every run (see `compare_runs`).
-
-    Args:
-        step: The round.
-        branch: Number of the branch in it.
     """
     with _placed({"step": step, "branch": branch}):
         yield
@@ -38,11 +34,7 @@ def branch_of_round(step: int, branch: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def part_of_branch(part: int) -> Iterator[None]:
-    """The same for what goes on at the same time within a branch.
-
-    Args:
-        part: Number of the part, from 1.
-    """
+    """The same for what goes on at the same time within a branch."""
     with _placed({**_place.get(), "part": part}):
         yield
 
@@ -114,9 +106,6 @@ class Ledger:
     def append(self, payload: Payload) -> Event:
         """Write one event and force it to disk.
 
-        Args:
-            payload: What happened.
-
         Raises:
             StorageError: The disk is full or gone.
         """
@@ -124,9 +113,6 @@ class Ledger:
 
     def append_all(self, payloads: Sequence[Payload]) -> tuple[Event, ...]:
         """Write several events at once: after a crash all of them are there, or none.
-
-        Args:
-            payloads: What happened, in order.
 
         Raises:
             StorageError: The disk is full or gone.

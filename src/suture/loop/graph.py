@@ -12,23 +12,16 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 
 from suture.loop.context import RunContext
-from suture.loop.nodes import (
-    Branch,
-    accept_test,
-    check,
-    decide_next,
-    equip,
-    finish,
-    mutate,
-    needs_review,
-    prepare,
-    propose,
-    reflect,
-    review,
-    try_repairs,
-    wants_test,
-    write_test,
-)
+from suture.loop.nodes.check import check
+from suture.loop.nodes.decide import decide_next
+from suture.loop.nodes.finish import finish
+from suture.loop.nodes.mutate import mutate
+from suture.loop.nodes.prepare import equip, prepare
+from suture.loop.nodes.propose import Branch, propose
+from suture.loop.nodes.reflect import reflect
+from suture.loop.nodes.review import needs_review, review
+from suture.loop.nodes.try_repairs import try_repairs
+from suture.loop.nodes.write_test import accept_test, wants_test, write_test
 from suture.loop.state import LoopState, proposals_in
 
 Compiled = CompiledStateGraph[LoopState, RunContext, LoopState, LoopState]

@@ -69,12 +69,6 @@ def propose_candidate(
 ) -> Attempt:
     """Keep a candidate, write down that it is proposed, and have it wait for its checks.
 
-    Args:
-        candidate: What is proposed.
-        lineage: Where it stands in the run.
-        context: The run.
-        known: What else the ledger is to say of it.
-
     Raises:
         StorageError: The run folder cannot be written.
     """

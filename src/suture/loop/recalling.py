@@ -41,11 +41,6 @@ def recalled_factors(events: Sequence[Event]) -> Mapping[str, float]:
 
 
 def recalled_lines(role: str, context: RunContext) -> tuple[str, ...]:
-    """What a role's prompts tell of earlier runs, where the recipe gives it a memory.
-
-    Args:
-        role: Such as `coder`.
-        context: The run.
-    """
+    """What a role's prompts tell of earlier runs, where the recipe gives it a memory."""
     recalled = last_of(context.ledger.events, MemoryRecalled)
     return recalled.told if recalled is not None and role in context.recipe.helpers.memory else ()

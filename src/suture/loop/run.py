@@ -20,12 +20,11 @@ from suture.errors import (
     SutureError,
     UsageError,
 )
-from suture.ledger import last_of, open_reservations, read_ledger
+from suture.ledger import open_reservations, result_of
 from suture.ledger.kinds import (
     CandidateChecked,
     CandidateProposed,
     ReviewAsked,
-    RunFinished,
     RunRefused,
     RunResumed,
 )
@@ -53,10 +52,6 @@ async def run_task(context: RunContext, checkpointer: BaseCheckpointSaver[Any]) 
     Every way to end leaves its last event in the ledger: `run.refused` where the task cannot be worked with,
     else `run.finished` with the best candidate so far.
 
-    Args:
-        context: What the run works with.
-        checkpointer: Where LangGraph keeps its state; the thread is the run's id.
-
     Raises:
         UsageError: The task cannot be worked with.
         PrerequisiteError: Something is missing: a sandbox, a model, a key.
@@ -69,13 +64,7 @@ async def run_task(context: RunContext, checkpointer: BaseCheckpointSaver[Any]) 
 
 
 async def fork_task(context: RunContext, checkpointer: BaseCheckpointSaver[Any], start: ForkStart) -> Result:
-    """Run a task to its outcome from where another run was; raises as `run_task` does.
-
-    Args:
-        context: What the run works with.
-        checkpointer: Where LangGraph keeps its state.
-        start: Where it begins; the other run is left as it is.
-    """
+    """Run a task to its outcome from where another run was; raises as `run_task` does."""
     graph = build_graph(checkpointer)
     started = started_with(context)
     try:
@@ -162,7 +151,9 @@ async def _worked_off(context: RunContext, graph: Compiled, entry: Entry) -> Res
     for asked in reached.get("__interrupt__", ()):
         question: Mapping[str, Any] = asked.value
         return question
-    return _result_of(context)
+    result = result_of(context.folder)
+    assert result is not None  # the graph's last node writes it
+    return result
 
 
 async def _ended_by(fault: BaseException, context: RunContext, graph: Compiled) -> Result:
@@ -214,19 +205,8 @@ async def _proven(state: LoopState, context: RunContext) -> Proven | None:
         return None
 
 
-def _result_of(context: RunContext) -> Result:
-    finished = last_of(read_ledger(context.folder.ledger_path).events, RunFinished)
-    assert finished is not None  # the graph's last node writes it
-    return context.folder.get_record(Result, finished.result)
-
-
 def with_judged_candidates(state: LoopState, context: RunContext) -> LoopState:
-    """The state, and in it every candidate that was judged before the end: the ledger is the record.
-
-    Args:
-        state: As of the last checkpoint.
-        context: The run.
-    """
+    """The state, and in it every candidate that was judged before the end: the ledger is the record."""
     tried = tried_in(state)
     known = {entry.candidate for entry in tried}
     proposed: dict[str, CandidateProposed] = {}

@@ -7,12 +7,11 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from suture.api import Review
-from suture.ledger import RunFolder, last_of, read_ledger, state_of
-from suture.ledger.kinds import CertificateWritten, RunFinished
+from suture.ledger import RunFolder, last_of, read_ledger, result_of, state_of
+from suture.ledger.kinds import CertificateWritten
 from suture.narrative.event_text import EVIDENCE_WORDS
 from suture.narrative.story import run_as_json
 from suture.plain_files import read_stored
-from suture.records import Result
 
 MOST_DIFF_BYTES = 2**20
 """A longer one is a resource: an agent that is handed megabytes has no room left to think."""
@@ -49,8 +48,7 @@ def describe_run(folder: RunFolder, question: Review | None = None) -> RunTold:
         StorageError: Its folder is damaged.
     """
     plain, reading = run_as_json(folder), read_ledger(folder.ledger_path)
-    finished = last_of(reading.events, RunFinished)
-    result = folder.get_record(Result, finished.result) if finished is not None else None
+    result = result_of(folder)
     wrote = result is not None and result.candidate is not None and not _is_heal(folder)
     certified = last_of(reading.events, CertificateWritten) is not None
     return RunTold(

@@ -6,6 +6,5 @@ the loop reads that.
 """
 
 from suture.memory.of_runs import kept_of, recalled_for
-from suture.memory.signature import signature
 
-__all__ = ["kept_of", "recalled_for", "signature"]
+__all__ = ["kept_of", "recalled_for"]

@@ -61,13 +61,7 @@ def recalled_for(settings: Settings, task: Task, verdict: Verdict | None) -> Mem
 
 
 def kept_of(settings: Settings, folder: RunFolder, events: Sequence[Event]) -> MemoryKept:
-    """Store what a run taught, and count what its memories were good for, as the event that tells of it.
-
-    Args:
-        settings: Say where it is stored.
-        folder: The run's.
-        events: All that its ledger tells.
-    """
+    """Store what a run taught, and count what its memories were good for, as the event that tells of it."""
     try:
         with _opened(settings) as store:
             return learn(store, open_embedder(settings), folder, events)

@@ -35,10 +35,6 @@ MOST_SOLUTION_CHARS = 700
 def items_of(folder: RunFolder, events: Sequence[Event]) -> tuple[Item, ...]:
     """All that a run taught; nothing where it did not end, or does another again.
 
-    Args:
-        folder: The run's.
-        events: What its ledger tells.
-
     Raises:
         StorageError: A blob cannot be read.
     """

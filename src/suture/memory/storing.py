@@ -209,11 +209,6 @@ def evict_useless(store: Store, keys: Iterable[tuple[TableName, str]]) -> int:
 def embed_anew(store: Store, embedder: Embedder, *, most: int | None = None) -> int:
     """Give every item a vector of this embedder that has another's, or none; answers how many.
 
-    Args:
-        store: The database.
-        embedder: Whose vectors they get.
-        most: After how many to stop; `None` does all.
-
     Raises:
         StorageError: The database failed.
         ModelError: The embedder failed.

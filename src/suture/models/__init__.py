@@ -6,7 +6,6 @@ are imported only when a model of theirs is used.
 """
 
 from suture.models.choosing.detection import choose_model, detect_models
-from suture.models.choosing.no_model import NO_MODEL, refuse_without_model
 from suture.models.choosing.per_role import (
     Models,
     Role,
@@ -18,45 +17,39 @@ from suture.models.choosing.per_role import (
 )
 from suture.models.choosing.prices import Price
 from suture.models.choosing.providers import PROVIDERS, require_model_name
-from suture.models.embedded.calibrate import MachineCalibration, list_calibrations, read_calibration
+from suture.models.embedded.calibrate import read_calibration
 from suture.models.hearing import heard_by
 from suture.models.recording.call_hash import call_hash
 from suture.models.recording.replies import RecordedModel
-from suture.models.recording.source import AbsentModel, ReplyMissing, ReplySource, open_replies
-from suture.models.scripted import ScriptedModel, ScriptRanDry
-from suture.models.seam import Finish, Message, Model, Reply, Sampling, Tool
+from suture.models.recording.source import ReplySource, absent_model, open_replies
+from suture.models.scripted import ScriptedModel
+from suture.models.seam import NO_MODEL, Message, Model, Reply, Sampling, Tool, without_model
 from suture.models.tokens import count_tokens, count_upper_bound
-from suture.models.weights.cache import CachedModel, list_models, model_path, remove_model
+from suture.models.weights.cache import list_models, model_path, remove_model
 from suture.models.weights.pull import pull_model
 
 __all__ = [
     "NO_MODEL",
     "PROVIDERS",
-    "AbsentModel",
-    "CachedModel",
-    "Finish",
-    "MachineCalibration",
     "Message",
     "Model",
     "Models",
     "Price",
     "RecordedModel",
     "Reply",
-    "ReplyMissing",
     "ReplySource",
     "Role",
     "RoleModel",
     "Sampling",
-    "ScriptRanDry",
     "ScriptedModel",
     "Tool",
+    "absent_model",
     "call_hash",
     "choose_model",
     "count_tokens",
     "count_upper_bound",
     "detect_models",
     "heard_by",
-    "list_calibrations",
     "list_models",
     "may_begin",
     "may_call_tools",
@@ -66,7 +59,7 @@ __all__ = [
     "open_replies",
     "pull_model",
     "read_calibration",
-    "refuse_without_model",
     "remove_model",
     "require_model_name",
+    "without_model",
 ]

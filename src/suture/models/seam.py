@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, NoReturn, Protocol, runtime_checkable
+
+from suture.errors import PrerequisiteError, SutureError
 
 Finish = Literal["stop", "length", "other"]
 
@@ -125,3 +127,38 @@ class Model(Protocol):
     async def close(self) -> None:
         """Release the server or the connection; safe to call twice."""
         ...
+
+
+NO_MODEL = "none"
+"""The value of `model.name` with which nobody is asked: what a search finds is all that a run can find."""
+
+
+class RefusingModel:
+    """Stands where there is no model to ask: none is wanted, something is missing for it, or it is replayed.
+
+    Args:
+        name: `provider:model`, or `NO_MODEL`.
+        fault: Makes the error that whoever asks it all the same is told.
+    """
+
+    def __init__(self, name: str, fault: Callable[[], SutureError]) -> None:
+        self.name = name
+        self._fault = fault
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> NoReturn:
+        """Refuse.
+
+        Raises:
+            SutureError: Always.
+        """
+        raise self._fault()
+
+    async def close(self) -> None:
+        """Do nothing: no connection is held."""
+
+
+def without_model(why: str) -> PrerequisiteError:
+    """What cannot be done without a model, as an error; `why` says what would ask one."""
+    return PrerequisiteError(
+        f"{why}, and model.name is {NO_MODEL!r}", remedy="name a model with --model, as docs/models.md shows"
+    )

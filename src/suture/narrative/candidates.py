@@ -21,7 +21,6 @@ from suture.workspace import unified_diff
 
 GIVEN = "given"
 """Names the task's own files where two candidates are held against one another."""
-AS_IT_IS = "the code as it is"
 
 
 def candidates_as_json(run: RunFolder) -> list[dict[str, Any]]:

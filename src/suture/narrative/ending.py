@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from suture.ledger import RunFolder, first_of, last_of, read_ledger, those_of
+from suture.ledger import RunFolder, first_of, last_of, read_ledger, result_of, those_of
 from suture.ledger.kinds import (
     CandidateProposed,
     ProposerRan,
     ReviewAsked,
-    RunFinished,
     RunStarted,
     SearchFinished,
     TreeApplied,
@@ -83,10 +82,9 @@ def unchecked_lines(result: Result, folder: RunFolder) -> Iterator[str]:
 
 def finished_result(folder: RunFolder) -> Result:
     """The result that a run wrote down before its hand-over failed."""
-    events = read_ledger(folder.ledger_path).events
-    finished = last_of(events, RunFinished)
-    assert finished is not None  # the hand-over comes after it
-    return folder.get_record(Result, finished.result)
+    result = result_of(folder)
+    assert result is not None  # the hand-over comes after it
+    return result
 
 
 def what_was_applied(folder: RunFolder) -> tuple[str, ...]:
@@ -97,13 +95,7 @@ def what_was_applied(folder: RunFolder) -> tuple[str, ...]:
 
 
 def ending_lines(result: Result, budget: BudgetSettings, folder: RunFolder) -> Iterator[str]:
-    """The last lines of a run, for stderr.
-
-    Args:
-        result: How the run ended.
-        budget: Its limits.
-        folder: Its folder.
-    """
+    """The last lines of a run, for stderr."""
     yield f"{result.outcome}: {result.reason}"
     yield from _changed(result)
     yield from _verified(result)

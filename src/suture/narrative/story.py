@@ -183,5 +183,5 @@ def _base_files(run: RunFolder, reading: LedgerReading) -> Mapping[str, bytes]:
     try:
         started = first_of(reading.events, RunStarted)
         return run.get_record(Task, started.task).files if started else {}
-    except (StorageError, ValueError, KeyError, TypeError):
+    except StorageError:
         return {}

@@ -10,12 +10,7 @@ if TYPE_CHECKING:  # the command line's help loads this, and the types of events
 
 
 def waiting_lines(run: str, stage: ReviewStage) -> Iterator[str]:
-    """What to type, for stderr.
-
-    Args:
-        run: Its id.
-        stage: Before what it waits.
-    """
+    """What to type, for stderr."""
     yield f"See what it asks: suture review {run}"
     if stage == "distinguish":
         yield f"Answer it: suture resume {run} --answer first   (or second, neither, or unsure)"

@@ -49,11 +49,6 @@ def healed(shell: InteractiveShell, line: str, cell: str) -> Result | None:
     Where they hold as it is, the cell is run. Else nothing of it is run here: the asserts are tested in a
     sandbox, and the mended cell is put below, for the user to run.
 
-    Args:
-        shell: The notebook's.
-        line: What stands behind the magic's name.
-        cell: The cell's text.
-
     Raises:
         SutureError: The cell cannot be tested, or the run could not be made.
     """

@@ -6,19 +6,17 @@ shell, and Markdown by way of `markdown` alone. A token
 goes to the service's own address alone.
 """
 
-from suture.pipeline.delivering import Delivery, deliver, gate_open_heals, prepare_delivery
+from suture.pipeline.delivering import deliver, gate_open_heals, prepare_delivery
 from suture.pipeline.gates import REASONS, Refusal
 from suture.pipeline.healing import HealRequest, heal_in_pipeline, plan_of
 from suture.pipeline.report import REFUSED, HealReport
-from suture.pipeline.surroundings import Pipeline, read_pipeline
+from suture.pipeline.surroundings import read_pipeline
 
 __all__ = [
     "REASONS",
     "REFUSED",
-    "Delivery",
     "HealReport",
     "HealRequest",
-    "Pipeline",
     "Refusal",
     "deliver",
     "gate_open_heals",

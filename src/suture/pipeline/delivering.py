@@ -117,11 +117,6 @@ def deliver(prepared: Delivery, pipeline: Pipeline, settings: Settings, *, dry_r
 def gate_open_heals(prepared: Delivery, pipeline: Pipeline, settings: Settings) -> Refusal | None:
     """Ask the service what it has of the branch's heals, before time is spent on another one.
 
-    Args:
-        prepared: Of `prepare_delivery`, without a refusal.
-        pipeline: What the service says.
-        settings: The gates, and the token.
-
     Raises:
         UsageError: There is no service, or the pipeline is of no branch.
         PrerequisiteError: There is no token, or it may not do this.

@@ -69,13 +69,7 @@ class GatedChange:
 
 
 def gate_before(pipeline: Pipeline, checkout: Checkout, settings: Settings) -> Refusal | None:
-    """What forbids a heal before anything runs.
-
-    Args:
-        pipeline: What the service says.
-        checkout: What the repository says.
-        settings: The gates, and the keys that are there.
-    """
+    """What forbids a heal before anything runs."""
     keys = sorted(name for name, key in settings.keys if key is not None)
     if pipeline.is_fork and keys:
         return Refusal(reason="fork_with_secrets", detail=f"settings hold keys.{', keys.'.join(keys)}")

@@ -25,6 +25,7 @@ HEADERS = {
 }
 MARKED = re.compile(re.escape(MARK).replace(r"\{commit\}", "([0-9a-f]{40,64})"))
 UNPROCESSABLE = 422
+"""The status of HTTP by which GitHub refuses what it understands and cannot do."""
 STRANGE = "GitHub answers something else than its documents say"
 
 

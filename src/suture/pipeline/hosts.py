@@ -13,6 +13,7 @@ from suture.records import content_hash
 
 MOST_PAGES = 5
 PAGE = 100
+"""Entries of a page: the most that either service answers at once."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,10 +13,10 @@ from suture.proof.delivery import (
     require_new,
     require_possible,
 )
-from suture.proof.sealing import CertificateRefused, read_certificate
+from suture.proof.sealing import CertificateRefused
 from suture.proof.undo import Undone, find_applied_run, stands_applied, undo_run
 from suture.proof.verifying.certified_file import certificate_at, certificate_path, verify_file
-from suture.proof.verifying.verification import ReplayedClaim, verify_certificate
+from suture.proof.verifying.verification import ReplayedClaim
 
 __all__ = [
     "Certificate",
@@ -30,11 +30,9 @@ __all__ = [
     "choose_handover",
     "find_applied_run",
     "hand_over",
-    "read_certificate",
     "require_new",
     "require_possible",
     "stands_applied",
     "undo_run",
-    "verify_certificate",
     "verify_file",
 ]

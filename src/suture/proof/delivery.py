@@ -101,10 +101,6 @@ def choose_handover(
 def require_possible(handover: Handover, root: Path) -> None:
     """Refuse, before anything is spent, what could not be done in the end.
 
-    Args:
-        handover: What is to be done with a healed result.
-        root: The project's folder.
-
     Raises:
         UsageError: There is no repository, no commit, nobody to commit as, such a branch already, or such
             a file.
@@ -165,12 +161,6 @@ def _require_identity(repository: Repository) -> None:
 
 async def hand_over(handover: Handover, result: Result, root: Path, run: HealedRun) -> None:
     """Do with a healed result what the user asked for; a result that is not healed stays where it is.
-
-    Args:
-        handover: What is to be done with a healed result.
-        result: The run's outcome and its candidate.
-        root: The project's folder.
-        run: The run, whose ledger records each step.
 
     Raises:
         UsageError: The user changed the same files or lines, or what would be committed does not pass.
@@ -287,9 +277,5 @@ def _message(result: Result, run: HealedRun) -> str:
 
 def _fixed(run: HealedRun, result: Result) -> list[str]:
     checked = first_of(run.ledger.events, CandidateChecked)
-    before = _verdict(run, checked.verdict).passed if checked else frozenset()
+    before = run.folder.get_record(Verdict, checked.verdict).passed if checked else frozenset()
     return sorted(result.verdict.passed - before) if result.verdict else []
-
-
-def _verdict(run: HealedRun, blob: str) -> Verdict:
-    return run.folder.get_record(Verdict, blob)

@@ -74,10 +74,6 @@ def stands_applied(events: tuple[Event, ...]) -> bool:
 def find_applied_run(home: Path, here: Path) -> RunFolder:
     """The last run that changed the project around a folder, where that has not been taken back.
 
-    Args:
-        home: Suture's folder, in which runs are kept.
-        here: A project's folder, or one in it.
-
     Raises:
         UsageError: No run has changed this folder, or all have been undone.
     """

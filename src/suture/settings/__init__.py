@@ -5,15 +5,13 @@ but pydantic. It must not act on a setting: others do.
 """
 
 from suture.settings.arguments import flags_from_arguments
-from suture.settings.deployment_schema import LogSettings, PathSettings, StoreSettings
+from suture.settings.deployment_schema import PathSettings, StoreSettings
 from suture.settings.loading import Loaded, load_settings, requested_settings
-from suture.settings.model_schema import ModelSettings, RoleSettings
-from suture.settings.rendering import SettingDescription, describe_settings, render_settings
+from suture.settings.model_schema import ModelSettings
+from suture.settings.rendering import render_settings
 from suture.settings.schema import (
     BudgetSettings,
-    KeySettings,
     LoopSettings,
-    ProjectSettings,
     ProofSettings,
     RepairSettings,
     SafetySettings,
@@ -35,23 +33,17 @@ from suture.settings.writing import new_file, set_value
 __all__ = [
     "PROMPTS_FOLDER",
     "BudgetSettings",
-    "KeySettings",
     "Loaded",
-    "LogSettings",
     "LoopSettings",
     "ModelSettings",
     "PathSettings",
-    "ProjectSettings",
     "ProofSettings",
     "RepairSettings",
     "RequestedSetting",
-    "RoleSettings",
     "SafetySettings",
     "SandboxSettings",
-    "SettingDescription",
     "Settings",
     "StoreSettings",
-    "describe_settings",
     "digest_of_project",
     "flags_from_arguments",
     "is_trusted",

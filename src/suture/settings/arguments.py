@@ -93,7 +93,8 @@ def flags_from_arguments(arguments: Mapping[str, object]) -> dict[str, object]:
     for name, value in given.items():
         argument = _BY_NAME.get(name)
         if argument is None:
-            raise UsageError(f"there is no argument {name!r}", remedy=f"known are {', '.join(_taken())}")
+            taken = ", ".join(one.name for one in ARGUMENTS if one.setting)
+            raise UsageError(f"there is no argument {name!r}", remedy=f"known are {taken}")
         if not argument.setting:
             raise UsageError(f"the argument {name!r} is not available here", remedy=argument.says)
         if argument.setting not in MODEL_PAIRS:
@@ -103,10 +104,6 @@ def flags_from_arguments(arguments: Mapping[str, object]) -> dict[str, object]:
         if named is not None:
             flags[setting] = named
     return flags
-
-
-def _taken() -> list[str]:
-    return [argument.name for argument in ARGUMENTS if argument.setting]
 
 
 def _attempts(retries: object) -> int:

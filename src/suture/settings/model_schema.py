@@ -41,6 +41,10 @@ Address = Annotated[str | None, AfterValidator(_address)]
 ModelName = Annotated[str, NamesAFile("model")]
 ModelNameOrNone = Annotated[str | None, NamesAFile("model")]
 ModelNames = Annotated[Names, NamesAFile("model")]
+OwnTemperature = Annotated[
+    float | None, Field(ge=0, le=2, description="Its sampling temperature, where it is not greedy.")
+]
+OwnLength = Annotated[int | None, Field(ge=16, description="The most tokens of one of its replies.")]
 
 
 class ModelSettings(Group):
@@ -91,55 +95,37 @@ class RoleSettings(Group):
 
     coder: ModelNameOrNone = None
     """`provider:model` that writes and repairs code."""
-    coder_temperature: float | None = Field(default=None, ge=0, le=2)
-    """Its sampling temperature, where it is not greedy."""
-    coder_max_tokens: int | None = Field(default=None, ge=16)
-    """The most tokens of one of its replies."""
+    coder_temperature: OwnTemperature = None
+    coder_max_tokens: OwnLength = None
     planner: ModelNameOrNone = None
     """`provider:model` that cuts a task into parts."""
-    planner_temperature: float | None = Field(default=None, ge=0, le=2)
-    """Its sampling temperature, where it is not greedy."""
-    planner_max_tokens: int | None = Field(default=None, ge=16)
-    """The most tokens of one of its replies."""
+    planner_temperature: OwnTemperature = None
+    planner_max_tokens: OwnLength = None
     tester: ModelNameOrNone = None
     """`provider:model` that writes tests, for the spec, the property and the adversarial tester."""
-    tester_temperature: float | None = Field(default=None, ge=0, le=2)
-    """Its sampling temperature, where it is not greedy."""
-    tester_max_tokens: int | None = Field(default=None, ge=16)
-    """The most tokens of one of its replies."""
+    tester_temperature: OwnTemperature = None
+    tester_max_tokens: OwnLength = None
     critic: ModelNameOrNone = None
     """`provider:model` that criticises a candidate."""
-    critic_temperature: float | None = Field(default=None, ge=0, le=2)
-    """Its sampling temperature, where it is not greedy."""
-    critic_max_tokens: int | None = Field(default=None, ge=16)
-    """The most tokens of one of its replies."""
+    critic_temperature: OwnTemperature = None
+    critic_max_tokens: OwnLength = None
     reviewer: ModelNameOrNone = None
     """`provider:model` that reviews code that passes; the critic's where unset."""
-    reviewer_temperature: float | None = Field(default=None, ge=0, le=2)
-    """Its sampling temperature, where it is not greedy."""
-    reviewer_max_tokens: int | None = Field(default=None, ge=16)
-    """The most tokens of one of its replies."""
+    reviewer_temperature: OwnTemperature = None
+    reviewer_max_tokens: OwnLength = None
     debugger: ModelNameOrNone = None
     """`provider:model` that looks for the cause of a failure."""
-    debugger_temperature: float | None = Field(default=None, ge=0, le=2)
-    """Its sampling temperature, where it is not greedy."""
-    debugger_max_tokens: int | None = Field(default=None, ge=16)
-    """The most tokens of one of its replies."""
+    debugger_temperature: OwnTemperature = None
+    debugger_max_tokens: OwnLength = None
     summariser: ModelNameOrNone = None
     """`provider:model` that draws lessons from what was tried."""
-    summariser_temperature: float | None = Field(default=None, ge=0, le=2)
-    """Its sampling temperature, where it is not greedy."""
-    summariser_max_tokens: int | None = Field(default=None, ge=16)
-    """The most tokens of one of its replies."""
+    summariser_temperature: OwnTemperature = None
+    summariser_max_tokens: OwnLength = None
     optimiser: ModelNameOrNone = None
     """`provider:model` that makes code that passes simpler; the coder's where unset."""
-    optimiser_temperature: float | None = Field(default=None, ge=0, le=2)
-    """Its sampling temperature, where it is not greedy."""
-    optimiser_max_tokens: int | None = Field(default=None, ge=16)
-    """The most tokens of one of its replies."""
+    optimiser_temperature: OwnTemperature = None
+    optimiser_max_tokens: OwnLength = None
     escalate: ModelNameOrNone = None
     """`provider:model` that is stronger, and takes over from the coder on a hard case; nobody where unset."""
-    escalate_temperature: float | None = Field(default=None, ge=0, le=2)
-    """Its sampling temperature, where it is not greedy."""
-    escalate_max_tokens: int | None = Field(default=None, ge=16)
-    """The most tokens of one of its replies."""
+    escalate_temperature: OwnTemperature = None
+    escalate_max_tokens: OwnLength = None

@@ -96,10 +96,6 @@ def variable_of(key: str) -> str:
     return PREFIX + key.replace(".", "_").upper()
 
 
-def _own_names() -> dict[str, str]:
-    return {variable_of(key): key for key in setting_fields()} | SHORT_NAMES
-
-
 def flag_layer(flags: Mapping[str, object]) -> Layer:
     """What the command line or a caller says; `None` counts as not given.
 
@@ -217,7 +213,7 @@ def _is_ours_in_a_file(name: str) -> bool:
 
 
 def _own_layer(given: Mapping[str, Given], place: str) -> Layer:
-    names = _own_names()
+    names = {variable_of(key): key for key in setting_fields()} | SHORT_NAMES
     layer: Layer = {}
     for name, value in given.items():
         if is_alias(name) or name in NOT_SETTINGS:

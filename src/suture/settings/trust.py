@@ -158,10 +158,6 @@ def _pyproject(folder: Path) -> object:
 def is_trusted(home: Path, project: Path) -> bool:
     """Whether the user trusts a project with its files as they are now.
 
-    Args:
-        home: The user's own folder of state.
-        project: The project's folder.
-
     Raises:
         StorageError: The list of trusted projects is damaged.
     """

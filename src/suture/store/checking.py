@@ -20,10 +20,6 @@ MOST = 50
 def findings(store: Store, home: Path) -> list[str]:
     """What is wrong, a line each; empty where nothing is.
 
-    Args:
-        store: The database.
-        home: The folder of state, with the runs of this machine.
-
     Raises:
         StorageError: The database cannot be read.
     """

@@ -24,11 +24,7 @@ MIGRATION_LOCK = 7_305_801_927_311_001
 
 
 def version_of(connection: Connection) -> str:
-    """The version of a database's tables; empty where it has none of ours.
-
-    Args:
-        connection: An open one.
-    """
+    """The version of a database's tables; empty where it has none of ours."""
     if not inspect(connection).has_table(VERSION_TABLE):
         return ""
     found = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()
@@ -49,11 +45,7 @@ def require_known(version: str, where: str) -> None:
 
 
 def upgrade(connection: Connection) -> None:
-    """Make the tables, or bring them to the newest version, in the connection's transaction.
-
-    Args:
-        connection: In a transaction that may write.
-    """
+    """Make the tables, or bring them to the newest version, in the connection's transaction."""
     from alembic import command
     from alembic.config import Config
 

@@ -86,9 +86,6 @@ def rows_of(run: RunFolder) -> RunRows:
     """What the tables are to hold of a run, from its ledger and its blobs alone.
 
     A ledger that cannot be read makes one row with the outcome `damaged`: it hides no other run.
-
-    Args:
-        run: Its folder.
     """
     size = _size_of(run)
     try:

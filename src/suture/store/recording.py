@@ -35,12 +35,7 @@ class Recorded:
 
 
 def record_run(settings: Settings, run: RunFolder) -> None:
-    """Bring a run that has ended into the database; a database that fails costs a warning, never the run.
-
-    Args:
-        settings: They name the database.
-        run: Its folder.
-    """
+    """Bring a run that has ended into the database; a database that fails costs a warning, never the run."""
     try:
         with store_of(settings) as store:
             write_rows(store, [rows_of(run)])
@@ -80,10 +75,6 @@ def _replace(connection: Connection, rows: RunRows) -> None:
 def catch_up(store: Store, home: Path) -> Recorded:
     """Read the ledgers that have grown since they were last read, and those that were never read.
 
-    Args:
-        store: The database.
-        home: The folder of state, with the runs of this machine.
-
     Raises:
         StorageError: The database failed.
     """
@@ -102,10 +93,6 @@ def _is_old(run: RunFolder, ledger_bytes: int, outcome: str) -> bool:
 
 def rebuild(store: Store, home: Path) -> Recorded:
     """Make the rows of all runs of this machine anew; rows of runs whose ledgers lie elsewhere stay.
-
-    Args:
-        store: The database.
-        home: The folder of state.
 
     Raises:
         StorageError: The database failed.

@@ -108,10 +108,6 @@ def rows_named(store: Store, name: str, start: str, limit: int = 3) -> list[Row]
 def change_rows(store: Store, changes: Iterable[tuple[str, str, Change]]) -> frozenset[str]:
     """Change rows by what they hold, all or none: nobody else changes them in between.
 
-    Args:
-        store: The database.
-        changes: Table's name, key and what becomes of the row.
-
     Returns:
         Keys of the rows that there are.
 
@@ -146,14 +142,7 @@ def set_states(store: Store, keys: Iterable[tuple[str, str]], values: Row) -> in
 
 
 def set_vectors(store: Store, name: str, embedder: str, vectors: Mapping[int, Any]) -> None:
-    """Give rows vectors of an embedder; `None` for a text that has none.
-
-    Args:
-        store: The database.
-        name: The table.
-        embedder: Who made them.
-        vectors: By the rows' ids.
-    """
+    """Give rows vectors of an embedder; `None` for a text that has none."""
     table = table_of(name)
     with store.writing() as connection:
         for number, vector in vectors.items():

@@ -13,11 +13,7 @@ MOST_CHARS = 2000
 
 
 def error_of(verdict: Verdict) -> tuple[str, str]:
-    """The kind and the text of the first failure; both empty where nothing failed.
-
-    Args:
-        verdict: Of any candidate.
-    """
+    """The kind and the text of the first failure; both empty where nothing failed."""
     failed = [outcome for outcome in verdict.outcomes if not outcome.passed and outcome.status != "skipped"]
     if not failed:
         return "", ""

@@ -44,9 +44,6 @@ def scrub(text: str) -> str:
 
     What finds them: the detectors of `detect-secrets`, the forms that services give their keys, key blocks,
     addresses with a password, and whatever is given to a name that says it is a secret. In doubt it goes.
-
-    Args:
-        text: Code, a log, a statement.
     """
     text = _KEY_BLOCK.sub(GONE, text)
     text = _SHAPED.sub(GONE.encode(), text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")

@@ -38,11 +38,7 @@ class JobRow:
 
 
 class SharedJobs:
-    """The jobs of one namespace. Safe to use from several threads.
-
-    Args:
-        store: A PostgreSQL.
-    """
+    """The jobs of one namespace. Safe to use from several threads."""
 
     def __init__(self, store: Store) -> None:
         self.store = store

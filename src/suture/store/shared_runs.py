@@ -34,10 +34,6 @@ LOCK = "hashtextextended('suture run ' || :run, 0)"
 class SharedRun:
     """One run's folder, as far as it has been sent; nobody else writes the run while this is open.
 
-    Args:
-        store: A PostgreSQL.
-        folder: The run's.
-
     Raises:
         UsageError: Another process, here or elsewhere, writes this run.
         StorageError: The database failed, or holds something else of this run.

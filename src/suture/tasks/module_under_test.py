@@ -75,13 +75,7 @@ def module_under_test(source: str, path: str, folder: Path) -> tuple[str, str | 
 
 
 def new_modules(source: str, path: str, folder: Path) -> tuple[str, ...]:
-    """The files that the tests import and that are not there yet, in the order of the imports.
-
-    Args:
-        source: As in `module_under_test`, as are `path` and `folder`.
-        path: See there.
-        folder: See there.
-    """
+    """The files that the tests import and that are not there yet, in the order of the imports."""
     tree = parsed(source)
     found = _imports(tree, PurePosixPath(path), folder) if tree else ()
     new = (subject for subject in found if not subject.exists and not is_protected(subject.path))
@@ -148,9 +142,6 @@ def wanted_files(statement: str) -> tuple[str, ...]:
 
     One file alone counts where the words before it ask for it, which "sorts like utils.py does" do not.
     Tests, and what configures them, are no candidate's to write.
-
-    Args:
-        statement: In plain words, or a signature with a docstring.
     """
     text = statement[:MOST_CHARS]
     found = [match for match in FILE.finditer(text) if not is_protected(match[1])]

@@ -121,16 +121,17 @@ def project_task(statement: str, wish: ProjectWish, *, secrets: Sequence[str] = 
     new = {} if wish.existing else _scaffold(statement, kind, name, language, entry)
     sample, data = _sample(kind, wish)
     tests, command = _given_tests(wish, language, there)
+    shows = bool(shown_commands(statement) or shown_requests(statement))
     project = Project(
         kind=wish.kind,
         name=name,
         scaffold=() if wish.existing else (*new, *data),  # with one it would count as a project that is new
         sample=sample,
-        unshown=bool(wish.existing and not wish.test and not (wish.kind and _shows_runs(statement))),
+        unshown=bool(wish.existing and not wish.test and not (wish.kind and shows)),
     )
     asks = "" if wish.existing else asks_in(language)
     closed = (*tests, *new.keys() & _manifests(language, kind, name) - {asks}, *data)
-    opened = _opened(wish)
+    opened = () if wish.existing or wish.test else TEST_FILES
     globs = tuple(
         glob
         for glob in DEFAULT_PROTECTED
@@ -173,10 +174,6 @@ RESERVED = frozenset(("test", "tests", "main", "src", "sample", "json", "csv", "
 """Names that a test runner, a module of the library or a program has already."""
 
 
-def _shows_runs(statement: str) -> bool:
-    return bool(shown_commands(statement) or shown_requests(statement))
-
-
 def _language_of(files: dict[str, bytes], folder: Path | None) -> Language:
     found = languages_of_files(path for path in files if not is_test_file(path))
     if folder is None:
@@ -187,11 +184,6 @@ def _language_of(files: dict[str, bytes], folder: Path | None) -> Language:
             remedy=f"say what the feature is written in: --language {'|'.join(LANGUAGES)}",
         )
     return found[0]
-
-
-def _opened(wish: ProjectWish) -> tuple[str, ...]:
-    """What else its author may write: tests, where none of the user's decide, which would lie beside them."""
-    return () if wish.existing or wish.test else TEST_FILES
 
 
 def _manifests(language: Language, kind: ProjectKind, name: str) -> set[str]:

@@ -17,12 +17,7 @@ from suture.tasks.commands import literal_glob
 
 
 def with_accepted_test(task: Task, events: Iterable[Event]) -> Task:
-    """A task with the test that a person accepted in its run; the task as it was where there is none.
-
-    Args:
-        task: As the run was given it.
-        events: The run's.
-    """
+    """A task with the test that a person accepted in its run; the task as it was where there is none."""
     accepted = last_of(tuple(events), TestAccepted)
     if accepted is None:
         return task

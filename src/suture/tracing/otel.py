@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 ADDRESSES = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 NANO = 1_000_000_000
+"""Nanoseconds of a second: OpenTelemetry tells times in them."""
 log = logging.getLogger("suture.tracing")
 
 
@@ -33,9 +34,6 @@ def export_run(folder: RunFolder) -> int:
 
     A run that is sent twice has the same ids both times. What keeps it from being sent is logged as a warning
     and never a fault of the run: it is on disk, and can be sent again.
-
-    Args:
-        folder: The run, ended or not.
 
     Raises:
         StorageError: The ledger cannot be read.

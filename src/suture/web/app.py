@@ -31,12 +31,7 @@ ANY_ADDRESS = ("0.0.0.0", "::")
 
 
 def make_app(service: Service, journal: Journal) -> FastAPI:
-    """The application of a server.
-
-    Args:
-        service: What it works with.
-        journal: Closed when it stops.
-    """
+    """The application of a server."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

@@ -19,10 +19,9 @@ from suture.narrative.graph_state import graph_as_json
 from suture.narrative.step import step_as_json
 from suture.web.looking_routes import Viewer
 from suture.web.problems import Refused, declared
-from suture.web.run_routes import Run, Runner, ServiceOf
+from suture.web.run_routes import Run, Runner, ServiceOf, require_ledger
 from suture.web.schemas import RUN_ID, CallerShown, Comparison, Projects
-from suture.web.service import BUDGETS, Service
-from suture.web.views import has_ledger
+from suture.web.service import BUDGETS
 
 router = APIRouter(prefix="/v1")
 Hash = Annotated[str, PathPart(pattern=r"^[0-9a-f]{64}$", description="A candidate's hash.")]
@@ -72,25 +71,25 @@ def _folders_in(root: Path) -> list[str]:
 @router.get("/runs/{run}/candidates", responses=declared(404))
 async def candidates(run: Run, service: ServiceOf, _: Viewer) -> list[dict[str, Any]]:
     """A run's candidates in their order, each with the one that it was made from."""
-    return await _told(candidates_as_json, _with_ledger(service, run))
+    return await _told(candidates_as_json, require_ledger(service, run))
 
 
 @router.get("/runs/{run}/candidates/{candidate}", responses=declared(404))
 async def candidate(run: Run, candidate: Hash, service: ServiceOf, _: Viewer) -> dict[str, Any]:
     """The files of a candidate, and what each check said of it."""
-    return await _told(candidate_as_json, _with_ledger(service, run), candidate)
+    return await _told(candidate_as_json, require_ledger(service, run), candidate)
 
 
 @router.get("/runs/{run}/graph", responses=declared(404))
 async def graph(run: Run, service: ServiceOf, _: Viewer) -> dict[str, Any]:
     """The graph that the run goes through, and where it stands."""
-    return await _told(graph_as_json, _with_ledger(service, run))
+    return await _told(graph_as_json, require_ledger(service, run))
 
 
 @router.get("/runs/{run}/steps/{step}", responses=declared(404))
 async def step(run: Run, step: Step, service: ServiceOf, _: Viewer) -> dict[str, Any]:
     """The run as it stood after one of its steps, from which it may be forked."""
-    return await _told(step_as_json, _with_ledger(service, run), step)
+    return await _told(step_as_json, require_ledger(service, run), step)
 
 
 @router.get("/runs/{run}/compare/{other}", responses=declared(404))
@@ -98,7 +97,7 @@ async def compare(
     run: Run, other: Annotated[str, PathPart(pattern=RUN_ID)], service: ServiceOf, _: Viewer
 ) -> Comparison:
     """Two runs side by side: where they part first, and how their results differ."""
-    one, two = _with_ledger(service, run), _with_ledger(service, other)
+    one, two = require_ledger(service, run), require_ledger(service, other)
 
     def both(one: RunFolder, two: RunFolder) -> Comparison:
         found = compare_runs(one, two)
@@ -119,13 +118,6 @@ async def benchmarks(service: ServiceOf, _: Viewer) -> list[str]:
 async def benchmark(name: Name, service: ServiceOf, _: Viewer) -> dict[str, Any]:
     """The report of a benchmark: its warnings, and its tables as text."""
     return await _told(benchmark_as_json, service.settings.paths.home, name)
-
-
-def _with_ledger(service: Service, run: str) -> RunFolder:
-    folder = service.folder(run)
-    if not has_ledger(folder):
-        raise Refused(404, f"run {run} has written nothing down yet", remedy="ask again when it runs")
-    return folder
 
 
 async def _told(tell: Callable[..., Told], *about: Any) -> Told:

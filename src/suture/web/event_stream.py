@@ -21,6 +21,7 @@ HEARTBEAT_S = 15.0
 MOST_AT_ONCE_BYTES = 2**20
 MOST_LINE_BYTES = 16 * 2**20
 RETRY_MS = 1000
+"""How long a browser waits before it asks again for a stream that broke off."""
 ENDED = b"event: end\ndata: {}\n\n"
 
 

@@ -12,15 +12,13 @@ from fastapi.responses import PlainTextResponse, StreamingResponse
 
 from suture.api.prerequisites import examine
 from suture.errors import UsageError
-from suture.ledger import last_of, read_ledger
-from suture.ledger.kinds import RunFinished
+from suture.ledger import read_ledger, result_of
 from suture.loop import describe_recipe, list_recipes
 from suture.models import list_models
 from suture.narrative.candidates import GIVEN, diff_between
 from suture.narrative.history import found_runs
 from suture.plain_files import read_stored
 from suture.proof import certificate_path
-from suture.records import Result
 from suture.store.database import store_of
 from suture.store.looking_back import RunFilter, summary_of
 from suture.store.recording import catch_up
@@ -156,11 +154,10 @@ async def certificate(run: Run, service: ServiceOf, _: Viewer) -> dict[str, Any]
 async def files(run: Run, service: ServiceOf, _: Viewer) -> RunFiles:
     """The files of the run's best candidate, as text."""
     folder = service.folder(run)
-    finished = last_of(read_ledger(folder.ledger_path).events, RunFinished) if has_ledger(folder) else None
-    if finished is None:
+    result = result_of(folder) if has_ledger(folder) else None
+    if result is None:
         raise Refused(404, f"run {run} has no result yet", remedy="follow it: GET /v1/runs/{run}/events")
-    candidate = folder.get_record(Result, finished.result).candidate
-    return RunFiles(run=run, files=dict(candidate.files) if candidate is not None else {})
+    return RunFiles(run=run, files=dict(result.candidate.files) if result.candidate is not None else {})
 
 
 @router.get("/recipes", responses=declared())

@@ -16,12 +16,7 @@ from suture.jobs import KnownJobs
 
 
 class Counted:
-    """Counts each request of an application when its answer begins.
-
-    Args:
-        app: The application.
-        metrics: Where they are counted.
-    """
+    """Counts each request of an application when its answer begins."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
@@ -42,11 +37,7 @@ class Counted:
 
 
 class Metrics(Collector):
-    """Counts requests, and looks at the pool when it is asked.
-
-    Args:
-        pool: Whose jobs are counted.
-    """
+    """Counts requests, and looks at the pool when it is asked."""
 
     def __init__(self, pool: KnownJobs) -> None:
         self._pool = pool

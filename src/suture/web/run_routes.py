@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Header, Path, Request
 
 from suture.api import ReviewAnswer, pending_review
 from suture.jobs import Job
+from suture.ledger import RunFolder
 from suture.web.access import needs, require_own, service_of
 from suture.web.problems import Refused, declared
 from suture.web.schemas import (
@@ -60,7 +61,7 @@ async def ask_for_run(asked: RunAsked, service: ServiceOf, caller: Runner, key: 
 @router.post("/runs/{run}/fork", status_code=202, responses=declared(404, 409, 415, 429))
 async def fork(run: Run, asked: ForkAsked, service: ServiceOf, caller: Runner, key: Key = "") -> RunAccepted:
     """Start a new run from a step of this one, with something changed."""
-    _require_ledger(service, run)
+    require_ledger(service, run)
     request = {
         "of": run,
         "at": asked.at,
@@ -74,14 +75,14 @@ async def fork(run: Run, asked: ForkAsked, service: ServiceOf, caller: Runner, k
 @router.post("/runs/{run}/replay", status_code=202, responses=declared(404, 409, 415, 429))
 async def replay(run: Run, service: ServiceOf, caller: Runner, key: Key = "") -> RunAccepted:
     """Do this run again with the replies that its model gave then; asks nobody."""
-    _require_ledger(service, run)
+    require_ledger(service, run)
     return _accepted(service, service.submit(caller, "replay", {"of": run}, key=key))
 
 
 @router.post("/runs/{run}/verify", responses=declared(404, 409, 415, 429))
 async def verify(run: Run, service: ServiceOf, caller: Runner) -> Verified:
     """Prove this run's certificate anew, without a model; answers when that is done."""
-    folder = _require_ledger(service, run)
+    folder = require_ledger(service, run)
     if not (folder.path / "certificate.json").is_file():
         raise Refused(404, f"run {run} has no certificate", remedy="only a healed result gets one")
     job = service.submit(caller, "verify", {}, run=run)
@@ -98,7 +99,7 @@ async def verify(run: Run, service: ServiceOf, caller: Runner) -> Verified:
 @router.post("/runs/{run}/review", status_code=202, responses=declared(404, 409, 415, 429))
 async def review(run: Run, said: ReviewSaid, service: ServiceOf, caller: Reviewer) -> RunAccepted:
     """Answer what this run waits for, so that it goes on."""
-    folder = _require_ledger(service, run)
+    folder = require_ledger(service, run)
     question = pending_review(folder.path)
     if question is None:
         raise Refused(409, f"run {run} waits for no answer", remedy="see how it stands: GET /v1/runs/{run}")
@@ -113,7 +114,7 @@ async def review(run: Run, said: ReviewSaid, service: ServiceOf, caller: Reviewe
 @router.post("/runs/{run}/resume", status_code=202, responses=declared(404, 409, 415, 429))
 async def resume(run: Run, service: ServiceOf, caller: Runner) -> RunAccepted:
     """Go on with a run that was stopped or cancelled, or whose machinery failed."""
-    _require_ledger(service, run)
+    require_ledger(service, run)
     return _accepted(service, service.submit(caller, "resume", {}, run=run))
 
 
@@ -133,7 +134,12 @@ def _accepted(service: Service, job: Job) -> RunAccepted:
     return accepted(service.pool, service.folder_of_job(job))
 
 
-def _require_ledger(service: Service, run: str) -> Any:
+def require_ledger(service: Service, run: str) -> RunFolder:
+    """The folder of a run that has begun; what has written nothing yet is not found.
+
+    Raises:
+        Refused: It has not.
+    """
     folder = service.folder(run)
     if not has_ledger(folder):
         raise Refused(404, f"run {run} has written nothing down yet", remedy="ask again when it runs")

@@ -6,7 +6,7 @@ from typing import Any
 
 from suture.api import Review, pending_review
 from suture.errors import StorageError
-from suture.jobs import Job, JobEnd, KnownJobs
+from suture.jobs import JobEnd, KnownJobs
 from suture.ledger import RunFolder, read_ledger, state_of
 from suture.narrative.review_json import review_as_json
 from suture.narrative.story import run_as_json
@@ -99,8 +99,4 @@ def is_over(pool: KnownJobs, folder: RunFolder) -> bool:
 
 def queued_of(pool: KnownJobs) -> list[RunAccepted]:
     """The runs that wait for their turn, in order."""
-    return [RunAccepted(run=_run(job), state="queued") for job in pool.waiting if job.kind != "verify"]
-
-
-def _run(job: Job) -> str:
-    return job.run
+    return [RunAccepted(run=job.run, state="queued") for job in pool.waiting if job.kind != "verify"]

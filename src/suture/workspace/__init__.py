@@ -4,7 +4,7 @@ Nothing here writes to the user's tree but `apply_changes`, nothing but a landed
 repository, and nothing here runs the user's code.
 """
 
-from suture.workspace.applying import Applied, apply_changes, missing_folders, remove_empty_folders
+from suture.workspace.applying import apply_changes, missing_folders, remove_empty_folders
 from suture.workspace.commits import CommitPlan, land_branch, land_on_head, plan_commit
 from suture.workspace.diffs import PatchRefused, apply_diff, unified_diff
 from suture.workspace.history import earlier_versions
@@ -24,7 +24,6 @@ __all__ = [
     "DEFAULT_PROTECTED",
     "TEST_FILES",
     "UNSPEAKABLE",
-    "Applied",
     "CommitPlan",
     "PatchRefused",
     "Repository",

@@ -136,9 +136,6 @@ def programs_off(root: Path) -> dict[str, str]:
 
     Git filters files whenever it looks whether they changed, which writing the index does too.
 
-    Args:
-        root: A folder in the repository.
-
     Raises:
         StorageError: The configuration cannot be read.
     """

@@ -28,9 +28,6 @@ INCLUDED = re.compile(rb"""(?im)^[ \t]*(?:\[[^\]\n]*\])?[ \t]*path[ \t]*=[ \t]*"
 def require_no_pipes(root: Path) -> None:
     """Refuse a repository in which git would wait for somebody to write to it.
 
-    Args:
-        root: A folder in it, or in none.
-
     Raises:
         UsageError: A pipe or a device lies in its folder, or in one that this leads to.
     """

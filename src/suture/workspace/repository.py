@@ -15,6 +15,7 @@ from suture.workspace.git import programs_off, run_git, start_git
 from suture.workspace.pipes import require_no_pipes
 
 PATH_MAX = 4096
+"""Bytes of a path, as Linux bounds it."""
 WRITTEN = ("HEAD", "index", "packed-refs", "refs", "logs", "objects")
 UNDER_WAY = {
     "MERGE_HEAD": "a merge",
@@ -180,9 +181,6 @@ class Repository:
 
 def open_repository(root: Path) -> Repository:
     """The repository that a project lies in.
-
-    Args:
-        root: The project's folder.
 
     Raises:
         PrerequisiteError: Git is not installed.

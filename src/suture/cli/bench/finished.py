@@ -10,7 +10,7 @@ import typer
 
 from suture.cli.bench.options import Benchmark, Parallel
 from suture.cli.terminal.faults import reports_faults
-from suture.cli.terminal.options import Debug, Json, Set, load
+from suture.cli.terminal.options import Json, Set, load
 from suture.cli.terminal.output import answer, answer_exactly, answer_json, note, table
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ def report_command(
         typer.Option("--out", metavar="DIR", help="Where to write it; `report` in the first one's folder."),
     ] = None,
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Write the report of some runs as Markdown, JSON and one HTML page, and print it.
 
@@ -63,7 +62,6 @@ def compare_command(
         ),
     ] = None,
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Say whether two runs solve different numbers of the same tasks, by McNemar's exact test.
 
@@ -100,7 +98,6 @@ def baseline_command(
         int | None, typer.Option("--cap", metavar="TOKENS", help="Of which cap, where there are several.")
     ] = None,
     tasks: Annotated[int | None, typer.Option("--tasks", metavar="N", min=1, help="At most so many.")] = None,
-    debug: Debug = False,
 ) -> None:
     """Write down which tasks `suture bench gate` tests, in which order, and what was solved of them.
 
@@ -125,7 +122,6 @@ def regrade_command(
     parallel: Parallel = 4,
     assignments: Set = None,
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Grade every candidate anew from the run folders; no model is asked, and no old grade believed.
 
@@ -134,13 +130,13 @@ def regrade_command(
     """
     from suture.api import run_sync
     from suture.cli.bench.planning import bench_folder
-    from suture.cli.bench.progress import Bar
+    from suture.cli.bench.progress import BenchProgress
     from suture.cli.bench.summary import require_a_number, tell_rows
     from suture.evals.running.regrading import regrade
 
     settings = load(Path(), assignments).settings
     folder = bench_folder(settings, name)
-    with Bar() as bar:
+    with BenchProgress() as bar:
         changed = run_sync(regrade(folder, settings, parallel=parallel, on_progress=bar))
     tell_rows(folder.rows(), as_json=as_json)
     note(f"{len(changed)} of {len(folder.rows())} rows came out otherwise")
@@ -168,7 +164,6 @@ def track_command(
     ] = None,
     experiment: Annotated[str, typer.Option("--experiment", help="The experiment's name.")] = "suture",
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Write a benchmark to MLflow: a run for it, and one below for each row, with artifacts and a trace.
 

@@ -10,7 +10,7 @@ import typer
 
 from suture.cli.bench.options import Benchmark, Parallel, Recordings, Replayed
 from suture.cli.terminal.faults import reports_faults
-from suture.cli.terminal.options import Debug, Json, Set, load
+from suture.cli.terminal.options import Json, Set, load
 from suture.cli.terminal.output import answer, answer_json
 from suture.errors import UsageError
 
@@ -52,7 +52,6 @@ def gate_command(
     parallel: Parallel = 4,
     assignments: Set = None,
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Test a success rate on a fixed list of tasks, and stop as soon as it is decided.
 
@@ -105,11 +104,11 @@ def measured(
 ) -> GateResult:
     """The result, once what it takes was run."""
     from suture.api import run_sync
-    from suture.cli.bench.progress import Bar
+    from suture.cli.bench.progress import BenchProgress
     from suture.evals.gate.live_gate import measure_until_decided
     from suture.evals.running.environment import circumstances
 
-    with Bar() as bar:
+    with BenchProgress() as bar:
         return run_sync(
             measure_until_decided(
                 fixed,

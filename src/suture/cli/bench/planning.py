@@ -115,7 +115,7 @@ def _regime(name: str) -> Regime:
 
 def validate(ids: Mapping[str, tuple[str, ...]], settings: Settings, parallel: int, *, as_json: bool) -> None:
     """Grade the sets' own solutions, and name those that fail; exits 1 where one does."""
-    from suture.cli.bench.progress import Bar
+    from suture.cli.bench.progress import BenchProgress
 
     problems = [p for name, chosen in ids.items() for p in load_problems(name, ids=chosen)]
 
@@ -127,7 +127,7 @@ def validate(ids: Mapping[str, tuple[str, ...]], settings: Settings, parallel: i
             await judge.close()
         return {p.id: f"{g.standing}: {g.why}" for p in problems if not (g := found[p.content_hash]).right}
 
-    with Bar() as bar:
+    with BenchProgress() as bar:
         failing = run_sync(grades())
     if as_json:
         answer_json({"tasks": len(problems), "passing": len(problems) - len(failing), "failing": failing})

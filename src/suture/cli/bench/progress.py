@@ -11,7 +11,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from suture.cli.terminal.output import console, note
 
 if TYPE_CHECKING:
-    from suture.evals.rows import Row
     from suture.evals.running.benchmark import Advance
 
 EVERY_S = 20.0
@@ -27,7 +26,7 @@ DOINGS = {
 """What goes on, in words."""
 
 
-class Bar:
+class BenchProgress:
     """Called with each step of a benchmark; a context manager, because a terminal gets a moving line."""
 
     def __init__(self) -> None:
@@ -44,7 +43,7 @@ class Bar:
         self._first: tuple[float, int] = (time.monotonic(), 0)
         self._told_s = 0.0
 
-    def __enter__(self) -> Bar:
+    def __enter__(self) -> BenchProgress:
         if self._console.is_terminal:
             self._bar.start()
         return self
@@ -64,7 +63,9 @@ class Bar:
                 self._bar.remove_task(self._line)
                 self._line = self._bar.add_task(DOINGS[advance.doing], total=advance.total)
         if advance.row is not None and advance.row.fault:
-            self._console.print(f"{_name(advance.row)}: no number: {advance.row.fault}")
+            self._console.print(
+                f"{advance.row.problem} under {advance.row.arm}: no number: {advance.row.fault}"
+            )
         if self._console.is_terminal:
             self._bar.update(self._line, completed=advance.done, total=advance.total)
         elif time.monotonic() - self._told_s >= EVERY_S or advance.done == advance.total:
@@ -80,7 +81,3 @@ class Bar:
         if left_s < 1:
             return ""
         return f", about {left_s / 60:.0f} min left" if left_s > LONG_S else f", about {left_s:.0f} s left"
-
-
-def _name(row: Row) -> str:
-    return f"{row.problem} under {row.arm}"

@@ -13,7 +13,7 @@ import typer
 
 from suture.cli.bench.options import Parallel, Recordings, Replayed
 from suture.cli.terminal.faults import reports_faults
-from suture.cli.terminal.options import Debug, Json, Set, load
+from suture.cli.terminal.options import Json, Set, load
 from suture.cli.terminal.output import note
 from suture.errors import Cancelled, SutureError, UsageError
 
@@ -82,7 +82,6 @@ def run_command(
     ] = False,
     assignments: Set = None,
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Measure recipes on tasks with hidden tests, at equal tokens; print what each solved.
 
@@ -91,7 +90,7 @@ def run_command(
     """
     from suture.api import run_sync
     from suture.cli.bench.planning import Wanted, bench_folder, plan_of, settings_for, validate
-    from suture.cli.bench.progress import Bar
+    from suture.cli.bench.progress import BenchProgress
     from suture.cli.bench.summary import require_a_number, tell_rows
     from suture.evals.running.benchmark import run_benchmark
     from suture.evals.running.plans import chosen_ids
@@ -111,7 +110,7 @@ def run_command(
     plan = plan_of(folder, wanted, settings, resume=resume)
     if not replayed:
         settings = settings_for(plan.models, assignments, settings)
-    with naming_resume(folder), Bar() as bar:
+    with naming_resume(folder), BenchProgress() as bar:
         run_sync(
             run_benchmark(
                 plan,

@@ -4,27 +4,35 @@ from __future__ import annotations
 
 import errno
 import functools
+import inspect
 import re
 from collections.abc import Callable
-from typing import ParamSpec
+from dataclasses import is_dataclass
+from typing import Annotated, Any
 
 import typer
 
 from suture.errors import Cancelled, PrerequisiteError, SutureError, UsageError
 
-Arguments = ParamSpec("Arguments")
+Debug = Annotated[bool, typer.Option("--debug", help="On a fault, print the traceback too.")]
+DEBUG = inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Debug)
 
 
-def reports_faults(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
+def reports_faults(command: Callable[..., None]) -> Callable[..., None]:
     """Wrap a command so that whatever it raises ends as one line on stderr and an exit code.
 
-    The command's `debug` argument, where it is true, adds the traceback.
+    The command gets `--debug` with that, which adds the traceback. A parameter of it that is a dataclass of
+    options, which several commands share, is given to the parser as its fields.
     """
+    parameters, groups = _as_parsed(command)
 
     @functools.wraps(command)
-    def guarded(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
+    def guarded(**given: Any) -> None:
+        debug = given["debug"] if "debug" in parameters else given.pop("debug")
         try:
-            command(*args, **kwargs)
+            for name, (group, names) in groups.items():
+                given[name] = group(**{field: given.pop(field) for field in names})
+            command(**given)
         except (typer.Exit, typer.Abort, typer.TyperException, BrokenPipeError):
             raise  # typer ends these itself
         except KeyboardInterrupt:
@@ -37,18 +45,33 @@ def reports_faults(command: Callable[Arguments, None]) -> Callable[Arguments, No
             fault = raised
         else:
             return
-        raise typer.Exit(end_with(fault, debug=bool(kwargs.get("debug"))))
+        raise typer.Exit(end_with(fault, debug=debug))
 
+    # The parser reads these, and no names of the command's own module.
+    vars(guarded)["__signature__"] = inspect.Signature([*(parameters | {"debug": DEBUG}).values()])
+    guarded.__annotations__ = {}
     return guarded
 
 
-def end_with(fault: BaseException, *, debug: bool) -> int:
-    """Say what went wrong; answers the exit code.
+def _as_parsed(
+    command: Callable[..., None],
+) -> tuple[dict[str, inspect.Parameter], dict[str, tuple[Any, tuple[str, ...]]]]:
+    """A command's parameters as the parser is to see them, and which of them are gathered into what."""
+    parameters: dict[str, inspect.Parameter] = {}
+    groups: dict[str, tuple[Any, tuple[str, ...]]] = {}
+    for name, one in inspect.signature(command, eval_str=True).parameters.items():
+        if is_dataclass(one.annotation):
+            group: Any = one.annotation
+            inner = inspect.signature(group, eval_str=True).parameters
+            groups[name] = group, tuple(inner)
+            parameters |= inner
+        else:
+            parameters[name] = one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+    return parameters, groups
 
-    Args:
-        fault: What ended the command.
-        debug: Whether to print the traceback too.
-    """
+
+def end_with(fault: BaseException, *, debug: bool) -> int:
+    """Say what went wrong; answers the exit code."""
     from suture.cli.terminal.output import note
 
     if isinstance(fault, ModuleNotFoundError) and not (fault.name or "suture").startswith("suture"):

@@ -10,6 +10,7 @@ COMMAND = re.compile(r"[(`]?suture [a-z]+(?: [^`;) ]+)*")
 LABEL = re.compile(r" *\S{1,8} {2,}(?=\S)")
 """A column of its own at the start of a line, such as the time of a step."""
 HANGING = 2
+"""Blanks before the rest of a line that was folded."""
 LEAST_COLUMNS = 20
 """Narrower than this is no terminal that anybody reads on."""
 

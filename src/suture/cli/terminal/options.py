@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 Detail = Literal["quiet", "brief", "verbose"]
 """How much is said on stderr while a run goes on, and at its end."""
 
-Debug = Annotated[bool, typer.Option("--debug", help="On a fault, print the traceback too.")]
 Json = Annotated[bool, typer.Option("--json", help="Answer with one JSON document on stdout.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say every step, and what each is worth.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result and nothing else.")]
@@ -41,6 +41,10 @@ Protect = Annotated[
 Only = Annotated[
     list[str] | None,
     typer.Option("--only", metavar="GLOB", help="The files that may change; may be repeated."),
+]
+Python = Annotated[
+    Path | None,
+    typer.Option("--python", metavar="PATH", help="Whose Python runs the tests; the setting sandbox.python."),
 ]
 Apply = Annotated[bool, typer.Option("--apply", help="Change the files, once the result is verified.")]
 Branch = Annotated[
@@ -100,6 +104,56 @@ Money = Annotated[
 Seconds = Annotated[
     float | None, typer.Option("--seconds", metavar="S", help="The most seconds; budget.seconds.")
 ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """What each command takes that begins a run of its own: who answers, the way, what it may use."""
+
+    model: Model = None
+    recipe: Recipe = None
+    autonomy: Autonomy = None
+    log_json: LogJson = None
+    attempts: Attempts = None
+    tokens: Tokens = None
+    money: Money = None
+    seconds: Seconds = None
+    replies: Replies = None
+    or_live: OrLive = False
+    assignments: Set = None
+
+    def settings(self, project: Path, **flags: object) -> Loaded:
+        """The settings of the run, with further flags of the command as in `load`."""
+        own: dict[str, Any] = {
+            "model__name": self.model,
+            "loop__recipe": self.recipe,
+            "loop__autonomy": self.autonomy,
+            "log__file": self.log_json,
+            "budget__attempts": self.attempts,
+            "budget__tokens": self.tokens,
+            "budget__money": self.money,
+            "budget__seconds": self.seconds,
+        }
+        return load(project, self.assignments, **(own | flags))
+
+
+@dataclass(frozen=True, kw_only=True)
+class HowTold:
+    """What each command takes that carries out a run: how its progress and its end are told."""
+
+    verbose: Verbose = False
+    quiet: Quiet = False
+    as_json: Json = False
+
+    @property
+    def detail(self) -> Detail:
+        """How much is said beside the result.
+
+        Raises:
+            UsageError: Both were wanted.
+        """
+        require_at_most_one({"--verbose": self.verbose, "--quiet": self.quiet})
+        return "verbose" if self.verbose else "quiet" if self.quiet else "brief"
 
 
 def parse_assignments(assignments: Sequence[str]) -> dict[str, str]:
@@ -162,16 +216,6 @@ def require_words(test: str | None) -> None:
     """
     if test is not None and not test.strip():
         raise UsageError("the test command is empty", remedy="leave --test out: the project's files show one")
-
-
-def detail_of(*, verbose: bool, quiet: bool) -> Detail:
-    """How much is said beside the result.
-
-    Raises:
-        UsageError: Both were wanted.
-    """
-    require_at_most_one({"--verbose": verbose, "--quiet": quiet})
-    return "verbose" if verbose else "quiet" if quiet else "brief"
 
 
 def load(

@@ -25,22 +25,18 @@ if TYPE_CHECKING:
     from suture.settings import BudgetSettings
 
 REFRESHES_PER_SECOND = 8
+"""Often enough for a clock that is seen to move."""
 
 
-class Progress:
+class RunProgress:
     """Called with each event of a run; a context manager, because a terminal gets a live view too.
 
     The lines stay on the screen, above the view; without a terminal they are all there is.
-
-    Args:
-        budget: The limits, for telling what is left.
-        detail: How much is said.
     """
 
     def __init__(self, budget: BudgetSettings, detail: Detail = "brief") -> None:
         self._detail = detail
         self._brief = BriefTeller()
-        self._events: list[Event] = []
         self._console = console(stderr=True)
         self._view = LiveView(budget.model_dump())
         self._live = self._new_live()
@@ -50,7 +46,7 @@ class Progress:
         self._drawer = threading.Thread(target=self._draw, daemon=True)
         self._before: Callable[[int, FrameType | None], object] | int | None = None
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> RunProgress:
         if self._console.is_terminal:
             self._live.start()
             self._drawer.start()
@@ -94,11 +90,6 @@ class Progress:
             redirect_stderr=False,
         )
 
-    @property
-    def events(self) -> tuple[Event, ...]:
-        """What has happened so far."""
-        return tuple(self._events)
-
     def hear(self, reply: int, words: str | None) -> None:
         """Show a reply while it comes; only a terminal does."""
         with self._drawing:
@@ -106,7 +97,6 @@ class Progress:
 
     def __call__(self, event: Event) -> None:
         """Say what happened."""
-        self._events.append(event)
         with self._drawing:
             self._view.tell(event)
             if self._detail == "brief":

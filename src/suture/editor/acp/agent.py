@@ -74,13 +74,7 @@ def serve(settings: Settings, flags: Mapping[str, object], test: str | None) -> 
 
 
 class Agent:
-    """Answers one client.
-
-    Args:
-        settings: As in `serve`, as are the others.
-        flags: See there.
-        test: See there.
-    """
+    """Answers one client."""
 
     def __init__(self, settings: Settings, flags: Mapping[str, object], test: str | None) -> None:
         self._settings, self._flags, self._test = settings, flags, test

@@ -9,7 +9,7 @@ from acp.interfaces import Client
 from acp.schema import AllowedOutcome, PermissionOption, ToolCallUpdate
 
 from suture.api import Review
-from suture.editor.acp.telling import diffs_of, task_of
+from suture.editor.acp.telling import diffs_of, task_if_there
 from suture.ledger import RunFolder
 from suture.narrative.lines import markdown
 from suture.narrative.review_json import review_as_text
@@ -33,14 +33,7 @@ CHANGE = (
 
 
 async def answer_to(client: Client, session: str, review: Review, root: Path) -> str:
-    """What the user picks as the answer to a question; empty where they pick nothing.
-
-    Args:
-        client: Who asks them.
-        session: The conversation.
-        review: The question.
-        root: The folder of the project's files.
-    """
+    """What the user picks as the answer to a question; empty where they pick nothing."""
     diffs = diffs_of(review.candidate, review.task, root)[0] if review.candidate is not None else []
     update = update_tool_call(
         f"{review.run_id}-{review.key[:16]}",
@@ -54,7 +47,7 @@ async def answer_to(client: Client, session: str, review: Review, root: Path) ->
 
 async def accepts(client: Client, session: str, folder: RunFolder, change: Candidate, root: Path) -> bool:
     """Whether the user wants a verified change written into their files."""
-    diffs, places = diffs_of(change, task_of(folder), root)
+    diffs, places = diffs_of(change, task_if_there(folder), root)
     update = update_tool_call(
         f"{folder.id}-change",
         title="Write the verified change",

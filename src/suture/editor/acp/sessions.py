@@ -17,6 +17,7 @@ ID = re.compile(r"[0-9]{8}-[0-9]{9}-[0-9a-f]{6}")
 MOST_BYTES = 2**20
 MOST_LISTED = 50
 PRIVATE = 0o700
+"""The mode of a folder that nobody else may look into."""
 
 
 @dataclass(kw_only=True)

@@ -19,7 +19,7 @@ from acp.helpers import (
 from acp.schema import FileEditToolCallContent, PlanEntry, PlanEntryStatus, ToolCallLocation, ToolCallStatus
 
 from suture.errors import StorageError
-from suture.ledger import Event, Payload, RunFolder, first_of, read_ledger
+from suture.ledger import Event, Payload, RunFolder, task_of
 from suture.ledger.kinds import (
     CandidateChecked,
     CandidateProposed,
@@ -136,7 +136,7 @@ class Telling:
         self._calls[proposed.candidate] = call = f"{self._folder.id}-{seq}"
         try:
             diffs, places = diffs_of(
-                self._folder.get_record(Candidate, proposed.blob), task_of(self._folder), self._root
+                self._folder.get_record(Candidate, proposed.blob), task_if_there(self._folder), self._root
             )
         except (StorageError, ValueError, KeyError, TypeError):
             diffs, places = [], []
@@ -153,7 +153,7 @@ class Telling:
         lines = [f"{checked.passed} of {total} pass"]
         try:
             verdict = self._folder.get_record(Verdict, checked.verdict)
-        except (StorageError, ValueError, KeyError, TypeError):
+        except StorageError:
             verdict = None
         for fact in (verdict.counterexamples if verdict else ())[:MOST_FACTS]:
             lines += fact_lines(fact)
@@ -164,10 +164,9 @@ class Telling:
         await self._send(update_tool_call(call, status=status, content=[*self._diffs.get(call, ()), text]))
 
 
-def task_of(folder: RunFolder) -> Task | None:
+def task_if_there(folder: RunFolder) -> Task | None:
     """What a run was to do; `None` where its folder no longer says."""
     try:
-        started = first_of(read_ledger(folder.ledger_path).events, RunStarted)
-        return folder.get_record(Task, started.task) if started else None
-    except (StorageError, ValueError, KeyError, TypeError):
+        return task_of(folder)
+    except StorageError:
         return None

@@ -16,8 +16,8 @@ from suture.editor.acp.telling import Telling
 from suture.errors import UsageError
 from suture.jobs import JobKind
 from suture.jobs.alone import run_alone
-from suture.ledger import Event, RunFolder, last_of, read_ledger, state_of
-from suture.ledger.kinds import RunFinished, RunStarted
+from suture.ledger import Event, RunFolder, last_of, read_ledger, result_of, state_of
+from suture.ledger.kinds import RunStarted
 from suture.models import NO_MODEL
 from suture.narrative.brief import brief_ending
 from suture.narrative.lines import markdown
@@ -102,7 +102,7 @@ class Turn:
             telling = self._telling(folder)
             for event in reading.events:
                 await telling.tell(event)
-            if (result := _result_of(folder)) is not None:
+            if (result := result_of(folder)) is not None:
                 await self._tell_end(folder, result)
             elif state_of(folder, reading) != "running":
                 await self.say(f"Run {folder.id} has not ended: /resume goes on with it.")
@@ -162,7 +162,7 @@ class Turn:
                 )
             approved = asked.stage == "hand_over" and choice == "approve"
             folder = await self._done("resume", {"answer": {"choice": choice}}, folder)
-        if (result := _result_of(folder)) is not None:
+        if (result := result_of(folder)) is not None:
             await self._tell_end(folder, result)
             if result.outcome == "healed":
                 await self._hand_over(folder, accepted=approved)
@@ -173,7 +173,7 @@ class Turn:
 
     async def _hand_over(self, folder: RunFolder, *, accepted: bool = False) -> None:
         """Ask whether a verified change goes into the user's files, and write it."""
-        result = _result_of(folder)
+        result = result_of(folder)
         if result is None or result.outcome != "healed" or result.candidate is None:
             raise UsageError(f"run {folder.id} has healed nothing")
         root = self.session.cwd
@@ -219,8 +219,3 @@ class Turn:
                 "this session has no run yet", remedy="say what to heal, or /write what is wanted"
             )
         return runs[-1]
-
-
-def _result_of(folder: RunFolder) -> Result | None:
-    finished = last_of(read_ledger(folder.ledger_path).events, RunFinished)
-    return folder.get_record(Result, finished.result) if finished is not None and finished.result else None

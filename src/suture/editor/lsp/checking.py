@@ -42,12 +42,7 @@ class Work:
 
 
 class Checking:
-    """Runs a folder's tests and looks for what mends them.
-
-    Args:
-        server: Whom to tell progress.
-        work: What to work with.
-    """
+    """Runs a folder's tests and looks for what mends them."""
 
     def __init__(self, server: LanguageServer, work: Work) -> None:
         self._server, self._work = server, work

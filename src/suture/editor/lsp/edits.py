@@ -17,7 +17,7 @@ Held = Callable[[Path], tuple[str, int | None] | None]
 """The text of a file as the editor has it, its version where it is open; `None` where there is no file."""
 
 
-class Overtaken(Exception):
+class EditOutdated(Exception):
     """A file is no longer what the change was verified on."""
 
 
@@ -33,22 +33,22 @@ def workspace_edit(
         creates: Whether the client makes new files.
 
     Raises:
-        Overtaken: The user has changed a file since, or it cannot be made.
+        EditOutdated: The user has changed a file since, or it cannot be made.
     """
     assert findings.change is not None
     changes: list[types.TextDocumentEdit | types.CreateFile | types.RenameFile | types.DeleteFile] = []
     for path, text in sorted(findings.change.files.items()):
         place = findings.root / path
         if not place.resolve().is_relative_to(findings.root.resolve()):
-            raise Overtaken(f"{path} lies behind a link that leads out of the project")
+            raise EditOutdated(f"{path} lies behind a link that leads out of the project")
         before, now = findings.texts.get(path), held(place)
         if before is None:
             if now is not None or not creates:
-                raise Overtaken(f"{path} is new, and cannot be made")
+                raise EditOutdated(f"{path} is new, and cannot be made")
             changes.append(types.CreateFile(uri=place.as_uri()))
             now = ("", None)
         elif now is None or "\r" in _unified(now[0]) or _unified(now[0]) != before:
-            raise Overtaken(f"{path} has changed since its tests ran")
+            raise EditOutdated(f"{path} has changed since its tests ran")
         document = types.OptionalVersionedTextDocumentIdentifier(uri=place.as_uri(), version=now[1])
         changes.append(
             types.TextDocumentEdit(text_document=document, edits=list(_edits(now[0], text, units)))

@@ -90,10 +90,6 @@ class RunFindings:
 def findings_of(folder: RunFolder, root: Path) -> RunFindings:
     """What a run found out; where its folder is damaged, as much as is left.
 
-    Args:
-        folder: The run's.
-        root: The project, for the editor.
-
     Raises:
         StorageError: Nothing of it can be read.
     """
@@ -220,5 +216,5 @@ def _task_of(folder: RunFolder, reading: LedgerReading) -> Task | None:
 def _record(folder: RunFolder, kind: type[RecordT], blob: str) -> RecordT | None:
     try:
         return folder.get_record(kind, blob) if blob else None
-    except (StorageError, ValueError, KeyError, TypeError):
+    except StorageError:
         return None

@@ -14,7 +14,7 @@ from pygls.uris import to_fs_path
 
 from suture.api.replay_resume import run_folder
 from suture.editor.lsp.checking import Checking, Work
-from suture.editor.lsp.edits import Overtaken, as_plain_changes, workspace_edit
+from suture.editor.lsp.edits import EditOutdated, as_plain_changes, workspace_edit
 from suture.editor.lsp.findings import RunFindings
 from suture.editor.lsp.showing import Action, actions_for, diagnostics_of
 from suture.errors import SutureError, UsageError
@@ -30,9 +30,6 @@ MOST_FILE_BYTES = 16 * 2**20
 def serve(work: Work) -> None:
     """Talk to an editor on stdin and stdout until it goes away.
 
-    Args:
-        work: What to work with.
-
     Raises:
         UsageError: There would be no sandbox.
     """
@@ -41,11 +38,7 @@ def serve(work: Work) -> None:
 
 
 class Server(LanguageServer):
-    """Answers one editor.
-
-    Args:
-        work: What to work with.
-    """
+    """Answers one editor."""
 
     def __init__(self, work: Work) -> None:
         super().__init__("suture", version("suture"))
@@ -135,7 +128,7 @@ class Server(LanguageServer):
         creates = versions and types.ResourceOperationKind.Create in kinds
         try:
             edit = workspace_edit(found, self._held, self.units, creates=creates)
-        except Overtaken:
+        except EditOutdated:
             return None
         return edit if versions else as_plain_changes(edit)
 

@@ -60,13 +60,7 @@ def diagnostics_of(found: RunFindings, units: Callable[[str], int]) -> Mapping[s
 
 
 def actions_for(server: Shows, found: RunFindings, params: types.CodeActionParams) -> list[Action]:
-    """What can be done about the failing tests that are shown in a range.
-
-    Args:
-        server: What makes the edit.
-        found: The newest findings of the folder.
-        params: The file and the range.
-    """
+    """What can be done about the failing tests that are shown in a range."""
     here = diagnostics_of(found, server.units).get(params.text_document.uri, [])
     shown = [one for one in here if _meet(one.range, params.range)]
     by_test = {failing.test: failing for failing in found.failing}

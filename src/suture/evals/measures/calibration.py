@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import mean
 
 BINS = 10
+"""As papers have it, so that an ECE can be held against theirs."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,6 +18,7 @@ STEPS = 60
 NODES = 200
 """Points at which a chance is integrated."""
 NEGLIGIBLE = 1e-12
+"""Chances below it change no figure that is printed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,12 +49,7 @@ def pass_at_k(samples: int, right: int, k: int) -> float:
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
-    """The exact two-sided p-value that two arms solve equally many tasks.
-
-    Args:
-        only_first: Tasks that only the first arm solved.
-        only_second: Tasks that only the second arm solved.
-    """
+    """The exact two-sided p-value that two arms solve equally many tasks."""
     discordant = only_first + only_second
     if discordant == 0:
         return 1.0

@@ -71,9 +71,6 @@ class RecordedReply:
         One that is longer than the limit is cut, at that share of its characters: where its tokens lie in
         its text was not recorded.
 
-        Args:
-            max_tokens: The limit.
-
         Returns:
             `None` where it was cut short when it was recorded and would have gone on.
         """

@@ -22,7 +22,7 @@ from suture.evals.replies.recordings import (
     prompt_hash,
     read_recording,
 )
-from suture.models import AbsentModel, Message, Model, Reply, Sampling, count_tokens
+from suture.models import Message, Model, Reply, Sampling, absent_model, count_tokens
 from suture.plain_files import write_atomically
 from suture.records import from_plain, to_plain
 
@@ -170,7 +170,7 @@ class PooledModel:
 
     async def count_tokens(self, messages: Sequence[Message]) -> int:
         """The tokens of a prompt: as the model counts, or an estimate where there is none to ask."""
-        return await count_tokens(self._model or AbsentModel(self.name), messages)
+        return await count_tokens(self._model or absent_model(self.name), messages)
 
     async def close(self) -> None:
         """Nothing: the model is shared, and closed by who opened it."""

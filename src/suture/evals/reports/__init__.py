@@ -3,24 +3,13 @@
 No model and no sandbox is opened here, and nothing is computed while a run goes on.
 """
 
-from suture.evals.reports.cells import BASELINES, Cell, cells_of
 from suture.evals.reports.markdown import report_markdown
 from suture.evals.reports.on_disk import read_rows, report_json, sessions_of, write_report
-from suture.evals.reports.pairing import ArmComparison, adjusted, compare_arms
-from suture.evals.reports.run_comparison import Versus, compare_runs, in_words
-from suture.evals.reports.summary import BenchmarkReport, Section, report_of
+from suture.evals.reports.run_comparison import compare_runs, in_words
+from suture.evals.reports.summary import report_of
 from suture.evals.reports.tables import comparison_table
 
 __all__ = [
-    "BASELINES",
-    "ArmComparison",
-    "BenchmarkReport",
-    "Cell",
-    "Section",
-    "Versus",
-    "adjusted",
-    "cells_of",
-    "compare_arms",
     "compare_runs",
     "comparison_table",
     "in_words",

@@ -17,6 +17,7 @@ from suture.evals.measures.statistics import (
 from suture.evals.rows import Row
 
 ALPHA = 0.05
+"""By convention; a report calls a difference significant from here on down."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,14 +69,7 @@ class ArmComparison:
 def compare_arms(
     first: str, first_rows: Sequence[Row], second: str, second_rows: Sequence[Row]
 ) -> ArmComparison:
-    """The paired test of two arms, not yet adjusted.
-
-    Args:
-        first: The first arm's name.
-        first_rows: Its rows, of one cell.
-        second: The second arm's name.
-        second_rows: Its rows, of the same cell.
-    """
+    """The paired test of two arms, not yet adjusted."""
     ran = {row.problem for row in first_rows}, {row.problem for row in second_rows}
     pairs = paired_scores(first_rows, second_rows)
     only_first, only_second = ahead(pairs)

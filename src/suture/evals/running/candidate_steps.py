@@ -107,10 +107,6 @@ def steps_of(folder: RunFolder, events: Sequence[Event]) -> tuple[Step, ...]:
     The branches of a round are put in their order, as if each had begun when the one before had ended: a run
     with fewer tokens would have drawn the first of them only.
 
-    Args:
-        folder: The run's folder.
-        events: Its ledger.
-
     Raises:
         StorageError: A verdict cannot be read.
     """
@@ -221,13 +217,6 @@ async def weighed_tests(
     problem: Problem, folder: RunFolder, events: Sequence[Event], judge: Sandbox, settings: SandboxSettings
 ) -> tuple[WeighedTest, ...]:
     """Every generated test that a run gave a trust, in the order in which it first did.
-
-    Args:
-        problem: The task, with its reference.
-        folder: The run's folder.
-        events: Its ledger.
-        judge: A wall that the run did not use.
-        settings: The group `sandbox`: time and memory for each program.
 
     Raises:
         StorageError: The run's settings cannot be read.

@@ -33,12 +33,6 @@ async def regrade(
     First the two solvers whose scores are known are tried again, as the grading may have changed. A row
     without a number is made anew too, where its run has ended: what kept it from being graded may be gone.
 
-    Args:
-        folder: The benchmark.
-        settings: The knobs of the sandbox.
-        parallel: Tasks that run at the same time, at most.
-        on_progress: Called after each step.
-
     Returns:
         The rows whose grades or sums came out otherwise: as it was, as it is.
 

@@ -4,6 +4,6 @@ A task is a folder, `own/CATEGORY/NAME`: `task.toml` (statement, bug, wrong solu
 `beside/` (the reference project) and `hidden.py` (what grades). See docs/datasets.md.
 """
 
-from suture.evals.suites.tasks import PlantedFault, SuiteTask, suite_tasks, suture, suture_heal
+from suture.evals.suites.tasks import suite_tasks, suture, suture_heal
 
-__all__ = ["PlantedFault", "SuiteTask", "suite_tasks", "suture", "suture_heal"]
+__all__ = ["suite_tasks", "suture", "suture_heal"]

@@ -3,12 +3,11 @@
 Records and repositories are local; nothing is fetched. A patch is graded outside of the run that made it.
 """
 
-from suture.evals.swe.grading import Resolved, grade_patch
+from suture.evals.swe.grading import grade_patch
 from suture.evals.swe.records import SweTask, prediction, read_predictions, read_tasks
 from suture.evals.swe.trees import files_at, patched
 
 __all__ = [
-    "Resolved",
     "SweTask",
     "files_at",
     "grade_patch",

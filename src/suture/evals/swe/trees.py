@@ -19,10 +19,6 @@ NAMED = re.compile(r"^diff --git (?:a/(.+?) b/(.+)|\"a/(.+?)\" \"b/(.+)\")$", re
 def files_at(task: SweTask, repos: Path) -> dict[str, bytes]:
     """The files of a task's repository at its commit: path -> content.
 
-    Args:
-        task: The record.
-        repos: The folder of repositories.
-
     Raises:
         UsageError: The repository or the commit is not there.
     """

@@ -3,6 +3,6 @@
 This room turns rows and run folders into MLflow's words. It measures nothing and keeps nothing of its own.
 """
 
-from suture.evals.tracking.mlflow import Tracked, track_benchmark
+from suture.evals.tracking.mlflow import track_benchmark
 
-__all__ = ["Tracked", "track_benchmark"]
+__all__ = ["track_benchmark"]

@@ -68,13 +68,7 @@ def describe_benchmark(name: str, key: str, plan: BenchmarkPlan, rows: Sequence[
 
 
 def describe_row(benchmark: str, key: str, row: Row) -> Description:
-    """One task under one arm. A row that says something new is another run: its hash is its key.
-
-    Args:
-        benchmark: The name of its benchmark's folder.
-        key: The benchmark's id.
-        row: One task under one arm.
-    """
+    """One task under one arm. A row that says something new is another run: its hash is its key."""
     solved = row.solved()
     params = {
         "set": row.dataset,

@@ -20,6 +20,7 @@ from suture.tracing import Span, spans_of
 
 EXPERIMENT = "suture"
 NANO = 1_000_000_000
+"""Nanoseconds of a second: MLflow keeps the times of a trace in them."""
 TYPES = {"run": "AGENT", "round": "CHAIN", "model": "LLM", "search": "TOOL", "check": "EVALUATOR"}
 ARTIFACTS = ("ledger.jsonl", "result.diff")
 

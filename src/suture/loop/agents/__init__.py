@@ -2,7 +2,3 @@
 
 What comes of a turn is a candidate like any other: nothing that is written here decides anything.
 """
-
-from suture.loop.agents.work import Worked, work_of_agent
-
-__all__ = ["Worked", "work_of_agent"]

@@ -75,41 +75,45 @@ def read_command(text: str) -> Command:
     A reply that names no tool means the shell where it holds a block for one, and an edit where it holds
     search/replace blocks.
 
-    Args:
-        text: The reply's text.
-
     Raises:
         MalformedReply: It names no tool, or one that there is not, or is too long.
     """
     lines = up_to_its_end(text).split("\n")
     at = next((number for number, line in enumerate(lines) if NAMED.match(line)), None)
-    edits = any(HEAD.match(line.rstrip("\r")) for line in lines)
     named = NAMED.match(lines[at]) if at is not None else None
-    if named is None:
-        if edits:
-            return Command(tool="edit", given=text)
-        block = next(
-            (b for b in fenced_blocks(text) if b.info.split()[:1] and b.info.split()[0] in SHELLS), None
-        )
-        if block is None:
-            raise MalformedReply(f"your reply names no tool: write `TOOL:` and one of {', '.join(NAMES)}")
-        return _bounded("shell", block.code)
+    if at is None or named is None:
+        return _unnamed(text, lines)
     tool = ALSO_CALLED.get(named[1].lower(), named[1].lower())
     if tool not in NAMES:
         raise MalformedReply(f"there is no tool {named[1][:40]!r}, only {', '.join(NAMES)}")
-    called = _called(lines[(at or 0) + 1 :])
+    below = lines[at + 1 :]
+    end = next((number for number, line in enumerate(below) if NEXT.match(line)), len(below))
+    inputs = ((number, match[1]) for number, line in enumerate(below) if (match := GIVEN.match(line)))
+    place, given = next(inputs, (end, ""))
+    called = _called(given)
     if called is not None:
         return _bounded(tool, called)
     if tool == "edit":
-        return Command(tool=tool, given="\n".join(lines[(at or 0) + 1 :]))
-    below = lines[(at or 0) + 1 :]
+        return Command(tool=tool, given="\n".join(below))
+    given = given.strip().strip("`")
+    block = next(iter(fenced_blocks("\n".join(below[:end]))), None)
     if tool == "create_file":
-        path = _path(below) or named[2] or ""
+        path = given or named[2] or ""
         if not path:
             raise MalformedReply("create_file needs a path: `INPUT: path`, and below it a block")
-        content = _input(below)
-        return _bounded(tool, f"{path}\n{content if content != path else ''}")  # no block: an empty file
-    return _bounded(tool, _input(below) or (named[2] or ""))
+        return _bounded(tool, f"{path}\n{block.code if block else ''}")  # no block: an empty file
+    before_a_result = given if place < end else ""
+    return _bounded(tool, (block.code if block else before_a_result) or named[2] or "")
+
+
+def _unnamed(text: str, lines: list[str]) -> Command:
+    """What a reply means that names no tool."""
+    if any(HEAD.match(line.rstrip("\r")) for line in lines):
+        return Command(tool="edit", given=text)
+    for block in fenced_blocks(text):
+        if block.info.split()[:1] and block.info.split()[0] in SHELLS:
+            return _bounded("shell", block.code)
+    raise MalformedReply(f"your reply names no tool: write `TOOL:` and one of {', '.join(NAMES)}")
 
 
 def up_to_its_end(text: str) -> str:
@@ -127,11 +131,10 @@ def _bounded(tool: str, given: str) -> Command:
     return Command(tool=tool, given=given)
 
 
-def _called(below: list[str]) -> str | None:
-    """The inputs of a call, which come as JSON, as a reply writes them out; `None` where there is none."""
-    found = next((match for line in below if (match := GIVEN.match(line))), None)
+def _called(inputs: str) -> str | None:
+    """The inputs of a call, which come as JSON, as a reply writes them out; `None` where it is none."""
     try:
-        given = json.loads(found[1]) if found else None
+        given = json.loads(inputs)
     except (ValueError, RecursionError):
         return None
     if not isinstance(given, dict) or not all(isinstance(value, str) for value in given.values()):
@@ -144,20 +147,3 @@ def _called(below: list[str]) -> str | None:
     if {"path", "content"} <= set(given):  # in this order, whichever order they came in
         return f"{given['path']}\n{given['content']}"
     return "\n".join(given.values())
-
-
-def _path(below: list[str]) -> str:
-    """What stands behind `INPUT:`, where a block below it holds the rest."""
-    found = next((match for line in below if (match := GIVEN.match(line))), None)
-    return found[1].strip().strip("`") if found else ""
-
-
-def _input(below: list[str]) -> str:
-    """What stands behind `INPUT:`, or in the block below the tool."""
-    end = next((number for number, line in enumerate(below) if NEXT.match(line)), len(below))
-    below = below[:end]
-    blocks = fenced_blocks("\n".join(below))
-    if blocks:
-        return blocks[0].code
-    found = next((match for line in below if (match := GIVEN.match(line))), None)
-    return found[1].strip().strip("`") if found else ""

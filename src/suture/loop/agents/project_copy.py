@@ -89,11 +89,7 @@ class ProjectCopy:
         return await run_in_copy(command, self.sandbox)
 
     def outside(self, host: Sandbox) -> ProjectCopy:
-        """The same copy on the machine itself.
-
-        Args:
-            host: What runs programs there.
-        """
+        """The same copy on the machine itself."""
         return replace(self, sandbox=host, on_host=True)
 
     def _limits(self, seconds: float) -> ProgramLimits:

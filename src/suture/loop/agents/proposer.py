@@ -9,9 +9,10 @@ from pathlib import Path
 
 from suture.checks import Suite
 from suture.errors import MalformedReply, UsageError
-from suture.ledger import RunFolder, current_place, find_run, last_of, those_of
+from suture.ledger import last_of
 from suture.ledger.kinds import ProposerRan
 from suture.loop.agents.briefing import Briefing
+from suture.loop.agents.on_record import on_record
 from suture.loop.agents.project_copy import ProjectCopy, changed_texts
 from suture.loop.calls.budgeted_calls import Act, precedent_of, set_aside
 from suture.loop.context import RunContext
@@ -62,8 +63,13 @@ async def proposed(
         attempt=True,
     )
     reservation = set_aside(act, context, precedent_of(act, context))
-    texts = _recorded(move, context)
-    if texts is None:
+    kept = on_record(
+        ProposerRan, lambda ran: ran.turn == move.index + 1, lambda ran: (ran.output, ran.changes), context
+    )
+    if kept is not None:
+        _, (_, changes) = kept
+        texts = {str(p): str(text) for p, text in changes.items()} if isinstance(changes, dict) else {}
+    else:
         try:
             async with context.budget.time_limit():
                 ran = await _run(command, files, briefing, suite, context)
@@ -171,42 +177,6 @@ def _written_down(
     )
     context.ledger.append(event)
     return texts
-
-
-def _recorded(move: Move, context: RunContext) -> dict[str, str] | None:
-    """What the turn changed in a process of this run that was killed, or in the run that is done again.
-
-    The program may have cost money, or asked others: a turn that is on record is not had again.
-    """
-    for folder, events in (
-        (context.folder, context.ledger.events),
-        (_replayed_folder(context), context.spec.follows),
-    ):
-        for event, ran in those_of(events, ProposerRan):
-            if (
-                folder is not None
-                and event.step == current_place().get("step")
-                and ran.turn == move.index + 1
-            ):
-                if folder is not context.folder:
-                    _copied(ran, folder, context)
-                return _as_texts(folder.get_json(ran.changes))
-    return None
-
-
-def _replayed_folder(context: RunContext) -> RunFolder | None:
-    return find_run(context.settings.paths.home, context.spec.replays) if context.spec.replays else None
-
-
-def _copied(ran: ProposerRan, folder: RunFolder, context: RunContext) -> None:
-    """Have the run that is done again tell the same, with the blobs that it speaks of."""
-    for blob in (ran.output, ran.changes):
-        context.folder.put_json(folder.get_json(blob))
-    context.ledger.append(ran)
-
-
-def _as_texts(value: object) -> dict[str, str]:
-    return {str(path): str(text) for path, text in value.items()} if isinstance(value, dict) else {}
 
 
 def _why_nothing(context: RunContext) -> str:

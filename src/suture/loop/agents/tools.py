@@ -61,10 +61,6 @@ class AgentTools:
     async def use(self, command: Command, changed: Mapping[str, str]) -> Done:
         """Carry out a command; what goes wrong with it is told, and is no exception.
 
-        Args:
-            command: It.
-            changed: What the agent has changed up to now: path -> text.
-
         Raises:
             BudgetExceeded: The time is up.
             SandboxError: The wall failed.

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 
 from suture.checks import Suite
 from suture.errors import BudgetExceeded, ContextTooLong, MalformedReply, ModelAuthError, ModelError
-from suture.ledger import RunFolder, current_place, find_run, those_of
 from suture.ledger.kinds import AgentStepped
 from suture.loop.agents.briefing import Briefing, briefing_on
 from suture.loop.agents.commands import TOOLS, Command, read_command, up_to_its_end
 from suture.loop.agents.history import HISTORY_TOKENS, AgentStep, conversation
+from suture.loop.agents.on_record import on_record
 from suture.loop.agents.proposer import proposed
 from suture.loop.agents.tools import AgentTools, Done
 from suture.loop.calls.fit_and_call import SQUEEZES, room_tokens
@@ -52,13 +52,6 @@ async def work(
     move: Move, tools: AgentTools, briefing: Briefing, coder: Role, context: RunContext
 ) -> AgentWork:
     """Let the model work until it submits, the tests pass, or its steps or the budget are used up.
-
-    Args:
-        move: The turn.
-        tools: What it may do, and the copy that it works on.
-        briefing: What it is told first.
-        coder: Whose model it is.
-        context: The run.
 
     Raises:
         BudgetExceeded: There was no budget for the first call.
@@ -105,9 +98,16 @@ async def _step(
     command, fault = _meant(reply.text)
     ended = _ended_by(command, commands)
     number = len(steps) + 1
-    kept = _recorded(move, number, context)
+    kept = on_record(
+        AgentStepped,
+        lambda step: (step.turn, step.number) == (move.index + 1, number),
+        lambda step: (step.observation, step.changes),
+        context,
+    )
     if kept is not None:
-        return command, kept[0], kept[1]
+        step, (observation, changes) = kept
+        texts = {str(path): str(text) for path, text in changes.items()}
+        return command, Done(observation=str(observation), changed=texts), step.ended
     began = time.monotonic()
     done = Done(observation=fault or "Submitted.", changed=changed)
     if command is not None and not ended:
@@ -182,33 +182,6 @@ def _opening(files: Mapping[str, bytes], briefing: Briefing, context: RunContext
         steps=str(context.recipe.agent_steps),
     )
     return (Message(role="system", content=prompt.render("system")), Message(role="user", content=begin))
-
-
-def _recorded(move: Move, number: int, context: RunContext) -> tuple[Done, str] | None:
-    """A step as this run's record has it, or that of the run that is done again; `None` where none has it."""
-    here, place = context.folder, current_place()
-    for folder, events in ((here, context.ledger.events), (_replayed(context), context.spec.follows)):
-        for event, step in those_of(events, AgentStepped):
-            same = (step.turn, step.number) == (move.index + 1, number)
-            if (
-                folder is None
-                or not same
-                or (event.step, event.branch) != (place.get("step"), place.get("branch"))
-            ):
-                continue
-            observation, changed = folder.get_json(step.observation), folder.get_json(step.changes)
-            if folder is not here:
-                here.put_json(observation)
-                here.put_json(changed)
-                context.ledger.append(step)
-            return Done(
-                observation=str(observation), changed={str(k): str(v) for k, v in changed.items()}
-            ), step.ended
-    return None
-
-
-def _replayed(context: RunContext) -> RunFolder | None:
-    return find_run(context.settings.paths.home, context.spec.replays) if context.spec.replays else None
 
 
 @dataclass(frozen=True, kw_only=True)

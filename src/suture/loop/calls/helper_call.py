@@ -94,6 +94,16 @@ class Consultation:
             degrade(self.helper, self.round, fault, self.context)
             return None
 
+    async def read_or_none(
+        self, draft_of: Callable[[Prompt], Draft], reader: Callable[[Reply], T]
+    ) -> T | None:
+        """What is read from a reply to its prompt; raises as `or_none`."""
+        return await self.or_none(lambda asked: asked.read(draft_of(asked.prompt), reader))
+
+    async def typed_or_none(self, draft_of: Callable[[Prompt], Draft], type_: type[ReplyT]) -> ReplyT | None:
+        """A reply of a type to its prompt; raises as `or_none`."""
+        return await self.or_none(lambda asked: asked.typed(draft_of(asked.prompt), type_))
+
     async def reply(self, draft: Draft) -> Reply:
         """A reply in words."""
         return (await fitted_reply(draft, self._question(0), self.context))[1]

@@ -14,10 +14,6 @@ from suture.records import Check, from_plain
 async def deciding_suite(aids: Aids, context: RunContext) -> Suite:
     """What candidates are judged by now.
 
-    Args:
-        aids: Says which generated checks have been adopted.
-        context: The run.
-
     Raises:
         UsageError: The test command cannot start, or there are no tests.
         SandboxError: The wall failed.

@@ -105,9 +105,6 @@ async def all_ended(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
 
     A verdict that came is in the ledger, and so not lost where another met a fault.
 
-    Args:
-        work: One coroutine each.
-
     Raises:
         BudgetExceeded: The time was up before any of them was there. Where some are, they are the answer: one
             of them may have solved the task.
@@ -128,14 +125,7 @@ async def all_ended(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 def judged_attempt(attempt: Attempt, verdict: Verdict, base: Verdict | None, context: RunContext) -> Attempt:
-    """An attempt with its verdict; a regression is written down.
-
-    Args:
-        attempt: It, as it was proposed.
-        verdict: What the checks say.
-        base: What they say of the code before, where there was code.
-        context: The run.
-    """
+    """An attempt with its verdict; a regression is written down."""
     judged = with_verdict(attempt, verdict, base, context)
     if judged.regressed:
         lost = sorted((base.passed if base else frozenset()) - verdict.passed)

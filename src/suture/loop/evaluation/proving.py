@@ -76,13 +76,6 @@ async def prove(
 
     There is none where that is no healed result: by `loop.abstain_below`, or `loop.abstain_undetermined`.
 
-    Args:
-        candidate: It.
-        verdict: Its verdict.
-        before: The verdict on the code as it was, where there was code.
-        suite: What decides.
-        context: The run; no model is asked.
-
     Raises:
         SandboxError: The wall failed.
         StorageError: The run folder cannot be written.

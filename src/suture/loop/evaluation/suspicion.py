@@ -14,13 +14,7 @@ from suture.workspace import text_of
 
 
 def doubts_about(candidate: Candidate, verdict: Verdict | None, context: RunContext) -> tuple[str, ...]:
-    """Why less can be thought of a result than its checks say.
-
-    Args:
-        candidate: It.
-        verdict: Its verdict.
-        context: The run.
-    """
+    """Why less can be thought of a result than its checks say."""
     signs = suspicious_signs(candidate, context)
     return (*signs, ONCE) if is_of_one_run(verdict) else signs
 

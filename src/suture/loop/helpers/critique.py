@@ -18,7 +18,7 @@ from suture.loop.state import Aids, LoopState, tried_in
 from suture.records import Critique, Diagnosis, Lesson
 from suture.roles import DiagnosisReply, RepairBrief, diagnosis_draft
 from suture.roles.advisers.critic import CritiqueBrief, CritiqueReply, critique_draft
-from suture.roles.advisers.debugger import DebugBrief, investigate
+from suture.roles.advisers.debugger import investigate
 from suture.roles.advisers.summariser import LessonsBrief, LessonsReply, lessons_draft
 from suture.workspace import overlay
 
@@ -27,14 +27,7 @@ DIFFS = 4
 
 
 async def criticise(brief: RepairBrief, entry: Attempt, number: int, context: RunContext) -> Critique | None:
-    """The critic's view of a candidate; `None` where the critic is degraded.
-
-    Args:
-        brief: What there is to know about it.
-        entry: It.
-        number: The round.
-        context: The run.
-    """
+    """The critic's view of a candidate; `None` where the critic is degraded."""
     question = CritiqueBrief(
         statement=brief.statement,
         files=brief.files,
@@ -42,11 +35,8 @@ async def criticise(brief: RepairBrief, entry: Attempt, number: int, context: Ru
         total=entry.passed + entry.failed,
         facts=brief.facts,
     )
-
-    async def ask(asked: Consultation) -> CritiqueReply:
-        return await asked.typed(critique_draft(question, asked.prompt), CritiqueReply)
-
-    reply = await Consultation(helper="critic", context=context, round=number).or_none(ask)
+    critic = Consultation(helper="critic", context=context, round=number)
+    reply = await critic.typed_or_none(partial(critique_draft, question), CritiqueReply)
     if reply is None:
         return None
     critique = reply.record()
@@ -80,13 +70,6 @@ async def _look(
     brief: RepairBrief, entry: Attempt, suite: Suite, state: LoopState, asked: Consultation
 ) -> Diagnosis:
     context = asked.context
-    question = DebugBrief(
-        statement=brief.statement,
-        files=brief.files,
-        facts=brief.facts,
-        output=brief.output,
-        history=brief.history,
-    )
     probe = Probe(
         sandbox=context.sandbox,
         settings=context.settings.sandbox,
@@ -100,7 +83,7 @@ async def _look(
 
     async with context.budget.time_limit():
         found = await investigate(
-            question,
+            brief,
             asked.prompt,
             debugger_tools(
                 probe,
@@ -151,11 +134,8 @@ async def draw_lessons(aids: Aids, state: LoopState, context: RunContext) -> tup
         remarks=[remark for entry in tried_in(state) for remark in aids.remarks.get(entry.candidate, ())],
         known=[Lesson(text=text) for text in aids.lessons],
     )
-
-    async def ask(asked: Consultation) -> LessonsReply:
-        return await asked.typed(lessons_draft(brief, asked.prompt), LessonsReply)
-
-    reply = await Consultation(helper="summariser", context=context, round=state["round"]).or_none(ask)
+    summariser = Consultation(helper="summariser", context=context, round=state["round"])
+    reply = await summariser.typed_or_none(partial(lessons_draft, brief), LessonsReply)
     if reply is None:
         return aids.lessons
     lessons = tuple(lesson.text for lesson in reply.record())

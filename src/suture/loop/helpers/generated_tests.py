@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 
 from suture.checks.trust import Assessment, assess_checks
@@ -17,11 +18,15 @@ from suture.loop.helpers.plugin_calls import brought_checks
 from suture.loop.policy.progress import Attempt
 from suture.loop.state import Aids, LoopState, tried_in, with_tried
 from suture.models import Reply
-from suture.records import Check, Task, to_plain
+from suture.records import Check, to_plain
 from suture.roles import Draft, Prompt
 from suture.roles.testers.adversarial_tester import AdversarialBrief, adversarial_draft
-from suture.roles.testers.property_tester import PropertyBrief, properties_from_reply, property_draft
-from suture.roles.testers.spec_tester import SpecTestBrief, spec_test_draft
+from suture.roles.testers.blind_testers import (
+    ASKED_FOR,
+    SpecTestBrief,
+    properties_from_reply,
+    spec_test_draft,
+)
 from suture.roles.testers.written_checks import WrittenChecks, checks_from_reply, mean_logprob
 
 NOTHING: Mapping[str, float] = MappingProxyType({})
@@ -46,20 +51,18 @@ async def tests_from_the_task(aids: Aids, context: RunContext) -> Aids:
     brought = brought_checks(context)
     if brought:
         aids = replace(aids, generated=_keep(brought, context))
-    examples = _examples(context)
+    spec = SpecTestBrief(statement=task.statement, entry_point=task.entry_point, examples=_examples(context))
     if helpers.spec_tests:
-        spec = SpecTestBrief(statement=task.statement, entry_point=task.entry_point, examples=examples)
         aids = await _written(
             Consultation(helper="spec_tester", context=context, round=0),
-            lambda prompt: spec_test_draft(spec, prompt),
+            partial(spec_test_draft, spec),
             lambda reply: checks_from_reply(reply, "spec", task.entry_point),
             aids,
         )
     if helpers.property_tests:
-        brief = PropertyBrief(statement=task.statement, entry_point=task.entry_point, examples=examples)
         aids = await _written(
             Consultation(helper="property_tester", context=context, round=0),
-            lambda prompt: property_draft(brief, prompt),
+            partial(spec_test_draft, replace(spec, count=ASKED_FOR)),
             lambda reply: properties_from_reply(reply, task.entry_point),
             aids,
         )
@@ -76,7 +79,7 @@ async def attack(entry: Attempt, aids: Aids, number: int, context: RunContext) -
     )
     return await _written(
         Consultation(helper="adversarial_tester", context=context, round=number),
-        lambda prompt: adversarial_draft(brief, prompt),
+        partial(adversarial_draft, brief),
         lambda reply: checks_from_reply(reply, "adversarial", context.task.entry_point),
         aids,
     )
@@ -105,8 +108,9 @@ async def adopt_generated(state: LoopState, aids: Aids, context: RunContext) -> 
         return state, aids
     suite = with_generated(await context.load_suite(), trusted)
     again = [await judged_again(entry, suite, context) for entry in tried_in(state)]
+    count = sum(check.trust >= threshold for check in suite.task.checks) + bool(suite.task.test_command)
     return (
-        with_tried({**state, "checks": _count(suite.task, threshold)}, again),
+        with_tried({**state, "checks": count}, again),
         replace(aids, deciding=_keep(trusted, context)),
     )
 
@@ -118,11 +122,7 @@ async def _written(
     aids: Aids,
 ) -> Aids:
     context = consultation.context
-
-    async def write(asked: Consultation) -> tuple[WrittenChecks, Reply]:
-        return await asked.read(draft_of(asked.prompt), lambda reply: (reader(reply), reply))
-
-    answer = await consultation.or_none(write)
+    answer = await consultation.read_or_none(draft_of, lambda reply: (reader(reply), reply))
     if answer is None:
         return aids
     written, reply = answer
@@ -149,10 +149,6 @@ def _sureness(blob: str, context: RunContext) -> dict[str, float]:
 def _examples(context: RunContext) -> str:
     """The tests that are there already."""
     return "\n".join(check.source for check in context.task.checks if check.provenance in ("user", "visible"))
-
-
-def _count(task: Task, threshold: float) -> int:
-    return sum(check.trust >= threshold for check in task.checks) + bool(task.test_command)
 
 
 def _told(found: Assessment) -> TestsAssessed:

@@ -6,6 +6,7 @@ import asyncio
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from suture.checks import Suite, refused_files
 from suture.errors import MalformedReply
@@ -34,15 +35,11 @@ async def planned(aids: Aids, context: RunContext) -> Aids:
     brief = PlanBrief(
         statement=_wanted(task),
         module=task.module,
-        entry_point=task.entry_point,
         project=tuple(task.files),
         lessons=[Lesson(text=text) for text in recalled_lines("planner", context)],
     )
-
-    async def ask(asked: Consultation) -> PlanReply:
-        return await asked.typed(plan_draft(brief, asked.prompt), PlanReply)
-
-    reply = await Consultation(helper="planner", context=context, round=0).or_none(ask)
+    planner = Consultation(helper="planner", context=context, round=0)
+    reply = await planner.typed_or_none(partial(plan_draft, brief), PlanReply)
     if reply is None:
         return aids
     plan = reply.record()
@@ -64,14 +61,6 @@ async def planned_files(
     plan: Plan, aids: Aids, move: Move, context: RunContext, suite: Suite, coder: Role = "coder"
 ) -> dict[str, str]:
     """A candidate's files, made part by part; it is one attempt, however many parts there are.
-
-    Args:
-        plan: The parts.
-        aids: Lessons that the coder is told.
-        move: How to draw.
-        context: The run.
-        suite: Says which files may be written.
-        coder: Whose model writes.
 
     Raises:
         BudgetExceeded: There is no attempt left, or no budget for a part.

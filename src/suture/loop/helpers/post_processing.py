@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from dataclasses import replace
+from functools import partial
 
 from suture.checks import Suite, refused_files
 from suture.ledger.kinds import Optimised, Reviewed
@@ -17,7 +18,7 @@ from suture.loop.state import LoopState, tried_in, with_tried
 from suture.pysource.parsing import parsed
 from suture.records import Candidate
 from suture.roles import RepairBrief
-from suture.roles.advisers.reviewer import ReviewBrief, ReviewReply, review_draft
+from suture.roles.advisers.reviewer import ReviewReply, review_draft
 from suture.roles.coding.optimiser import OptimiseBrief, optimise_draft, optimised_files
 
 
@@ -34,13 +35,10 @@ async def optimised(
         SandboxError: The wall failed.
     """
     question = OptimiseBrief(statement=brief.statement, files=brief.files, entry_point=brief.entry_point)
-
-    async def ask(asked: Consultation) -> dict[str, str]:
-        return await asked.read(
-            optimise_draft(question, asked.prompt), lambda reply: optimised_files(reply, question)
-        )
-
-    written = await Consultation(helper="optimiser", context=context, round=state["round"]).or_none(ask)
+    optimiser = Consultation(helper="optimiser", context=context, round=state["round"])
+    written = await optimiser.read_or_none(
+        partial(optimise_draft, question), lambda reply: optimised_files(reply, question)
+    )
     before = context.candidate(entry.blob)
     if written is None or refused_files(written, suite):
         return state
@@ -61,12 +59,8 @@ async def optimised(
 
 async def reviewed(brief: RepairBrief, entry: Attempt, state: LoopState, context: RunContext) -> None:
     """What a reviewer finds in code that passes, in the ledger for people."""
-    question = ReviewBrief(statement=brief.statement, files=brief.files)
-
-    async def ask(asked: Consultation) -> ReviewReply:
-        return await asked.typed(review_draft(question, asked.prompt), ReviewReply)
-
-    reply = await Consultation(helper="reviewer", context=context, round=state["round"]).or_none(ask)
+    reviewer = Consultation(helper="reviewer", context=context, round=state["round"])
+    reply = await reviewer.typed_or_none(partial(review_draft, brief), ReviewReply)
     if reply is not None:
         context.ledger.append(Reviewed(candidate=entry.candidate, review=reply.record()))
 

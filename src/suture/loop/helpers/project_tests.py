@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from suture.checks import Suite, refused_files
@@ -75,13 +76,9 @@ async def _written(best: Attempt, context: RunContext) -> tuple[str, str] | None
         name=task.project.name if task.project else "",
         files=context.candidate(best.blob).files,
     )
-
-    async def ask(asked: Consultation) -> str:
-        return await asked.read(project_test_draft(brief, asked.prompt), tests_from_project_reply)
-
     seat: Role = "tester" if "tester" in context.recipe.helpers.seats else "coder"
     asked = Consultation(helper=WHO, context=context, round=0, speaks_as=seat)
-    text = await asked.or_none(ask)
+    text = await asked.read_or_none(partial(project_test_draft, brief), tests_from_project_reply)
     return None if text is None else (brief.path, text)
 
 

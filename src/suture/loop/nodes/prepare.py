@@ -1,4 +1,4 @@
-"""Prepare: make the suite, and judge the user's own code before anything is changed."""
+"""Prepare: make the suite, judge the code as it is, and have helpers contribute before the first move."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ from suture.ledger.kinds import NotTheCodes, TaskPrepared, TriageFinished
 from suture.loop.context import RunContext
 from suture.loop.evaluation.judging import judge, unreached_in, with_verdict
 from suture.loop.evaluation.search_setup import look_ahead, make_ready
+from suture.loop.helpers.generated_tests import tests_from_the_task
+from suture.loop.helpers.planning import planned
 from suture.loop.policy.progress import Attempt
 from suture.loop.recalling import recall
-from suture.loop.state import LoopState, plain_attempts
-from suture.records import Candidate, Task, Verdict
+from suture.loop.state import LoopState, aids_of, plain_attempts
+from suture.records import Candidate, Task, Verdict, to_plain
 
 MOST_TOLD = 500
 """Tests that the ledger names one by one."""
@@ -56,6 +58,16 @@ async def prepare(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, A
     else:
         await recall(None, context)
     return update
+
+
+async def equip(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
+    """Ask the helpers that the recipe wants once, before the first move."""
+    if state["not_code"] or runtime.context.task.kind != "write":
+        return {}  # the run is over; or there is code already, and nothing to plan
+    aids = aids_of(state)
+    found = await planned(aids, runtime.context)
+    found = await tests_from_the_task(found, runtime.context)
+    return {"aids": to_plain(found)} if found != aids else {}
 
 
 async def _collect(context: RunContext) -> None:

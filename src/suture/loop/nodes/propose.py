@@ -19,7 +19,7 @@ from suture.errors import (
 )
 from suture.ledger import branch_of_round, first_of
 from suture.ledger.kinds import ModelCalled, MoveFailed
-from suture.loop.agents import work_of_agent
+from suture.loop.agents.work import work_of_agent
 from suture.loop.calls.fit_and_call import answered
 from suture.loop.context import RunContext
 from suture.loop.evaluation.deciding import deciding_suite
@@ -62,7 +62,7 @@ async def _carried_out(branch: Branch, context: RunContext) -> Attempt:
     except (ModelAuthError, asyncio.CancelledError):
         raise
     except (ModelError, BudgetExceeded) as fault:
-        if isinstance(fault, PrerequisiteError) and not _was_answered(context):
+        if isinstance(fault, PrerequisiteError) and first_of(context.ledger.events, ModelCalled) is None:
             raise  # nobody answers and nobody ever did: that is for the user to set right
         context.ledger.append(MoveFailed(kind=type(fault).__name__, message=str(fault)))
         return _nothing(branch["state"], fault)
@@ -71,10 +71,6 @@ async def _carried_out(branch: Branch, context: RunContext) -> Attempt:
             raise  # for the user to set right; but what came before an escalation is not thrown away
         context.ledger.append(MoveFailed(kind=type(fault).__name__, message=str(fault)))
         return _nothing(branch["state"], fault)
-
-
-def _was_answered(context: RunContext) -> bool:
-    return first_of(context.ledger.events, ModelCalled) is not None
 
 
 async def _proposal(move: Move, state: LoopState, context: RunContext) -> Attempt:

@@ -22,7 +22,6 @@ from suture.loop.prompting.briefs import repair_brief
 from suture.loop.recipes.schema import Helpers
 from suture.loop.state import Aids, LoopState, aids_of, tried_in, with_tried
 from suture.records import to_plain
-from suture.roles import RepairBrief
 
 
 async def reflect(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
@@ -88,7 +87,8 @@ async def _criticised(state: LoopState, aids: Aids, context: RunContext) -> tupl
     passes = entry.solved
     if wanted == "gate" and not passes:
         return state, aids
-    said = await criticise(await _brief(entry, aids, state, context), entry, state["round"], context)
+    brief = repair_brief(entry, state, context, await deciding_suite(aids, context))
+    said = await criticise(brief, entry, state["round"], context)
     aids = _done("critic", entry, aids)
     if said is None or said.approved:
         return state, aids
@@ -126,10 +126,6 @@ async def _polished(state: LoopState, aids: Aids, context: RunContext) -> tuple[
         await reviewed(brief, best, state, context)
         aids = _done("reviewer", best, aids)
     return state, aids
-
-
-async def _brief(entry: Attempt, aids: Aids, state: LoopState, context: RunContext) -> RepairBrief:
-    return repair_brief(entry, state, context, await deciding_suite(aids, context))
 
 
 def _subject(state: LoopState, context: RunContext) -> Attempt | None:

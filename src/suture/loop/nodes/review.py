@@ -30,10 +30,9 @@ async def review(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, An
         hinted = {"hints": [*state["hints"], answer["hint"]]}
         return hinted if state["moves"] else {**hinted, **_rejected(question, state)}
     if choice == "edit":
-        return {
-            **_set_aside(question, state),
-            "proposals": plain_attempts([_proposed(answer["blob"], state, context)]),
-        }
+        candidate, lineage = context.candidate(answer["blob"]), Lineage.beginning(state["round"])
+        proposed = plain_attempts([propose_candidate(candidate, lineage, context)])
+        return {**_set_aside(question, state), "proposals": proposed}
     if choice == "reject":
         return _declined(question, state)
     if choice == "abort":
@@ -118,7 +117,3 @@ def _set_aside(question: Mapping[str, Any], state: LoopState) -> dict[str, Any]:
             for entry in tried_in(state)
         )
     return update
-
-
-def _proposed(blob: str, state: LoopState, context: RunContext) -> Attempt:
-    return propose_candidate(context.candidate(blob), Lineage.beginning(state["round"]), context)

@@ -25,7 +25,7 @@ from suture.loop.context import RunContext
 from suture.loop.prompting.file_focus import named_files
 from suture.loop.state import LoopState, tried_in
 from suture.models import NO_MODEL
-from suture.records import Candidate, CheckOutcome, Verdict, content_hash, from_plain, to_plain
+from suture.records import Candidate, CheckOutcome, content_hash, from_plain, to_plain
 from suture.roles.testers.reproducer import ReproducerBrief, reproducer_draft, test_from_reply
 from suture.workspace import is_protected, text_of
 
@@ -172,13 +172,10 @@ async def _tried(path: str, source: str, suite: Suite, context: RunContext) -> W
         if again.failed != verdict.failed:
             raise MalformedReply("the test fails at one time and passes at another")
         blob = context.keep(Candidate(files={path: source}, origin="sample", label="a test for the issue"))
-        return WrittenTest(path=path, blob=blob, verdict=context.keep(_of(new, verdict)), command=command)
+        # Without the tests that were there before: they pass, and nobody is asked about them.
+        shown = context.keep(replace(verdict, outcomes=tuple(new)))
+        return WrittenTest(path=path, blob=blob, verdict=shown, command=command)
     raise MalformedReply("the test cannot be collected by the project's test command")
-
-
-def _of(outcomes: Sequence[CheckOutcome], verdict: Verdict) -> Verdict:
-    """The verdict without the tests that were there before: they pass, and nobody is asked about them."""
-    return replace(verdict, outcomes=tuple(outcomes))
 
 
 def _require_telling(new: Sequence[CheckOutcome], path: str) -> None:

@@ -231,12 +231,7 @@ def with_hints(brief: Brief, hints: Sequence[str]) -> Brief:
 
 
 def with_advice(brief: Brief, advice: Sequence[str]) -> Brief:
-    """The brief with advice, before all other that it holds.
-
-    Args:
-        brief: Of a move.
-        advice: One sentence each, the weightiest first.
-    """
+    """The brief with advice, before all other that it holds."""
     if not advice:
         return brief
     if isinstance(brief, RepairBrief):

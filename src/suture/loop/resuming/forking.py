@@ -61,12 +61,6 @@ def never_begun(start: ForkStart) -> ForkPoint:
 async def begin(start: ForkStart, started: RunStarted, context: RunContext, graph: Compiled) -> None:
     """Write down what a fork takes over, and set the graph to its state.
 
-    Args:
-        start: Where it begins.
-        started: What its first event is to say.
-        context: The fork.
-        graph: Its graph.
-
     Raises:
         UsageError: A person's candidate writes a file that no candidate may write.
         StorageError: The run folder cannot be written.
@@ -90,10 +84,6 @@ async def rewind(context: RunContext, graph: Compiled) -> None:
     """Set a run that ended because nobody answered back to before the round that found nobody.
 
     What it had decided keeps its number, so that the next decision has one of its own.
-
-    Args:
-        context: The run; its graph has come to its end.
-        graph: Its graph.
 
     Raises:
         UsageError: Its checkpoints tell of no state before that round.

@@ -20,10 +20,6 @@ async def answer_to(question: Mapping[str, Any], context: RunContext) -> dict[st
 
     A question that was answered before, in a process that was killed since, is not asked again.
 
-    Args:
-        question: As `nodes.review` made it.
-        context: The run.
-
     Raises:
         UsageError: The answer cannot be taken: it is one to another kind of question, or edits a file that no
             candidate may write.

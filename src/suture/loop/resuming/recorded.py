@@ -66,12 +66,7 @@ class RecordedRun:
     events: tuple[Event, ...] = ()
 
     def spec(self, models: Models, sandbox: Sandbox | None) -> RunSpec:
-        """What a run is to be that has this one's task, settings and surroundings.
-
-        Args:
-            models: Who answers each role.
-            sandbox: The wall; the settings' where not given.
-        """
+        """What a run is to be that has this one's task, settings and surroundings."""
         return RunSpec(
             task=self.task,
             settings=self.settings,
@@ -217,10 +212,6 @@ def _with_recipe_of(folder: RunFolder, settings: Settings) -> Settings:
 
 def recorded_start(folder: RunFolder, events: Sequence[Event]) -> ForkStart | None:
     """Where a recorded run began, if it was a fork; itself holds all that it took over.
-
-    Args:
-        folder: The run's.
-        events: All that its ledger tells.
 
     Raises:
         StorageError: The run ended, or was killed, before it had taken over everything.

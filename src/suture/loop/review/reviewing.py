@@ -165,10 +165,6 @@ Reviewer = Callable[[Review], ReviewAnswer | Awaitable[ReviewAnswer | None] | No
 def review_of(folder: RunFolder, asked: ReviewAsked) -> Review:
     """A question of the ledger with all that a person has to see.
 
-    Args:
-        folder: The run's.
-        asked: The question.
-
     Raises:
         StorageError: Something of it cannot be read.
     """

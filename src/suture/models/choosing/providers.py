@@ -6,18 +6,17 @@ A model that is missing is an error only when it is asked (`open_or_defer`): a c
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
 from suture.errors import PrerequisiteError, UsageError
-from suture.models.choosing.no_model import NO_MODEL, NoModel
 from suture.models.scripted import open_script
-from suture.models.seam import Message, Model, Sampling
+from suture.models.seam import NO_MODEL, Model, RefusingModel, without_model
 from suture.models.vendors.addresses import without_credentials
 from suture.models.vendors.chat import LangChainModel
 from suture.models.vendors.connections import Connection, connect_anthropic, connect_ollama, connect_openai
@@ -95,7 +94,7 @@ def open_named(settings: Settings, name: str) -> Model:
     require_model_name(name)
     provider, _, model = name.partition(":")
     if name == NO_MODEL:
-        return NoModel()
+        return RefusingModel(NO_MODEL, partial(without_model, "this recipe's helpers ask a model"))
     if provider == "local":
         from suture.models.embedded.local import EmbeddedModel
 
@@ -201,36 +200,8 @@ def _langchain(
     )
 
 
-class MissingModel:
-    """Stands for a model whose key, package or weights are missing.
-
-    Args:
-        name: `provider:model`.
-        fault: The error that says what is missing, raised when it is asked.
-    """
-
-    def __init__(self, name: str, fault: PrerequisiteError) -> None:
-        self.name = name
-        self._fault = fault
-
-    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> NoReturn:
-        """Say what is missing.
-
-        Raises:
-            PrerequisiteError: Always.
-        """
-        raise self._fault
-
-    async def close(self) -> None:
-        """Do nothing: no connection is held."""
-
-
 def open_or_defer(settings: Settings, name: str) -> Model:
     """As `open_named`, but what is missing for the model is said when it is asked.
-
-    Args:
-        settings: All settings.
-        name: `provider:model`.
 
     Raises:
         UsageError: The name means nothing.
@@ -238,4 +209,5 @@ def open_or_defer(settings: Settings, name: str) -> Model:
     try:
         return open_named(settings, name)
     except PrerequisiteError as fault:
-        return MissingModel(name, fault)
+        missing = fault
+        return RefusingModel(name, lambda: missing)

@@ -43,13 +43,7 @@ class PromptSharing:
         self._queues: dict[object, _Queue] = {}
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling, *, most: int) -> Reply:
-        """Answer one call; raises as `draw` does.
-
-        Args:
-            messages: The prompt, oldest message first.
-            sampling: Temperature, limits and index of the sample.
-            most: Replies of one request, at most.
-        """
+        """Answer one call; raises as `draw` does."""
         key = (asyncio.get_running_loop(), tuple(messages))
         queue = self._queues.setdefault(key, _Queue())
         call = _Call(sampling=sampling)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from suture.errors import ModelError, StorageError, UsageError
 from suture.models.recording.call_hash import call_hash
-from suture.models.seam import Message, Reply, Sampling
+from suture.models.seam import Message, RefusingModel, Reply, Sampling
 from suture.plain_files import read_stored
 from suture.records import from_plain
-from suture.settings.schema import Settings
 
 T = TypeVar("T")
 MOST_BYTES, MOST_REPLY_BYTES = 2**30, 64 * 2**20
@@ -35,9 +34,6 @@ class ReplySource:
 
     def find(self, key: str) -> Reply | None:
         """The reply to a call, or `None`.
-
-        Args:
-            key: The call's hash.
 
         Raises:
             ModelError: The model failed when it was asked then.
@@ -68,31 +64,10 @@ class ReplyMissing(UsageError):
         )
 
 
-class AbsentModel:
-    """Stands for a model that only answers from a record, so that neither key nor weights are needed.
-
-    Args:
-        name: `provider:model`, as it was recorded.
-    """
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
-        """Refuse: no model stands behind a record.
-
-        Raises:
-            ModelError: Always.
-        """
-        raise ModelError(f"{self.name!r} is only replayed here and cannot be asked")
-
-    async def close(self) -> None:
-        """Nothing to release."""
-
-
-def absent_model(_: Settings, name: str) -> AbsentModel:
-    """A stand-in for a model that is named and not to be asked; see `open_models`."""
-    return AbsentModel(name)
+def absent_model(name: str) -> RefusingModel:
+    """Stands for a model that only answers from a record, so that neither key nor weights are needed."""
+    why = f"{name!r} is only replayed here and cannot be asked"
+    return RefusingModel(name, lambda: ModelError(why))
 
 
 def open_replies(where: Path, *, may_be_empty: bool = False) -> ReplySource:

@@ -6,17 +6,7 @@ makes a value up: no field is filled with a default, and no reply that was cut i
 into these types: it travels in fenced blocks, which need no escaping.
 """
 
-from suture.models.structured.ask_validated import Answer, Complete, ask
-from suture.models.structured.reply_parsing import Reading, Unreadable, read_reply
-from suture.models.structured.schemas import describe_schema, schema_of
+from suture.models.structured.ask_validated import ask
+from suture.models.structured.schemas import describe_schema
 
-__all__ = [
-    "Answer",
-    "Complete",
-    "Reading",
-    "Unreadable",
-    "ask",
-    "describe_schema",
-    "read_reply",
-    "schema_of",
-]
+__all__ = ["ask", "describe_schema"]

@@ -94,7 +94,10 @@ async def ask(
                 )
             why = f"it was cut at {draw.max_tokens} tokens"
             prompt = tuple(messages)
-            draw = _roomier(draw, limit) if draw.max_tokens < limit else _warmer(draw)
+            if draw.max_tokens < limit:
+                draw = replace(draw, max_tokens=min(2 * draw.max_tokens, limit))
+            else:
+                draw = _warmer(draw)
             continue
         try:
             reading = read_reply(reply.text, type_, salvage=reply.finish == "stop")
@@ -108,10 +111,6 @@ async def ask(
         f"no usable {type_.__name__} in {tries} replies; of the last one: {why}",
         remedy="raise model.max_tokens" if "was cut" in why else "take a stronger model",
     )
-
-
-def _roomier(draw: Sampling, limit: int) -> Sampling:
-    return replace(draw, max_tokens=min(2 * draw.max_tokens, limit))
 
 
 def _warmer(draw: Sampling) -> Sampling:

@@ -71,11 +71,7 @@ NAMES = ("ConnectError", "ConnectTimeout")
 
 
 def why_unreached(fault: BaseException) -> tuple[Unreached, str] | None:
-    """Why nobody was talked to, and the system's words for it; `None` where it is another kind of fault.
-
-    Args:
-        fault: What an SDK raised.
-    """
+    """Why nobody was talked to, and the system's words for it; `None` where it is another kind of fault."""
     links = list(_links(fault))
     if not any(type(link).__name__ in NAMES or _is_refusal(link) for link in links):
         return None

@@ -89,12 +89,7 @@ class AskedModel:
 
 
 def as_model_error(fault: Exception, asked: AskedModel) -> ModelError:
-    """Turn a vendor's exception into ours.
-
-    Args:
-        fault: What the SDK raised.
-        asked: The model and the server that were asked.
-    """
+    """Turn a vendor's exception into ours."""
     if isinstance(fault, ModelError):
         return fault
     kind = classify(fault)

@@ -60,11 +60,7 @@ def room_for(size_bytes: int, *, by_events: bool = False) -> Iterator[None]:
 
 
 def guard(protocol: Protocol) -> dict[str, Any]:
-    """Arguments for an async client of httpx, or of its successor httpx2, that put the guard in place.
-
-    Args:
-        protocol: What the answers must look like.
-    """
+    """Arguments for an async client of httpx, or of its successor httpx2, that put the guard in place."""
     from http.cookiejar import CookieJar, DefaultCookiePolicy  # slow to load, and nobody is asked yet
 
     return {

@@ -36,10 +36,6 @@ def changed_functions(whole: Mapping[str, bytes], part: Mapping[str, bytes]) -> 
 
     Comments and docstrings are no difference, nor is a new function that nothing names.
 
-    Args:
-        whole: The project with the change.
-        part: The project with the part.
-
     Returns:
         `None` where more differs than functions that both have.
     """

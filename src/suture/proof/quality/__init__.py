@@ -5,15 +5,7 @@ are found. An evaluator decides nothing: whether code is right is the business o
 measurement runs behind the wall or not at all.
 """
 
-from suture.proof.quality.evaluator import Evaluator, Measured, Subject
-from suture.proof.quality.measuring import GROUP, evaluators, measure_quality, quality_as_mapping
+from suture.proof.quality.evaluator import Measured, Subject
+from suture.proof.quality.measuring import measure_quality, quality_as_mapping
 
-__all__ = [
-    "GROUP",
-    "Evaluator",
-    "Measured",
-    "Subject",
-    "evaluators",
-    "measure_quality",
-    "quality_as_mapping",
-]
+__all__ = ["Measured", "Subject", "measure_quality", "quality_as_mapping"]

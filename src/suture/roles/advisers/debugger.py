@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -10,12 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from suture.errors import MalformedReply
 from suture.ledger.kinds import ToolStep
 from suture.models.structured import describe_schema
-from suture.records import Counterexample, Diagnosis, FaultCategory, Strategy
+from suture.records import Diagnosis, FaultCategory, Strategy
 from suture.roles.coding.coder import RepairBrief
 from suture.roles.prompting.fitting import Draft, PromptPart
 from suture.roles.prompting.prompt_files import Prompt
 from suture.roles.prompting.prompt_parts import (
-    EarlierAttempt,
     attempts_part,
     facts_part,
     files_part,
@@ -43,17 +42,8 @@ class DiagnosisReply(BaseModel):
 
 def diagnosis_draft(brief: RepairBrief, prompt: Prompt) -> Draft:
     """The question, before it is cut to the room there is."""
-    texts = {
-        "task": f"{task_text(brief.statement)}\n" if brief.statement else "",
-        "format": describe_schema(DiagnosisReply),
-    }
-    parts = {
-        "history": attempts_part(brief.history),
-        "facts": facts_part(brief.facts),
-        "output": output_part(brief.output) if not brief.facts else PromptPart(pieces=()),
-        "files": files_part(brief.files),
-    }
-    return Draft(prompt=prompt, template="diagnose", texts=texts, parts=parts)
+    texts = {"task": _task(brief), "format": describe_schema(DiagnosisReply)}
+    return Draft(prompt=prompt, template="diagnose", texts=texts, parts=_parts(brief))
 
 
 MOST_STEPS = 5
@@ -61,25 +51,6 @@ MOST_STEPS = 5
 TRACE = "trace_call"
 AskDiagnosis = Callable[[Draft], Awaitable[DiagnosisReply]]
 """Fits a prompt, and asks the role's model for the answer's type."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class DebugBrief:
-    """What the debugger needs.
-
-    Attributes:
-        statement: The task, in words or as a stub; empty where there is only code and tests.
-        files: The failing code, path -> text.
-        facts: Counterexamples, most telling first.
-        output: What the test command printed; used where there are no facts.
-        history: Earlier attempts, oldest first.
-    """
-
-    statement: str
-    files: Mapping[str, str]
-    facts: Sequence[Counterexample] = ()
-    output: str = ""
-    history: Sequence[EarlierAttempt] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +62,7 @@ class Investigation:
 
 
 async def investigate(
-    brief: DebugBrief,
+    brief: RepairBrief,
     prompt: Prompt,
     tools: Sequence[AgentTool],
     *,
@@ -137,7 +108,7 @@ async def investigate(
 
 
 def step_draft(
-    brief: DebugBrief, prompt: Prompt, tools: Sequence[AgentTool], steps: Sequence[ToolStep]
+    brief: RepairBrief, prompt: Prompt, tools: Sequence[AgentTool], steps: Sequence[ToolStep]
 ) -> Draft:
     """The question for the next step, before it is cut to the room there is."""
     # A small model repeats an example: this one shows it something.
@@ -145,29 +116,29 @@ def step_draft(
     return Draft(prompt=prompt, template="step", texts=texts, parts=_parts(brief, steps))
 
 
-def _first_look(brief: DebugBrief, tools: Sequence[AgentTool]) -> tuple[Action, ...]:
+def _first_look(brief: RepairBrief, tools: Sequence[AgentTool]) -> tuple[Action, ...]:
     call = _failing_call(brief)
     return (Action(tool=TRACE, input=call),) if call and TRACE in {tool.name for tool in tools} else ()
 
 
-def _failing_call(brief: DebugBrief) -> str:
+def _failing_call(brief: RepairBrief) -> str:
     return next((fact.call for fact in brief.facts if "(" in fact.call), "")
 
 
-def _conclusion_draft(brief: DebugBrief, prompt: Prompt, steps: Sequence[ToolStep]) -> Draft:
+def _conclusion_draft(brief: RepairBrief, prompt: Prompt, steps: Sequence[ToolStep]) -> Draft:
     texts = {"task": _task(brief), "format": describe_schema(DiagnosisReply)}
     seen = [step for step in steps if step.tool]
     return Draft(prompt=prompt, template="conclude", texts=texts, parts=_parts(brief, seen))
 
 
-def _task(brief: DebugBrief) -> str:
+def _task(brief: RepairBrief) -> str:
     return f"{task_text(brief.statement)}\n" if brief.statement else ""
 
 
-def _parts(brief: DebugBrief, steps: Sequence[ToolStep]) -> dict[str, PromptPart]:
+def _parts(brief: RepairBrief, steps: Sequence[ToolStep] | None = None) -> dict[str, PromptPart]:
     return {
         "history": attempts_part(brief.history),
-        "steps": steps_part(steps),
+        **({"steps": steps_part(steps)} if steps is not None else {}),
         "facts": facts_part(brief.facts),
         "output": output_part(brief.output) if not brief.facts else PromptPart(pieces=()),
         "files": files_part(brief.files),

@@ -24,14 +24,12 @@ class PlanBrief:
     Attributes:
         statement: The task, in words or as a stub.
         module: The file that the code goes to.
-        entry_point: The name that must be there, where known.
         project: Paths of the files that are there already.
         lessons: What earlier attempts taught.
     """
 
     statement: str
     module: str
-    entry_point: str | None = None
     project: Collection[str] = ()
     lessons: Sequence[Lesson] = ()
 

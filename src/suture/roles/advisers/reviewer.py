@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 from pydantic import BaseModel, ConfigDict, Field
 
 from suture.models.structured import describe_schema
 from suture.records import CodeReview, Concern, ConcernKind, Severity
+from suture.roles.coding.coder import RepairBrief
 from suture.roles.prompting.fitting import Draft
 from suture.roles.prompting.prompt_files import Prompt
 from suture.roles.prompting.prompt_parts import files_part, task_text
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReviewBrief:
-    """What the reviewer needs.
-
-    Attributes:
-        statement: The task, in words or as a stub; empty where there is only code and tests.
-        files: The code, path -> text.
-    """
-
-    statement: str
-    files: Mapping[str, str]
 
 
 class ConcernReply(BaseModel):
@@ -50,7 +35,7 @@ class ReviewReply(BaseModel):
         return CodeReview(concerns=tuple(Concern(**concern.model_dump()) for concern in self.concerns))
 
 
-def review_draft(brief: ReviewBrief, prompt: Prompt) -> Draft:
+def review_draft(brief: RepairBrief, prompt: Prompt) -> Draft:
     """The question, before it is cut to the room there is."""
     texts = {
         "task": f"Task:\n\n{task_text(brief.statement)}\n" if brief.statement else "",

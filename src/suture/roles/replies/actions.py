@@ -41,10 +41,6 @@ class Action:
 def read_action(text: str, tools: Collection[str]) -> Action:
     """The first action of a reply; what follows it is a guess at what the tool would say.
 
-    Args:
-        text: The reply's text.
-        tools: The tools there are; `done` is always one.
-
     Raises:
         MalformedReply: It names no tool, or one that there is not.
     """

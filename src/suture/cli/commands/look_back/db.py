@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from suture.cli.terminal.faults import reports_faults
-from suture.cli.terminal.options import Debug, Json, Set, load
+from suture.cli.terminal.options import Json, Set, load
 from suture.cli.terminal.output import answer, answer_json, note, table
 
 if TYPE_CHECKING:
@@ -24,28 +24,28 @@ db_app = typer.Typer(
 
 @db_app.command()
 @reports_faults
-def init(assignments: Set = None, as_json: Json = False, debug: Debug = False) -> None:
+def init(assignments: Set = None, as_json: Json = False) -> None:
     """Make the tables in the database of store.url, and bring all runs of this machine in."""
     _bring_in(_settings(assignments), anew=False, as_json=as_json)
 
 
 @db_app.command()
 @reports_faults
-def upgrade(assignments: Set = None, as_json: Json = False, debug: Debug = False) -> None:
+def upgrade(assignments: Set = None, as_json: Json = False) -> None:
     """Bring the tables of an older Suture up to date; everybody who shares them needs this version then."""
     _bring_in(_settings(assignments), anew=False, as_json=as_json)
 
 
 @db_app.command()
 @reports_faults
-def rebuild(assignments: Set = None, as_json: Json = False, debug: Debug = False) -> None:
+def rebuild(assignments: Set = None, as_json: Json = False) -> None:
     """Make the rows of all runs anew from their ledgers, and the memories that they left if some are gone."""
     _bring_in(_settings(assignments), anew=True, as_json=as_json)
 
 
 @db_app.command()
 @reports_faults
-def stats(assignments: Set = None, as_json: Json = False, debug: Debug = False) -> None:
+def stats(assignments: Set = None, as_json: Json = False) -> None:
     """Say which database it is, and how many rows each table has."""
     from suture.store.database import store_of
     from suture.store.migrating import NEWEST
@@ -64,7 +64,7 @@ def stats(assignments: Set = None, as_json: Json = False, debug: Debug = False) 
 
 @db_app.command()
 @reports_faults
-def check(assignments: Set = None, as_json: Json = False, debug: Debug = False) -> None:
+def check(assignments: Set = None, as_json: Json = False) -> None:
     """See whether the database is sound and says what the ledgers say; exit code 1 where it does not."""
     from suture.store.checking import findings
     from suture.store.database import store_of

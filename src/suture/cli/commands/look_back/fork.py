@@ -14,21 +14,17 @@ from suture.cli.terminal.files_given import files_given
 from suture.cli.terminal.options import (
     Apply,
     Autonomy,
-    Debug,
-    Json,
+    HowTold,
     Model,
-    Quiet,
     Recipe,
     RunName,
     Set,
-    Verbose,
-    detail_of,
     load,
     parse_assignments,
 )
 
 if TYPE_CHECKING:
-    from suture.cli.terminal.progress import Progress
+    from suture.cli.terminal.progress import RunProgress
     from suture.records import Result
 
 
@@ -54,17 +50,15 @@ def fork(
     recipe: Recipe = None,
     autonomy: Autonomy = None,
     apply: Apply = False,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
-    debug: Debug = False,
+    *,
+    told: HowTold,
 ) -> None:
     """Start a new run from a step of another one, with another model, setting, hint or candidate.
 
     What the other run had done until that step counts as it did, and is neither done nor paid again. The
     other run stays as it is.
     """
-    detail = detail_of(verbose=verbose, quiet=quiet)
+    detail = told.detail
     loaded = load(Path())
     from suture.api import recorded_run
     from suture.cli.run_command import carry_out
@@ -76,7 +70,7 @@ def fork(
     changed: dict[str, object] = {**parse_assignments(changes or ()), **given}
     files = files_given(candidate or (), recorded.task, recorded.project)
 
-    def start(progress: Progress) -> Coroutine[Any, Any, Result]:
+    def start(progress: RunProgress) -> Coroutine[Any, Any, Result]:
         from suture.api import fork_from_iteration
         from suture.cli.commands.work.review import reviewer_at
 
@@ -93,4 +87,4 @@ def fork(
         )
 
     began_with = replace(loaded, settings=settings_with(recorded.settings, changed))
-    carry_out(start, began_with, kind=recorded.task.kind, as_json=as_json, detail=detail)
+    carry_out(start, began_with, kind=recorded.task.kind, as_json=told.as_json, detail=detail)

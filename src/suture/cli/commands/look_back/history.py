@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from suture.cli.terminal.faults import reports_faults
-from suture.cli.terminal.options import Debug, Json, Set, load
+from suture.cli.terminal.options import Json, Set, load
 from suture.cli.terminal.output import answer, answer_json, note, table
 from suture.errors import UsageError
 from suture.narrative.lines import counted
@@ -43,7 +43,6 @@ def history(
     since: Since = "",
     assignments: Set = None,
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """List the runs, newest first: kind, outcome, recipe, model, spend, when."""
     asked: dict[str, Any] = {

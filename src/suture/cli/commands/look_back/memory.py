@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from suture.cli.terminal.faults import reports_faults
-from suture.cli.terminal.options import Debug, Json, Set, load
+from suture.cli.terminal.options import Json, Set, load
 from suture.cli.terminal.output import answer, answer_exactly, answer_json, note, table
 
 if TYPE_CHECKING:
@@ -32,11 +32,12 @@ Key = Annotated[
 Repo = Annotated[str, typer.Argument(help="A data set of the Hugging Face hub, as owner/name.")]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="The most memories.")]
 WIDTH = 70
+"""Characters of a memory in a list, so that a line fits a usual terminal."""
 
 
 @memory_app.command()
 @reports_faults
-def stats(assignments: Set = None, as_json: Json = False, debug: Debug = False) -> None:
+def stats(assignments: Set = None, as_json: Json = False) -> None:
     """Say how many memories there are, and whether they help: shown, held back, placebo."""
     from suture.memory.items import TABLES
     from suture.memory.rent import uplift, uses_by_arm
@@ -69,7 +70,6 @@ def list_command(
     state: Annotated[str, typer.Option("--state", help="active, evicted or forgotten.")] = "active",
     assignments: Set = None,
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """List memories, by kind and the oldest first."""
     from itertools import islice
@@ -90,7 +90,6 @@ def search(
     limit: Limit = 5,
     assignments: Set = None,
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Find memories by words and by meaning, the likeliest first."""
     from suture.memory.recall import recall
@@ -102,7 +101,7 @@ def search(
 
 @memory_app.command()
 @reports_faults
-def show(key: Key, assignments: Set = None, as_json: Json = False, debug: Debug = False) -> None:
+def show(key: Key, assignments: Set = None, as_json: Json = False) -> None:
     """Show all of one memory, and what it was good for."""
     from suture.memory.items import item_as_plain
     from suture.memory.rent import uplift_of
@@ -134,7 +133,6 @@ def forget(
     run: Annotated[str, typer.Option("--run", help="All that this run taught.")] = "",
     assignments: Set = None,
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Forget a memory, or all that a run taught: its texts are deleted, and it does not come back."""
     from suture.errors import UsageError
@@ -152,7 +150,7 @@ def forget(
 
 @memory_app.command()
 @reports_faults
-def learn(assignments: Set = None, as_json: Json = False, debug: Debug = False) -> None:
+def learn(assignments: Set = None, as_json: Json = False) -> None:
     """Make memories of all runs of this machine; what is known already stays as it is."""
     from suture.ledger import list_runs
     from suture.memory.of_runs import learn_again
@@ -166,7 +164,7 @@ def learn(assignments: Set = None, as_json: Json = False, debug: Debug = False) 
 
 @memory_app.command()
 @reports_faults
-def embed(assignments: Set = None, as_json: Json = False, debug: Debug = False) -> None:
+def embed(assignments: Set = None, as_json: Json = False) -> None:
     """Give every memory a vector of the embedder of now, where it has another's."""
     from suture.memory.storing import embed_anew, index_embedder
 
@@ -184,7 +182,6 @@ def embed(assignments: Set = None, as_json: Json = False, debug: Debug = False) 
 def export_command(
     file: Annotated[Path, typer.Argument(help="Where to; - is stdout.", allow_dash=True)] = Path("-"),
     assignments: Set = None,
-    debug: Debug = False,
 ) -> None:
     """Write all active memories as JSON lines."""
     from suture.memory.exchange import exported_lines
@@ -207,7 +204,6 @@ def import_command(
     ],
     assignments: Set = None,
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Merge memories of another database in; nothing is doubled."""
     from suture.errors import UsageError
@@ -231,7 +227,7 @@ def import_command(
 
 @memory_app.command()
 @reports_faults
-def push(repo: Repo, assignments: Set = None, as_json: Json = False, debug: Debug = False) -> None:
+def push(repo: Repo, assignments: Set = None, as_json: Json = False) -> None:
     """Write all active memories into a private data set of the Hugging Face hub."""
     from suture.memory.exchange import push as push_all
 
@@ -242,7 +238,7 @@ def push(repo: Repo, assignments: Set = None, as_json: Json = False, debug: Debu
 
 @memory_app.command()
 @reports_faults
-def pull(repo: Repo, assignments: Set = None, as_json: Json = False, debug: Debug = False) -> None:
+def pull(repo: Repo, assignments: Set = None, as_json: Json = False) -> None:
     """Merge memories of a data set of the Hugging Face hub in."""
     from suture.memory.exchange import pull as pull_all
 

@@ -10,7 +10,7 @@ import typer
 
 from suture.cli.commands.look_back.history import KindOf, ModelPart, Project, Since, since_s
 from suture.cli.terminal.faults import reports_faults
-from suture.cli.terminal.options import Debug, Json, Set, load
+from suture.cli.terminal.options import Json, Set, load
 from suture.cli.terminal.output import answer, answer_json, note, table
 
 NUMBERS = (
@@ -32,7 +32,6 @@ def metrics(
     ] = None,
     assignments: Set = None,
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Add up all runs: pass rate, seconds of iterations, tokens by role, kinds of errors, use of memory."""
     from suture.store.database import store_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from suture.cli.terminal.faults import reports_faults
-from suture.cli.terminal.options import Debug, Json, Set, load
+from suture.cli.terminal.options import Json, Set, load
 from suture.cli.terminal.output import answer, answer_json, table
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ def quality(
     ] = None,
     as_json: Json = False,
     assignments: Set = None,
-    debug: Debug = False,
 ) -> None:
     """Measure the code that a run accepted: complexity, lint, docstrings, lines, coverage, security.
 

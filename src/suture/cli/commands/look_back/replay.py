@@ -11,23 +11,12 @@ import typer
 
 from suture.cli.terminal.faults import reports_faults
 from suture.cli.terminal.files_given import files_given
-from suture.cli.terminal.options import (
-    Apply,
-    Debug,
-    Json,
-    OrLive,
-    Quiet,
-    RunName,
-    Set,
-    Verbose,
-    detail_of,
-    load,
-)
+from suture.cli.terminal.options import Apply, HowTold, Json, OrLive, RunName, Set, load
 from suture.errors import UsageError
 
 if TYPE_CHECKING:
     from suture.api import ReviewAnswer
-    from suture.cli.terminal.progress import Progress
+    from suture.cli.terminal.progress import RunProgress
     from suture.loop import RecordedRun, Replay
     from suture.records import Result
 
@@ -42,7 +31,6 @@ def replay(
     or_live: OrLive = False,
     assignments: Set = None,
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Do a run again with the replies that its model gave then, and compare.
 
@@ -52,10 +40,10 @@ def replay(
     """
     loaded = load(Path(), assignments)
     from suture.cli.terminal.output import answer, answer_json, note
-    from suture.cli.terminal.progress import Progress
+    from suture.cli.terminal.progress import RunProgress
     from suture.narrative.lines import one_line
 
-    with Progress(loaded.settings.budget) as progress:
+    with RunProgress(loaded.settings.budget) as progress:
         from suture.api import replay as replay_run
         from suture.api import run_sync
 
@@ -106,10 +94,8 @@ def resume(
     ] = None,
     apply: Apply = False,
     assignments: Set = None,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
-    debug: Debug = False,
+    *,
+    told: HowTold,
 ) -> None:
     """Go on with a run that waits for a person, was killed or stopped, or whose machinery failed.
 
@@ -117,7 +103,7 @@ def resume(
     fork); its settings are those that it began with. Without an answer, what it waits for is asked on the
     terminal; without a terminal it goes on waiting.
     """
-    detail = detail_of(verbose=verbose, quiet=quiet)
+    detail = told.detail
     loaded = load(Path(), assignments)
     from suture.api import recorded_run
     from suture.cli.run_command import carry_out
@@ -125,7 +111,7 @@ def resume(
     recorded = recorded_run(run, loaded.settings)
     given = _answer(said, hint, edit or (), recorded)
 
-    def start(progress: Progress) -> Coroutine[Any, Any, Result]:
+    def start(progress: RunProgress) -> Coroutine[Any, Any, Result]:
         from suture.api import resume as resume_run
         from suture.cli.commands.work.review import reviewer_at
 
@@ -139,7 +125,7 @@ def resume(
         )
 
     began_with = replace(loaded, settings=recorded.settings)
-    carry_out(start, began_with, kind=recorded.task.kind, as_json=as_json, detail=detail)
+    carry_out(start, began_with, kind=recorded.task.kind, as_json=told.as_json, detail=detail)
 
 
 def _answer(said: str | None, hint: str, edit: Sequence[str], recorded: RecordedRun) -> ReviewAnswer | None:

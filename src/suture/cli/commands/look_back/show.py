@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from suture.cli.terminal.faults import reports_faults
-from suture.cli.terminal.options import Debug, Json, Set, load
+from suture.cli.terminal.options import Json, Set, load
 from suture.cli.terminal.output import answer, answer_exactly, answer_json, note, table
 from suture.errors import StorageError, UsageError
 from suture.plain_files import read_stored
@@ -39,7 +39,6 @@ def show(
     ] = None,
     as_json: Json = False,
     assignments: Set = None,
-    debug: Debug = False,
 ) -> None:
     """Tell a run step by step: moves, candidates, verdicts, spend."""
     from suture.ledger import find_run, list_runs
@@ -113,6 +112,6 @@ def _texts(run: RunFolder, blob: str) -> dict[str, str]:
 
     try:
         files = run.get_record(Task, blob).files
-    except (StorageError, ValueError, KeyError, TypeError):
+    except StorageError:
         return {}
     return {path: text_of(content) for path, content in files.items()}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from suture.cli.terminal.faults import reports_faults
-from suture.cli.terminal.options import Debug, Json, Set, load
+from suture.cli.terminal.options import Json, Set, load
 from suture.cli.terminal.output import answer, answer_json, note
 from suture.narrative.lines import one_line
 
@@ -36,7 +36,6 @@ def verify(
     ] = None,
     assignments: Set = None,
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Prove a certificate anew, in a clean sandbox and without a model.
 

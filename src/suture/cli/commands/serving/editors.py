@@ -9,7 +9,7 @@ import typer
 
 from suture.cli.commands.serving.doors import extra_needed, flags_said
 from suture.cli.terminal.faults import reports_faults
-from suture.cli.terminal.options import Debug, Model, Set, Test, load
+from suture.cli.terminal.options import Model, Set, Test, load
 
 
 @reports_faults
@@ -17,7 +17,6 @@ def acp(
     test: Test = None,
     model: Model = None,
     assignments: Set = None,
-    debug: Debug = False,
 ) -> None:
     """Be an agent of the Agent Client Protocol, for editors such as Zed: prompts become runs.
 
@@ -41,7 +40,6 @@ def lsp(
     ] = 60.0,
     model: Model = None,
     assignments: Set = None,
-    debug: Debug = False,
 ) -> None:
     """Be a language server: failing tests as diagnostics, a verified change as an edit.
 

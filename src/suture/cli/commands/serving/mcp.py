@@ -9,7 +9,7 @@ import typer
 
 from suture.cli.commands.serving.doors import extra_needed, flags_said, require_folders
 from suture.cli.terminal.faults import reports_faults
-from suture.cli.terminal.options import Debug, Model, Set, load
+from suture.cli.terminal.options import Model, Set, load
 
 
 @reports_faults
@@ -33,7 +33,6 @@ def mcp(
     ] = None,
     model: Model = None,
     assignments: Set = None,
-    debug: Debug = False,
 ) -> None:
     """Be a server of the Model Context Protocol, for other agents: tools heal, write, verify and show.
 

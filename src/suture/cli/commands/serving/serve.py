@@ -10,7 +10,7 @@ import typer
 
 from suture.cli.commands.serving.doors import extra_needed, flags_said, require_folders
 from suture.cli.terminal.faults import reports_faults
-from suture.cli.terminal.options import Debug, Json, Model, Set, load
+from suture.cli.terminal.options import Json, Model, Set, load
 from suture.cli.terminal.output import answer, answer_json, note, table
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ def serve(
     ] = None,
     model: Model = None,
     assignments: Set = None,
-    debug: Debug = False,
 ) -> None:
     """Serve runs to other programs, and the web page, until Ctrl-C or SIGTERM.
 
@@ -94,7 +93,6 @@ def add_token(
         typer.Option("--role", metavar="ROLE", help="viewer, runner, reviewer or admin: each may do more."),
     ] = "runner",
     assignments: Set = None,
-    debug: Debug = False,
 ) -> None:
     """Make a token and print it, this once: only its hash is kept.
 
@@ -108,7 +106,7 @@ def add_token(
 
 @token_app.command("list")
 @reports_faults
-def list_tokens(assignments: Set = None, as_json: Json = False, debug: Debug = False) -> None:
+def list_tokens(assignments: Set = None, as_json: Json = False) -> None:
     """List whose tokens there are, and their roles."""
     callers = _tokens(assignments)[0].callers()
     if as_json:
@@ -124,7 +122,6 @@ def list_tokens(assignments: Set = None, as_json: Json = False, debug: Debug = F
 def remove_token(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Whose it is.")],
     assignments: Set = None,
-    debug: Debug = False,
 ) -> None:
     """Take a token back; it is refused from now on."""
     _tokens(assignments)[0].remove(name)
@@ -151,7 +148,6 @@ def ui(
     ] = None,
     model: Model = None,
     assignments: Set = None,
-    debug: Debug = False,
 ) -> None:
     """Serve the web page to this machine, until Ctrl-C: start runs, watch them, answer what they ask.
 

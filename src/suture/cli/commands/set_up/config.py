@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from suture.cli.terminal.faults import reports_faults
-from suture.cli.terminal.options import Debug, Json, Set, load
+from suture.cli.terminal.options import Json, Set, load
 from suture.cli.terminal.output import answer, answer_json, note, table
 from suture.errors import UsageError
 
@@ -28,7 +28,6 @@ def show(
     ] = Path(),
     assignments: Set = None,
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Print each setting with its value and its origin; keys are masked."""
     from suture.settings import render_settings
@@ -52,7 +51,6 @@ def set_one(
         Path | None,
         typer.Option("--project", metavar="FOLDER", help="In its suture.toml, in place of your own file."),
     ] = None,
-    debug: Debug = False,
 ) -> None:
     """Write a setting into your own file, or a project's; the rest of the file stays as it is."""
     import os

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from suture.cli.terminal.faults import reports_faults
-from suture.cli.terminal.options import Debug, Json, Model, Set, load
+from suture.cli.terminal.options import Json, Model, Set, load
 from suture.cli.terminal.output import answer, answer_json, note, table
 from suture.errors import PrerequisiteError, SutureError
 from suture.narrative.lines import one_line
@@ -26,7 +26,7 @@ TEST = "from shop import total\n\n\ndef test_total():\n    assert total([2, 3]) 
 
 
 @reports_faults
-def doctor(model: Model = None, assignments: Set = None, as_json: Json = False, debug: Debug = False) -> None:
+def doctor(model: Model = None, assignments: Set = None, as_json: Json = False) -> None:
     """Say what is there, what is missing, and how to get it."""
     from suture.api.prerequisites import examine
 
@@ -60,7 +60,7 @@ def _state(row: Prerequisite) -> str:
 
 
 @reports_faults
-def self_check(assignments: Set = None, as_json: Json = False, debug: Debug = False) -> None:
+def self_check(assignments: Set = None, as_json: Json = False) -> None:
     """Say what `suture doctor` says, and heal a small program in the sandbox, without a model.
 
     Exit code 0: `suture heal --no-model` works here. The program's run is not kept.

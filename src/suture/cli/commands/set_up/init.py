@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 
 from suture.cli.terminal.faults import reports_faults
-from suture.cli.terminal.options import Debug
 from suture.cli.terminal.output import answer, note
 from suture.errors import PrerequisiteError, UsageError
 from suture.narrative.lines import printable
@@ -33,7 +32,6 @@ TEXT = """\
 @reports_faults
 def init(
     project: Annotated[Path, typer.Argument(metavar="PROJECT", help="A project's folder.")] = Path(),
-    debug: Debug = False,
 ) -> None:
     """Write a suture.toml with the test command that the project's files show."""
     from suture.settings import new_file

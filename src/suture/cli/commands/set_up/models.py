@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from suture.cli.terminal.faults import reports_faults
-from suture.cli.terminal.options import Debug, Json, Set, load
+from suture.cli.terminal.options import Json, Set, load
 from suture.cli.terminal.output import answer, answer_exactly, answer_json, console, note, table
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def models() -> None:
 
 @models_app.command("list")
 @reports_faults
-def list_command(assignments: Set = None, as_json: Json = False, debug: Debug = False) -> None:
+def list_command(assignments: Set = None, as_json: Json = False) -> None:
     """List the models of the catalogue, and which of them are here."""
     from suture.models import list_models
 
@@ -59,7 +59,7 @@ def list_command(assignments: Set = None, as_json: Json = False, debug: Debug = 
 
 @models_app.command("pull")
 @reports_faults
-def pull_command(name: Name, assignments: Set = None, as_json: Json = False, debug: Debug = False) -> None:
+def pull_command(name: Name, assignments: Set = None, as_json: Json = False) -> None:
     """Fetch a model's weights once, and verify them; print where they lie."""
     from suture.models import pull_model
 
@@ -89,7 +89,6 @@ def serve_command(
     port: Annotated[int, typer.Option("--port", help="The port; 0 takes a free one.")] = 8080,
     assignments: Set = None,
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Serve a model at an OpenAI-compatible address until Ctrl-C; print address and key.
 
@@ -123,7 +122,7 @@ def serve_command(
 
 @models_app.command("path")
 @reports_faults
-def path_command(name: Name, assignments: Set = None, as_json: Json = False, debug: Debug = False) -> None:
+def path_command(name: Name, assignments: Set = None, as_json: Json = False) -> None:
     """Print where a model's weights lie."""
     from suture.models import model_path
 
@@ -136,7 +135,7 @@ def path_command(name: Name, assignments: Set = None, as_json: Json = False, deb
 
 @models_app.command("rm")
 @reports_faults
-def rm_command(name: Name, assignments: Set = None, as_json: Json = False, debug: Debug = False) -> None:
+def rm_command(name: Name, assignments: Set = None, as_json: Json = False) -> None:
     """Delete a model's weights."""
     from suture.models import remove_model
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from suture.cli.terminal.faults import reports_faults
-from suture.cli.terminal.options import Debug, Json, Set, load
+from suture.cli.terminal.options import Json, Set, load
 from suture.cli.terminal.output import answer, answer_exactly, answer_json, note, table
 
 if TYPE_CHECKING:
@@ -38,9 +38,7 @@ def book_of(project: Path, assignments: list[str] | None) -> PromptBook:
 
 @prompts_app.command("list")
 @reports_faults
-def list_prompts(
-    project: Project = Path(), assignments: Set = None, as_json: Json = False, debug: Debug = False
-) -> None:
+def list_prompts(project: Project = Path(), assignments: Set = None, as_json: Json = False) -> None:
     """List the roles that have a prompt: version, hash, and where it comes from."""
     from suture.roles import packaged_names
 
@@ -63,7 +61,6 @@ def show(
     project: Project = Path(),
     assignments: Set = None,
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Print a prompt as a file that could stand in `.suture/prompts/`."""
     from suture.roles import packaged_prompt, prompt_as_plain, prompt_as_yaml
@@ -84,7 +81,6 @@ def diff(
     ] = None,
     project: Project = Path(),
     assignments: Set = None,
-    debug: Debug = False,
 ) -> None:
     """Compare the prompt that counts in a project with ours, or with a file."""
     from difflib import unified_diff
@@ -103,9 +99,7 @@ def diff(
 
 @prompts_app.command()
 @reports_faults
-def check(
-    project: Project = Path(), assignments: Set = None, as_json: Json = False, debug: Debug = False
-) -> None:
+def check(project: Project = Path(), assignments: Set = None, as_json: Json = False) -> None:
     """Check the project's own prompts, as a run would; ends with 2 where one cannot be used."""
     from suture.errors import UsageError
     from suture.roles import packaged_names

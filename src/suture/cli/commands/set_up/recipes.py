@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from suture.cli.terminal.faults import reports_faults
-from suture.cli.terminal.options import Debug, Json
+from suture.cli.terminal.options import Json
 from suture.cli.terminal.output import answer, answer_exactly, answer_json, table
 
 recipes_app = typer.Typer(
@@ -19,7 +19,7 @@ recipes_app = typer.Typer(
 
 @recipes_app.command("list")
 @reports_faults
-def list_all(as_json: Json = False, debug: Debug = False) -> None:
+def list_all(as_json: Json = False) -> None:
     """List the recipes that come with Suture."""
     from suture.loop import describe_recipe, list_recipes
 
@@ -35,7 +35,6 @@ def list_all(as_json: Json = False, debug: Debug = False) -> None:
 def show(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A recipe, or a TOML file of your own.")],
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Print every key of a recipe with its value, also those that its file leaves open."""
     from suture.loop import describe_recipe, recipe_as_toml

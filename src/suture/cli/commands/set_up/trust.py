@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from suture.cli.terminal.faults import reports_faults
-from suture.cli.terminal.options import Debug, Json
+from suture.cli.terminal.options import Json
 from suture.cli.terminal.output import answer, answer_json, note, stdin_is_terminal, table
 from suture.errors import UsageError
 from suture.narrative.lines import printable
@@ -24,7 +24,6 @@ def trust(
     listed: Annotated[bool, typer.Option("--list", help="List the projects that are trusted.")] = False,
     revoke: Annotated[bool, typer.Option("--revoke", help="Trust it no longer.")] = False,
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Let a project's own suture.toml, .env and prompts decide more than what is harmless.
 

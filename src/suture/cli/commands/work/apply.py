@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from suture.cli.terminal.faults import reports_faults
-from suture.cli.terminal.options import Branch, Debug, Json, Set, load, require_at_most_one
+from suture.cli.terminal.options import Branch, Json, Set, load, require_at_most_one
 from suture.cli.terminal.output import answer, answer_json, note
 
 
@@ -30,7 +30,6 @@ def apply(
         typer.Option("--into", metavar="FOLDER", help="Where new code goes; else where it was asked for."),
     ] = None,
     assignments: Set = None,
-    debug: Debug = False,
 ) -> None:
     """Apply the verified change of a run that has healed; `suture undo` takes it back.
 
@@ -57,7 +56,6 @@ def undo(
     ] = None,
     assignments: Set = None,
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Take back what a run changed in your files or your repository.
 

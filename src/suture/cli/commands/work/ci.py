@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from suture.cli.terminal.faults import reports_faults
-from suture.cli.terminal.options import Debug, Json, Model, Seconds, Set, load, require_file, require_words
+from suture.cli.terminal.options import (
+    Json,
+    Model,
+    Python,
+    Seconds,
+    Set,
+    Test,
+    load,
+    require_file,
+    require_words,
+)
 from suture.cli.terminal.output import answer, answer_json, note
 from suture.errors import UsageError
 from suture.narrative.lines import one_line, printable
@@ -25,19 +35,9 @@ ci_app = typer.Typer(
 )
 
 Folder = Annotated[str, typer.Argument(metavar="PATH", help="The project's folder, checked out by git.")]
-Test = Annotated[
-    str | None,
-    typer.Option(
-        "--test", metavar="COMMAND", help="What must pass; else project.test, or what the files show."
-    ),
-]
 Base = Annotated[
     str | None,
     typer.Option("--base", metavar="REF", help="What to compare with; else what the service says, or HEAD^."),
-]
-Python = Annotated[
-    Path | None,
-    typer.Option("--python", metavar="PATH", help="Whose Python runs the tests; the setting sandbox.python."),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done; do none of it.")]
 
@@ -57,7 +57,6 @@ def heal(
     dry_run: DryRun = False,
     assignments: Set = None,
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Reproduce a failure, heal it, gate the change, and write a folder for the job that hands it over.
 
@@ -105,7 +104,6 @@ def deliver(
     dry_run: DryRun = False,
     assignments: Set = None,
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Verify a heal's certificate again, put it to the gates again, and hand the change over.
 

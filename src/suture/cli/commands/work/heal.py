@@ -12,27 +12,13 @@ import typer
 
 from suture.cli.terminal.faults import reports_faults
 from suture.cli.terminal.options import (
-    Attempts,
-    Autonomy,
     Branch,
-    Debug,
-    Json,
-    LogJson,
-    Model,
-    Money,
+    HowTold,
     Only,
-    OrLive,
     Protect,
-    Quiet,
-    Recipe,
-    Replies,
-    Seconds,
-    Set,
+    Python,
+    RunOptions,
     Test,
-    Tokens,
-    Verbose,
-    detail_of,
-    load,
     require_at_most_one,
     require_file,
     require_words,
@@ -42,7 +28,7 @@ from suture.errors import UsageError
 from suture.plain_files import read_text_file
 
 if TYPE_CHECKING:
-    from suture.cli.terminal.progress import Progress
+    from suture.cli.terminal.progress import RunProgress
     from suture.records import Result
 
 
@@ -73,12 +59,7 @@ def heal(
             "--issue", metavar="FILE", help="A bug report or log; `-` reads stdin. Stands in the certificate."
         ),
     ] = None,
-    python: Annotated[
-        Path | None,
-        typer.Option(
-            "--python", metavar="PATH", help="Whose Python runs the tests; the setting sandbox.python."
-        ),
-    ] = None,
+    python: Python = None,
     apply: Annotated[
         bool, typer.Option("--apply", help="Change the files, once the fix is verified.")
     ] = False,
@@ -114,21 +95,9 @@ def heal(
             help="Run it on this machine instead, with your files, keys and network.",
         ),
     ] = False,
-    model: Model = None,
-    recipe: Recipe = None,
-    autonomy: Autonomy = None,
-    log_json: LogJson = None,
-    attempts: Attempts = None,
-    tokens: Tokens = None,
-    money: Money = None,
-    seconds: Seconds = None,
-    replies: Replies = None,
-    or_live: OrLive = False,
-    assignments: Set = None,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
-    debug: Debug = False,
+    *,
+    options: RunOptions,
+    told: HowTold,
 ) -> None:
     """Repair a project until its test command passes; print the diff.
 
@@ -136,14 +105,14 @@ def heal(
     and every test passes. Test files are never changed. Where every test passes already and --issue reports a
     fault, a test that shows it is written first; you are asked whether it may decide.
     """
-    detail = detail_of(verbose=verbose, quiet=quiet)
+    detail = told.detail
     if ask and not stdin_is_terminal():
         raise UsageError("--ask needs a terminal to ask on", remedy="leave it out: the difference is shown")
     # Said before anything heavy is loaded. Not Path.exists: that raises where a folder is closed to us.
     if not os.path.lexists(path):
         raise UsageError(f"there is nothing at {path!r}", remedy="name a project's folder")
     project = Path(path) if Path(path).is_dir() else Path(path).parent
-    require_at_most_one({"--no-model": no_model, "--model": model, "--proposer": proposer})
+    require_at_most_one({"--no-model": no_model, "--model": options.model, "--proposer": proposer})
     if proposer is not None and not proposer.strip():
         raise UsageError("the proposer's command is empty", remedy="name a program, or leave --proposer out")
     require_at_most_one({"--apply": apply, "--commit": commit, "--branch": branch, "--patch": patch})
@@ -151,21 +120,13 @@ def heal(
     if patch is not None and os.path.lexists(patch):
         raise UsageError(f"{str(patch)!r} exists already and would be overwritten", remedy="move it away")
     require_words(test)
-    loaded = load(
+    loaded = options.settings(
         project,
-        assignments,
-        model__name="none" if no_model else model,
+        model__name="none" if no_model else options.model,
         models__coder="none" if no_model else None,
         sandbox__python=str(python) if python else None,
-        proposer__command="" if model or no_model else proposer,
+        proposer__command="" if options.model or no_model else proposer,
         proposer__outside=proposer_outside or None,
-        loop__recipe=recipe,
-        loop__autonomy=autonomy,
-        log__file=log_json,
-        budget__attempts=attempts,
-        budget__tokens=tokens,
-        budget__money=money,
-        budget__seconds=seconds,
     )
     asks_program = bool(loaded.settings.proposer.command)
     if proposer_outside and not asks_program:
@@ -184,7 +145,7 @@ def heal(
     words = _words(hint, issue)
     from suture.cli.run_command import carry_out
 
-    def start(progress: Progress) -> Coroutine[Any, Any, Result]:
+    def start(progress: RunProgress) -> Coroutine[Any, Any, Result]:
         from suture.api import heal as heal_project
         from suture.cli.commands.work.review import reviewer_at
 
@@ -200,15 +161,15 @@ def heal(
             commit=commit,
             branch=branch,
             patch=patch,
-            replies=replies,
-            or_live=or_live,
+            replies=options.replies,
+            or_live=options.or_live,
             ask=ask,
             asked_s=context.obj if isinstance(context.obj, float) else None,
             on_review=reviewer_at(progress),
             on_event=progress,
         )
 
-    carry_out(start, loaded, kind="heal", as_json=as_json, detail=detail)
+    carry_out(start, loaded, kind="heal", as_json=told.as_json, detail=detail)
 
 
 def _words(hint: str | None, issue: Path | None) -> str:

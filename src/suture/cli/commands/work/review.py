@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from suture.cli.terminal.editor import edit_text
 from suture.cli.terminal.faults import reports_faults
-from suture.cli.terminal.options import Debug, Json, RunName, Set, load
+from suture.cli.terminal.options import Json, RunName, Set, load
 from suture.cli.terminal.output import (
     DIFF_STYLES,
     answer,
@@ -27,7 +27,7 @@ from suture.narrative.waiting import waiting_lines
 
 if TYPE_CHECKING:
     from suture.api import Choice, Difference, Review, ReviewAnswer, Reviewer
-    from suture.cli.terminal.progress import Progress
+    from suture.cli.terminal.progress import RunProgress
 
 FACTS_SHOWN = 5
 CHOICES = "y: yes, n or Enter: no, e: edit it, h HINT: no, try this, l: later, x: stop the run"
@@ -41,9 +41,7 @@ NUMBERED: dict[str, Choice] = {"1": "first", "2": "second", "n": "neither", "nei
 
 
 @reports_faults
-def review(
-    run: RunName = "last", assignments: Set = None, as_json: Json = False, debug: Debug = False
-) -> None:
+def review(run: RunName = "last", assignments: Set = None, as_json: Json = False) -> None:
     """Show what a run that waits for a person asks: diagnosis, facts and diff.
 
     Exits 1 where it waits for nothing. Answer with `suture resume`.
@@ -63,7 +61,7 @@ def review(
         note(line)
 
 
-def reviewer_at(progress: Progress) -> Reviewer | None:
+def reviewer_at(progress: RunProgress) -> Reviewer | None:
     """Asks on the terminal; `None` where there is none, so that the run is parked."""
     if not stdin_is_terminal():
         return None

@@ -12,33 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from suture.cli.terminal.faults import reports_faults
-from suture.cli.terminal.options import (
-    ApproveDeps,
-    Attempts,
-    Autonomy,
-    Debug,
-    Json,
-    LogJson,
-    Model,
-    Money,
-    OrLive,
-    Quiet,
-    Recipe,
-    Replies,
-    Seconds,
-    Set,
-    Tokens,
-    Verbose,
-    detail_of,
-    load,
-    require_file,
-)
+from suture.cli.terminal.options import ApproveDeps, HowTold, RunOptions, require_file
 from suture.cli.terminal.output import stdin_is_terminal
 from suture.errors import UsageError
 from suture.plain_files import read_text_file
 
 if TYPE_CHECKING:
-    from suture.cli.terminal.progress import Progress
+    from suture.cli.terminal.progress import RunProgress
     from suture.records import Result, Task, TaskKind
 
 MOST_TASK_BYTES = 2**20
@@ -95,21 +75,9 @@ def run(
         Path | None, typer.Option("--task-file", metavar="FILE", help="The task, from a text file.")
     ] = None,
     approve_deps: ApproveDeps = None,
-    model: Model = None,
-    recipe: Recipe = None,
-    autonomy: Autonomy = None,
-    log_json: LogJson = None,
-    attempts: Attempts = None,
-    tokens: Tokens = None,
-    money: Money = None,
-    seconds: Seconds = None,
-    replies: Replies = None,
-    or_live: OrLive = False,
-    assignments: Set = None,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
-    debug: Debug = False,
+    *,
+    options: RunOptions,
+    told: HowTold,
 ) -> None:
     """Write new code until trusted tests pass; print the code, each file with its name where it is several.
 
@@ -119,7 +87,7 @@ def run(
     The trusted tests are those of --test and the examples in the task itself. Without either the code is
     printed but not verified, and the exit code is 1.
     """
-    detail = detail_of(verbose=verbose, quiet=quiet)
+    detail = told.detail
     require_file(test, "the test file")
     require_file(sample, "the sample data")
     _require_known(language, project)
@@ -127,24 +95,15 @@ def run(
     wanted = read_task(task, example=example, file=task_file)
     # What a person takes to type the task on our question is no part of the run.
     asked_s = context.obj if isinstance(context.obj, float) and not asked else time.time()
-    loaded = load(
+    loaded = options.settings(
         existing or Path(),
-        assignments,
-        model__name=model,
-        loop__recipe=recipe,
-        loop__autonomy=autonomy,
         safety__approve_deps=approve_deps,
-        log__file=log_json,
-        budget__attempts=attempts,
-        budget__tokens=tokens,
-        budget__money=money,
-        budget__seconds=seconds,
     )
     if project is not None or existing is not None:
         loaded = replace(loaded, settings=loaded.settings.for_projects())
     from suture.cli.run_command import carry_out
 
-    def start(progress: Progress) -> Coroutine[Any, Any, Result]:
+    def start(progress: RunProgress) -> Coroutine[Any, Any, Result]:
         from suture.api import solve
         from suture.cli.commands.work.review import reviewer_at
 
@@ -158,15 +117,15 @@ def run(
             settings=loaded.settings,
             apply=apply,
             into=into,
-            replies=replies,
-            or_live=or_live,
+            replies=options.replies,
+            or_live=options.or_live,
             asked_s=asked_s,
             on_review=reviewer_at(progress),
             on_event=progress,
         )
 
     kind: TaskKind = "write" if existing is None else "heal"
-    carry_out(start, loaded, kind=kind, as_json=as_json, detail=detail)
+    carry_out(start, loaded, kind=kind, as_json=told.as_json, detail=detail)
 
 
 def _require_known(language: str | None, project: str | None) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from suture.cli.terminal.faults import end_with, reports_faults
-from suture.cli.terminal.options import Debug, Model, Only, Protect, Seconds, Set, Test, load, require_words
+from suture.cli.terminal.faults import Debug, end_with, reports_faults
+from suture.cli.terminal.options import Model, Only, Protect, Seconds, Set, Test, load, require_words
 from suture.cli.terminal.output import answer_exactly, note
 from suture.errors import PrerequisiteError, UsageError
 
@@ -67,11 +67,11 @@ async def _watch(
     project: Path, settings: Settings, options: dict[str, Any], *, apply: bool, debug: bool
 ) -> None:
     from suture import api
-    from suture.cli.terminal.progress import Progress
+    from suture.cli.terminal.progress import RunProgress
     from suture.watch.watching import Failed, watch
 
     async def heal() -> Any:
-        with Progress(settings.budget) as progress:
+        with RunProgress(settings.budget) as progress:
             return await api.heal(project, settings=settings, on_event=progress, **options)
 
     async def write(run: str) -> None:

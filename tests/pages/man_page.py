@@ -1,4 +1,4 @@
-"""The manual page `docs/suture.1`, made of the commands' help; `python -m suture.cli.reference` writes it.
+"""The manual page `docs/suture.1`, made of the commands' help; `python tests/write_pages.py` writes it.
 
 A wheel lays it where `man suture` looks: below `share/man` of the environment, from where pipx links it.
 """

@@ -1,4 +1,7 @@
-"""The property tester: what holds for every input, tried on inputs that are drawn with a fixed seed."""
+"""The testers that see no code: one writes tests of the task's words, one what holds for every input.
+
+The inputs of the latter are drawn with a fixed seed.
+"""
 
 from __future__ import annotations
 
@@ -7,41 +10,43 @@ from dataclasses import dataclass, replace
 
 from suture.models import Reply
 from suture.pysource.parsing import parsed
-from suture.roles.prompting.fitting import Draft
+from suture.roles.prompting.fitting import Draft, PromptPart
 from suture.roles.prompting.prompt_files import Prompt
 from suture.roles.prompting.prompt_parts import examples_part, task_text
 from suture.roles.testers.written_checks import UNTRIED, WrittenChecks, checks_from_reply
 
 GENERATOR = "seeded_random"
+ASKED_FOR = 3
+"""How many properties."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class PropertyBrief:
-    """What the property tester needs; like the spec tester, it sees no code.
+class SpecTestBrief:
+    """What the spec tester may know, and the property tester.
 
     Attributes:
         statement: The task, in words or as a stub.
         entry_point: The function or class to test, where known.
-        examples: Source of tests that exist already: they show how it is called.
-        count: How many properties to ask for.
+        examples: Source of tests that exist already: they show how it is called, and are not to be
+            repeated.
+        count: How many tests, or properties, to ask for.
     """
 
     statement: str
     entry_point: str | None = None
     examples: str = ""
-    count: int = 3
+    count: int = 6
 
 
-def property_draft(brief: PropertyBrief, prompt: Prompt) -> Draft:
-    """The property tester's prompt, before it is cut to size; the answer is for `properties_from_reply`."""
+def spec_test_draft(brief: SpecTestBrief, prompt: Prompt) -> Draft:
+    """A tester's prompt, before it is cut to size; the answer is for `checks_from_reply`."""
     texts = {
         "task": task_text(brief.statement),
         "name": f"`{brief.entry_point}`" if brief.entry_point else "the function of the task",
         "count": str(brief.count),
     }
-    return Draft(
-        prompt=prompt, template="tests", texts=texts, parts={"examples": examples_part(brief.examples)}
-    )
+    parts: dict[str, PromptPart] = {"examples": examples_part(brief.examples)}
+    return Draft(prompt=prompt, template="tests", texts=texts, parts=parts)
 
 
 def properties_from_reply(reply: Reply, entry_point: str | None, *, trust: float = UNTRIED) -> WrittenChecks:

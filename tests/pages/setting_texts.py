@@ -1,0 +1,55 @@
+"""Every setting in words, from the schema and the docstrings under its fields."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import itertools
+from dataclasses import dataclass
+
+from suture.settings.rendering import shown
+from suture.settings.schema import groups_of_settings, setting_fields
+from suture.settings.sources import variable_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class SettingDescription:
+    """One setting for the docs: its dotted key, its variable, its default and what it does."""
+
+    key: str
+    variable: str
+    default: str
+    text: str
+
+
+def describe_settings() -> list[SettingDescription]:
+    """Every setting with the docstring under it, for the docs."""
+    texts = {
+        f"{name}.{field}": text
+        for name, group in groups_of_settings().items()
+        for field, text in docstrings_of_fields(group).items()
+    }
+    return [
+        SettingDescription(
+            key=key,
+            variable=variable_of(key),
+            default=shown(field.default),
+            text=texts.get(key) or field.description or "",
+        )
+        for key, field in setting_fields().items()
+    ]
+
+
+def docstrings_of_fields(group: type) -> dict[str, str]:
+    """The text under each field of a class, read from its source; pydantic would read it at every start."""
+    (found,) = ast.parse(inspect.getsource(group)).body
+    body = found.body if isinstance(found, ast.ClassDef) else []
+    return {
+        field.target.id: inspect.cleandoc(text.value.value)
+        for field, text in itertools.pairwise(body)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+        and isinstance(text.value.value, str)
+    }
