@@ -134,7 +134,7 @@ def marked(test: str, fault: str, *reached: tuple[str, int]) -> Mark:
 
 def tried(*marks: Mark, **told: object) -> Trial:
     told = {"passing": 0, "failing": 1, "broken": 0, **told}
-    return Trial(plausible=False, unsupported=False, late=False, marks=marks, **told)  # type: ignore[arg-type]
+    return Trial(plausible=False, late=False, marks=marks, **told)  # type: ignore[arg-type]
 
 
 async def test_pairs_do_not_touch_each_other_and_stay_in_one_file() -> None:

@@ -5,6 +5,7 @@ and it does not decide: what its search lets through is judged by the trusted su
 """
 
 from suture.repair.editing.edits import Edit, Mutant, mutated
+from suture.repair.failing_project import FailingProject
 from suture.repair.gaming.warnings import literals_of, warnings_about
 from suture.repair.limits import SearchLimits
 from suture.repair.mutants import mutants
@@ -12,7 +13,6 @@ from suture.repair.ordering.reverts import Hunk, hunks_between
 from suture.repair.other_languages import (
     LookAhead,
     has_grammar,
-    held_tests,
     look_elsewhere,
     rank_elsewhere,
     recover_elsewhere,
@@ -30,6 +30,7 @@ from suture.repair.trials.records import Proposal
 __all__ = [
     "Difference",
     "Edit",
+    "FailingProject",
     "Findings",
     "Hunk",
     "LookAhead",
@@ -39,7 +40,6 @@ __all__ = [
     "Repair",
     "SearchLimits",
     "has_grammar",
-    "held_tests",
     "hunks_between",
     "literals_of",
     "look_elsewhere",

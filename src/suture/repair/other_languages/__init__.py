@@ -8,7 +8,6 @@ nothing.
 from suture.repair.other_languages.comparing.ranking import rank_elsewhere
 from suture.repair.other_languages.gaming import tree_literals, tree_warnings
 from suture.repair.other_languages.grammars import has_grammar
-from suture.repair.other_languages.held_tests import held_tests
 from suture.repair.other_languages.looking_ahead import LookAhead, look_elsewhere
 from suture.repair.other_languages.reading import tree_has_fault
 from suture.repair.other_languages.recovering import recover_elsewhere, unreadable_elsewhere
@@ -18,7 +17,6 @@ from suture.repair.other_languages.tree_mutants import tree_mutants
 __all__ = [
     "LookAhead",
     "has_grammar",
-    "held_tests",
     "look_elsewhere",
     "rank_elsewhere",
     "recover_elsewhere",

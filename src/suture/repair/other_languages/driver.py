@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any, TypeVar
 
-from suture.checks.command.test_command import TestCommand
 from suture.languages import Runner, runner_of, scripts_run_by, without_npm
 from suture.records import Language
+from suture.repair.failing_project import FailingProject
 from suture.repair.other_languages.drivers import golang, node, whole_runners
 from suture.repair.trials.records import Proposal
 
@@ -135,33 +135,26 @@ def lines_of(argv: Sequence[str], files: Mapping[str, bytes]) -> list[str]:
 
 
 async def driven(
-    driver: Driver,
-    command: TestCommand,
-    argv: Sequence[str],
-    files: Mapping[str, bytes],
-    plan: Mapping[str, Any],
-    seconds: float,
+    driver: Driver, project: FailingProject, plan: Mapping[str, Any], seconds: float
 ) -> list[dict[str, Any]]:
     """Start a driver on a project, and what it says.
 
     Args:
         driver: The driver.
-        command: The test command, for its wall and toolchain.
-        argv: The command's words.
-        files: The project.
+        project: The project; the command's wall and toolchain are used.
         plan: What it is to do.
         seconds: That it may take.
 
     Raises:
         SandboxError: The wall failed.
     """
-    lines = lines_of(argv, files)
+    lines = lines_of(project.argv, project.files)
     folder = resources.files(DRIVERS)
     own = {name: folder.joinpath(name).read_bytes() for name in driver.programs}
     whole_plan = json.dumps({**plan, "seconds": seconds}).encode("ascii")
-    result = await command.run_beside(
+    result = await project.command.run_beside(
         lambda python, box: driver.argv(python, lines, box),
-        files,
+        project.files,
         {**own, PLAN: whole_plan},
         collect=TRIALS,
         wall_s=seconds + START_S,

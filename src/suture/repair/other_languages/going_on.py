@@ -5,7 +5,7 @@ The second change is made of the text with the first: it may lie in what that wr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from heapq import heappop, heappush
@@ -14,7 +14,7 @@ from itertools import count
 from suture.records import Language
 from suture.repair.editing.edits import Edit, Mutant, mutated, overlap, together
 from suture.repair.ordering.clues import Clue, clues_of
-from suture.repair.ordering.orders import MAKING_SHARE, OnFault, first_order
+from suture.repair.ordering.orders import MAKING_SHARE, first_order
 from suture.repair.ordering.pairs import PARTNERS, PARTNERS_OF, LineScores, best_of, joined
 from suture.repair.other_languages.tree_mutants import tree_mutants
 from suture.repair.trials.records import Lines, Proposal, Spectrum
@@ -144,9 +144,7 @@ async def not_looked_at(proposal: Proposal) -> Lines:
     return {}
 
 
-def changes_of(
-    language: Language, path: str, text: str, lines: Collection[int], on_fault: OnFault | None
-) -> Iterator[Mutant]:
+def changes_of(language: Language, path: str, text: str, lines: Mapping[int, float]) -> Iterator[Mutant]:
     """The single changes of a file's lines, as `first_order` asks for them."""
     return tree_mutants(text, path, language, lines)
 

@@ -37,43 +37,25 @@ TRACED_SLOWER = 20.0
 async def locate(
     command: TestCommand, files: Sequence[str], failing: Collection[str], seconds: float
 ) -> Spectrum:
-    """As `look`, with processes of its own.
+    """All that a `Looking` shows, in processes of its own.
 
     Args:
         command: A pytest command.
         files: The project's files to look at.
-        failing: Ids of tests that fail.
+        failing: Ids of tests that fail; where there are none, those that fail here.
         seconds: Wall-clock seconds, after which what was seen must do.
 
     Raises:
         SandboxError: The wall failed.
     """
     workers = [Worker(command, {}, files, 2 * seconds + 30) for _ in range(2)]
-    try:
-        await asyncio.gather(*(worker.start() for worker in workers))
-        return await look(workers, {}, failing, None, seconds)
-    finally:
-        await asyncio.gather(*(worker.close() for worker in workers))
-
-
-async def look(
-    workers: Sequence[Worker],
-    texts: Mapping[str, str],
-    failing: Collection[str],
-    baseline: Mapping[str, str] | None,
-    seconds: float,
-) -> Spectrum:
-    """All that a `Looking` with these arguments shows.
-
-    Raises:
-        SandboxError: The wall failed.
-    """
-    looking = Looking(workers, texts, failing, baseline, seconds)
+    looking = Looking(workers, {}, failing, None, seconds)
     try:
         await looking.first()
         return await looking.whole()
     finally:
         await looking.close()
+        await asyncio.gather(*(worker.close() for worker in workers))
 
 
 class Looking:

@@ -26,6 +26,7 @@ from suture.languages import LANGUAGES, CallDriver, CallSite, Interpreter, Plus
 from suture.records import Language, Task
 from suture.repair.answering import LATE, NOTHING_SEEN, OPAQUE, Answered, inputs_for, shows
 from suture.repair.editing.edits import mutated
+from suture.repair.failing_project import FailingProject
 from suture.repair.other_languages.comparing.table_rows import arguments_by_row
 from suture.repair.other_languages.grammars import CALLS
 from suture.repair.other_languages.tree_places import literals_at
@@ -63,10 +64,8 @@ class _Function:
 async def ask(
     proposals: Sequence[Proposal],
     found: Findings,
-    files: Mapping[str, bytes],
+    project: FailingProject,
     tests: Mapping[str, str],
-    command: TestCommand,
-    language: Language,
     *,
     seed: int,
     seconds: float,
@@ -76,16 +75,15 @@ async def ask(
     Args:
         proposals: The repairs.
         found: What the search found; it is told where they cannot be asked.
-        files: The project.
+        project: The project; its command's wall is used.
         tests: Path -> text of the tests.
-        command: The tests' command, for its wall.
-        language: What the project is written in.
         seed: Of the calls.
         seconds: Wall-clock seconds for all.
 
     Raises:
         SandboxError: The wall failed.
     """
+    command, files, language = project.command, project.files, project.language
     driver = LANGUAGES[language].calls
     nothing = Asked(calls=(), answered=[Answered() for _ in proposals], broken=[0 for _ in proposals])
     if driver is None or len(proposals) < 2:

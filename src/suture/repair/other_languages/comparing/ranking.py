@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from suture.checks.command.test_command import TestCommand
 from suture.languages import LANGUAGES
-from suture.records import Language
+from suture.repair.failing_project import FailingProject
 from suture.repair.other_languages.comparing.asking import ask, shown_answer
 from suture.repair.other_languages.gaming import tree_literals, tree_warnings
 from suture.repair.ranking import COMPARE_S, MOST_COMPARED, Difference, difference_of, told_apart
@@ -20,10 +19,8 @@ COMPILED_S = 30.0
 
 async def rank_elsewhere(
     found: Findings,
-    command: TestCommand,
-    files: Mapping[str, bytes],
+    project: FailingProject,
     tests: Mapping[str, str],
-    language: Language,
     *,
     seed: int = 0,
     seconds: float = COMPILED_S,
@@ -32,10 +29,8 @@ async def rank_elsewhere(
 
     Args:
         found: What a search found.
-        command: The command that it was found with.
-        files: The project.
+        project: The project; it was found with its command.
         tests: Path -> text of the tests.
-        language: What the project is written in.
         seed: Of the inputs that are tried.
         seconds: Wall-clock seconds that running them may take; never more than a few.
 
@@ -45,11 +40,10 @@ async def rank_elsewhere(
     proposals = found.plausible[:MOST_COMPARED]
     if not proposals:
         return (), None
+    language = project.language
     driver = LANGUAGES[language].calls
     most_s = COMPILED_S if driver is not None and driver.compiles else COMPARE_S
-    asked = await ask(
-        *(proposals, found, files, tests, command, language), seed=seed, seconds=min(seconds, most_s)
-    )
+    asked = await ask(proposals, found, project, tests, seed=seed, seconds=min(seconds, most_s))
     literals = tree_literals(tests.items(), language)
     reading = Reading(
         warnings=lambda path, before, after: tree_warnings(before, after, path, language, literals),
