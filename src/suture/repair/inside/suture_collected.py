@@ -9,28 +9,12 @@ import resource
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from suture.repair.inside.suture_items import Items, Outcomes, way_of, words_of
-    from suture.repair.inside.suture_swap import Swapper
-    from suture.repair.inside.suture_trace import Tracer
-    from suture.repair.inside.suture_trial import (
-        HERE,
-        ROOT,
-        Files,
-        Forks,
-        Leftovers,
-        Line,
-        limit_cpu,
-        now_s,
-        take_away,
-    )
-else:  # behind the wall these files stand alone
-    from suture_items import Items, Outcomes, way_of, words_of
-    from suture_swap import Swapper
-    from suture_trace import Tracer
-    from suture_trial import HERE, ROOT, Files, Forks, Leftovers, Line, limit_cpu, now_s, take_away
+from .suture_items import Items, Outcomes, way_of, words_of
+from .suture_swap import Swapper
+from .suture_trace import Tracer
+from .suture_trial import HERE, ROOT, Files, Forks, Leftovers, Line, limit_cpu, now_s, take_away
 
 LETTERS = {"passed": b"P", "failed": b"f", "skipped": b"s"}
 ENDLESS_S = 3600.0
