@@ -10,15 +10,11 @@ from suture.repair.gaming.warnings import literals_of, warnings_about
 from suture.repair.limits import SearchLimits
 from suture.repair.mutants import mutants
 from suture.repair.ordering.reverts import Hunk, hunks_between
-from suture.repair.other_languages import (
-    LookAhead,
-    has_grammar,
-    look_elsewhere,
-    rank_elsewhere,
-    recover_elsewhere,
-    search_elsewhere,
-    unreadable_elsewhere,
-)
+from suture.repair.other_languages.comparing.ranking import rank_elsewhere
+from suture.repair.other_languages.grammars import has_grammar
+from suture.repair.other_languages.looking_ahead import LookAhead, look_elsewhere
+from suture.repair.other_languages.recovering import recover_elsewhere, unreadable_elsewhere
+from suture.repair.other_languages.searching import search_elsewhere
 from suture.repair.ranking import Difference, rank_repairs
 from suture.repair.recovering import recover
 from suture.repair.scoring import Repair
