@@ -15,9 +15,9 @@ from suture.repair.other_languages.grammars import has_grammar
 from suture.repair.other_languages.looking_ahead import LookAhead, look_elsewhere
 from suture.repair.other_languages.recovering import recover_elsewhere, unreadable_elsewhere
 from suture.repair.other_languages.searching import search_elsewhere
-from suture.repair.ranking import Difference, rank_repairs
+from suture.repair.ranking import rank_repairs
 from suture.repair.recovering import recover
-from suture.repair.scoring import Repair
+from suture.repair.scoring import Difference, Repair
 from suture.repair.search_result import Findings
 from suture.repair.searching.ready import Ready
 from suture.repair.searching.search import search

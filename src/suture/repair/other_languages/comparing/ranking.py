@@ -9,8 +9,7 @@ from suture.languages import LANGUAGES
 from suture.repair.failing_project import FailingProject
 from suture.repair.other_languages.comparing.asking import ask, shown_answer
 from suture.repair.other_languages.gaming import tree_literals, tree_warnings
-from suture.repair.ranking import COMPARE_S, MOST_COMPARED, Difference, difference_of, told_apart
-from suture.repair.scoring import Reading, Repair, score_repairs
+from suture.repair.scoring import COMPARE_S, MOST_COMPARED, Difference, Reading, Repair, rank_asked
 from suture.repair.search_result import Findings
 
 COMPILED_S = 30.0
@@ -49,6 +48,4 @@ async def rank_elsewhere(
         warnings=lambda path, before, after: tree_warnings(before, after, path, language, literals),
         distance=lambda path, before, edits, after: 1.0,
     )
-    distinct = told_apart(await score_repairs(found, proposals, asked, reading), {})
-    difference = difference_of(distinct, asked.calls, partial(shown_answer, language))
-    return tuple(repair for repair, _ in distinct), difference
+    return await rank_asked(found, proposals, asked, reading, partial(shown_answer, language))
