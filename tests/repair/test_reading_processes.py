@@ -11,7 +11,7 @@ from suture.checks import prepare_suite
 from suture.loop.evaluation.search_setup import editable_texts
 from suture.repair import SearchLimits, search
 from suture.repair.inside.suture_trace import Tracer
-from suture.repair.trials.reading import Attempted, Collected, RawAnswers, Seen, entries_of, lines_of
+from suture.repair.trials.reading import Attempted, RawAnswers, Seen, SeenCollection, entries_of, lines_of
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
 from suture.settings import SandboxSettings
 from suture.tasks.building import heal_task
@@ -55,7 +55,7 @@ ATTEMPTED = {"words": "P", "ended": True, "unsupported": False}
 )
 def test_an_entry_of_another_shape_is_passed_over(entry: object) -> None:
     content = f"{json.dumps(entry)}\n[]\nx\n{'[' * 100_000}\n{json.dumps(GOOD)}\n".encode()
-    assert list(entries_of(content, Attempted, Seen, Collected, RawAnswers)) == [
+    assert list(entries_of(content, Attempted, Seen, SeenCollection, RawAnswers)) == [
         RawAnswers(mutant=1, answers=("1",))
     ]
 

@@ -137,28 +137,20 @@ def _by_options(folder: str) -> dict[str, str]:
     return {"NODE_OPTIONS": " ".join((f"--require={folder}/node_guard.cjs", *asked))}
 
 
-def _jest(folder: str) -> tuple[str, ...]:
-    return ("--reporters=default", f"--reporters={folder}/jest.cjs")
-
-
-def _vitest(folder: str) -> tuple[str, ...]:
-    return ("--reporter=default", f"--reporter={folder}/vitest.mjs")
-
-
 RUNNERS = (
     Runner(
         name="Jest",
         command=re.compile(r"(?:^|[\s/])jest(?:\.js)?(?:\s|$)"),
         read=read_events,
         reporters=("jest.cjs", "signing.cjs"),
-        arguments=_jest,
+        arguments=lambda folder: ("--reporters=default", f"--reporters={folder}/jest.cjs"),
     ),
     Runner(
         name="Vitest",
         command=re.compile(r"(?:^|[\s/])vitest(?:\.mjs)?(?:\s|$)"),
         read=read_events,
         reporters=("vitest.mjs", "signing.cjs"),
-        arguments=_vitest,
+        arguments=lambda folder: ("--reporter=default", f"--reporter={folder}/vitest.mjs"),
     ),
     Runner(
         name="node:test",

@@ -47,7 +47,7 @@ Target = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Program:
+class PlannedProgram:
     """A test program and the names that it gets.
 
     Attributes:
@@ -111,7 +111,7 @@ class KnownNames:
 
 
 @lru_cache(maxsize=256)  # a suite's checks meet many candidates
-def plan_program(source: str, known: KnownNames) -> Program:
+def plan_program(source: str, known: KnownNames) -> PlannedProgram:
     """Find what each name of a test program stands for.
 
     Args:
@@ -122,7 +122,7 @@ def plan_program(source: str, known: KnownNames) -> Program:
     functions, classes, only = known.functions, known.classes, known.only
     tree = parsed(source)
     if tree is None:
-        return Program(source=source)  # the judge will say so
+        return PlannedProgram(source=source)  # the judge will say so
     taking = _Taking(known.modules(), {} if only is None else {own[0]: only})
     remaining = taking.visit(parsed(source) or tree)
     imported, stars = taking.imported, taking.stars
@@ -130,7 +130,7 @@ def plan_program(source: str, known: KnownNames) -> Program:
     try:
         free = free_names(text, remaining, functions)
     except PARSE_FAULTS:
-        return Program(source=source)
+        return PlannedProgram(source=source)
     places = {name: (name, (*stars, *own)) for name in free} | imported
     uses = uses_in(tree, set(places))
     names = {name: _target(*at, uses[name], functions) for name, at in places.items()}
@@ -138,7 +138,7 @@ def plan_program(source: str, known: KnownNames) -> Program:
     live = _shares_a_process(tree) or taking.whole
     for name, target in names.items():
         live = live or _why_live(name, target, uses[name], functions, classes)
-    return Program(source=text, names=names, expects=_expected(text, tree), live=live)
+    return PlannedProgram(source=text, names=names, expects=_expected(text, tree), live=live)
 
 
 def _target(name: str, modules: tuple[str, ...], use: Use, functions: frozenset[str]) -> Target:

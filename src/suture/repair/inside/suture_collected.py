@@ -22,7 +22,7 @@ ENDLESS_S = 3600.0
 Write = Callable[[bytes], None]
 
 
-class Limits:
+class TestLimits:
     """What tests may take.
 
     Attributes:
@@ -40,7 +40,7 @@ class Limits:
         return (near if shared else far) + patience
 
 
-class Collected:
+class CollectedTests:
     """Runs the collected tests in forks.
 
     Args:
@@ -52,7 +52,7 @@ class Collected:
     """
 
     def __init__(
-        self, items: Items, outcomes: Outcomes, files: Files, limits: Limits, tracer: Tracer, forks: Forks
+        self, items: Items, outcomes: Outcomes, files: Files, limits: TestLimits, tracer: Tracer, forks: Forks
     ) -> None:
         self._items, self._outcomes, self._files, self._forks = items, outcomes, files, forks
         self._limits, self._tracer = limits, tracer
@@ -225,7 +225,7 @@ def read_words(words: bytes) -> dict[str, Any]:
 def run_on(
     chosen: list[Any],
     outcomes: Outcomes,
-    limits: Limits,
+    limits: TestLimits,
     command: dict[str, Any],
     write: Write,
     tracer: Tracer | None = None,

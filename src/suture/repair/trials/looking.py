@@ -16,7 +16,7 @@ from dataclasses import replace
 from suture.checks.command.test_command import TestCommand
 from suture.repair.trials.ahead import LARGE, Ahead, keep
 from suture.repair.trials.locating import FAILED, Sights, spectrum_of, unseen
-from suture.repair.trials.reading import Collected, Seen, lines_of
+from suture.repair.trials.reading import Seen, SeenCollection, lines_of
 from suture.repair.trials.records import Spectrum
 from suture.repair.trials.worker import Worker
 
@@ -81,7 +81,7 @@ class Looking:
         seconds: float,
         *,
         whole_s: float | None = None,
-        collecting: asyncio.Task[Collected | None] | None = None,
+        collecting: asyncio.Task[SeenCollection | None] | None = None,
         ahead: Ahead | None = None,
     ) -> None:
         self._near, self._far = workers
@@ -124,7 +124,7 @@ class Looking:
             **{test: ENDLESS_S for test in tests if test in endless},
         }
 
-    async def _collect_near(self) -> Collected | None:
+    async def _collect_near(self) -> SeenCollection | None:
         if self._collecting is None:
             if not self._near.alive:
                 await self._near.start()
@@ -141,7 +141,7 @@ class Looking:
         await self._near.know(self._texts, list(self._texts))
         return self._of_texts(collection)
 
-    def _of_texts(self, collection: Collected) -> Collected:
+    def _of_texts(self, collection: SeenCollection) -> SeenCollection:
         """What a process said that did not know yet which files may change."""
         own = tuple(frame for frame in collection.frames if frame and frame[0] in self._texts)
         lines = {path: packed for path, packed in collection.lines.items() if path in self._texts}

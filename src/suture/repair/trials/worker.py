@@ -10,7 +10,7 @@ from importlib import resources
 from typing import Any
 
 from suture.checks.command.test_command import TestCommand
-from suture.repair.trials.reading import Attempted, Collected, RawAnswers, Seen, entries_of
+from suture.repair.trials.reading import Attempted, RawAnswers, Seen, SeenCollection, entries_of
 from suture.repair.trials.records import Proposal
 from suture.sandbox import Channel
 
@@ -92,7 +92,7 @@ class Worker:
         self._channel = None
         await self._stack.aclose()
 
-    async def collect(self, *, trace: bool, seconds: float) -> Collected | None:
+    async def collect(self, *, trace: bool, seconds: float) -> SeenCollection | None:
         """Collect the tests, in a process of its own; `None` where that died, or did not get to its end.
 
         Args:
@@ -100,7 +100,7 @@ class Worker:
             seconds: Wall-clock seconds for it.
         """
         await self._send({"op": "collect", "trace": trace})
-        return next(entries_of(await self._receive(seconds), Collected), None)
+        return next(entries_of(await self._receive(seconds), SeenCollection), None)
 
     async def know(self, texts: Mapping[str, str], files: Sequence[str]) -> None:
         """Say which files candidates change and which are looked at, where that was not known at the start.

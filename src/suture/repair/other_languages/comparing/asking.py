@@ -45,7 +45,7 @@ Answers = dict[int, list[dict[str, Any]]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Function:
+class _AskedFunction:
     """One that is asked: the arguments of each call, and what the code's own words say of some of them.
 
     Attributes:
@@ -93,7 +93,7 @@ async def ask(
     changed = [
         {p.path: mutated(found.texts[p.path], p.edits).encode("utf-8", "surrogatepass")} for p in proposals
     ]
-    kept: list[_Function] = []
+    kept: list[_AskedFunction] = []
     said: list[Answers] = []
     try:
         interpreter = await _able(command, functions, files, driver)
@@ -118,7 +118,7 @@ async def ask(
 
 
 async def _able(
-    command: TestCommand, functions: Sequence[_Function], files: Mapping[str, bytes], driver: CallDriver
+    command: TestCommand, functions: Sequence[_AskedFunction], files: Mapping[str, bytes], driver: CallDriver
 ) -> Interpreter:
     """The programs; what the driver itself imports is not compiled anew for each repair."""
     if not driver.compiles or not functions:
@@ -128,7 +128,7 @@ async def _able(
 
 
 async def _answers(
-    calls: Calls, function: _Function, projects: Sequence[Mapping[str, bytes]], seconds: float
+    calls: Calls, function: _AskedFunction, projects: Sequence[Mapping[str, bytes]], seconds: float
 ) -> Answers:
     """Place of a project -> its answers, as far as there was time for all of them."""
     answers: Answers = {}
@@ -162,7 +162,9 @@ def _is_steady(told: Answers, count: int) -> bool:
     return all(one == other or "died" in one or "died" in other for one, other in pairs)
 
 
-def _asked(functions: Sequence[_Function], said: Sequence[Answers], count: int, driver: CallDriver) -> Asked:
+def _asked(
+    functions: Sequence[_AskedFunction], said: Sequence[Answers], count: int, driver: CallDriver
+) -> Asked:
     def all_of(number: int) -> list[dict[str, Any]]:
         known = all(number in own for own in said)
         return [answer for own in said for answer in own[number]] if known else []
@@ -208,7 +210,7 @@ def shown_answer(language: Language, text: str) -> str:
     return shown(json.loads(text.removeprefix(NOTHING_SEEN).removesuffix(OPAQUE)), driver)
 
 
-def _broken(function: _Function, answers: Sequence[Mapping[str, Any]]) -> int:
+def _broken(function: _AskedFunction, answers: Sequence[Mapping[str, Any]]) -> int:
     """Examples in the code's own words that a repair does not answer as they say."""
     last = answers[len(answers) - len(function.said) :]
     pairs = zip(last, function.said, strict=False)
@@ -222,7 +224,7 @@ def _functions(
     language: Language,
     driver: CallDriver,
     draw: random.Random,
-) -> list[_Function]:
+) -> list[_AskedFunction]:
     """The functions of changed files that the tests call with literals, and what they are asked."""
     made = []
     for path in sorted({proposal.path for proposal in proposals}):
@@ -242,7 +244,7 @@ def _functions(
                 known = [call for call in told if call is not None and not call.fails]
                 calls += [list(call.args) for call in known]
                 made.append(
-                    _Function(path=path, name=name, calls=calls, said=[call.expected for call in known])
+                    _AskedFunction(path=path, name=name, calls=calls, said=[call.expected for call in known])
                 )
     changed = {
         (path, name)
