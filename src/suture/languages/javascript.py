@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from functools import partial
 from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Any
@@ -262,7 +263,7 @@ JAVASCRIPT = LanguageFacts(
     ),
     find_tests=tests_by_npm,
     grammars=OF_JAVASCRIPT,
-    unsafe_uses=uses_by_queries(OF_JAVASCRIPT, in_javascript.QUERIES),
+    unsafe_uses=partial(uses_by_queries, OF_JAVASCRIPT, in_javascript.QUERIES),
     aliases=("node", "js"),
     new_project=JAVASCRIPT_LAYOUT,
     calls=JAVASCRIPT_CALLS,
@@ -278,7 +279,7 @@ TYPESCRIPT = LanguageFacts(
         *("/test.ts", "*[-_]test.ts", "/spec/**/*.ts"),
     ),
     grammars=OF_TYPESCRIPT,
-    unsafe_uses=uses_by_queries(OF_TYPESCRIPT, in_javascript.QUERIES),
+    unsafe_uses=partial(uses_by_queries, OF_TYPESCRIPT, in_javascript.QUERIES),
     aliases=("ts",),
     new_project=TYPESCRIPT_LAYOUT,
     calls=TYPESCRIPT_CALLS,

@@ -150,7 +150,7 @@ class Driving:
     @property
     def by_own_runner(self) -> bool:
         """Whether the tests are run by the project's own runner, and not by a stand-in of ours."""
-        return self._driver.is_own_runner
+        return bool(self._driver.runs)
 
     def failed_again(self, seen: Spectrum) -> frozenset[str]:
         """Ids of the user's run that failed there and in a look."""
