@@ -32,7 +32,9 @@ def read_arguments(texts: Sequence[str]) -> list[Arguments]:
     return found
 
 
-def inputs_near(seeds: Sequence[Arguments], count: int, draw: random.Random) -> list[Arguments]:
+def inputs_near(
+    seeds: Sequence[Arguments], count: int, draw: random.Random, *, reach: int = 0
+) -> list[Arguments]:
     """New arguments of the same shape, none of them among the given ones.
 
     What holds of every given value at a place (sorted, no item twice, not empty, not negative, no longer than
@@ -42,13 +44,14 @@ def inputs_near(seeds: Sequence[Arguments], count: int, draw: random.Random) -> 
         seeds: Arguments that the tests use.
         count: How many are wanted; fewer may be found.
         draw: The source of chance.
+        reach: Numbers up to this one may be drawn, also where the tests use only small ones.
     """
     if not seeds:
         return []
     traits = [[trait for trait in TRAITS if all(map(trait, column))] for column in zip(*seeds, strict=False)]
     between = [pair for pair in PAIRS if all(pair(seed) for seed in seeds)]
     pool = [item for seed in seeds for item in _items(seed)]
-    largest = max([1, *(abs(item) for item in pool if type(item) is int)])
+    largest = max([1, reach // 2, *(abs(item) for item in pool if type(item) is int)])
     known = {_key(seed) for seed in seeds}
     found: list[Arguments] = []
     for _ in range(MOST_TRIES * count):
@@ -58,7 +61,7 @@ def inputs_near(seeds: Sequence[Arguments], count: int, draw: random.Random) -> 
         for _ in range(draw.randint(1, 3)):
             place = draw.randrange(len(new)) if new else 0
             if new:
-                new[place] = _changed(new[place], draw, pool)
+                new[place] = _changed(new[place], draw, [*pool, largest] if reach else pool)
         for place, wanted in enumerate(traits[: len(new)]):
             if is_sorted in wanted and isinstance(new[place], (list, tuple)):
                 new[place] = _in_order(new[place])

@@ -12,7 +12,7 @@ from suture.records import Check, Provenance, content_hash
 LONGEST_ID = 100
 
 
-def asserts_in(text: str, provenance: Provenance = "user") -> tuple[Check, ...]:
+def asserts_in(text: str, provenance: Provenance = "user", trust: float = 1.0) -> tuple[Check, ...]:
     """The asserts of a text, one check for each assert statement at its top level.
 
     What else stands at the top level before an assert (imports, names, functions, loops) becomes part of its
@@ -21,6 +21,7 @@ def asserts_in(text: str, provenance: Provenance = "user") -> tuple[Check, ...]:
     Args:
         text: Python source.
         provenance: Who wrote the asserts.
+        trust: How far the checks are believed, in [0, 1].
 
     Raises:
         UsageError: It is not Python.
@@ -36,7 +37,7 @@ def asserts_in(text: str, provenance: Provenance = "user") -> tuple[Check, ...]:
     for node in tree.body:
         if isinstance(node, ast.Assert):
             setup += [_source_of(text, other) for other in rest]
-            checks.append(check_of(_source_of(text, node), provenance, setup=setup))
+            checks.append(check_of(_source_of(text, node), provenance, trust=trust, setup=setup))
             rest = []
             if _shares_state(node, tree):
                 # What it did to `cart` is where the next assert begins; whether it held is its own affair.
@@ -47,7 +48,7 @@ def asserts_in(text: str, provenance: Provenance = "user") -> tuple[Check, ...]:
         # Without this, what no assert follows would never run: a loop of asserts, a call of a test function.
         whole = "\n".join(_source_of(text, node) for node in tree.body)
         name = "; ".join(_source_of(text, node) for node in rest if _may_fail(node))
-        checks.append(check_of(whole, provenance, name=name))
+        checks.append(check_of(whole, provenance, trust=trust, name=name))
     return distinct(checks)
 
 

@@ -24,6 +24,7 @@ async def compare(
     texts: Mapping[str, str],
     seconds: float,
     *,
+    call_s: float = CALL_S,
     enough: Callable[[Mapping[int, list[str]]], bool] = lambda answered: False,
 ) -> dict[int, list[str]]:
     """What candidates answer to calls.
@@ -34,6 +35,7 @@ async def compare(
         calls: File, function at its top level, and arguments as the source of a tuple.
         texts: Path -> text of the files that candidates change.
         seconds: Wall-clock seconds for all of them.
+        call_s: CPU seconds of one call.
         enough: Asked after each candidate, with what is answered: whether no other need be asked.
 
     Returns:
@@ -48,7 +50,7 @@ async def compare(
     try:
         # What was answered by then must do: nothing that a process does may cost the repairs themselves.
         async with asyncio.timeout(seconds + GRACE_S):
-            await _ask(worker, proposals, calls, seconds, answered, enough)
+            await _ask(worker, proposals, calls, call_s, seconds, answered, enough)
     except TimeoutError:
         pass
     finally:
@@ -60,6 +62,7 @@ async def _ask(
     worker: Worker,
     proposals: Sequence[Proposal],
     calls: Sequence[tuple[str, str, str]],
+    call_s: float,
     seconds: float,
     answered: dict[int, list[str]],
     enough: Callable[[Mapping[int, list[str]]], bool],
@@ -70,7 +73,7 @@ async def _ask(
         left_s = end_s - time.monotonic()
         if left_s <= 0 or not worker.alive:
             break
-        reply = await worker.call(proposal, number, calls, CALL_S, left_s)
+        reply = await worker.call(proposal, number, calls, call_s, left_s)
         answers = [_text(answer) for answer in reply.answers[: len(calls)]] if reply is not None else []
         if reply is not None and None not in answers:
             answered[number] = [text for text in answers if text is not None]
