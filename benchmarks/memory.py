@@ -22,7 +22,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,7 @@ from suture.memory.signature import kind_of
 from suture.memory.storing import keep
 from suture.records import CheckOutcome, Counterexample, Task, Verdict
 from suture.repair.editing.edits import mutated
-from suture.repair.ordering.orders import first_order
+from suture.repair.ordering.orders import first_order, in_python
 from suture.store.database import Store, open_store
 from suture.store.remembered import insert_missing, rows_after
 from suture.store.searching.nearest_vectors import nearest
@@ -89,7 +89,7 @@ def order_of(side: Side, factors: Mapping[str, float]) -> tuple[int | None, int,
     """The place of the right change among all, from 1; how many there are; the operator that makes it."""
     lines = {line: 1.0 for line in range(1, side.wrong.count("\n") + 1)}
     made = asyncio.run(
-        first_order({PATH: lines}, {PATH: side.wrong}, {}, factors=factors, on_fault=lambda *_: None)
+        first_order({PATH: lines}, {PATH: side.wrong}, {}, factors=factors, make=partial(in_python, []))
     )
     wanted = ast.dump(ast.parse(side.right))
     for place, proposal in enumerate(made, 1):

@@ -27,8 +27,9 @@ from data_files import read_data
 from ending import exit_code_of
 
 from suture.checks import asserts_in, check_candidate, prepare_suite
-from suture.checks.trust import Assessed, CandidateRow, MatrixLimits, assess, given_checks, run_matrix, sift
-from suture.checks.trust.matrix import is_viable
+from suture.checks.trust.assessing import Assessed, assess, given_checks
+from suture.checks.trust.matrix import CandidateRow, MatrixLimits, is_viable, run_matrix
+from suture.checks.trust.prefilter import sift
 from suture.checks.trust.scoring import WEIGHTS
 from suture.errors import UsageError
 from suture.evals.measures.calibration import calibration_of

@@ -70,7 +70,7 @@ ORDERS = {
         ("__init__",),
     ),
     "repair": (
-        ("inside", "limits"),
+        ("failing_project", "inside", "limits"),
         ("editing", "syntax"),
         ("gaming", "operators", "trials"),
         ("mutants",),

@@ -26,7 +26,7 @@ from suture.repair import mutated
 from suture.repair.ordering.clues import clues_of
 from suture.repair.ordering.faults import line_scores, rank_faults
 from suture.repair.ordering.orders import first_order
-from suture.repair.trials.looking import look
+from suture.repair.trials.looking import Looking
 from suture.repair.trials.records import Proposal, Spectrum
 from suture.repair.trials.worker import Worker
 from suture.sandbox import discover_interpreter, open_sandbox
@@ -122,11 +122,12 @@ async def localised(root: Path, test: str) -> tuple[dict[str, str], Spectrum, fl
     assert suite.command is not None
     texts = editable_texts(suite)
     workers = [Worker(suite.command, texts, list(texts), 4 * LOCATE_S) for _ in range(2)]
-    began_s = time.monotonic()
+    looking, began_s = Looking(workers, texts, (), None, LOCATE_S), time.monotonic()
     try:
-        await asyncio.gather(*(worker.start() for worker in workers))
-        spectrum = await look(workers, texts, (), None, LOCATE_S)
+        await looking.first()
+        spectrum = await looking.whole()
     finally:
+        await looking.close()
         await asyncio.gather(*(worker.close() for worker in workers))
         await sandbox.close()
     return texts, spectrum, round(time.monotonic() - began_s, 1)

@@ -10,7 +10,7 @@ import pytest
 
 from checks.forgeries import CORPUS, HANGS, SPLIT_TESTS, WEAK, in_a_class
 from suture.checks import grade, prepare_suite
-from suture.checks.sources.needed_names import plan_program
+from suture.checks.sources.needed_names import KnownNames, plan_program
 from suture.records import Check, Task
 from suture.sandbox import ProgramLimits, RunRequest, Sandbox
 from suture.settings import SandboxSettings
@@ -160,5 +160,5 @@ async def test_files_that_would_change_the_verdict_are_left_out(
 
 
 def test_a_builtin_keeps_its_meaning_in_the_test() -> None:
-    plan = plan_program("assert abs(f(1)) == 1", {"s.py": "def abs(x): ...\ndef f(x): ..."}, "s.py")
+    plan = plan_program("assert abs(f(1)) == 1", KnownNames(files=("s.py",), module="s.py"))
     assert set(plan.names) == {"f"}

@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from suture.checks import asserts_in, examples_in
-from suture.checks.sources.needed_names import plan_program
+from suture.checks.sources.needed_names import KnownNames, plan_program
 from suture.errors import UsageError
 from suture.pysource.parsing import parsed
 
@@ -68,7 +68,7 @@ def test_what_cannot_be_read_is_a_usage_error(text: str) -> None:
 def test_prose_and_code_that_cannot_be_read_hold_no_examples() -> None:
     deep = f"{'-' * 60000}1"
     assert examples_in(f">>> f({deep})\n{deep}\n\nf(1) == {deep}\n", "f") == ()
-    assert plan_program(f"assert f({deep})", ["s.py"], "s.py").names == {}
+    assert plan_program(f"assert f({deep})", KnownNames(files=("s.py",), module="s.py")).names == {}
     assert parsed(deep) is None
 
 

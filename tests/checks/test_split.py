@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from suture.checks import asserts_in, grade
-from suture.checks.sources.needed_names import plan_program
+from suture.checks.sources.needed_names import KnownNames, plan_program
 from suture.checks.split.judge_program import run_program
 from suture.errors import SandboxUnavailable
 from suture.records import Counterexample, Verdict
@@ -79,7 +79,8 @@ def test_what_a_failing_assert_tells(program: str, call: str, expected: str, got
 
 def judged(code: str, program: str) -> dict[str, Any]:
     """The judge's own program, without walls: the candidate answers with its argument."""
-    plan = plan_program(program, {"solution.py": code}, "solution.py", frozenset({"f"}))
+    names = KnownNames(files=("solution.py",), module="solution.py", functions=frozenset({"f"}))
+    plan = plan_program(program, names)
 
     def ask(request: dict[str, Any]) -> dict[str, Any]:
         args = next(n for n in request["nodes"] if n[0] == request["value"][1])[2]
@@ -198,7 +199,8 @@ assert result.testsRun == 1 and result.wasSuccessful()
     "line", ["import os", "from unittest.mock import patch", "open('x')", "random.seed(1)"]
 )
 def test_a_test_that_shares_files_or_patches_needs_one_process(line: str) -> None:
-    assert plan_program(f"{line}\nassert f(1) == 1", {"s.py": "def f(x): ..."}, "s.py").live
+    names = KnownNames(files=("s.py",), module="s.py")
+    assert plan_program(f"{line}\nassert f(1) == 1", names).live
 
 
 async def test_a_loop_of_asserts_decides(judge: Judge) -> None:

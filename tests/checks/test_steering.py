@@ -10,7 +10,7 @@ import pytest
 
 from suture.checks import check_candidate, grade, prepare_suite
 from suture.checks.refused_files import refused_files
-from suture.checks.sources.needed_names import plan_program
+from suture.checks.sources.needed_names import KnownNames, plan_program
 from suture.records import Candidate, Check, Task
 from suture.sandbox import Sandbox
 from suture.settings import SandboxSettings
@@ -50,7 +50,7 @@ async def test_a_library_function_that_the_candidate_took_is_the_candidates(judg
 def test_a_plan_is_made_of_the_test_alone() -> None:
     tried = "try:\n    assert f(helper(1)) == math.pi\nexcept Odd:\n    pass"
     test = f"import math\nfrom solution import Odd\n{tried}"
-    plan = plan_program(test, ["solution.py", "math.py"], "solution.py")
+    plan = plan_program(test, KnownNames(files=("solution.py", "math.py"), module="solution.py"))
     assert {name: target["kind"] for name, target in plan.names.items()} == {
         "Odd": "exception",
         "f": "value",
@@ -74,13 +74,14 @@ def test_a_plan_is_made_of_the_test_alone() -> None:
     ],
 )
 def test_the_test_says_whether_a_name_is_a_class(test: str, live: str) -> None:
-    assert plan_program(test, ["solution.py"], "solution.py").live == live
+    assert plan_program(test, KnownNames(files=("solution.py",), module="solution.py")).live == live
 
 
 def test_the_task_says_it_where_it_can() -> None:
-    functions, classes = frozenset({"Roman"}), frozenset({"Roman"})
-    assert plan_program("assert Roman('IV').value == 4", [], "s.py", functions=functions).live == ""
-    assert plan_program("assert Roman('IV') == 4", [], "s.py", classes=classes).live == "Roman is a class"
+    function = KnownNames(files=(), module="s.py", functions=frozenset({"Roman"}))
+    assert plan_program("assert Roman('IV').value == 4", function).live == ""
+    a_class = KnownNames(files=(), module="s.py", classes=frozenset({"Roman"}))
+    assert plan_program("assert Roman('IV') == 4", a_class).live == "Roman is a class"
 
 
 @pytest.mark.parametrize(
@@ -157,7 +158,8 @@ async def test_only_an_end_that_the_test_wrote_is_a_pass(judge: Judge) -> None:
 
 def test_reading_a_test_takes_no_look_at_a_candidate() -> None:
     files = {"solution.py": "if a: pass\n" + "elif a: pass\n" * 100_000}  # nothing reads it
-    assert set(plan_program("assert f(1)", files, "solution.py").names) == {"f"}
+    names = KnownNames(files=tuple(files), module="solution.py")
+    assert set(plan_program("assert f(1)", names).names) == {"f"}
 
 
 @pytest.mark.parametrize(

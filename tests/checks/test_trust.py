@@ -4,8 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from suture.checks.trust import CandidateRow, assess, sift
+from suture.checks.trust.assessing import assess
 from suture.checks.trust.claims import claim_of, contradict
+from suture.checks.trust.matrix import CandidateRow
+from suture.checks.trust.prefilter import sift
 from suture.records import Check, CheckStatus, Provenance
 
 GIVEN = (Check(id="given", provenance="visible", source="assert f(1) == [2]"),)

@@ -3,7 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from suture.checks import check_candidate, prepare_suite
-from suture.checks.trust import MatrixLimits, assess_checks
+from suture.checks.trust.assessing import assess_checks
+from suture.checks.trust.matrix import MatrixLimits
 from suture.models import Reply
 from suture.records import Candidate, Check, Task
 from suture.roles.testers.blind_testers import properties_from_reply

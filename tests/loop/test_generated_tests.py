@@ -8,7 +8,8 @@ from typing import Any, cast
 import pytest
 
 from suture.checks import Suite
-from suture.checks.trust import Assessed, Assessment, Signs
+from suture.checks.trust.assessing import Assessed, Assessment
+from suture.checks.trust.scoring import Signs
 from suture.errors import BudgetExceeded
 from suture.ledger import Budget, Ledger, Limits, new_run
 from suture.loop.context import RunContext

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from suture.packages import PackagesRefused
-from suture.packages.growing import GoGrower, NodeGrower, PythonGrower
 from suture.packages.growing.json_text import with_member
-from suture.packages.growing.of_python import is_pinned, with_pins
+from suture.packages.growing.of_go import GoGrower
+from suture.packages.growing.of_node import NodeGrower
+from suture.packages.growing.of_python import PythonGrower, is_pinned, with_pins
 
 LISTED = """# The shop's own.
 [project]

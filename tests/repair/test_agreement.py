@@ -227,7 +227,7 @@ async def test_a_test_that_fails_in_the_run_alone_is_told_as_our_disagreement(
 
 async def test_tests_that_differ_are_left_to_the_verdict(tmp_path: Path, sandbox: BubblewrapSandbox) -> None:
     tests = PLAIN.partition("\n\n\n")[2] + (
-        "\n\ndef test_watched():\n    import sys\n    assert 'suture_trial' not in sys.modules\n"
+        "\n\ndef test_watched():\n    import sys\n    assert 'suture_trials' not in sys.modules\n"
     )
     done = await tried(tmp_path, {"shop.py": BAD, "test_shop.py": tests}, sandbox)
     (one,) = done.found.spectrum.disagreements

@@ -10,10 +10,10 @@ import pytest
 
 from suture.repair.trials.ahead import Ahead
 from suture.repair.trials.looking import Looking
-from suture.repair.trials.reading import Collected, Seen
+from suture.repair.trials.reading import Seen, SeenCollection
 from suture.repair.trials.worker import Worker
 
-COLLECTED = Collected(
+COLLECTED = SeenCollection(
     collected=("t.py::a", "t.py::b"),
     errors=0,
     seconds=0.1,
@@ -43,7 +43,7 @@ class Told:
     async def close(self) -> None:
         self.alive = False
 
-    async def collect(self, *, trace: bool, seconds: float) -> Collected:
+    async def collect(self, *, trace: bool, seconds: float) -> SeenCollection:
         self.asked.append("collect, traced" if trace else "collect")
         return COLLECTED
 
@@ -58,8 +58,8 @@ class Told:
             await asyncio.sleep(600)
 
 
-async def begun(worker: Told) -> tuple[Ahead, asyncio.Task[Collected | None]]:
-    async def collect() -> Collected | None:
+async def begun(worker: Told) -> tuple[Ahead, asyncio.Task[SeenCollection | None]]:
+    async def collect() -> SeenCollection | None:
         await asyncio.sleep(0)
         return COLLECTED
 
@@ -104,7 +104,7 @@ async def test_it_is_of_no_use_where_a_test_has_no_end() -> None:
 async def test_to_end_it_leaves_the_other_process_alone(collects: bool) -> None:
     gate = asyncio.Event()
 
-    async def collect() -> Collected | None:
+    async def collect() -> SeenCollection | None:
         await gate.wait()
         return COLLECTED
 

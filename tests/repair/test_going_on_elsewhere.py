@@ -58,9 +58,7 @@ def ran(name: str, *lines: int) -> TestRun:
     return TestRun(id=name, outcome="failed", seconds=0.0, lines={"a.js": frozenset(lines)})
 
 
-MENDED = Trial(
-    passing=1, failing=1, broken=0, plausible=False, unsupported=False, late=False, passed=frozenset({"t::a"})
-)
+MENDED = Trial(passing=1, failing=1, broken=0, plausible=False, late=False, passed=frozenset({"t::a"}))
 SEEN = Spectrum(tests=(ran("t::a", 2, 3), ran("t::b", 2, 5)), guiding=("t::a", "t::b"))
 
 

@@ -39,7 +39,7 @@ LINES = {"m.py": {line: 1.0 - line / 2000 for line in range(1, 1001)}}
 TEXT = "x = 1\n" * 1000
 
 
-def many(path: str, text: str, lines: Collection[int], on_fault: object) -> Iterator[Mutant]:
+def many(path: str, text: str, lines: Collection[int]) -> Iterator[Mutant]:
     """Twelve changes of each line, the likelier the later the line: the best are not among the first."""
     for line in sorted(lines):
         for number in range(12):
@@ -78,7 +78,6 @@ def half_mended(passing: int, failing: int, *names: str) -> Trial:
         failing=failing,
         broken=0,
         plausible=False,
-        unsupported=False,
         late=False,
         marks=(Mark(test="t::left"),),
         passed=frozenset(names),

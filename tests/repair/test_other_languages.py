@@ -15,6 +15,7 @@ from typing import cast
 
 import pytest
 
+from failing_projects import project_of
 from requirements import Require
 from suture.api import heal
 from suture.checks.command.test_command import TestCommand
@@ -379,13 +380,13 @@ async def test_lines_that_no_driver_writes_are_passed_over(forged: dict[str, obj
     look = {"event": "look", "tests": [{"id": "a.test.js::t", "status": "failed", "stack": stack}]}
     command = cast(TestCommand, Forged(forged, look))
     outcome = CheckOutcome(check_id="a.test.js::t", status="failed")
-    driving = Driving(node, command, ("node", "--test"), {}, {"a.js": "x\n"}, [outcome], "javascript")
+    driving = Driving(node, project_of(command, {}, {"a.js": "x\n"}, outcome))
     assert (await driving.look(1)).guiding == ("a.test.js::t",)
     change = Proposal(path="a.js", edits=(), label="", score=1.0, operators=(), swap=False)
     found = Findings(texts={"a.js": "x\n"})
     trial = {"event": "trial", "number": 0, "ok": False, "failed": "a.test.js::t", "passed": []}
     command = cast(TestCommand, Forged(look, forged, trial, *[{**trial, "ok": True}] * 9))
-    driving = Driving(node, command, ("node", "--test"), {}, {"a.js": "x\n"}, [outcome], "javascript")
+    driving = Driving(node, project_of(command, {}, {"a.js": "x\n"}, outcome))
     await driving.look(1)
     await driving.try_all([change], found, SearchLimits())
     assert (found.tried, found.plausible) == (1, [change])
@@ -462,7 +463,7 @@ async def test_a_test_that_never_ends_is_tried_too(sandbox: BubblewrapSandbox, r
     programs = discover_programs(None, environ, "javascript")
     command = TestCommand(task, sandbox, SandboxSettings(), programs)
     stopped = CheckOutcome(check_id="node --test", status="timeout")
-    driving = Driving(BY_RUNNER["node:test"], command, argv, files, texts, (stopped,), "javascript")
+    driving = Driving(BY_RUNNER["node:test"], project_of(command, files, texts, stopped))
     spectrum = await driving.look(20.0)
     assert spectrum.guiding == ("count.test.js::counts",)
     assert [test.id for test in spectrum.tests if not test.failed] == ["count.test.js::none"]

@@ -20,7 +20,7 @@ from suture.repair.ordering.chains import SETTLING, Chains
 from suture.repair.ordering.clues import clues_of
 from suture.repair.ordering.faults import dstar, line_scores, ochiai, rank_faults
 from suture.repair.ordering.orders import CHEAP_BETWEEN, DEAR_S, first_order
-from suture.repair.ordering.pairs import left_by, second_order, went_further
+from suture.repair.ordering.pairs import left_by, went_further
 from suture.repair.trials.comparing import unguided
 from suture.repair.trials.records import Lines, Mark, Proposal, Spectrum, TestRun, Trial
 
@@ -134,7 +134,7 @@ def marked(test: str, fault: str, *reached: tuple[str, int]) -> Mark:
 
 def tried(*marks: Mark, **told: object) -> Trial:
     told = {"passing": 0, "failing": 1, "broken": 0, **told}
-    return Trial(plausible=False, unsupported=False, late=False, marks=marks, **told)  # type: ignore[arg-type]
+    return Trial(plausible=False, late=False, marks=marks, **told)  # type: ignore[arg-type]
 
 
 async def test_pairs_do_not_touch_each_other_and_stay_in_one_file() -> None:
@@ -148,7 +148,10 @@ async def test_pairs_do_not_touch_each_other_and_stay_in_one_file() -> None:
         score=0.1,
         operators=("arithmetic sign",),
     )
-    pairs = await second_order([(start, tried(passing=1))], spectrum, texts, most=50)
+    chains = Chains()
+    assert chains.note(start, tried(passing=1), {}, 1)
+    await chains.extend(spectrum, texts, not_looked_at, seed=0, most=50)
+    pairs = [*iter(chains.pop, None)]
     assert 10 < len(pairs) <= 50
     assert {pair.path for pair in pairs} == {"m.py"}
     assert all(start.edits[0] in pair.edits and len(pair.edits) > 1 for pair in pairs)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,8 @@ from bare_pytest import BARE_PYTEST
 from suture.checks import prepare_suite
 from suture.loop.evaluation.search_setup import editable_texts
 from suture.repair import SearchLimits, search
-from suture.repair.trials.reading import Attempted, Collected, RawAnswers, Seen, entries_of, lines_of
+from suture.repair.inside.suture_trace import Tracer
+from suture.repair.trials.reading import Attempted, RawAnswers, Seen, SeenCollection, entries_of, lines_of
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
 from suture.settings import SandboxSettings
 from suture.tasks.building import heal_task
@@ -57,16 +56,13 @@ ATTEMPTED = {"words": "P", "ended": True, "unsupported": False}
 )
 def test_an_entry_of_another_shape_is_passed_over(entry: object) -> None:
     content = f"{json.dumps(entry)}\n[]\nx\n{'[' * 100_000}\n{json.dumps(GOOD)}\n".encode()
-    assert list(entries_of(content, Attempted, Seen, Collected, RawAnswers)) == [
+    assert list(entries_of(content, Attempted, Seen, SeenCollection, RawAnswers)) == [
         RawAnswers(mutant=1, answers=("1",))
     ]
 
 
-def test_line_numbers_come_back_as_they_were_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(resources.files("suture.repair") / "inside"))
-    tracer = importlib.import_module("suture_trace").Tracer(
-        ["m.py"]
-    )  # there it stands alone, as behind the wall
+def test_line_numbers_come_back_as_they_were_sent() -> None:
+    tracer = Tracer(["m.py"])
     tracer.seen["m.py"] = {1, 8, 9, 4000}
     assert lines_of(tracer.take()["lines"]["m.py"]) == {1, 8, 9, 4000}
     assert lines_of("no number") == frozenset()

@@ -19,8 +19,8 @@ from suture.repair.answering import Answered
 from suture.repair.editing.places import STOP, UNREACHED, guarded, place_of, tripwire
 from suture.repair.mutants import mutants
 from suture.repair.ordering.expressions import apart, needless
-from suture.repair.ranking import told_apart
 from suture.repair.rivals import Rivals
+from suture.repair.scoring import told_apart
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
 from suture.settings import LoopSettings, PathSettings, ProofSettings, SandboxSettings, Settings
 from suture.tasks.building import heal_task

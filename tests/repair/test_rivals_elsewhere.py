@@ -11,6 +11,7 @@ from typing import cast
 
 import pytest
 
+from failing_projects import project_of
 from requirements import Require
 from suture.api import heal
 from suture.checks import prepare_suite
@@ -153,7 +154,7 @@ async def ranked(
     assert suite.command is not None
     found = Findings(texts={"pays.js": CODE}, plausible=list(proposals))
     repairs, difference = await rank_elsewhere(
-        *(found, suite.command, suite.task.files, {"pays.test.js": TESTS}, "javascript"), seconds=60
+        found, project_of(suite.command, suite.task.files, found.texts), {"pays.test.js": TESTS}, seconds=60
     )
     told = [(repair.proposal.label, repair.alike, repair.apart) for repair in repairs]
     return told, difference.call if difference is not None else ""

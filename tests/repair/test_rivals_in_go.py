@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from failing_projects import project_of
 from requirements import Require
 from suture.api import heal
-from suture.checks import prepare_suite
+from suture.checks import Suite, prepare_suite
 from suture.checks.calls.values import plain_of, plus_of
 from suture.languages import LANGUAGES, CallSite
 from suture.ledger import find_run, read_ledger, those_of
 from suture.ledger.kinds import SearchFinished
-from suture.repair import Difference, Edit, Findings, Proposal, Repair, held_tests, rank_elsewhere
+from suture.repair import Difference, Edit, FailingProject, Findings, Proposal, Repair, rank_elsewhere
 from suture.sandbox import BubblewrapSandbox, discover_programs
 from suture.settings import PathSettings, ProofSettings, SandboxSettings, Settings
 from suture.tasks.building import heal_task
@@ -92,6 +93,12 @@ def proposal(old: str, new: str, score: float) -> Proposal:
     return Proposal(path=PATH, edits=(edit,), label=new, score=score, operators=())
 
 
+def in_go(suite: Suite) -> FailingProject:
+    assert suite.command is not None
+    argv = ("go", "test", "./...")
+    return project_of(suite.command, suite.task.files, {PATH: CODE}, argv=argv, language="go")
+
+
 async def ranked(
     folder: Path, sandbox: BubblewrapSandbox, *proposals: Proposal
 ) -> tuple[tuple[Repair, ...], Difference | None]:
@@ -100,7 +107,7 @@ async def ranked(
     assert suite.command is not None
     found = Findings(texts={PATH: CODE}, plausible=list(proposals))
     tests = {"stats/stats_test.go": TESTS}
-    return await rank_elsewhere(found, suite.command, suite.task.files, tests, "go", seconds=60)
+    return await rank_elsewhere(found, in_go(suite), tests, seconds=60)
 
 
 async def test_repairs_of_a_function_in_a_folder_that_answer_otherwise_are_rivals(
@@ -172,7 +179,7 @@ async def test_tests_are_known_by_their_names_where_a_runner_tells_their_package
     task, _ = heal_task(written(tmp_path / "p"), test="go test ./...")
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_programs(None, os.environ, "go"))
     assert suite.command is not None
-    assert held_tests(suite.command, suite.task.files, "go") == {"stats/stats_test.go": TESTS}
+    assert in_go(suite).test_texts() == {"stats/stats_test.go": TESTS}
 
 
 def test_a_module_in_a_folder_is_compiled_there() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bare_pytest import BARE_PYTEST
+from failing_projects import project_of
 from suture.checks import prepare_suite
 from suture.repair import SearchLimits, mutated, recover
 from suture.repair.editing.edits import edits_between
@@ -111,8 +112,7 @@ async def test_a_fault_behind_a_fault_of_syntax_is_found_too(
     python = discover_interpreter(tmp_path, os.environ)
     suite = await prepare_suite(task, sandbox, SandboxSettings(), python)
     assert suite.command is not None
-    found = await recover(
-        suite.command, task.files, {"sums.py": broken}, "sums.py", SearchLimits(seconds=100), [tests]
-    )
+    project = project_of(suite.command, task.files, {"sums.py": broken}, language="python")
+    found = await recover(project, "sums.py", SearchLimits(seconds=100), [tests])
     wanted = "def add(a, b):\n    if a == 0 and b > 1:\n        return b\n    return a + b\n"
     assert wanted in {mutated(broken, proposal.edits) for proposal in found.plausible}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from failing_projects import project_of
 from requirements import Require
 from suture.api import heal
 from suture.checks.command.test_command import TestCommand
@@ -350,7 +351,7 @@ async def test_no_further_text_is_searched_on_once_all_candidates_were_tried() -
         called="JavaScript", offered=lambda s: offered, search_on=search_on, warnings=lambda b, a: ()
     )
     limits = SearchLimits(candidates=10, seconds=60)
-    found = await recover_by(means, _Failing(), {"a.js": b"("}, {"a.js": "("}, "a.js", limits)
+    found = await recover_by(means, project_of(_Failing(), {"a.js": b"("}, {"a.js": "("}), "a.js", limits)
     assert (found.tried, len(asked)) == (4 + 10, 1)
 
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from failing_projects import project_of
 from suture.checks.command.test_command import TestCommand
 from suture.errors import SandboxError
 from suture.records import CheckOutcome, Counterexample
@@ -81,7 +82,7 @@ async def test_where_a_command_never_ends_and_no_test_is_seen_beside_it_it_runs_
 ) -> None:
     wall, limits = Endless(told), SearchLimits(seconds=100.0)
     found = await search_elsewhere(
-        cast(TestCommand, wall), ("npx", "jest"), FILES, TEXTS, before, "javascript", limits
+        project_of(cast(TestCommand, wall), FILES, TEXTS, *before, argv=("npx", "jest")), limits
     )
     assert "exports.add = (a, b) => a + b;\n" in [mutated(TEXTS["a.js"], p.edits) for p in found.plausible]
     assert set(wall.walls) == {5.0}  # none as long as a command may run that never ends
@@ -91,7 +92,10 @@ async def test_a_wall_that_fails_is_told_as_itself() -> None:
     found = Findings(texts=TEXTS)
     with pytest.raises(SandboxError, match="the wall is gone"):
         await try_by_command(
-            cast(TestCommand, Wall()), FILES, (FAILED,), [CHANGE, CHANGE], found, SearchLimits()
+            project_of(cast(TestCommand, Wall()), FILES, TEXTS, FAILED),
+            [CHANGE, CHANGE],
+            found,
+            SearchLimits(),
         )
 
 
@@ -107,8 +111,7 @@ async def test_what_a_project_writes_into_the_report_breaks_nothing() -> None:
         {"event": "trial", "number": 9, "ok": True},
         {"event": "trial", "number": "0", "ok": True},
     )
-    driver, argv = BY_RUNNER["node:test"], ("node", "--test")
-    driving = Driving(driver, cast(TestCommand, wall), argv, FILES, TEXTS, (FAILED,), "javascript")
+    driving = Driving(BY_RUNNER["node:test"], project_of(cast(TestCommand, wall), FILES, TEXTS, FAILED))
     spectrum = await driving.look(1.0)
     assert spectrum.guiding == (NAME,)
     assert driving.round_s < 60  # by which short looks are worth their while, before any long round
@@ -125,8 +128,7 @@ async def test_a_file_that_was_late_in_both_stands_for_its_tests(late: bool) -> 
     look = {"event": "look", "tests": [{"id": NAME, "status": "passed", "lines": {}, "ms": 1}]}
     wall = Wall(look, {"event": "trial", "number": 1, "ok": False, "late": late, "lost": not late})
     before = (CheckOutcome(check_id=NAME, status="passed"), stuck)
-    driver, argv = BY_RUNNER["node:test"], ("node", "--test")
-    driving = Driving(driver, cast(TestCommand, wall), argv, files, TEXTS, before, "javascript")
+    driving = Driving(BY_RUNNER["node:test"], project_of(cast(TestCommand, wall), files, TEXTS, *before))
     assert (await driving.look(1.0)).guiding == (("b.test.js",) if late else ())
 
 
@@ -144,9 +146,7 @@ async def test_what_is_suspicious_does_not_end_the_search_at_once() -> None:
     other = replace(CHANGE, edits=(Edit(start=26, end=27, text="*"),))
     passed = []
     for suspicious in ((), (CHANGE,)):
-        driving = Driving(
-            driver, cast(TestCommand, wall), ("node", "--test"), FILES, TEXTS, (FAILED,), "javascript"
-        )
+        driving = Driving(driver, project_of(cast(TestCommand, wall), FILES, TEXTS, FAILED))
         await driving.look(1.0)
         found = Findings(texts=TEXTS)
         await driving.try_all([CHANGE, other], found, SearchLimits(), suspicious.__contains__)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from failing_projects import project_of
 from requirements import Require
 from suture.checks.command.test_command import TestCommand
 from suture.repair import mutated
@@ -102,8 +103,11 @@ async def test_many_candidates_are_tried_in_one_start(
     text = files[path]
     driver = driver_of(task.test_command, task.files, task.language)
     assert driver is not None
-    argv, limits = task.test_command, SearchLimits()
-    driving = Driving(driver, test, argv, task.files, {path: text}, outcomes, task.language)
+    limits = SearchLimits()
+    project = project_of(
+        test, task.files, {path: text}, *outcomes, argv=task.test_command, language=task.language
+    )
+    driving = Driving(driver, project)
 
     spectrum = await driving.look(60.0)
     assert (spectrum.compared, spectrum.disagreements) == (6, ())

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from failing_projects import project_of
 from requirements import Require
 from suture.checks.command.test_command import TestCommand
 from suture.repair import mutated
@@ -81,7 +82,8 @@ async def test_tests_of_a_command_that_reports_none_are_seen_in_trials(
     driver = driver_of(task.test_command, task.files, task.language)
     assert driver is not None
     texts = {"src/most.js": CODE}
-    driving = Driving(driver, test, task.test_command, task.files, texts, outcomes, task.language)
+    project = project_of(test, task.files, texts, *outcomes, argv=task.test_command, language=task.language)
+    driving = Driving(driver, project)
 
     spectrum = await driving.look(60.0)
     assert [name.rpartition(" ")[2] for name in spectrum.guiding] == ["three"]

@@ -7,7 +7,7 @@ from dataclasses import fields
 import pytest
 
 from suture.checks import check_candidate, prepare_suite
-from suture.checks.sources.needed_names import plan_program
+from suture.checks.sources.needed_names import KnownNames, plan_program
 from suture.errors import MalformedReply
 from suture.models import Reply, Sampling
 from suture.models.structured import ask
@@ -88,7 +88,7 @@ def test_whatever_a_property_draws_from_begins_at_the_same_place(test: str) -> N
 
     assert len(set(inputs())) == 9
     assert inputs() == inputs()
-    assert plan_program(check.source, {"solution.py": CODE}, "solution.py", frozenset()).live == ""
+    assert plan_program(check.source, KnownNames(files=("solution.py",), module="solution.py")).live == ""
 
 
 async def test_properties_judge_a_candidate(sandbox: BubblewrapSandbox) -> None:

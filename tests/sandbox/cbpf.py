@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 MASK = 0xFFFFFFFF
 LOAD, JUMP, RETURN = 0x20, 0x05, 0x06
@@ -60,3 +60,25 @@ def ask(program: Sequence[Instruction], arch: int, number: int, *arguments: int)
                 or (how == "set" and register & operand != 0)
             )
             at += yes if holds else no
+
+
+NAMES = {LOAD: "ld", JUMP: "ja", RETURN: "ret", **{code: f"j{name}" for code, name in TESTS.items()}}
+
+
+def listing(code: bytes) -> str:
+    """An assembled filter for people: one instruction a line, jumps with the line they lead to."""
+    return "\n".join(_lines(code)) + "\n"
+
+
+def _lines(code: bytes) -> Iterator[str]:
+    for at, (operation, yes, no, operand) in enumerate(parse(code)):
+        name = NAMES[operation]
+        if operation == LOAD:
+            operands = f"[{operand}]"
+        elif operation == RETURN:
+            operands = f"0x{operand:08x}"
+        elif operation == JUMP:
+            operands = f"{at + 1 + operand:4}"
+        else:
+            operands = f"0x{operand:08x} {at + 1 + yes:4} {at + 1 + no:4}"
+        yield f"{at:4} {name:4} {operands}"

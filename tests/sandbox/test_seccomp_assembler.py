@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox import cbpf
-from suture.sandbox.seccomp.assembler import Decision, FilterAnswer, FilterBranch, assemble, by_range, listing
+from suture.sandbox.seccomp.assembler import Decision, FilterAnswer, FilterBranch, assemble, by_range
 
 FIELDS = range(0, 64, 4)
 HOWS = ("eq", "gt", "ge", "set")
@@ -54,7 +54,7 @@ calls = st.tuples(words, words, st.just(0), st.just(0), *[words] * 12)
 def test_any_decision_is_kept(decision: Decision, asked: list[tuple[int, ...]]) -> None:
     code = assemble(decision)
     cbpf.check(cbpf.parse(code))
-    assert listing(code).count("\n") == len(code) // 8
+    assert cbpf.listing(code).count("\n") == len(code) // 8
     for call in asked:
         assert ask(code, call) == decide(decision, call)
 

@@ -13,7 +13,7 @@ import pytest
 
 from sandbox import cbpf
 from suture.errors import SandboxUnavailable
-from suture.sandbox.seccomp import build_filter, listing, own_filter, rules
+from suture.sandbox.seccomp import build_filter, own_filter, rules
 from suture.sandbox.seccomp.filters import MACHINES
 from suture.sandbox.seccomp.rules import AARCH64, NEWEST, X86_64
 
@@ -163,7 +163,7 @@ def test_every_rule_has_its_number_on_every_machine() -> None:
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize(("name", "namespaces"), [("program", False), ("zygote", True)])
 def test_the_filter_as_text(machine: str, name: str, namespaces: bool) -> None:
-    text = listing(build_filter(machine, namespaces=namespaces))
+    text = cbpf.listing(build_filter(machine, namespaces=namespaces))
     assert text == (GOLDEN / f"seccomp_{name}_{machine}.txt").read_text("ascii")
 
 

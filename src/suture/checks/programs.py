@@ -26,21 +26,9 @@ MODULES = (
     *(
         f"split/{name}"
         for name in (
-            "asserts",
-            "candidate_program",
-            "decoding",
-            "encoding",
-            "frames",
-            "judge_program",
-            "kept_arguments",
-            "nonce_program",
-            "own_ends",
-            "own_failures",
-            "proxies",
-            "remote",
-            "rewriting",
-            "value_digest",
-            "wire",
+            *("asserts", "candidate_program", "decoding", "encoding", "frames", "judge_program"),
+            *("kept_arguments", "nonce_program", "own_ends", "own_failures", "proxies", "remote"),
+            *("rewriting", "value_digest", "wire"),
         )
     ),
     "tracing/tracing_program",

@@ -16,15 +16,8 @@ from suture.workspace import DEFAULT_PROTECTED, is_protected, overlay
 
 OF_PYTEST = frozenset(
     (
-        "_pytest",
-        "colorama",
-        "exceptiongroup",
-        "iniconfig",
-        "packaging",
-        "pluggy",
-        "pygments",
-        "pytest",
-        "tomli",
+        *("_pytest", "colorama", "exceptiongroup", "iniconfig", "packaging", "pluggy"),
+        *("pygments", "pytest", "tomli"),
     )
 )
 """Pytest and what it requires, in all versions since 6."""

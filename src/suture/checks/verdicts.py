@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from suture.checks.command.endings import cut_output
 from suture.checks.refused_files import laid_over
-from suture.checks.sources.needed_names import plan_program
+from suture.checks.sources.needed_names import KnownNames, plan_program
 from suture.checks.split.nonce import run_in_one_process
 from suture.checks.split.split_runner import ProgramOutcome, SplitRunner
 from suture.checks.suite import Suite
@@ -35,17 +35,6 @@ class Graded(CheckOutcome):
     """
 
     cpu_s: float | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Names:
-    """What the task says of names, whatever a candidate makes of them."""
-
-    own: tuple[str, ...]
-    functions: frozenset[str]
-    classes: frozenset[str] = frozenset()
-    importable: frozenset[str] | None = None
-    beside: tuple[str, ...] = ()
 
 
 async def check_candidate(candidate: Candidate, suite: Suite, *, wall_s: float | None = None) -> Verdict:
@@ -77,16 +66,9 @@ async def check_candidate(candidate: Candidate, suite: Suite, *, wall_s: float |
         outcomes += _stated_once(suite.task.checks, results)
         outputs.append(cut_output(output))
     elif suite.task.checks:
-        module = _module(suite.task, files)
-        names = _Names(
-            own=(*suite.task.files, *suite.task.modules),
-            functions=suite.functions,
-            classes=suite.classes,
-            importable=_importable(suite, module),
-            beside=_beside(suite.task, files, module),
-        )
+        names = _names(suite, files)
         judged, output, _ = await _judge(
-            suite.task.checks, files, module, suite.sandbox, suite.settings, names, wall_s
+            suite.task.checks, files, suite.sandbox, suite.settings, names, wall_s
         )
         outcomes += judged
         outputs.append(output)
@@ -128,17 +110,12 @@ async def rule_on(
     if suite.calls is not None or (suite.vet is not None and suite.vet(candidate) is not None):
         return (ProgramOutcome(status="error"),) * len(programs)
     files, _ = laid_over(candidate, suite)
-    module = _module(suite.task, files)
-    async with SplitRunner(suite.sandbox, suite.settings, files, module, wall_s) as runner:
+    names = _names(suite, files)
+    async with SplitRunner(suite.sandbox, suite.settings, files, names.module, wall_s) as runner:
         unloadable = await runner.load()
         if unloadable is not None:
             return (unloadable,) * len(programs)
-        own = (*suite.task.files, *suite.task.modules)
-        only, beside = _importable(suite, module), _beside(suite.task, files, module)
-        plans = [
-            plan_program(text, own, module, suite.functions, suite.classes, only=only, beside=beside)
-            for text in programs
-        ]
+        plans = [plan_program(text, names) for text in programs]
         return tuple(
             [
                 ProgramOutcome(status="error", live=plan.live)
@@ -180,8 +157,9 @@ async def grade(
     project = {**(files or {}), module: source.encode("utf-8", "surrogateescape")}
     is_class = entry_point is not None and entry_point[:1].isupper() and "_" not in entry_point
     functions = frozenset({entry_point} if entry_point and not is_class else ())
-    names = _Names(own=tuple(files or () if own is None else own), functions=functions)
-    (outcome,), _, used_s = await _judge((hidden,), project, module, sandbox, settings, names, wall_s, cpu_s)
+    imported = tuple(files or () if own is None else own)
+    names = KnownNames(files=imported, module=module, functions=functions)
+    (outcome,), _, used_s = await _judge((hidden,), project, sandbox, settings, names, wall_s, cpu_s)
     return Graded(**vars(outcome), cpu_s=used_s if outcome.evidence == "split" else None)
 
 
@@ -203,17 +181,20 @@ def _module(task: Task, files: Mapping[str, bytes]) -> str:
     return task.module
 
 
-def _beside(task: Task, files: Mapping[str, bytes], module: str) -> tuple[str, ...]:
-    """The other files that the task asks for by name and that are there: a check may mean names of each."""
-    return tuple(path for path in task.modules if path in files and path != module)
-
-
-def _importable(suite: Suite, module: str) -> frozenset[str] | None:
-    """What a test may import from a module whose path a candidate chose: what the task asks for."""
-    task = suite.task
-    if module in task.modules or module in task.files:
-        return None
-    return suite.functions | ({task.entry_point} if task.entry_point else set())
+def _names(suite: Suite, files: Mapping[str, bytes]) -> KnownNames:
+    """What the checks may import: of a module whose path a candidate chose, what the task asks for."""
+    task, module = suite.task, _module(suite.task, files)
+    only = None
+    if module not in task.modules and module not in task.files:
+        only = suite.functions | ({task.entry_point} if task.entry_point else set())
+    return KnownNames(
+        files=(*task.files, *task.modules),
+        module=module,
+        functions=suite.functions,
+        classes=suite.classes,
+        only=only,
+        beside=tuple(path for path in task.modules if path in files and path != module),
+    )
 
 
 def _defines(source: str, name: str) -> bool:
@@ -225,36 +206,29 @@ def _defines(source: str, name: str) -> bool:
 async def _judge(
     checks: Sequence[Check],
     files: Mapping[str, bytes],
-    module: str,
     sandbox: Sandbox,
     settings: SandboxSettings,
-    names: _Names,
+    names: KnownNames,
     wall_s: float | None = None,
     cpu_s: float | None = None,
 ) -> tuple[list[CheckOutcome], str, float | None]:
     outcomes: list[CheckOutcome] = []
-    async with SplitRunner(sandbox, settings, files, module, wall_s, cpu_s) as runner:
+    async with SplitRunner(sandbox, settings, files, names.module, wall_s, cpu_s) as runner:
         unloadable = await runner.load()
         for check in checks:
             if unloadable is not None:
                 # One fact is enough: it is the same for every check.
                 outcomes.append(_outcome(check, unloadable, "split", with_fact=not outcomes))
                 continue
-            program = plan_program(
-                check.source,
-                names.own,
-                module,
-                names.functions,
-                names.classes,
-                only=names.importable,
-                beside=names.beside,
-            )
+            program = plan_program(check.source, names)
             result = ProgramOutcome(status="error", live=program.live)
             if not program.live:
                 result = await runner.try_program(program)
             evidence: Evidence = "nonce" if result.live else "split"
             if result.live:
-                result = await run_in_one_process(sandbox, settings, files, module, check.source, wall_s)
+                result = await run_in_one_process(
+                    sandbox, settings, files, names.module, check.source, wall_s
+                )
             outcomes.append(_outcome(check, result, evidence))
     return outcomes, cut_output(runner.output.decode("utf-8", "replace")), runner.candidate_cpu_s
 

@@ -14,13 +14,8 @@ from suture.languages.language import globs_of
 MOST_BYTES, MOST_NAMES = 1 << 18, 200
 """Of a file that is read for names, and of what it names."""
 OF_PYTEST = (
-    "pytest.ini",
-    ".pytest.ini",
-    "pytest.toml",
-    ".pytest.toml",
-    "pyproject.toml",
-    "tox.ini",
-    "setup.cfg",
+    *("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "pyproject.toml", "tox.ini"),
+    *("setup.cfg",),
 )
 IS_A_PLUGIN = re.compile(rb"\bpytest11\b")
 METADATA = ("pyproject.toml", "setup.cfg", "setup.py")

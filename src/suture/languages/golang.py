@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -267,7 +268,7 @@ GO = LanguageFacts(
     ran=re.compile(rb"^=== RUN ", re.MULTILINE),
     grammars=GRAMMARS,
     safety_rules=in_go.RULES,
-    unsafe_uses=uses_by_queries(GRAMMARS, in_go.QUERIES),
+    unsafe_uses=partial(uses_by_queries, GRAMMARS, in_go.QUERIES),
     new_project=GO_LAYOUT,
     definition=DEFINITION,
     syntax=SYNTAX,

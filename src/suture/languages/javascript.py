@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from functools import partial
 from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Any
@@ -137,28 +138,20 @@ def _by_options(folder: str) -> dict[str, str]:
     return {"NODE_OPTIONS": " ".join((f"--require={folder}/node_guard.cjs", *asked))}
 
 
-def _jest(folder: str) -> tuple[str, ...]:
-    return ("--reporters=default", f"--reporters={folder}/jest.cjs")
-
-
-def _vitest(folder: str) -> tuple[str, ...]:
-    return ("--reporter=default", f"--reporter={folder}/vitest.mjs")
-
-
 RUNNERS = (
     Runner(
         name="Jest",
         command=re.compile(r"(?:^|[\s/])jest(?:\.js)?(?:\s|$)"),
         read=read_events,
         reporters=("jest.cjs", "signing.cjs"),
-        arguments=_jest,
+        arguments=lambda folder: ("--reporters=default", f"--reporters={folder}/jest.cjs"),
     ),
     Runner(
         name="Vitest",
         command=re.compile(r"(?:^|[\s/])vitest(?:\.mjs)?(?:\s|$)"),
         read=read_events,
         reporters=("vitest.mjs", "signing.cjs"),
-        arguments=_vitest,
+        arguments=lambda folder: ("--reporter=default", f"--reporter={folder}/vitest.mjs"),
     ),
     Runner(
         name="node:test",
@@ -270,7 +263,7 @@ JAVASCRIPT = LanguageFacts(
     ),
     find_tests=tests_by_npm,
     grammars=OF_JAVASCRIPT,
-    unsafe_uses=uses_by_queries(OF_JAVASCRIPT, in_javascript.QUERIES),
+    unsafe_uses=partial(uses_by_queries, OF_JAVASCRIPT, in_javascript.QUERIES),
     aliases=("node", "js"),
     new_project=JAVASCRIPT_LAYOUT,
     calls=JAVASCRIPT_CALLS,
@@ -286,7 +279,7 @@ TYPESCRIPT = LanguageFacts(
         *("/test.ts", "*[-_]test.ts", "/spec/**/*.ts"),
     ),
     grammars=OF_TYPESCRIPT,
-    unsafe_uses=uses_by_queries(OF_TYPESCRIPT, in_javascript.QUERIES),
+    unsafe_uses=partial(uses_by_queries, OF_TYPESCRIPT, in_javascript.QUERIES),
     aliases=("ts",),
     new_project=TYPESCRIPT_LAYOUT,
     calls=TYPESCRIPT_CALLS,

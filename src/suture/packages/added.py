@@ -15,7 +15,10 @@ from pathlib import Path
 
 from suture.errors import PrerequisiteError, StorageError
 from suture.languages import LANGUAGES, Interpreter
-from suture.packages.growing import Files, GoGrower, Grower, Grown, NodeGrower, PythonGrower
+from suture.packages.growing.grower import Files, Grower, Grown
+from suture.packages.growing.of_go import GoGrower
+from suture.packages.growing.of_node import NodeGrower
+from suture.packages.growing.of_python import PythonGrower
 from suture.packages.installer import Installed, PackagesRefused, Place
 from suture.packages.packages import INSTALLERS, PackageSets, require_within
 from suture.packages.room import make_room, note_use

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from suture.packages.client import Client, absent, run_client
-from suture.packages.installer import PackagesRefused, Place
+from suture.packages.installer import Installer, PackagesRefused, Place
 from suture.packages.npm_settings import npm_reach
 from suture.sandbox import Mount, discover_toolchain
 
@@ -39,7 +39,7 @@ LONGEST = 200
 TABLES = ("dependencies", "devDependencies")
 
 
-class Npm:
+class Npm(Installer):
     """The `dependencies` and `devDependencies` of `package.json`."""
 
     manifest = "package.json"
@@ -86,10 +86,6 @@ class Npm:
         """See `Installer`."""
         top = {path.removeprefix("node_modules/"): one for path, one in packages_in(lock).items()}
         return {name.lower(): str(one.get("version")) for name, one in top.items()}
-
-    def laid(self, manifest: str, lock: str) -> Mapping[str, str]:
-        """See `Installer`."""
-        return {self.lock: lock}
 
     def names(self, lock: str, folder: Path) -> tuple[str, ...]:
         """See `Installer`: a lock names those of other machines too."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from suture.packages.client import NO_CLIENT, Client, absent, run_client
-from suture.packages.installer import FETCHED, PackagesRefused, Place
+from suture.packages.installer import FETCHED, Installer, PackagesRefused, Place
 from suture.packages.pip_settings import pip_reach
 from suture.plain_files import open_plain
 from suture.sandbox import Mount, own_interpreter
@@ -48,7 +48,7 @@ NO_PLACE = ("pytest", "_pytest", "pluggy", "sitecustomize", "usercustomize", "su
 """Beside Python's own modules, what no package may stand in for."""
 
 
-class Pip:
+class Pip(Installer):
     """Packages of `requirements.txt`."""
 
     manifest = "requirements.txt"
@@ -107,10 +107,6 @@ class Pip:
         """See `Installer`."""
         pairs = (name.partition("==") for name in self.names(lock, Path()))
         return {name: version for name, _, version in pairs}
-
-    def laid(self, manifest: str, lock: str) -> Mapping[str, str]:
-        """See `Installer`."""
-        return {self.lock: lock}
 
     def names(self, lock: str, folder: Path) -> tuple[str, ...]:
         """See `Installer`."""

@@ -130,7 +130,7 @@ class Installer(Protocol):
         Raises:
             PackagesRefused: The manifest says what the lock does not.
         """
-        ...
+        return {self.lock: lock}
 
     def names(self, lock: str, folder: Path) -> tuple[str, ...]:
         """The packages of a lock that lie in a folder, each with its version."""

@@ -10,14 +10,8 @@ from suture.pysource.parsing import parsed
 from suture.pysource.python_code import Definition, inner_statements
 
 BRANCHES = (
-    ast.If,
-    ast.For,
-    ast.AsyncFor,
-    ast.While,
-    ast.IfExp,
-    ast.ExceptHandler,
-    ast.Assert,
-    ast.match_case,
+    *(ast.If, ast.For, ast.AsyncFor, ast.While, ast.IfExp),
+    *(ast.ExceptHandler, ast.Assert, ast.match_case),
 )
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from suture.checks.command.test_command import TestCommand
 from suture.errors import UsageError
 from suture.records import CheckOutcome
 from suture.repair.editing.edits import edits_between, mutated
+from suture.repair.failing_project import FailingProject
 from suture.repair.gaming.warnings import literals_of, warnings_about
 from suture.repair.limits import SearchLimits
+from suture.repair.scoring import WARNED
 from suture.repair.search_result import Findings
 from suture.repair.searching.search import search
 from suture.repair.syntax import Readable, readable_texts
-from suture.repair.trials.records import Proposal, Trial
+from suture.repair.trials.records import Proposal
 
 READING_SHARE = 0.15
 """Of the seconds, the most that looking for texts which can be read may take."""
@@ -34,8 +35,6 @@ AT_ONCE = 2
 """Whole runs of the tests side by side, for a machine of two cores."""
 RUN_S = 10.0
 """Wall-clock seconds of the tests on one text, at most: a text in which something never ends is none."""
-WARNED = 0.4
-"""What each warning leaves of a score."""
 OPERATOR = "syntax"
 
 
@@ -62,8 +61,7 @@ class Means:
     Attributes:
         called: The language.
         offered: Texts that can be read, found in so many seconds, the likeliest first.
-        search_on: A search by a command that is collected, on files and the texts that may be changed, after
-            these outcomes.
+        search_on: A search for a project whose files can all be read.
         warnings: What is suspicious about a change of a text into another.
         run_s: Wall-clock seconds of the tests on one text, at most.
         rivals: Texts that are run after the first with which all tests pass.
@@ -72,10 +70,7 @@ class Means:
 
     called: str
     offered: Callable[[float], list[Readable]]
-    search_on: Callable[
-        [TestCommand, Mapping[str, bytes], Mapping[str, str], Sequence[CheckOutcome], SearchLimits],
-        Awaitable[Findings],
-    ]
+    search_on: Callable[[FailingProject, SearchLimits], Awaitable[Findings]]
     warnings: Callable[[str, str], Sequence[str]]
     run_s: float = RUN_S
     rivals: int = MOST_RUN
@@ -83,19 +78,12 @@ class Means:
 
 
 async def recover(
-    command: TestCommand,
-    files: Mapping[str, bytes],
-    texts: Mapping[str, str],
-    path: str,
-    limits: SearchLimits,
-    tests: Iterable[str] = (),
+    project: FailingProject, path: str, limits: SearchLimits, tests: Iterable[str] = ()
 ) -> Findings:
     """Search for changes with which all tests pass, where a file cannot be read.
 
     Args:
-        command: The project's pytest command, collected.
-        files: The project.
-        texts: Path -> text of the files that may be changed.
+        project: It; its command is pytest.
         path: The file that is no Python.
         limits: What it may use.
         tests: Sources of the tests.
@@ -106,158 +94,143 @@ async def recover(
     held = list(tests)
     literals = literals_of(held)
 
-    async def search_on(
-        onward: TestCommand,
-        changed: Mapping[str, bytes],
-        readable: Mapping[str, str],
-        outcomes: Sequence[CheckOutcome],
-        now: SearchLimits,
-    ) -> Findings:
-        failed = frozenset(o.check_id for o in outcomes if not o.passed and o.status != "skipped")
-        return await search(onward, readable, failed, now, held)
+    async def search_on(onward: FailingProject, now: SearchLimits) -> Findings:
+        failed = frozenset(o.check_id for o in onward.outcomes if not o.passed and o.status != "skipped")
+        return await search(onward.command, onward.texts, failed, now, held)
 
     means = Means(
         called="Python",
-        offered=lambda seconds: readable_texts(texts[path], seconds=seconds),
+        offered=lambda seconds: readable_texts(project.texts[path], seconds=seconds),
         search_on=search_on,
         warnings=lambda before, after: warnings_about(before, after, literals),
     )
-    return await recover_by(means, command, files, texts, path, limits)
+    return await recover_by(means, project, path, limits)
 
 
-async def recover_by(
-    means: Means,
-    command: TestCommand,
-    files: Mapping[str, bytes],
-    texts: Mapping[str, str],
-    path: str,
-    limits: SearchLimits,
-) -> Findings:
+async def recover_by(means: Means, project: FailingProject, path: str, limits: SearchLimits) -> Findings:
     """As `recover`, in any language.
 
     Args:
         means: How its files are read and searched.
-        command: The project's test command, collected.
-        files: The project.
-        texts: Path -> text of the files that may be changed.
+        project: It.
         path: The file that cannot be read.
         limits: What it may use.
 
     Raises:
         SandboxError: The wall failed.
     """
-    began_s = time.monotonic()
-    found = Findings(texts=texts, ended=f"no small change makes it {means.called}")
+    found = Findings(texts=project.texts, ended=f"no small change makes it {means.called}")
+    recovery = _Recovery(means, project, path, limits, found)
     offered = await asyncio.to_thread(means.offered, limits.seconds * READING_SHARE)
-    end_s = began_s + RUNNING_SHARE * limits.seconds
-    runs = await _run_all(means, command, files, path, offered[: means.most_run], end_s)
+    runs = await recovery.run_all(offered[: means.most_run])
     found.tried = len(runs)
-    found.plausible = [_proposal(run, texts, path) for run in runs if run.passed and not run.failed]
+    found.plausible = [recovery.proposal(run.readable) for run in runs if run.passed and not run.failed]
     if found.plausible:
-        found.first_s = time.monotonic() - began_s
+        found.first_s = recovery.now_s()
         found.ended = "the texts that can be read were tried"
     elif runs:
-        await _search_on(means, runs, found, command, files, path, limits, began_s)
-    found.seconds = time.monotonic() - began_s
+        await recovery.search_on(runs)
+    found.seconds = recovery.now_s()
     return found
 
 
-async def _run_all(
-    means: Means,
-    command: TestCommand,
-    files: Mapping[str, bytes],
-    path: str,
-    offered: Sequence[Readable],
-    end_s: float,
-) -> list[_Run]:
-    """What the tests say of each text, those first of which most pass."""
-    gate = asyncio.Semaphore(AT_ONCE)
-    last = len(offered)
+class _Recovery:
+    """One file that cannot be read; the arguments are those of `recover_by`, and what is found."""
 
-    async def one(place: int, readable: Readable) -> _Run | None:
-        nonlocal last
-        async with gate:
-            left_s = end_s - time.monotonic()
-            if left_s <= 0 or place > last:
-                return None
-            changed = {**files, path: readable.text.encode("utf-8", "surrogateescape")}
-            outcomes = await command.run_some(changed, (), min(means.run_s, max(1.0, left_s)))
-            run = _Run(readable=readable, outcomes=tuple(outcomes))
-            if run.passed and not run.failed:
-                last = min(last, place + means.rivals)
-            return run
+    def __init__(
+        self,
+        means: Means,
+        project: FailingProject,
+        path: str,
+        limits: SearchLimits,
+        found: Findings,
+    ) -> None:
+        self._means, self._project = means, project
+        self._path, self._limits, self._found = path, limits, found
+        self._began_s = time.monotonic()
 
-    tried = [one(place, readable) for place, readable in enumerate(offered)]
-    runs = [run for run in await asyncio.gather(*tried) if run is not None]
-    return sorted(runs, key=lambda run: (-run.passed, len(run.failed), -round(run.readable.score, 6)))
+    def now_s(self) -> float:
+        """Seconds since it began."""
+        return time.monotonic() - self._began_s
 
+    def _with(self, readable: Readable) -> dict[str, bytes]:
+        return {**self._project.files, self._path: readable.text.encode("utf-8", "surrogateescape")}
 
-async def _search_on(
-    means: Means,
-    runs: Sequence[_Run],
-    found: Findings,
-    command: TestCommand,
-    files: Mapping[str, bytes],
-    path: str,
-    limits: SearchLimits,
-    began_s: float,
-) -> None:
-    """Search on the texts that pass most, one after the other, for one change more."""
-    first = found.tried
-    for number, run in enumerate(runs[:MOST_SEARCHED]):
-        left_s = limits.seconds - (time.monotonic() - began_s)
-        candidates = limits.candidates - found.tried + first
-        if left_s < 1.0 or candidates <= 0 or found.plausible:
-            break
-        changed = {**files, path: run.readable.text.encode("utf-8", "surrogateescape")}
-        onward = command.on(changed)
-        try:
-            await onward.collect()
-        except UsageError:
-            continue
-        is_last = number + 1 == min(MOST_SEARCHED, len(runs))
-        share, beyond_s = (left_s, limits.beyond_s) if is_last else (left_s / 2, 0.0)
-        now = replace(limits, seconds=share, beyond_s=beyond_s, candidates=candidates)
-        readable = {**found.texts, path: run.readable.text}
-        inner = await means.search_on(onward, changed, readable, run.outcomes, now)
-        _take_over(inner, run, found, path, means)
+    async def run_all(self, offered: Sequence[Readable]) -> list[_Run]:
+        """What the tests say of each text, those first of which most pass."""
+        gate = asyncio.Semaphore(AT_ONCE)
+        last = len(offered)
 
+        async def one(place: int, readable: Readable) -> _Run | None:
+            nonlocal last
+            async with gate:
+                left_s = RUNNING_SHARE * self._limits.seconds - self.now_s()
+                if left_s <= 0 or place > last:
+                    return None
+                wall_s = min(self._means.run_s, max(1.0, left_s))
+                outcomes = await self._project.command.run_some(self._with(readable), (), wall_s)
+                run = _Run(readable=readable, outcomes=tuple(outcomes))
+                if run.passed and not run.failed:
+                    last = min(last, place + self._means.rivals)
+                return run
 
-def _take_over(inner: Findings, run: _Run, found: Findings, path: str, means: Means) -> None:
-    """What a search on a text that can be read found, as changes of the text that cannot."""
-    base = run.readable
+        tried = [one(place, readable) for place, readable in enumerate(offered)]
+        runs = [run for run in await asyncio.gather(*tried) if run is not None]
+        return sorted(runs, key=lambda run: (-run.passed, len(run.failed), -round(run.readable.score, 6)))
 
-    def whole(proposal: Proposal) -> Proposal:
-        text = mutated(base.text, proposal.edits)
-        return replace(
-            proposal,
-            edits=edits_between(found.texts[path], text),
-            label=f"{base.label}; {proposal.label}",
-            score=base.score * proposal.score * WARNED ** len(means.warnings(base.text, text)),
-            operators=(OPERATOR, *proposal.operators),
+    async def search_on(self, runs: Sequence[_Run]) -> None:
+        """Search on the texts that pass most, one after the other, for one change more."""
+        found, limits, first = self._found, self._limits, self._found.tried
+        for number, run in enumerate(runs[:MOST_SEARCHED]):
+            left_s = limits.seconds - self.now_s()
+            candidates = limits.candidates - found.tried + first
+            if left_s < 1.0 or candidates <= 0 or found.plausible:
+                break
+            changed = self._with(run.readable)
+            command = self._project.command.on(changed)
+            try:
+                await command.collect()
+            except UsageError:
+                continue
+            is_last = number + 1 == min(MOST_SEARCHED, len(runs))
+            share, beyond_s = (left_s, limits.beyond_s) if is_last else (left_s / 2, 0.0)
+            now = replace(limits, seconds=share, beyond_s=beyond_s, candidates=candidates)
+            texts = {**found.texts, self._path: run.readable.text}
+            onward = replace(
+                self._project, command=command, files=changed, texts=texts, outcomes=run.outcomes
+            )
+            inner = await self._means.search_on(onward, now)
+            self._take_over(inner, run.readable)
+
+    def _take_over(self, inner: Findings, base: Readable) -> None:
+        """What a search on a text that can be read found, as changes of the text that cannot."""
+        found, path = self._found, self._path
+        if not found.faults:
+            found.faults, found.spectrum = inner.faults, inner.spectrum
+        found.plausible += [self.proposal(base, one) for one in inner.plausible if one.path == path]
+        found.partial += [(self.proposal(base, one), t) for one, t in inner.partial if one.path == path]
+        found.tried += inner.tried
+        found.broken += inner.broken
+        found.ended = inner.ended
+        if found.plausible and found.first_s is None:
+            found.first_s = inner.first_s
+
+    def proposal(self, base: Readable, then: Proposal | None = None) -> Proposal:
+        """The change of the file into a text that can be read, and of that by another change."""
+        text = base.text if then is None else mutated(base.text, then.edits)
+        alone = Proposal(
+            path=self._path,
+            edits=edits_between(self._found.texts[self._path], text),
+            label=base.label,
+            score=base.score,
+            operators=(OPERATOR,),
             swap=False,
         )
-
-    if not found.faults:
-        found.faults, found.spectrum = inner.faults, inner.spectrum
-    found.plausible += [whole(proposal) for proposal in inner.plausible if proposal.path == path]
-    partial: list[tuple[Proposal, Trial]] = [
-        (whole(proposal), trial) for proposal, trial in inner.partial if proposal.path == path
-    ]
-    found.partial += partial
-    found.tried += inner.tried
-    found.broken += inner.broken
-    found.ended = inner.ended
-    if found.plausible and found.first_s is None:
-        found.first_s = inner.first_s
-
-
-def _proposal(run: _Run, texts: Mapping[str, str], path: str) -> Proposal:
-    return Proposal(
-        path=path,
-        edits=edits_between(texts[path], run.readable.text),
-        label=run.readable.label,
-        score=run.readable.score,
-        operators=(OPERATOR,),
-        swap=False,
-    )
+        if then is None:
+            return alone
+        return replace(
+            alone,
+            label=f"{base.label}; {then.label}",
+            score=base.score * then.score * WARNED ** len(self._means.warnings(base.text, text)),
+            operators=(OPERATOR, *then.operators),
+        )

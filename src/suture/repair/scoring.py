@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 
+from suture.pysource.parsing import parsed
 from suture.repair.answering import Answered, Call
 from suture.repair.editing.edits import Edit, mutated
+from suture.repair.ordering.expressions import apart
 from suture.repair.search_result import Findings
 from suture.repair.trials.records import Proposal
 
@@ -20,6 +23,14 @@ IDLE = 0.1
 others of the same place does that say anything."""
 EXAMPLE = 0.2
 """What a broken example of a docstring leaves of it."""
+
+
+MOST_COMPARED = 16
+"""Repairs that answer the same calls; they share the seconds below."""
+COMPARE_S = 6.0
+"""Seconds that repairs are asked for answers on new inputs, after the search has ended."""
+CLOSE = 0.25
+"""Of the score of a repair, what a rival has to have: less likely ones say little against it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,10 +78,54 @@ class Reading:
         warnings: What is suspicious about a change, by its path and both texts.
         distance: By path, text before, edits and text after, what is left of a score for how far the change
             goes, and for what it writes without need.
+        is_python: Whether equal expressions are known by their syntax tree.
     """
 
     warnings: Callable[[str, str, str], tuple[str, ...]]
     distance: Callable[[str, str, Sequence[Edit], str], float]
+    is_python: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """An input that tells repairs apart.
+
+    Attributes:
+        call: The call, as source.
+        answers: Label of a repair -> what it answers, for the likeliest and the next that differs.
+        by_repair: What each repair answers, in their order.
+    """
+
+    call: str
+    answers: Mapping[str, str]
+    by_repair: tuple[str, ...]
+
+    @property
+    def apart(self) -> tuple[str, str]:
+        """The likeliest repair's answer, and the other one."""
+        first = self.by_repair[0]
+        return first, next(answer for answer in self.by_repair if answer != first)
+
+
+async def rank_asked(
+    findings: Findings,
+    proposals: Sequence[Proposal],
+    asked: Asked,
+    reading: Reading,
+    shown: Callable[[str], str],
+) -> tuple[tuple[Repair, ...], Difference | None]:
+    """Plausible repairs, the likeliest first, one for each behaviour; and what tells the first two apart.
+
+    Args:
+        findings: What a search found.
+        proposals: The plausible ones that are compared.
+        asked: What they answered.
+        reading: How their language is read.
+        shown: An answer, for people.
+    """
+    scored = await score_repairs(findings, proposals, asked, reading)
+    distinct = told_apart(scored, findings.texts if reading.is_python else {})
+    return tuple(repair for repair, _ in distinct), difference_of(distinct, asked.calls, shown)
 
 
 async def score_repairs(
@@ -132,3 +187,88 @@ def _known_pairs(text: str) -> frozenset[tuple[str, str]]:
 def _pairs(text: str) -> list[tuple[str, str]]:
     words = "".join(sign if sign.isalnum() or sign == "_" else f" {sign} " for sign in text).split()
     return list(pairwise(words))
+
+
+def told_apart(
+    repairs: Sequence[tuple[Repair, Answered]], texts: Mapping[str, str]
+) -> list[tuple[Repair, Answered]]:
+    """The best of each behaviour, with its rivals: what is not known to do the same stands for itself.
+
+    Args:
+        repairs: Each with its answers, the likeliest first.
+        texts: Path -> text, before.
+    """
+    kept: list[tuple[Repair, Answered]] = []
+    for repair, answered in repairs:
+        same = (n for n, other in enumerate(kept) if _same((repair, answered), other, texts))
+        place = next(same, None)
+        if place is None:
+            kept.append((repair, answered))
+        else:
+            first, own = kept[place]
+            chosen, left = (repair, first) if _is_plainer(repair, first, texts) else (first, repair)
+            alike = (*first.alike, left.proposal.label)
+            kept[place] = (replace(chosen, score=first.score, alike=alike), own)
+    return [(replace(one, apart=_rivals(number, kept)), own) for number, (one, own) in enumerate(kept)]
+
+
+def _same(one: tuple[Repair, Answered], other: tuple[Repair, Answered], texts: Mapping[str, str]) -> bool:
+    (first, ours), (second, theirs) = one, other
+    if first.proposal.path != second.proposal.path:
+        return False
+    if ours.answers and theirs.answers and ours.answers != theirs.answers:
+        return False
+    return bool(ours.reached and theirs.reached) or _is_one_expression(first, second, texts)
+
+
+def _is_one_expression(one: Repair, other: Repair, texts: Mapping[str, str]) -> bool:
+    path = one.proposal.path
+    return path in texts and apart(texts[path], one.proposal.edits, other.proposal.edits) == 0
+
+
+def _is_plainer(one: Repair, other: Repair, texts: Mapping[str, str]) -> bool:
+    """Whether it says the same with less, as `n - 1` for `n - 2 + 1`, and nothing more is suspicious."""
+    plainer = len(one.warnings) <= len(other.warnings) and _parts(one.text) < _parts(other.text)
+    return plainer and _is_one_expression(one, other, texts)
+
+
+def _parts(text: str) -> int:
+    tree = parsed(text)
+    return sum(1 for _ in ast.walk(tree)) if tree is not None else 0
+
+
+def _rivals(number: int, kept: Sequence[tuple[Repair, Answered]]) -> tuple[str, ...]:
+    """Those that are known to do otherwise, and of those that may the ones that are about as likely."""
+    own, ours = kept[number]
+    return tuple(
+        other.proposal.label
+        for place, (other, theirs) in enumerate(kept)
+        if place != number
+        and (
+            (ours.answers and theirs.answers and ours.answers != theirs.answers)
+            or other.score >= CLOSE * own.score
+        )
+    )
+
+
+def difference_of(
+    repairs: Sequence[tuple[Repair, Answered]], calls: Sequence[Call], shown: Callable[[str], str]
+) -> Difference | None:
+    """What tells the first from the next that answers otherwise; `None` where nothing does.
+
+    Args:
+        repairs: With their answers, the likeliest first.
+        calls: What they were asked.
+        shown: An answer, for people.
+    """
+    first, ours = repairs[0]
+    for other, theirs in repairs[1:]:
+        pairs = zip(calls, ours.answers, theirs.answers, strict=False)
+        for number, ((_, name, given), one, two) in enumerate(pairs):
+            if shown(one) != shown(two):
+                return Difference(
+                    call=f"{name}{given.replace(',)', ')')}",
+                    answers={first.proposal.label: shown(one), other.proposal.label: shown(two)},
+                    by_repair=tuple(shown(own.answers[number]) if own.answers else "" for _, own in repairs),
+                )
+    return None

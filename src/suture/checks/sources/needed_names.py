@@ -11,7 +11,7 @@ import ast
 import re
 import sys
 import typing
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -21,18 +21,8 @@ from suture.pysource.parsing import PARSE_FAULTS, parsed
 
 SHARED = frozenset(
     (
-        *(
-            "asyncio",
-            "glob",
-            "mock",
-            "os",
-            "pathlib",
-            "shutil",
-            "sqlite3",
-            "subprocess",
-            "tempfile",
-            "threading",
-        ),
+        *("asyncio", "glob", "mock", "os", "pathlib", "shutil", "sqlite3", "subprocess"),
+        *("tempfile", "threading"),
         *("contextlib.redirect_stderr", "contextlib.redirect_stdout", "random.seed", "unittest.mock"),
         *("sys.argv", "sys.stderr", "sys.stdin", "sys.stdout"),
     )
@@ -57,7 +47,7 @@ Target = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Program:
+class PlannedProgram:
     """A test program and the names that it gets.
 
     Attributes:
@@ -92,20 +82,11 @@ def promised_classes(*texts: str) -> frozenset[str]:
     return frozenset(name for names in found for name in names)
 
 
-def plan_program(
-    source: str,
-    files: Iterable[str],
-    module: str,
-    functions: frozenset[str] = frozenset(),
-    classes: frozenset[str] = frozenset(),
-    *,
-    only: frozenset[str] | None = None,
-    beside: tuple[str, ...] = (),
-) -> Program:
-    """Find what each name of a test program stands for.
+@dataclass(frozen=True, kw_only=True)
+class KnownNames:
+    """What the task says of names, whatever a candidate makes of them.
 
-    Args:
-        source: The test program, as Python source.
+    Attributes:
         files: Paths of the modules that it may import; a name of the standard library is never one of them.
         module: The path whose names the program may use without importing them.
         functions: Names known to be functions, such as the entry point's.
@@ -114,32 +95,42 @@ def plan_program(
             chose its path, the test may mean a library by it.
         beside: Paths of further modules of the task, in which names are looked for that `module` has not.
     """
-    modules = frozenset(module_name(path) for path in (*files, module) if path.endswith(".py"))
-    own = module_name(module)
-    known = frozenset(n for n in modules if n == own or n.partition(".")[0] not in sys.stdlib_module_names)
-    return _planned(source, known, (own, *map(module_name, beside)), functions, classes, only)
+
+    files: tuple[str, ...]
+    module: str
+    functions: frozenset[str] = frozenset()
+    classes: frozenset[str] = frozenset()
+    only: frozenset[str] | None = None
+    beside: tuple[str, ...] = ()
+
+    def modules(self) -> frozenset[str]:
+        """The modules that a program may import."""
+        own = module_name(self.module)
+        names = {module_name(path) for path in (*self.files, self.module) if path.endswith(".py")}
+        return frozenset(n for n in names if n == own or n.partition(".")[0] not in sys.stdlib_module_names)
 
 
 @lru_cache(maxsize=256)  # a suite's checks meet many candidates
-def _planned(
-    source: str,
-    modules: frozenset[str],
-    own: tuple[str, ...],
-    functions: frozenset[str],
-    classes: frozenset[str],
-    only: frozenset[str] | None,
-) -> Program:
+def plan_program(source: str, known: KnownNames) -> PlannedProgram:
+    """Find what each name of a test program stands for.
+
+    Args:
+        source: The test program, as Python source.
+        known: What the task says of names.
+    """
+    own = (module_name(known.module), *map(module_name, known.beside))
+    functions, classes, only = known.functions, known.classes, known.only
     tree = parsed(source)
     if tree is None:
-        return Program(source=source)  # the judge will say so
-    taking = _Taking(modules, {} if only is None else {own[0]: only})
+        return PlannedProgram(source=source)  # the judge will say so
+    taking = _Taking(known.modules(), {} if only is None else {own[0]: only})
     remaining = taking.visit(parsed(source) or tree)
     imported, stars = taking.imported, taking.stars
     text = ast.unparse(remaining) if taking.took else source
     try:
         free = free_names(text, remaining, functions)
     except PARSE_FAULTS:
-        return Program(source=source)
+        return PlannedProgram(source=source)
     places = {name: (name, (*stars, *own)) for name in free} | imported
     uses = uses_in(tree, set(places))
     names = {name: _target(*at, uses[name], functions) for name, at in places.items()}
@@ -147,7 +138,7 @@ def _planned(
     live = _shares_a_process(tree) or taking.whole
     for name, target in names.items():
         live = live or _why_live(name, target, uses[name], functions, classes)
-    return Program(source=text, names=names, expects=_expected(text, tree), live=live)
+    return PlannedProgram(source=text, names=names, expects=_expected(text, tree), live=live)
 
 
 def _target(name: str, modules: tuple[str, ...], use: Use, functions: frozenset[str]) -> Target:

@@ -8,21 +8,9 @@ from __future__ import annotations
 import re
 from typing import Any, ClassVar, Protocol
 
-DATA_TYPES = (
-    bool,
-    int,
-    float,
-    complex,
-    str,
-    bytes,
-    bytearray,
-    tuple,
-    list,
-    set,
-    frozenset,
-    dict,
-    range,
-    slice,
+DATA_TYPES: tuple[type, ...] = (
+    *(bool, int, float, complex, str, bytes, bytearray),
+    *(tuple, list, set, frozenset, dict, range, slice),
 )
 DATA_ATTRIBUTES = (
     frozenset(name for kind in DATA_TYPES for name in dir(kind))
@@ -32,18 +20,8 @@ DATA_ATTRIBUTES = (
 ) - {"__call__"}
 NAN_RE = re.compile(r"\bnan\b|is_?nan|isfinite", re.IGNORECASE)
 ARITHMETIC = (
-    "abs",
-    "add",
-    "divmod",
-    "floordiv",
-    "mod",
-    "mul",
-    "neg",
-    "pos",
-    "pow",
-    "round",
-    "sub",
-    "truediv",
+    *("abs", "add", "divmod", "floordiv", "mod", "mul", "neg", "pos", "pow", "round", "sub"),
+    *("truediv",),
 )
 REFLECTED = ("radd", "rdivmod", "rfloordiv", "rmod", "rmul", "rpow", "rsub", "rtruediv")
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from suture.checks.programs import own_program
-from suture.checks.sources.needed_names import Program, module_name
+from suture.checks.sources.needed_names import PlannedProgram, module_name
 from suture.checks.split.decoding import well_formed
 from suture.checks.split.judge_pool import Judge, give_back, take_judge
 from suture.checks.split.program_sessions import LIFETIME_S, ProgramSession
@@ -135,7 +135,7 @@ class SplitRunner:
             )
         return None
 
-    async def try_program(self, program: Program) -> ProgramOutcome:
+    async def try_program(self, program: PlannedProgram) -> ProgramOutcome:
         """Run one test program against the candidate."""
         self._set_deadline(self._wall_s)
         self._death, self._late = "", False

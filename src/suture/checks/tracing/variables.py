@@ -17,6 +17,8 @@ from suture.sandbox import BOX, RunRequest, RunResult, Sandbox, interpreter_moun
 from suture.settings import SandboxSettings
 from suture.workspace import text_of
 
+MOST_LINES = 60
+"""Of a trace that is shown: of a longer one the middle is left out."""
 SPARE_S = 2.0
 """The program ends a run itself, so that what was seen until then is not lost."""
 
@@ -130,19 +132,18 @@ def _observation(result: RunResult, wall_s: float) -> Observation:
     return Observation(ended="lost", exception=f"the program ended without an answer ({result.status})")
 
 
-def render_trace(seen: Observation, files: Mapping[str, bytes], *, most_lines: int = 60) -> str:
+def render_trace(seen: Observation, files: Mapping[str, bytes]) -> str:
     """What a run showed, for a reader: one line for each executed line, with its source and what changed.
 
     Args:
         seen: What one run has noted.
         files: The project, for the text of the lines.
-        most_lines: The most lines; the middle is left out.
     """
     sources = {path: text_of(content).splitlines() for path, content in files.items() if path.endswith(".py")}
     lines = [_rendered(entry, sources) for entry in seen.entries]
-    if seen.left_out or len(lines) > most_lines:
-        head = lines[: most_lines * 2 // 3]
-        tail = lines[max(len(head), len(lines) - most_lines // 3) :]
+    if seen.left_out or len(lines) > MOST_LINES:
+        head = lines[: MOST_LINES * 2 // 3]
+        tail = lines[max(len(head), len(lines) - MOST_LINES // 3) :]
         missing = len(lines) - len(head) - len(tail) + max(seen.left_out, 0)
         lines = [
             *head,

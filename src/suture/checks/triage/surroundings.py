@@ -179,9 +179,7 @@ def printed_errors(output: str, language: Language) -> list[str]:
     return [line.strip() for line in output.splitlines() if error.search(line)]
 
 
-def fault_in_line(
-    line: str, files: Mapping[str, bytes], language: Language, left_out: Mapping[str, str] | None = None
-) -> tuple[str, str] | None:
+def fault_in_line(line: str, files: Mapping[str, bytes], language: Language) -> tuple[str, str] | None:
     """Why a line of output tells of no fault of the code, and what to do; `None` where it may be the code's.
 
     A module of the project's own, and a name that is nearly one that it requires, is a slip in the code.
@@ -190,13 +188,12 @@ def fault_in_line(
         line: As `printed_errors` answers it.
         files: The project's files, path -> content.
         language: What the project is written in.
-        left_out: Files that are in the project's folder and were not copied -> why.
     """
     find = LANGUAGES[language].find_absent
     if find is not None and (absent := find(line, files)):
         return absent
     if match := PRINTED_FILE_RE.search(line):
-        return missing_file(match["node"] or match["go"], files, left_out or {})
+        return missing_file(match["node"] or match["go"], files, {})
     if PRINTED_NETWORK_RE.search(line):
         return "it needs a network, and the sandbox has none", "test against a stand-in that runs in the test"
     return None

@@ -69,16 +69,8 @@ NAMED: Mapping[str, str] = {
 RUNS_TEXT = ("python.eval", "python.exec", "python.compile")
 DECODES = frozenset(
     (
-        *(
-            "b64decode",
-            "b32decode",
-            "b16decode",
-            "a85decode",
-            "b85decode",
-            "urlsafe_b64decode",
-            "decodebytes",
-        ),
-        *("unhexlify", "fromhex", "decompress", "a2b_base64", "urlopen"),
+        *("b64decode", "b32decode", "b16decode", "a85decode", "b85decode", "urlsafe_b64decode"),
+        *("decodebytes", "unhexlify", "fromhex", "decompress", "a2b_base64", "urlopen"),
     )
 )
 """Calls by which what stands in a file, or comes from elsewhere, becomes the text that is run."""

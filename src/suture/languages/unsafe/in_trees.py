@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from suture.languages.grammars import Grammars, grammar_of, tree_of
-from suture.languages.unsafe.rule import UNREAD, FindUses, UnsafeUse, quoted
+from suture.languages.unsafe.rule import UNREAD, UnsafeUse, quoted
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Query
@@ -24,27 +24,27 @@ MOST_S = 5.0
 """For one file; looked at after each window of it. Code that people write takes a tenth of it."""
 
 
-def uses_by_queries(grammars: Grammars, queries: Mapping[str, str]) -> FindUses:
-    """What finds uses by queries.
+def uses_by_queries(
+    grammars: Grammars, queries: Mapping[str, str], path: str, text: str
+) -> Iterator[UnsafeUse]:
+    """Find uses by queries.
 
     Args:
         grammars: The language's.
         queries: The name of a rule -> its query, whose capture `use` is the place.
+        path: The file.
+        text: Its text.
     """
     # One query for all rules goes over a tree once; the place is then told by the name of its capture.
     whole = "\n".join(query.replace("@use", f"@{rule}") for rule, query in queries.items())
-
-    def find(path: str, text: str) -> Iterator[UnsafeUse]:
-        root = tree_of(text, path, grammars)
-        ending = next((known for known in grammars if known and path.endswith(known)), "")
-        query = _query(*grammars[ending], whole)
-        found = _places(root, query) if _is_shallow(root) else None
-        for line, _, rule, code in sorted(found or ()):
-            yield UnsafeUse(rule=rule, line=line, code=quoted(code))
-        if found is None:
-            yield UnsafeUse(rule=UNREAD.name, line=1, code="it nests too deeply, or does too much")
-
-    return find
+    root = tree_of(text, path, grammars)
+    ending = next((known for known in grammars if known and path.endswith(known)), "")
+    query = _query(*grammars[ending], whole)
+    found = _places(root, query) if _is_shallow(root) else None
+    for line, _, rule, code in sorted(found or ()):
+        yield UnsafeUse(rule=rule, line=line, code=quoted(code))
+    if found is None:
+        yield UnsafeUse(rule=UNREAD.name, line=1, code="it nests too deeply, or does too much")
 
 
 def _places(root: Node, query: Query) -> set[tuple[int, int, str, str]] | None:

@@ -16,7 +16,7 @@ from suture.loop.context import RunContext
 from suture.loop.recalling import recalled_factors
 from suture.models import NO_MODEL
 from suture.records import CheckOutcome, Verdict
-from suture.repair import LookAhead, Ready, SearchLimits, has_grammar, look_elsewhere
+from suture.repair import FailingProject, LookAhead, Ready, SearchLimits, has_grammar, look_elsewhere
 from suture.workspace import text_of
 
 USUAL_S = 60.0
@@ -137,10 +137,7 @@ def look_ahead(suite: Suite, base: Verdict, context: RunContext) -> FailedAgain 
         return None
     if not (context.may_search and context.recipe.mutate and has_grammar(task.language)):
         return None
-    look = look_elsewhere(
-        *(command, task.test_command, task.files, texts, base.outcomes, task.language, limits),
-        run_s=base.wall_s,
-    )
+    look = look_elsewhere(failing_project(suite, command, texts, base), limits, run_s=base.wall_s)
     if look is None:
         return None
     context.keep_look(look)
@@ -163,6 +160,28 @@ async def taken_ready(command: TestCommand, suite: Suite, context: RunContext) -
         await ready.close()
         return None
     return ready
+
+
+def failing_project(
+    suite: Suite, command: TestCommand, texts: Mapping[str, str], base: Verdict | None
+) -> FailingProject:
+    """What a search is told of the project.
+
+    Args:
+        suite: What judges it.
+        command: Its tests, as the search runs them.
+        texts: Path -> text of the files that may be changed.
+        base: The verdict on the project as it is.
+    """
+    task = suite.task
+    return FailingProject(
+        command=command,
+        argv=task.test_command,
+        files=task.files,
+        texts=texts,
+        outcomes=base.outcomes if base is not None else (),
+        language=task.language,
+    )
 
 
 def editable_texts(suite: Suite) -> dict[str, str]:

@@ -9,7 +9,8 @@ from suture.loop.context import RunContext
 from suture.loop.evaluation.two_runs import ONCE, is_of_one_run
 from suture.records import Candidate, Verdict
 from suture.repair import literals_of, warnings_about
-from suture.repair.other_languages import has_grammar, tree_literals, tree_warnings
+from suture.repair.other_languages.gaming import tree_literals, tree_warnings
+from suture.repair.other_languages.grammars import has_grammar
 from suture.workspace import text_of
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 
-from suture.checks.trust import Assessment, assess_checks
+from suture.checks.trust.assessing import Assessment, assess_checks
 from suture.languages import LANGUAGES
 from suture.ledger.kinds import AssessedTest, RemovedTest, TestsAssessed, TestsWritten
 from suture.loop.calls.helper_call import Consultation

@@ -9,7 +9,6 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from suture.checks import Suite
-from suture.checks.command.test_command import TestCommand
 from suture.ledger.kinds import (
     BrokenOperator,
     DifferingAnswers,
@@ -26,6 +25,7 @@ from suture.loop.evaluation.divergence import divergences
 from suture.loop.evaluation.search_setup import (
     editable_texts,
     failing_of,
+    failing_project,
     guide_of,
     search_limits,
     taken_look,
@@ -38,11 +38,11 @@ from suture.loop.state import LoopState, aids_of
 from suture.records import Verdict, to_plain
 from suture.repair import (
     Difference,
+    FailingProject,
     Findings,
     Repair,
     SearchLimits,
     has_grammar,
-    held_tests,
     rank_elsewhere,
     rank_repairs,
     recover,
@@ -87,7 +87,8 @@ async def mutate(state: Branch, runtime: Runtime[RunContext]) -> dict[str, Any]:
         unread = "" if found.plausible else unreadable_in(base, texts)
         if unread:  # no operator can read it: what was tried up to here are changes taken back
             left = limits.after(found.seconds, found.tried)
-            found = await recover(guide.command, suite.task.files, texts, unread, left, tests)
+            whole = failing_project(suite, guide.command, texts, base)
+            found = await recover(whole, unread, left, tests)
         repairs, difference = await rank_repairs(
             found, guide.command, tests, seed=limits.seed, seconds=_ranking_s(limits, found)
         )
@@ -105,44 +106,32 @@ async def _elsewhere(
     limits = search_limits(context, base)
     _tell_start(texts, len(failing_of(base.outcomes)[0]), limits, context)
     async with context.budget.time_limit():
-        found = await _found_elsewhere(suite, suite.command, texts, base, limits, context)
-        held = held_tests(suite.command, suite.task.files, suite.task.language)
+        project = failing_project(suite, suite.command, texts, base)
+        found = await _found_elsewhere(suite, project, base, limits, context)
         repairs, difference = await rank_elsewhere(
-            *(found, suite.command, suite.task.files, held, suite.task.language),
-            seed=limits.seed,
-            seconds=_ranking_s(limits, found),
+            *(found, project, project.test_texts()), seed=limits.seed, seconds=_ranking_s(limits, found)
         )
     context.ledger.append(_told(found, repairs, difference, {}))
     return _kept(repairs, difference, context)
 
 
 async def _found_elsewhere(
-    suite: Suite,
-    command: TestCommand,
-    texts: Mapping[str, str],
-    base: Verdict,
-    limits: SearchLimits,
-    context: RunContext,
+    suite: Suite, project: FailingProject, base: Verdict, limits: SearchLimits, context: RunContext
 ) -> Findings:
     """What is found for a file that cannot be read, else by changes of the trees."""
-    task, look = suite.task, await taken_look(suite, texts, context)
-    unread = unreadable_elsewhere(base.outcomes, texts, task.language)
+    look = await taken_look(suite, project.texts, context)
+    unread = unreadable_elsewhere(project.outcomes, project.texts, project.language)
     if unread is not None:
         if look is not None:
             await look.close()  # it sees no test
         is_sure = not unread.line
         own = limits if is_sure else replace(limits, seconds=READING_SHARE * limits.seconds)
-        found = await recover_elsewhere(
-            *(command, task.test_command, task.files, texts, unread, task.language, own),
-            wall_s=base.wall_s,
-        )
+        found = await recover_elsewhere(project, unread, own, wall_s=base.wall_s)
         look, limits = None, limits.after(found.seconds, found.tried)
         is_over = limits.seconds < LEAST_SEARCH_S or not limits.candidates
         if found.plausible or (found.tried and is_sure) or is_over:
             return found
-    return await search_elsewhere(
-        command, task.test_command, task.files, texts, base.outcomes, task.language, limits, look
-    )
+    return await search_elsewhere(project, limits, look)
 
 
 def _tell_start(texts: Mapping[str, str], failing: int, limits: SearchLimits, context: RunContext) -> None:

@@ -3,10 +3,3 @@
 Nothing of a manifest that a candidate writes is taken but the names and versions of what is new in it. It is
 written into the project's own text, of which all the rest stays as it is.
 """
-
-from suture.packages.growing.grower import Files, Grower, Grown
-from suture.packages.growing.of_go import GoGrower
-from suture.packages.growing.of_node import NodeGrower
-from suture.packages.growing.of_python import PythonGrower
-
-__all__ = ["Files", "GoGrower", "Grower", "Grown", "NodeGrower", "PythonGrower"]

@@ -40,7 +40,7 @@ class Grower(Protocol):
 
     def wishes(self, base: Files) -> tuple[str, ...]:
         """Paths in which a candidate may ask for packages, whether or not they are the manifest."""
-        ...
+        return (self.manifest(base),)
 
     def asked(self, base: Files, written: Mapping[str, str]) -> tuple[str, ...]:
         """What is asked for that the manifest does not have, in order; each safe to hand to the client.
@@ -80,12 +80,12 @@ class Grower(Protocol):
         ...
 
     def holds(self, beside: Mapping[str, str], interpreter: Interpreter) -> bool:
-        """Whether the environment still has what was relied on."""
-        ...
+        """Whether the environment still has what was relied on: nothing, where all is laid anew."""
+        return not beside
 
     def untouched(self, base: Files) -> tuple[str, ...]:
         """Locks of the project that are not brought up to date: another program's."""
-        ...
+        return ()
 
 
 def text_in(files: Files, path: str) -> str:

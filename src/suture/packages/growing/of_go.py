@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from suture.languages import Interpreter
 from suture.packages.client import run_client
 from suture.packages.from_go import REQUIRED, go_client, go_reach, lay_modules, plain_line
-from suture.packages.growing.grower import Files, Grown, newline_of, text_in
+from suture.packages.growing.grower import Files, Grower, Grown, newline_of, text_in
 from suture.packages.installer import FETCHED, PackagesRefused, Place
 from suture.plain_files import write_atomically
 
@@ -19,7 +19,7 @@ LINE = re.compile(r"^\s*(?:require\s+)?(?P<name>\S+)\s+v")
 MOST = 100
 
 
-class GoGrower:
+class GoGrower(Grower):
     """All modules come anew: those that are there, by the hashes of the project's own `go.sum`."""
 
     folder = "modules"
@@ -27,10 +27,6 @@ class GoGrower:
     def manifest(self, base: Files) -> str:
         """See `Grower`."""
         return MOD
-
-    def wishes(self, base: Files) -> tuple[str, ...]:
-        """See `Grower`."""
-        return (MOD,)
 
     def asked(self, base: Files, written: Mapping[str, str]) -> tuple[str, ...]:
         """See `Grower`: of a `go.mod` its `require` lines count, and of these what is not indirect."""
@@ -76,14 +72,6 @@ class GoGrower:
         before = {line for line, _ in _requires(text_in(base, MOD))}
         names = [line for line, _ in _requires(mod) if line not in before]
         return Grown(files={MOD: mod, SUM: sums}, names=tuple(line.replace(" ", "@") for line in names))
-
-    def holds(self, beside: Mapping[str, str], interpreter: Interpreter) -> bool:
-        """See `Grower`."""
-        return not beside
-
-    def untouched(self, base: Files) -> tuple[str, ...]:
-        """See `Grower`."""
-        return ()
 
 
 def _require_asked(found: Sequence[str], new: Sequence[str]) -> None:

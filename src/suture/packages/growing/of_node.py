@@ -9,7 +9,7 @@ from typing import Any
 
 from suture.languages import Interpreter
 from suture.packages.from_npm import TABLES, Npm, packages_in, run_npm
-from suture.packages.growing.grower import Files, Grown, text_in
+from suture.packages.growing.grower import Files, Grower, Grown, text_in
 from suture.packages.growing.json_text import with_member
 from suture.packages.installer import LOCK_BYTES, PackagesRefused, Place
 from suture.plain_files import read_plain, write_atomically
@@ -22,7 +22,7 @@ HIDDEN = ".package-lock.json"
 NODE_MODULES = "/node_modules"
 
 
-class NodeGrower:
+class NodeGrower(Grower):
     """All packages are laid anew: those that are there in the versions of the lock, or of `node_modules`."""
 
     folder = "node_modules"
@@ -30,10 +30,6 @@ class NodeGrower:
     def manifest(self, base: Files) -> str:
         """See `Grower`."""
         return MANIFEST
-
-    def wishes(self, base: Files) -> tuple[str, ...]:
-        """See `Grower`."""
-        return (MANIFEST,)
 
     def asked(self, base: Files, written: Mapping[str, str]) -> tuple[str, ...]:
         """See `Grower`: each is the table, a blank and `name@range`. Of the rest nothing is read."""
@@ -86,10 +82,6 @@ class NodeGrower:
         laid = {path: one for path, one in fresh.items() if (second.folder / path).is_dir()}
         names = (f"{path.rpartition('node_modules/')[2]}@{one.get('version')}" for path, one in laid.items())
         return Grown(files={MANIFEST: manifest, **({LOCK: lock} if LOCK in base else {})}, names=tuple(names))
-
-    def holds(self, beside: Mapping[str, str], interpreter: Interpreter) -> bool:
-        """See `Grower`."""
-        return not beside
 
     def untouched(self, base: Files) -> tuple[str, ...]:
         """See `Grower`."""

@@ -9,7 +9,8 @@ from suture.proof.measures.changed_coverage import LARGEST_BYTES, touched
 from suture.proof.measures.changed_statements import changed_lines, why_unmeasured
 from suture.records import Language
 from suture.repair import Mutant, has_grammar, mutants
-from suture.repair.other_languages import tree_has_fault, tree_mutants
+from suture.repair.other_languages.reading import tree_has_fault
+from suture.repair.other_languages.tree_mutants import tree_mutants
 from suture.workspace import text_of
 
 FITTING = (

@@ -12,15 +12,10 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from suture.repair.inside.suture_digest import ADDRESS, UNSEEN, digest_of
-    from suture.repair.inside.suture_trial import ROOT, limit_cpu
-else:  # behind the wall these files stand alone
-    from suture_digest import ADDRESS, UNSEEN, digest_of
-    from suture_trial import ROOT, limit_cpu
-
+from .suture_digest import ADDRESS, UNSEEN, digest_of
+from .suture_trial import ROOT, limit_cpu
 
 MOST_SAID = 200
 """Characters of what an exception says."""

@@ -9,28 +9,12 @@ import resource
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from suture.repair.inside.suture_items import Items, Outcomes, way_of, words_of
-    from suture.repair.inside.suture_swap import Swapper
-    from suture.repair.inside.suture_trace import Tracer
-    from suture.repair.inside.suture_trial import (
-        HERE,
-        ROOT,
-        Files,
-        Forks,
-        Leftovers,
-        Line,
-        limit_cpu,
-        now_s,
-        take_away,
-    )
-else:  # behind the wall these files stand alone
-    from suture_items import Items, Outcomes, way_of, words_of
-    from suture_swap import Swapper
-    from suture_trace import Tracer
-    from suture_trial import HERE, ROOT, Files, Forks, Leftovers, Line, limit_cpu, now_s, take_away
+from .suture_items import Items, Outcomes, way_of, words_of
+from .suture_swap import Swapper
+from .suture_trace import Tracer
+from .suture_trial import HERE, ROOT, Files, Forks, Leftovers, Line, limit_cpu, now_s, take_away
 
 LETTERS = {"passed": b"P", "failed": b"f", "skipped": b"s"}
 ENDLESS_S = 3600.0
@@ -38,7 +22,7 @@ ENDLESS_S = 3600.0
 Write = Callable[[bytes], None]
 
 
-class Limits:
+class TestLimits:
     """What tests may take.
 
     Attributes:
@@ -56,7 +40,7 @@ class Limits:
         return (near if shared else far) + patience
 
 
-class Collected:
+class CollectedTests:
     """Runs the collected tests in forks.
 
     Args:
@@ -68,7 +52,7 @@ class Collected:
     """
 
     def __init__(
-        self, items: Items, outcomes: Outcomes, files: Files, limits: Limits, tracer: Tracer, forks: Forks
+        self, items: Items, outcomes: Outcomes, files: Files, limits: TestLimits, tracer: Tracer, forks: Forks
     ) -> None:
         self._items, self._outcomes, self._files, self._forks = items, outcomes, files, forks
         self._limits, self._tracer = limits, tracer
@@ -241,7 +225,7 @@ def read_words(words: bytes) -> dict[str, Any]:
 def run_on(
     chosen: list[Any],
     outcomes: Outcomes,
-    limits: Limits,
+    limits: TestLimits,
     command: dict[str, Any],
     write: Write,
     tracer: Tracer | None = None,

@@ -13,33 +13,15 @@ import socket
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from suture.repair.inside.suture_calls import call_all
-    from suture.repair.inside.suture_collected import Collected, Limits, read_words, run_on
-    from suture.repair.inside.suture_items import Items, Outcomes, way_of, words_of
-    from suture.repair.inside.suture_trace import Tracer
-    from suture.repair.inside.suture_trial import (
-        HERE,
-        ROOT,
-        Files,
-        Forks,
-        Leftovers,
-        Line,
-        date,
-        limit_cpu,
-        now_s,
-        take_away,
-    )
-else:  # behind the wall these files stand alone
-    from suture_calls import call_all
-    from suture_collected import Collected, Limits, read_words, run_on
-    from suture_items import Items, Outcomes, way_of, words_of
-    from suture_trace import Tracer
-    from suture_trial import HERE, ROOT, Files, Forks, Leftovers, Line, date, limit_cpu, now_s, take_away
+from .suture_calls import call_all
+from .suture_collected import CollectedTests, TestLimits, read_words, run_on
+from .suture_items import Items, Outcomes, way_of, words_of
+from .suture_trace import Tracer
+from .suture_trial import HERE, ROOT, Files, Forks, Leftovers, Line, date, limit_cpu, now_s, take_away
 
 UNWANTED = {
     **{"numprocesses": 0, "dist": "no", "tx": [], "distload": False},  # xdist
@@ -59,7 +41,7 @@ class Trials:
         self._compiled = date(job["dated"])
         self._files = Files(job["texts"])
         self._tracer = Tracer(job["files"])
-        self._limits = Limits()
+        self._limits = TestLimits()
         self._outcomes = Outcomes()
         self._leftovers = Leftovers()
         self._forks = Forks(line)
@@ -242,7 +224,7 @@ class Trials:
         asked.write({})
         forks = Forks(self._line, asked)
         parts = (items, self._outcomes, self._files, self._limits, self._tracer, forks)
-        Collected(*parts).serve(asked, self._line)
+        CollectedTests(*parts).serve(asked, self._line)
 
     def _run_anew(self, items: Items) -> None:
         tests = self._task["tests"]

@@ -8,12 +8,9 @@ import os
 import warnings
 from collections.abc import Iterator
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from suture.repair.inside.suture_trial import ROOT
-else:  # behind the wall these files stand alone
-    from suture_trial import ROOT
+from .suture_trial import ROOT
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from suture.repair.inside.suture_trial import ROOT
-else:  # behind the wall these files stand alone
-    from suture_trial import ROOT
+from .suture_trial import ROOT
 
 MOST_INPUTS = 60
 """Calls whose arguments are noted: they are seeds for others."""

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+"""Our own folder beside the project, in which these files lie as a package."""
 ROOT = os.path.dirname(HERE)
 HEADER_BYTES = 4
 """As `suture.sandbox.runs.program_sandbox` has it."""

@@ -20,6 +20,7 @@ SIGNS: dict[type[ast.operator], str] = {
 }
 FAMILIES = (("+", "-", "*"), ("//", "/", "%"), ("&", "|", "^"), ("<<", ">>"), ("*", "**", "//"))
 INDEXED = (ast.Subscript, ast.Slice)
+CALCULATING = (*INDEXED, ast.Call, ast.Compare, ast.BinOp, ast.Return, ast.Assign, ast.AugAssign)
 OPERANDS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.BinOp)
 SMALL = 2
 """Numbers up to this stand everywhere, whatever they mean."""
@@ -183,17 +184,7 @@ def _missing_term(node: ast.AST, view: View) -> Iterator[Change]:
     if not isinstance(node, OPERANDS) or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
         return
     parent = view.parent(node)
-    places = (
-        ast.Call,
-        ast.Compare,
-        ast.BinOp,
-        ast.Return,
-        ast.Assign,
-        ast.AugAssign,
-        ast.Subscript,
-        ast.Slice,
-    )
-    if not isinstance(parent, places) or not _may_be_number(node, view):
+    if not isinstance(parent, CALCULATING) or not _may_be_number(node, view):
         return
     if isinstance(parent, ast.Call) and node is parent.func:
         return

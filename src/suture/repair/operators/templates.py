@@ -11,15 +11,8 @@ from suture.repair.editing.view import View
 from suture.repair.operators.change import Change, Operator, instead
 
 MINED = (
-    ast.Call,
-    ast.Subscript,
-    ast.BinOp,
-    ast.Compare,
-    ast.BoolOp,
-    ast.Attribute,
-    ast.List,
-    ast.Tuple,
-    ast.IfExp,
+    *(ast.Call, ast.Subscript, ast.BinOp, ast.Compare, ast.BoolOp),
+    *(ast.Attribute, ast.List, ast.Tuple, ast.IfExp),
 )
 MOST_MINED = 16
 """Expressions of the surroundings that one place is offered, the likeliest first."""

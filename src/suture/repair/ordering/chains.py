@@ -7,32 +7,17 @@ or those that fail get further. So three faults are mended in three steps, not b
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
 
+from suture.repair.ordering.faults import line_scores, rank_faults
 from suture.repair.ordering.orders import DEAR_S, spread
-from suture.repair.ordering.pairs import second_order, went_further
+from suture.repair.ordering.pairs import LineScores, left_by, second_order, share_of, went_further
 from suture.repair.trials.records import Lines, Mark, Proposal, Spectrum, TestRun, Trial
 
 Look = Callable[[Proposal], Awaitable[Lines]]
-
-
-class GoOn(Protocol):
-    """Makes what goes on from partial repairs, as `second_order` does."""
-
-    def __call__(
-        self,
-        partial: Sequence[tuple[Proposal, Trial]],
-        spectrum: Spectrum,
-        texts: Mapping[str, str],
-        *,
-        seed: int,
-        most: int,
-    ) -> Awaitable[list[Proposal]]:
-        """The likeliest first."""
-
-
+GoOn = Callable[[Proposal, Spectrum, LineScores, Mapping[str, str], int], Awaitable[list[Proposal]]]
+"""Makes what goes on from a partial repair, as `second_order` does."""
 AT_ONCE = 6
 """Starts that are gone on from in one round."""
 FURTHER_AT_ONCE = 2
@@ -68,7 +53,6 @@ class Chains:
         self._starts: list[Start] = []
         self._parents: dict[Proposal, Trial] = {}
         self._waiting: list[Proposal] = []
-        self._rounds = 0
         self._gone_on = 0
         self._said: Counter[tuple[object, ...]] = Counter()
         self._grown_at: int | None = None
@@ -130,9 +114,13 @@ class Chains:
         self._gone_on += len(chosen)
         for number, start in enumerate(chosen):
             trial = replace(start.trial, lines=await look(start.proposal))
-            longer = await go_on([(start.proposal, trial)], spectrum, texts, seed=seed, most=most)
-            for place, proposal in enumerate(longer):
-                rescored = replace(proposal, score=proposal.score * LATER_START**number * LATER**place)
+            left, own = left_by(spectrum, trial, texts), {start.proposal.path: texts[start.proposal.path]}
+            scores = line_scores(rank_faults(left, own), left, own)
+            longer = await go_on(start.proposal, left, scores, texts, seed)
+            longer.sort(key=lambda proposal: -round(proposal.score, 6))
+            weight = share_of(trial, spectrum) * LATER_START**number
+            for place, proposal in enumerate(longer[:most]):
+                rescored = replace(proposal, score=proposal.score * weight * LATER**place)
                 if rescored not in self._parents:
                     self._parents[rescored] = start.trial
                     self._waiting.append(rescored)

@@ -7,7 +7,7 @@ import hashlib
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from heapq import merge
@@ -23,9 +23,8 @@ from suture.repair.ordering.reverts import Hunk, changed_lines, narrowed, revert
 from suture.repair.trials.records import Proposal, Spectrum
 
 NO_FACTORS: Mapping[str, float] = MappingProxyType({})
-OnFault = Callable[[OperatorFault], None]
-Maker = Callable[[str, str, Collection[int], OnFault | None], Iterator[Mutant]]
-"""Path, text, lines, and who is told of an operator that breaks -> changes."""
+Maker = Callable[[str, str, Mapping[int, float]], Iterator[Mutant]]
+"""Path, text and suspicious lines -> changes."""
 SHARPNESS = 1.5
 """How much more the suspicion of a line counts than the kind of change."""
 BREATH = 50
@@ -101,9 +100,9 @@ async def order(
         seed=seed,
         most=most,
         seconds=seconds * MAKING_SHARE,
-        on_fault=lambda path, fault: broken.append((path, fault)),
         clues=clues_of(spectrum),
         factors=factors,
+        make=partial(in_python, broken),
         early=None if early is None else lambda singles: early(as_tried(singles)),
     )
     return as_tried(singles)
@@ -138,10 +137,9 @@ async def first_order(
     seed: int = 0,
     most: int = 4000,
     seconds: float = math.inf,
-    on_fault: Callable[[str, OperatorFault], None] | None = None,
     clues: Sequence[Clue] = (),
     factors: Mapping[str, float] = NO_FACTORS,
-    make: Maker | None = None,
+    make: Maker = lambda path, text, lines: mutants(text, lines),
     early: Callable[[Sequence[Proposal]], None] | None = None,
     looked_at: float = math.inf,
 ) -> list[Proposal]:
@@ -154,19 +152,21 @@ async def first_order(
         seed: Decides between equals.
         most: How many; about twice as many are held at a time.
         seconds: Wall-clock seconds, after which what was found must do. The worst lines are looked at first.
-        on_fault: Told of a file and an operator that broke on it; without it what that raised is raised.
         clues: What the failing tests say.
         factors: Operator -> how much likelier its changes are than usual.
-        make: Makes the changes of a file's lines; those of Python where it is left out.
+        make: Makes the changes of a file's lines; those of Python where it is left out, which raise what an
+            operator of ours raises.
         early: Told of the likeliest of the first `EARLY_OF`, where there are more.
         looked_at: How many are made at most, those of the worst lines first.
     """
     end_s = time.monotonic() + seconds
     found: list[tuple[float, str, Proposal]] = []
     last = math.inf
-    for count, proposal in enumerate(
-        _singles(scores, texts, imported, on_fault, clues, factors, make or _of_python), 1
-    ):
+    # The most suspicious lines of all files first: the time for them may be short.
+    weigh = partial(_singles_of, clues=clues, factors=factors, make=make)
+    by_suspicion = sorted(scores.items(), key=lambda item: -max(item[1].values()))
+    of_files = [weigh(path, texts[path], own, imported.get(path, frozenset())) for path, own in by_suspicion]
+    for count, (_, proposal) in enumerate(merge(*of_files, key=lambda pair: -pair[0]), 1):
         place = -round(proposal.score, 6)
         if place <= last:
             found.append((place, _draw(proposal, seed), proposal))
@@ -190,39 +190,20 @@ def _best(found: list[tuple[float, str, Proposal]], most: int) -> list[tuple[flo
     return list(once.values())[:most]
 
 
-def _singles(
-    scores: Mapping[str, Mapping[int, float]],
-    texts: Mapping[str, str],
-    imported: Mapping[str, frozenset[int]],
-    on_fault: Callable[[str, OperatorFault], None] | None,
-    clues: Sequence[Clue],
-    factors: Mapping[str, float],
-    make: Maker,
-) -> Iterator[Proposal]:
-    """Changes of the most suspicious lines of all files first: the time for them may be short."""
-    ordered = sorted(scores.items(), key=lambda item: -max(item[1].values()))
-    of_files = [
-        _singles_of(path, texts[path], lines, imported.get(path, frozenset()), on_fault, clues, factors, make)
-        for path, lines in ordered
-    ]
-    return (proposal for _, proposal in merge(*of_files, key=lambda pair: -pair[0]))
-
-
 def _singles_of(
     path: str,
     text: str,
     lines: Mapping[int, float],
     ran: frozenset[int],
-    on_fault: Callable[[str, OperatorFault], None] | None,
+    *,
     clues: Sequence[Clue],
     factors: Mapping[str, float],
     make: Maker,
 ) -> Iterator[tuple[float, Proposal]]:
     """Changes of one file, each with the suspicion of its line."""
     worst = max(lines.values())
-    report_fault = None if on_fault is None else partial(on_fault, path)
     raw = text.encode("utf-8", "surrogatepass")
-    for mutant in make(path, text, lines, report_fault):
+    for mutant in make(path, text, lines):
         suspicion = lines.get(mutant.line, worst / 2)
         yield (
             suspicion,
@@ -240,8 +221,18 @@ def _singles_of(
         )
 
 
-def _of_python(path: str, text: str, lines: Collection[int], on_fault: OnFault | None) -> Iterator[Mutant]:
-    return mutants(text, lines, on_fault=on_fault)
+def in_python(
+    broken: list[tuple[str, OperatorFault]], path: str, text: str, lines: Mapping[int, float]
+) -> Iterator[Mutant]:
+    """Changes of a Python file.
+
+    Args:
+        broken: Takes in an operator that breaks on it, which then makes no more of that node.
+        path: The file.
+        text: Its text.
+        lines: Suspicious lines.
+    """
+    return mutants(text, lines, on_fault=lambda fault: broken.append((path, fault)))
 
 
 def _draw(proposal: Proposal, seed: int) -> str:

@@ -12,12 +12,10 @@ from dataclasses import replace
 from suture.repair.editing.edits import overlap
 from suture.repair.editing.view import View, open_view
 from suture.repair.ordering.clues import clues_of
-from suture.repair.ordering.faults import line_scores, rank_faults
 from suture.repair.ordering.orders import first_order
 from suture.repair.trials.records import Mark, Proposal, Spectrum, Trial
 
-PARTIALS = 6
-"""First changes that are gone on from."""
+LineScores = Mapping[str, Mapping[int, float]]
 PARTNERS, PARTNERS_OF = 250, 15_000
 """Second changes of each, and those of the most suspicious lines of which they are the likeliest."""
 UNKNOWN = ("NameError", "UnboundLocalError", "AttributeError", "ModuleNotFoundError", "ImportError")
@@ -85,46 +83,34 @@ def _lines_around(view: View | None, line: int) -> range:
 
 
 async def second_order(
-    partial: Sequence[tuple[Proposal, Trial]],
-    spectrum: Spectrum,
-    texts: Mapping[str, str],
-    *,
-    seed: int = 0,
-    most: int,
+    start: Proposal, left: Spectrum, scores: LineScores, texts: Mapping[str, str], seed: int
 ) -> list[Proposal]:
     """Pairs of changes in one file: a partial repair, and a likely change for what it leaves.
 
     Args:
-        partial: Partial repairs, the best first.
-        spectrum: What the tests did on the code as it is.
+        start: The partial repair.
+        left: What is left of the spectrum behind it.
+        scores: Path -> line -> suspiciousness, by that.
         texts: Path -> text.
         seed: Decides between equals.
-        most: How many.
     """
-    found: list[Proposal] = []
-    seen: set[frozenset[object]] = set()
-    for number, (start, trial) in enumerate(partial[:PARTIALS]):
-        own = {start.path: texts[start.path]}
-        left = left_by(spectrum, trial, texts)
-        scores = line_scores(rank_faults(left, own), left, own)
-        partners = await first_order(
-            scores,
-            own,
-            left.imported,
-            seed=seed,
-            most=PARTNERS,
-            clues=clues_of(left),
-            looked_at=PARTNERS_OF,
-        )
-        best = max((other.score for other in partners), default=1.0) or 1.0
-        weight = share_of(trial, spectrum) * 0.9**number
-        for other in partners:
-            key: frozenset[object] = frozenset((*start.edits, *other.edits))
-            if key not in seen and not overlap(start.edits, other.edits):
-                seen.add(key)
-                found.append(joined(start, other, weight * other.score / best))
-    found.sort(key=lambda proposal: -round(proposal.score, 6))
-    return found[:most]
+    partners = await first_order(
+        scores,
+        {start.path: texts[start.path]},
+        left.imported,
+        seed=seed,
+        most=PARTNERS,
+        clues=clues_of(left),
+        looked_at=PARTNERS_OF,
+    )
+    best = best_of(partners)
+    apart = (other for other in partners if not overlap(start.edits, other.edits))
+    return [joined(start, other, other.score / best) for other in apart]
+
+
+def best_of(made: Sequence[Proposal]) -> float:
+    """The score of the likeliest."""
+    return max((one.score for one in made), default=1.0) or 1.0
 
 
 def share_of(trial: Trial, spectrum: Spectrum) -> float:

@@ -9,10 +9,10 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any
 
 from suture.checks.command.endings import was_stopped
-from suture.checks.command.test_command import TestCommand
 from suture.ledger.kinds import SuspectLine
 from suture.records import CheckOutcome, Counterexample
 from suture.repair.editing.edits import mutated
+from suture.repair.failing_project import FailingProject
 from suture.repair.limits import SearchLimits
 from suture.repair.search_result import Findings
 from suture.repair.trials.records import Proposal
@@ -31,19 +31,12 @@ WORD = re.compile(r"[A-Za-z_$][\w$]{2,}")
 
 
 async def try_by_command(
-    command: TestCommand,
-    files: Mapping[str, bytes],
-    outcomes: Sequence[CheckOutcome],
-    proposals: Sequence[Proposal],
-    found: Findings,
-    limits: SearchLimits,
+    project: FailingProject, proposals: Sequence[Proposal], found: Findings, limits: SearchLimits
 ) -> None:
     """Try candidates in their order, two at once, until one passes and a short look found no rival.
 
     Args:
-        command: The user's; its failing files run first where its runner can be asked for that.
-        files: The project.
-        outcomes: What the tests said of the project as it is.
+        project: It; its failing files run first where its runner can be asked for that.
         proposals: The candidates.
         found: What is known of the search; it is told what comes of them.
         limits: What the search may use.
@@ -52,11 +45,12 @@ async def try_by_command(
         SandboxError: The wall failed.
     """
     began_s = time.monotonic() - found.made_s
-    texts, waiting, last = found.texts, iter(proposals), limits.candidates
+    run_some, outcomes = project.command.run_some, project.outcomes
+    waiting, last = iter(proposals), limits.candidates
     # An error is told of the whole command, beside its tests: where it ends well there is no such outcome.
     wanted = {outcome.check_id for outcome in outcomes if outcome.status not in ("skipped", "error")}
     failing = {o.check_id for o in outcomes if o.status not in ("passed", "skipped", "error")}
-    wall_s = await _wall_of_one(command, files, outcomes, failing, limits)
+    wall_s = await _wall_of_one(project, failing, limits)
     if wall_s is None:
         found.ended = "our trial disagrees with your run: what failed there passes here"
         return
@@ -76,13 +70,13 @@ async def try_by_command(
     async def take() -> None:
         nonlocal last
         while not is_over() and (proposal := next(waiting, None)) is not None:
-            text = mutated(texts[proposal.path], proposal.edits)
-            changed = {**files, proposal.path: text.encode("utf-8", "surrogatepass")}
-            few = await command.run_some(changed, failing, wall_s=min(wall_s, max(0.5, left_s())))
+            text = mutated(project.texts[proposal.path], proposal.edits)
+            changed = {**project.files, proposal.path: text.encode("utf-8", "surrogatepass")}
+            few = await run_some(changed, failing, wall_s=min(wall_s, max(0.5, left_s())))
             found.tried += 1
             if not passes(few, failing):
                 continue
-            whole = await command.run_some(changed, (), wall_s=min(wall_s, max(0.5, left_s())))
+            whole = await run_some(changed, (), wall_s=min(wall_s, max(0.5, left_s())))
             if passes(whole, wanted):
                 found.plausible.append(proposal)
                 if found.first_s is None:
@@ -93,18 +87,12 @@ async def try_by_command(
     found.ended = found.ended or ("everything was tried" if in_time else over)
 
 
-async def _wall_of_one(
-    command: TestCommand,
-    files: Mapping[str, bytes],
-    outcomes: Sequence[CheckOutcome],
-    failing: set[str],
-    limits: SearchLimits,
-) -> float | None:
+async def _wall_of_one(project: FailingProject, failing: set[str], limits: SearchLimits) -> float | None:
     """Seconds that a trial may take; `None` where what failed passes when it runs here."""
-    if any(map(was_stopped, outcomes)):
+    if any(map(was_stopped, project.outcomes)):
         return max(LEAST_WALL_S, MUTE_SHARE * limits.seconds)
     base_s = time.monotonic()
-    again = await command.run_some(files, failing)
+    again = await project.command.run_some(project.files, failing)
     if again and all(outcome.passed for outcome in again):
         return None
     return max(LEAST_WALL_S, PATIENCE * (time.monotonic() - base_s))

@@ -8,12 +8,13 @@ import shlex
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import resources
 from typing import Any, TypeVar
 
-from suture.checks.command.test_command import TestCommand
 from suture.languages import Runner, runner_of, scripts_run_by, without_npm
 from suture.records import Language
+from suture.repair.failing_project import FailingProject
 from suture.repair.other_languages.drivers import golang, node, whole_runners
 from suture.repair.trials.records import Proposal
 
@@ -41,10 +42,10 @@ class Driver:
         at_once: Starts side by side.
         rivals: Changes that are tried after the first that passes.
         least_wall_s: Seconds that a trial has in any case.
-        able: Whether it understands the lines.
+        runs: The program of the project's own runner, where that runs the tests, kept loaded, and no stand-in
+            of ours; the command's lines must be understood then.
         watched: A file, by its path, text and language, in which it can end a loop; `None` where it cannot.
         fault: What in the words of a failing test says what was wrong.
-        is_own_runner: Whether the project's own runner runs the tests, and not a stand-in of ours.
     """
 
     programs: tuple[str, ...]
@@ -55,28 +56,21 @@ class Driver:
     at_once: int
     rivals: int = 120
     least_wall_s: float = 0.3
-    able: Callable[[Sequence[str]], bool] = lambda lines: True
+    runs: str = ""
     watched: Callable[[str, str, Language], str] | None = None
     fault: Callable[[str], str] = lambda words: words
-    is_own_runner: bool = False
 
 
-def _whole(runner: str, programs: tuple[str, ...], least_wall_s: float = 3.0) -> Driver:
-    """A runner that stays loaded: it is slower than a harness of ours, and does all that the runner does."""
-    return Driver(
-        programs=programs,
-        argv=whole_runners.argv,
-        job=whole_runners.job,
-        common=whole_runners.common_of(runner),
-        round=80,
-        at_once=2,
-        rivals=10,
-        least_wall_s=least_wall_s,
-        able=whole_runners.is_able(runner),
-        is_own_runner=True,
-    )
-
-
+WHOLE = partial(
+    Driver,
+    argv=whole_runners.argv,
+    job=whole_runners.job,
+    round=80,
+    at_once=2,
+    rivals=10,
+    least_wall_s=3.0,
+)
+"""A runner that stays loaded: it is slower than a harness of ours, and does all that the runner does."""
 BY_RUNNER: Mapping[str, Driver] = {
     "node:test": Driver(
         programs=node.PROGRAMS,
@@ -96,10 +90,22 @@ BY_RUNNER: Mapping[str, Driver] = {
         at_once=1,
         fault=golang.fault,
     ),
-    "Jest": _whole("jest", whole_runners.JEST),
-    "Vitest": _whole("vitest", whole_runners.VITEST),
-    "mocha": _whole("mocha", whole_runners.MOCHA, 1.0),
-    "tape": _whole("tape", whole_runners.TAPE, 1.0),
+    "Jest": WHOLE(programs=whole_runners.JEST, common=partial(whole_runners.common, "jest"), runs="jest"),
+    "Vitest": WHOLE(
+        programs=whole_runners.VITEST, common=partial(whole_runners.common, "vitest"), runs="vitest"
+    ),
+    "mocha": WHOLE(
+        programs=whole_runners.MOCHA,
+        common=partial(whole_runners.common, "mocha"),
+        runs="mocha",
+        least_wall_s=1.0,
+    ),
+    "tape": WHOLE(
+        programs=whole_runners.TAPE,
+        common=partial(whole_runners.common, "tape"),
+        runs="tape",
+        least_wall_s=1.0,
+    ),
 }
 """Name of a runner -> how candidates are tried on its tests; all others run whole for each candidate."""
 
@@ -115,7 +121,9 @@ def driver_of(argv: Sequence[str], files: Mapping[str, bytes], language: Languag
     runner: Runner | None = runner_of(argv, files, language)
     lines = lines_of(argv, files)
     driver = BY_RUNNER.get(runner.name if runner is not None else whole_runners.unreported(lines))
-    return driver if driver is not None and driver.able(lines) else None
+    if driver is None or (driver.runs and whole_runners.started(lines, driver.runs) is None):
+        return None
+    return driver
 
 
 def lines_of(argv: Sequence[str], files: Mapping[str, bytes]) -> list[str]:
@@ -135,33 +143,26 @@ def lines_of(argv: Sequence[str], files: Mapping[str, bytes]) -> list[str]:
 
 
 async def driven(
-    driver: Driver,
-    command: TestCommand,
-    argv: Sequence[str],
-    files: Mapping[str, bytes],
-    plan: Mapping[str, Any],
-    seconds: float,
+    driver: Driver, project: FailingProject, plan: Mapping[str, Any], seconds: float
 ) -> list[dict[str, Any]]:
     """Start a driver on a project, and what it says.
 
     Args:
         driver: The driver.
-        command: The test command, for its wall and toolchain.
-        argv: The command's words.
-        files: The project.
+        project: The project; the command's wall and toolchain are used.
         plan: What it is to do.
         seconds: That it may take.
 
     Raises:
         SandboxError: The wall failed.
     """
-    lines = lines_of(argv, files)
+    lines = lines_of(project.argv, project.files)
     folder = resources.files(DRIVERS)
     own = {name: folder.joinpath(name).read_bytes() for name in driver.programs}
     whole_plan = json.dumps({**plan, "seconds": seconds}).encode("ascii")
-    result = await command.run_beside(
+    result = await project.command.run_beside(
         lambda python, box: driver.argv(python, lines, box),
-        files,
+        project.files,
         {**own, PLAN: whole_plan},
         collect=TRIALS,
         wall_s=seconds + START_S,

@@ -7,10 +7,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from suture.checks.command.test_command import TestCommand
-from suture.languages import LANGUAGES
-from suture.records import CheckOutcome, Language
 from suture.repair.ending import RECOMMENDED_SHARE
+from suture.repair.failing_project import FailingProject
 from suture.repair.limits import SearchLimits
 from suture.repair.other_languages.driver import Driver, driven, lines_of, said_of_each, side_by_side
 from suture.repair.other_languages.looks import (
@@ -28,7 +26,6 @@ from suture.repair.other_languages.looks import (
 from suture.repair.rivals import Key
 from suture.repair.search_result import Findings
 from suture.repair.trials.records import Proposal, Spectrum
-from suture.workspace import is_test_file
 
 LINGER_MS = 1500
 LOOK_S, MUTE_LOOK_S, WATCHED_LOOK_S = 30.0, 3.0, 10.0
@@ -54,28 +51,13 @@ class Driving:
 
     Args:
         driver: Who makes them.
-        command: The user's test command.
-        argv: Its words.
-        files: The project.
-        texts: Path -> text of the files that may be changed.
-        outcomes: What the tests said of the project as it is.
-        language: What `texts` are written in.
+        project: What it is for.
     """
 
-    def __init__(
-        self,
-        driver: Driver,
-        command: TestCommand,
-        argv: Sequence[str],
-        files: Mapping[str, bytes],
-        texts: Mapping[str, str],
-        outcomes: Sequence[CheckOutcome],
-        language: Language,
-    ) -> None:
-        self._driver, self._command, self._argv = driver, command, argv
-        self._files, self._texts, self.language = files, texts, language
-        self._before = {outcome.check_id: outcome.status for outcome in outcomes}
-        self._is_by_status = any(outcome.evidence == "exit_status" for outcome in outcomes)
+    def __init__(self, driver: Driver, project: FailingProject) -> None:
+        self._driver, self.project, self.language = driver, project, project.language
+        self._before = {outcome.check_id: outcome.status for outcome in project.outcomes}
+        self._is_by_status = any(outcome.evidence == "exit_status" for outcome in project.outcomes)
         self._common: dict[str, Any] = {}
         self._wall_s = driver.least_wall_s
         self.began_s = time.monotonic()
@@ -98,10 +80,11 @@ class Driving:
         tests = self._test_files()
         if self._is_mute:
             seconds = min(seconds, WATCHED_LOOK_S if self._driver.watched else MUTE_LOOK_S)
-        told_once = self._driver.common(self._files, tests, lines_of(self._argv, self._files))
+        files, texts = self.project.files, self.project.texts
+        told_once = self._driver.common(files, tests, lines_of(self.project.argv, files))
         tests = told_once.get("files", tests)
-        common = {**told_once, "texts": dict(self._texts), "files": tests}
-        stuck = stuck_files({*tests} & {*self._files}, self._before) if "engine" not in told_once else []
+        common = {**told_once, "texts": dict(texts), "files": tests}
+        stuck = stuck_files({*tests} & {*files}, self._before) if "engine" not in told_once else []
         parts = [part for part in ([path for path in tests if path not in stuck], stuck) if part]
         jobs = [{"files": part, "texts": self._watched()} for part in parts]
         plan = {
@@ -109,7 +92,7 @@ class Driving:
             **{"start_ms": START_MS, "rivals": 0, "linger_ms": 0},
         }
         began_s = time.monotonic()
-        told = await driven(self._driver, self._command, self._argv, self._files, plan, min(LOOK_S, seconds))
+        told = await driven(self._driver, self.project, plan, min(LOOK_S, seconds))
         self.round_s = time.monotonic() - began_s
         looks = [listed(line.get("tests")) for line in told if line.get("event") == "look"]
         seen = [one for tests_seen in looks for one in tests_seen if isinstance(one, dict)]
@@ -119,7 +102,7 @@ class Driving:
         partly = {*tests} if whole else {path for path in tests if path in self._before}
         runs = tuple(
             runs_of(
-                *(seen, self._texts, self._driver.fault),
+                *(seen, texts, self._driver.fault),
                 lambda name: name in self._before or owner_of(name) in partly,
             )
         )
@@ -167,11 +150,7 @@ class Driving:
     @property
     def by_own_runner(self) -> bool:
         """Whether the tests are run by the project's own runner, and not by a stand-in of ours."""
-        return self._driver.is_own_runner
-
-    def is_of(self, command: TestCommand | None, texts: Mapping[str, str]) -> bool:
-        """Whether they are trials of the same files, by the same command."""
-        return command is self._command and texts == self._texts
+        return bool(self._driver.runs)
 
     def failed_again(self, seen: Spectrum) -> frozenset[str]:
         """Ids of the user's run that failed there and in a look."""
@@ -181,19 +160,18 @@ class Driving:
     @property
     def _is_mute(self) -> bool:
         """Whether the command was stopped before its tests were reported, such as in an endless loop."""
-        return " ".join(self._argv) in self._before and not self._is_by_status
+        return " ".join(self.project.argv) in self._before and not self._is_by_status
 
     def _watched(self) -> dict[str, str]:
         """The files whose loops a look can end, where the driver knows how."""
-        watched, language = self._driver.watched, self.language
-        made = {path: watched(path, text, language) for path, text in self._texts.items()} if watched else {}
-        return {path: text for path, text in made.items() if text != self._texts[path]}
+        watched, texts = self._driver.watched, self.project.texts
+        made = {p: watched(p, text, self.language) for p, text in texts.items()} if watched else {}
+        return {path: text for path, text in made.items() if text != texts[path]}
 
     def _test_files(self) -> list[str]:
         """What the runner is to load."""
         if self._is_mute or self._is_by_status:
-            ours = LANGUAGES[self.language].endings
-            return [path for path in sorted(self._files) if path.endswith(ours) and is_test_file(path)]
+            return self.project.named_tests()
         return sorted({name.partition("::")[0] for name in self._before})
 
     async def try_all(
@@ -276,13 +254,13 @@ class Driving:
 
     async def _round(self, proposals: Sequence[Proposal], left_s: float) -> list[Told]:
         """One start of the driver."""
-        jobs = [(p, self._driver.job(p, self._texts[p.path], self.language)) for p in proposals]
+        jobs = [(p, self._driver.job(p, self.project.texts[p.path], self.language)) for p in proposals]
         able = [(proposal, job) for proposal, job in jobs if job is not None]
         plan = {
             **{"common": self._common, "jobs": [job for _, job in able], "wall_ms": 1000 * self._wall_s},
             **{"start_ms": START_MS, "rivals": self.most_rivals, "linger_ms": LINGER_MS},
         }
-        told = await driven(self._driver, self._command, self._argv, self._files, plan, left_s)
+        told = await driven(self._driver, self.project, plan, left_s)
         return [(able[number][0], line) for number, line in said_of_each(told, len(able)).items()]
 
     def _note(self, proposal: Proposal, line: Mapping[str, Any], found: Findings) -> None:

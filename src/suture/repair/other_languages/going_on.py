@@ -5,7 +5,7 @@ The second change is made of the text with the first: it may lie in what that wr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from heapq import heappop, heappush
@@ -14,11 +14,10 @@ from itertools import count
 from suture.records import Language
 from suture.repair.editing.edits import Edit, Mutant, mutated, overlap, together
 from suture.repair.ordering.clues import Clue, clues_of
-from suture.repair.ordering.faults import line_scores, rank_faults
-from suture.repair.ordering.orders import MAKING_SHARE, OnFault, first_order
-from suture.repair.ordering.pairs import PARTNERS, PARTNERS_OF, joined, left_by, share_of
+from suture.repair.ordering.orders import MAKING_SHARE, first_order
+from suture.repair.ordering.pairs import PARTNERS, PARTNERS_OF, LineScores, best_of, joined
 from suture.repair.other_languages.tree_mutants import tree_mutants
-from suture.repair.trials.records import Lines, Proposal, Spectrum, Trial
+from suture.repair.trials.records import Lines, Proposal, Spectrum
 
 MOST_OF_PLACE = 100
 """Second changes at the place of a first one that mended nothing."""
@@ -37,7 +36,7 @@ class GoingOn:
     """
 
     texts: Mapping[str, str]
-    scores: Mapping[str, Mapping[int, float]]
+    scores: LineScores
     language: Language
     seed: int
     left_s: Callable[[], float]
@@ -47,34 +46,13 @@ class GoingOn:
     _numbers: Iterator[int] = field(default_factory=count)
 
     async def second_changes(
-        self,
-        partial: Sequence[tuple[Proposal, Trial]],
-        spectrum: Spectrum,
-        texts: Mapping[str, str],
-        *,
-        seed: int = 0,
-        most: int,
+        self, start: Proposal, left: Spectrum, scores: LineScores, texts: Mapping[str, str], seed: int
     ) -> list[Proposal]:
-        """As `second_order`.
-
-        Args:
-            partial: Partial repairs, the best first.
-            spectrum: What the tests did on the code as it is.
-            texts: Path -> text.
-            seed: Decides between equals.
-            most: How many.
-        """
-        found: list[Proposal] = []
-        for start, trial in partial:
-            own = {start.path: texts[start.path]}
-            left = left_by(spectrum, trial, own)
-            scores = line_scores(rank_faults(left, own), left, own) or self.scores
-            others = await self._behind(start, scores.get(start.path, {}), clues_of(left), PARTNERS)
-            best = max((other.score for other in others), default=1.0) or 1.0
-            weight = share_of(trial, spectrum) / best
-            found += [replace(other, score=weight * other.score) for other in others]
-        found.sort(key=lambda proposal: -round(proposal.score, 6))
-        return found[:most]
+        """As `second_order`; where no line of the file is suspected any more, those of before are."""
+        lines = (scores or self.scores).get(start.path, {})
+        others = await self._behind(start, lines, clues_of(left), PARTNERS)
+        best = best_of(others)
+        return [replace(other, score=other.score / best) for other in others]
 
     def know(self, firsts: Sequence[Proposal]) -> None:
         """Take note of the changes that any two of which may be tried together, the likeliest first."""
@@ -166,9 +144,7 @@ async def not_looked_at(proposal: Proposal) -> Lines:
     return {}
 
 
-def changes_of(
-    language: Language, path: str, text: str, lines: Collection[int], on_fault: OnFault | None
-) -> Iterator[Mutant]:
+def changes_of(language: Language, path: str, text: str, lines: Mapping[int, float]) -> Iterator[Mutant]:
     """The single changes of a file's lines, as `first_order` asks for them."""
     return tree_mutants(text, path, language, lines)
 

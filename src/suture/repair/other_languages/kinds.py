@@ -17,17 +17,8 @@ if TYPE_CHECKING:
 
 NOTHING = ("null", "nil", "undefined")
 COUNTING = (
-    "len",
-    "int",
-    "Number",
-    "parseInt",
-    "parseFloat",
-    "abs",
-    "floor",
-    "ceil",
-    "round",
-    "sqrt",
-    "indexOf",
+    *("len", "int", "Number", "parseInt", "parseFloat", "abs", "floor", "ceil", "round"),
+    *("sqrt", "indexOf"),
 )
 OF_SEQUENCES = (
     *("push", "pop", "shift", "unshift", "sort", "reverse", "map", "filter", "forEach", "join", "reduce"),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from suture.checks.command.test_command import TestCommand
-from suture.records import CheckOutcome, Language
+from suture.repair.failing_project import FailingProject
 from suture.repair.limits import SearchLimits
 from suture.repair.other_languages.by_command import is_stopped_whole
 from suture.repair.other_languages.driver import driver_of
@@ -38,7 +38,8 @@ class LookAhead:
 
     def is_of(self, command: TestCommand | None, texts: Mapping[str, str]) -> bool:
         """Whether it is a look at the same files, by the same command."""
-        return self.driving.is_of(command, texts)
+        project = self.driving.project
+        return command is project.command and texts == project.texts
 
     async def spectrum(self) -> Spectrum:
         """What was seen.
@@ -62,30 +63,17 @@ class LookAhead:
         await asyncio.gather(self._look, return_exceptions=True)
 
 
-def look_elsewhere(
-    command: TestCommand,
-    argv: Sequence[str],
-    files: Mapping[str, bytes],
-    texts: Mapping[str, str],
-    outcomes: Sequence[CheckOutcome],
-    language: Language,
-    limits: SearchLimits,
-    run_s: float = 0.0,
-) -> LookAhead | None:
+def look_elsewhere(project: FailingProject, limits: SearchLimits, run_s: float = 0.0) -> LookAhead | None:
     """Begin to look at the unchanged code; `None` where no driver can run the tests.
 
     Args:
-        command: The user's test command.
-        argv: Its words.
-        files: The project.
-        texts: Path -> text of the files that may be changed.
-        outcomes: What the tests said of the project as it is.
-        language: What `texts` are written in.
+        project: What is looked at.
         limits: What the search may use.
         run_s: Wall-clock seconds of one run of the command: a look that is cut off has seen nothing.
     """
-    driver = driver_of(argv, files, language) if not any(map(is_stopped_whole, outcomes)) else None
+    if any(map(is_stopped_whole, project.outcomes)):
+        return None
+    driver = driver_of(project.argv, project.files, project.language)
     if driver is None:
         return None
-    driving = Driving(driver, command, argv, files, texts, outcomes, language)
-    return LookAhead(driving, max(LOOKING_SHARE * limits.seconds, SLOWER * run_s))
+    return LookAhead(Driving(driver, project), max(LOOKING_SHARE * limits.seconds, SLOWER * run_s))

@@ -112,7 +112,6 @@ def trial_of(line: Mapping[str, Any], guiding: Sequence[str]) -> Trial | None:
         failing=len(guiding) - len(passed),
         broken=0,
         plausible=False,
-        unsupported=False,
         late=bool(line.get("late")),
         passed=passed,
     )

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from suture.checks.command.test_command import TestCommand
 from suture.languages import LANGUAGES, is_source
 from suture.records import CheckOutcome, Language
+from suture.repair.failing_project import FailingProject
 from suture.repair.limits import SearchLimits
 from suture.repair.other_languages.gaming import tree_literals, tree_warnings
 from suture.repair.other_languages.reading import readable_trees, stop_in_tree
@@ -70,52 +70,32 @@ def unreadable_elsewhere(
 
 
 async def recover_elsewhere(
-    command: TestCommand,
-    argv: Sequence[str],
-    files: Mapping[str, bytes],
-    texts: Mapping[str, str],
-    unread: Unread,
-    language: Language,
-    limits: SearchLimits,
-    *,
-    wall_s: float,
+    project: FailingProject, unread: Unread, limits: SearchLimits, *, wall_s: float
 ) -> Findings:
     """Search for changes with which all tests pass, where a file cannot be read.
 
     Args:
-        command: The user's test command, collected.
-        argv: Its words.
-        files: The project.
-        texts: Path -> text of the files that may be changed.
+        project: It; its language has a grammar.
         unread: The file that cannot be read.
-        language: What it is written in; one with a grammar.
         limits: What it may use.
         wall_s: Wall-clock seconds that the command took on the project as it is.
 
     Raises:
         SandboxError: The wall failed.
     """
-    path, said = unread.path, unread.line
-    read = {name: text_of(content) for name, content in files.items() if is_source(name, language)}
-    tests = {name: read[name] for name in command.test_files if name in read}
+    path, said, language = unread.path, unread.line, project.language
+    read = {name: text_of(content) for name, content in project.files.items() if is_source(name, language)}
+    tests = {name: read[name] for name in project.command.test_files if name in read}
+    texts = {**read, **project.texts}
     literals = tree_literals(tests.items(), language)
-
-    async def search_on(
-        onward: TestCommand,
-        changed: Mapping[str, bytes],
-        readable: Mapping[str, str],
-        outcomes: Sequence[CheckOutcome],
-        now: SearchLimits,
-    ) -> Findings:
-        return await search_elsewhere(onward, argv, changed, readable, outcomes, language, now)
 
     means = Means(
         called=LANGUAGES[language].label,
-        offered=lambda seconds: readable_trees(path, {**read, **texts}, language, seconds=seconds, said=said),
-        search_on=search_on,
+        offered=lambda seconds: readable_trees(path, texts, language, seconds=seconds, said=said),
+        search_on=search_elsewhere,
         warnings=lambda before, after: tree_warnings(before, after, path, language, literals),
         run_s=max(RUN_S, PATIENCE * wall_s),
         rivals=RIVALS,
         most_run=MOST_RUN,
     )
-    return await recover_by(means, command, files, texts, path, limits)
+    return await recover_by(means, project, path, limits)

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 
-from suture.checks.command.test_command import TestCommand
-from suture.records import CheckOutcome, Language
+from suture.records import Language
 from suture.repair.editing.edits import mutated
+from suture.repair.failing_project import FailingProject
 from suture.repair.limits import SearchLimits
 from suture.repair.ordering.chains import Chains
 from suture.repair.ordering.clues import clues_of
@@ -21,7 +21,6 @@ from suture.repair.other_languages.comparing.comparing_places import look_at_blo
 from suture.repair.other_languages.driving import ALL_TRIED, Driving
 from suture.repair.other_languages.gaming import tree_literals, tree_warnings
 from suture.repair.other_languages.going_on import GoingOn, changes_of, not_looked_at
-from suture.repair.other_languages.held_tests import held_tests
 from suture.repair.other_languages.looking_ahead import LookAhead, look_elsewhere
 from suture.repair.rivals import Key
 from suture.repair.search_result import Findings
@@ -34,33 +33,21 @@ SINGLES, LONGER = 400, 200
 
 
 async def search_elsewhere(
-    command: TestCommand,
-    argv: Sequence[str],
-    files: Mapping[str, bytes],
-    texts: Mapping[str, str],
-    outcomes: Sequence[CheckOutcome],
-    language: Language,
-    limits: SearchLimits,
-    looked: LookAhead | None = None,
+    project: FailingProject, limits: SearchLimits, looked: LookAhead | None = None
 ) -> Findings:
     """Search for changes with which all tests pass.
 
     Args:
-        command: The user's test command.
-        argv: Its words.
-        files: The project.
-        texts: Path -> text of the files that may be changed.
-        outcomes: What the tests said of the project as it is.
-        language: What `texts` are written in; one with a grammar.
+        project: It; its language has a grammar.
         limits: What the search may use.
         looked: A look at the unchanged code that was begun before.
 
     Raises:
         SandboxError: The wall failed.
     """
-    began_s = time.monotonic()
+    began_s, texts, language = time.monotonic(), project.texts, project.language
     found = Findings(texts=texts)
-    looked = looked or look_elsewhere(command, argv, files, texts, outcomes, language, limits)
+    looked = looked or look_elsewhere(project, limits)
     driving = looked.driving if looked is not None else None
     scores: Mapping[str, Mapping[int, float]] = {}
     if looked is not None:
@@ -69,7 +56,7 @@ async def search_elsewhere(
         scores = line_scores(found.faults, found.spectrum, texts) if found.faults else {}
     found.located_s = time.monotonic() - began_s
     if not scores:
-        found.faults, scores = named_scores(texts, outcomes)
+        found.faults, scores = named_scores(texts, project.outcomes)
     proposals = await first_order(
         scores,
         texts,
@@ -83,13 +70,13 @@ async def search_elsewhere(
     )
     found.made_s = time.monotonic() - began_s
     if driving is not None and found.spectrum.guiding:
-        tests = held_tests(command, files, language)
-        suspicious = partial(_is_suspicious, found, language, tree_literals(tests.items(), language))
+        literals = tree_literals(project.test_texts().items(), language)
+        suspicious = partial(_is_suspicious, found, language, literals)
         driving.began_s = began_s
         await _try_with(driving, proposals, scores, found, limits, suspicious)
         found.made_s = time.monotonic() - began_s if driving.is_lost else found.made_s
     if driving is None or driving.is_lost or not found.spectrum.guiding:
-        await try_by_command(command, files, outcomes, proposals, found, limits)
+        await try_by_command(project, proposals, found, limits)
     if found.ended == ALL_TRIED and proposals and not found.tried:
         found.ended = "no change could be tried"
     found.plausible.sort(key=lambda proposal: -round(proposal.score, 6))

@@ -33,6 +33,10 @@ HEADED = ("if_statement", "while_statement", "do_statement", "switch_statement",
 """Statements that have brackets of their own, between which an expression stands."""
 
 
+NO_VALUES = ("function", "name", "constructor", "parameter", "label", "type", "key", "path", "source")
+"""Fields of a node that hold no expression whose value is used."""
+
+
 class TreeView:
     """One file.
 
@@ -121,19 +125,8 @@ class TreeView:
         above = node.parent
         if above is None or node.type not in EXPRESSIONS:
             return False
-        for field in (
-            "function",
-            "name",
-            "constructor",
-            "parameter",
-            "label",
-            "type",
-            "key",
-            "path",
-            "source",
-        ):
-            if same(above.child_by_field_name(field), node):
-                return False
+        if any(same(above.child_by_field_name(name), node) for name in NO_VALUES):
+            return False
         if above.type in ("expression_statement", "import_specifier", "namespace_import", "import_clause"):
             return False
         if above.type == "pair_pattern":

@@ -16,7 +16,7 @@ from suture.repair.ordering.orders import MOST_SINGLES, Ordered, order
 from suture.repair.ordering.reverts import Hunk
 from suture.repair.trials.ahead import Ahead
 from suture.repair.trials.looking import Looking
-from suture.repair.trials.reading import Collected
+from suture.repair.trials.reading import SeenCollection
 from suture.repair.trials.records import Spectrum
 from suture.repair.trials.worker import Worker
 
@@ -112,7 +112,7 @@ class Ready:
         self._near: Worker | None = None
         self._ahead: Ahead | None = None
         self._ending: asyncio.Task[None] | None = None
-        self._collecting: asyncio.Task[Collected | None] | None = None
+        self._collecting: asyncio.Task[SeenCollection | None] | None = None
         self._looked: Looked | None = None
         self.workers: tuple[Worker, ...] = ()
 
@@ -128,7 +128,7 @@ class Ready:
             self._ahead = Ahead(Worker(self._command, {}, self._paths, self._wall_s), self._wall_s)
             self._ahead.begin(self._collecting)
 
-    async def _collect(self, worker: Worker) -> Collected | None:
+    async def _collect(self, worker: Worker) -> SeenCollection | None:
         await worker.start()
         return await worker.collect(trace=False, seconds=self._wall_s)
 

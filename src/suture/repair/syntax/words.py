@@ -12,22 +12,15 @@ from suture.repair.syntax.stopped import Stop
 
 HEADS = ("if", "elif", "else", "for", "while", "def", "class", "try", "except", "finally", "with", "async")
 STARTS = (
-    "return",
-    "import",
-    "from",
-    "raise",
-    "assert",
-    "pass",
-    "break",
-    "continue",
-    "global",
-    "del",
-    "yield",
+    *("return", "import", "from", "raise", "assert", "pass", "break", "continue", "global"),
+    *("del", "yield"),
 )
 INNER = ("in", "not", "and", "or", "is", "if", "else", "for", "lambda", "as", "None", "True", "False")
 CONDITIONS = ("if", "elif", "while", "assert", "return", "and", "or", "not")
 BRANCHES = ("if", "elif", "while")
 LONE_EQUALS = r"^(\s*(?:if|elif|while)\b[^=]*?[^=!<>:])=(?!=)"
+MEANT = (("==", 0.9), ("-", 0.45), ("+", 0.45), *((sign, 0.2) for sign in ("*", "<=", ">=", "!=")))
+"""What `=` may be meant for, and how likely."""
 MOST_LINES = 40
 DEFINERS = "function|func|fn|fun|define|sub|public|private|static|void|method"
 DECLARERS = "var|let|const|int|float|double|string|str|bool|boolean|auto|char|long|val|set|my"
@@ -228,15 +221,7 @@ def assignments(lines: list[str], stop: Stop) -> Iterator[Rewrite]:
         for place, sign in enumerate(signs):
             said = "cannot assign" in stop.message or "Maybe you meant" in stop.message
             likely = condition or (said and (place > 0 or len(signs) == 1))
-            for other, weight in (
-                ("==", 0.9),
-                ("-", 0.45),
-                ("+", 0.45),
-                ("*", 0.2),
-                ("<=", 0.2),
-                (">=", 0.2),
-                ("!=", 0.2),
-            ):
+            for other, weight in MEANT:
                 text = f"{line[: sign.start]}{other}{line[sign.end :]}"
                 yield one(lines, number, text, f"= becomes {other}", weight * (1.0 if likely else 0.4))
 

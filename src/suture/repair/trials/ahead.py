@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 
-from suture.repair.trials.reading import Collected, Seen
+from suture.repair.trials.reading import Seen, SeenCollection
 from suture.repair.trials.worker import Worker
 
 LARGE = 5000
@@ -33,17 +33,17 @@ class Ahead:
 
     def __init__(self, worker: Worker, wall_s: float) -> None:
         self.worker = worker
-        self.collection: Collected | None = None
+        self.collection: SeenCollection | None = None
         self.ordered: dict[str, Seen] = {}
         self._wall_s = wall_s
         self._has_begun = False
         self._task: asyncio.Task[None] | None = None
 
-    def begin(self, after: asyncio.Task[Collected | None]) -> None:
+    def begin(self, after: asyncio.Task[SeenCollection | None]) -> None:
         """Begin once another process has collected: two at a time are enough beside the run itself."""
         self._task = asyncio.create_task(self._go(after))
 
-    async def _go(self, after: asyncio.Task[Collected | None]) -> None:
+    async def _go(self, after: asyncio.Task[SeenCollection | None]) -> None:
         await asyncio.wait([after])  # which is another's, and goes on where this is ended
         known = None if after.cancelled() else after.result()
         if known is None:

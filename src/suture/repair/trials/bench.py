@@ -155,9 +155,7 @@ class Bench:
             failing=0,
             broken=int("f" in rest.words),
             plausible=rest.ended and "f" not in rest.words,
-            unsupported=False,
             late=late,
-            whole=self._whole,
         )
 
     async def _rest(self, proposal: Proposal, anew: bool, patience: float) -> Attempted | None:
@@ -258,9 +256,7 @@ def _trial(attempted: Attempted, passing: int, failing: int) -> Trial:
         failing=failing,
         broken=0,
         plausible=False,
-        unsupported=attempted.unsupported,
         late=not attempted.ended,
-        whole=False,
         marks=tuple(
             Mark(test=got.test, fault=got.fault, reached=places_of(got.reached))
             for got in attempted.marks[:MOST_GUIDING]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from suture.ledger.kinds import DifferingTrial
 from suture.pysource.parsing import parsed
 from suture.repair.trials.guiding import MOST_GUIDING, in_turns
-from suture.repair.trials.reading import Collected, Seen, lines_of, places_of
+from suture.repair.trials.reading import Seen, SeenCollection, lines_of, places_of
 from suture.repair.trials.records import Call, Spectrum, TestRun
 
 LEAST_S = 0.1
@@ -32,7 +32,7 @@ FAILED = {
 class Sights:
     """What was seen up to now: by test, in the order of the run, alone, and traced."""
 
-    collection: Collected | None = None
+    collection: SeenCollection | None = None
     imported: dict[str, frozenset[int]] = field(default_factory=dict)
     ordered: dict[str, Seen] = field(default_factory=dict)
     alone: dict[str, Seen] = field(default_factory=dict)
@@ -46,7 +46,7 @@ def unseen(failing: frozenset[str], texts: Mapping[str, str]) -> Spectrum:
 
 
 def spectrum_of(
-    collection: Collected,
+    collection: SeenCollection,
     sight: Sights,
     texts: Mapping[str, str],
     failing: frozenset[str],
@@ -112,7 +112,7 @@ def spectrum_of(
     )
 
 
-def _importing_failed(collection: Collected, failing: Collection[str]) -> TestRun:
+def _importing_failed(collection: SeenCollection, failing: Collection[str]) -> TestRun:
     """Tests that could not be imported, as one: the lines on which that went wrong."""
     frames = places_of(collection.frames)
     lines: dict[str, set[int]] = {}

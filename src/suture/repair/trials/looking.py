@@ -16,7 +16,7 @@ from dataclasses import replace
 from suture.checks.command.test_command import TestCommand
 from suture.repair.trials.ahead import LARGE, Ahead, keep
 from suture.repair.trials.locating import FAILED, Sights, spectrum_of, unseen
-from suture.repair.trials.reading import Collected, Seen, lines_of
+from suture.repair.trials.reading import Seen, SeenCollection, lines_of
 from suture.repair.trials.records import Spectrum
 from suture.repair.trials.worker import Worker
 
@@ -37,43 +37,25 @@ TRACED_SLOWER = 20.0
 async def locate(
     command: TestCommand, files: Sequence[str], failing: Collection[str], seconds: float
 ) -> Spectrum:
-    """As `look`, with processes of its own.
+    """All that a `Looking` shows, in processes of its own.
 
     Args:
         command: A pytest command.
         files: The project's files to look at.
-        failing: Ids of tests that fail.
+        failing: Ids of tests that fail; where there are none, those that fail here.
         seconds: Wall-clock seconds, after which what was seen must do.
 
     Raises:
         SandboxError: The wall failed.
     """
     workers = [Worker(command, {}, files, 2 * seconds + 30) for _ in range(2)]
-    try:
-        await asyncio.gather(*(worker.start() for worker in workers))
-        return await look(workers, {}, failing, None, seconds)
-    finally:
-        await asyncio.gather(*(worker.close() for worker in workers))
-
-
-async def look(
-    workers: Sequence[Worker],
-    texts: Mapping[str, str],
-    failing: Collection[str],
-    baseline: Mapping[str, str] | None,
-    seconds: float,
-) -> Spectrum:
-    """All that a `Looking` with these arguments shows.
-
-    Raises:
-        SandboxError: The wall failed.
-    """
-    looking = Looking(workers, texts, failing, baseline, seconds)
+    looking = Looking(workers, {}, failing, None, seconds)
     try:
         await looking.first()
         return await looking.whole()
     finally:
         await looking.close()
+        await asyncio.gather(*(worker.close() for worker in workers))
 
 
 class Looking:
@@ -99,7 +81,7 @@ class Looking:
         seconds: float,
         *,
         whole_s: float | None = None,
-        collecting: asyncio.Task[Collected | None] | None = None,
+        collecting: asyncio.Task[SeenCollection | None] | None = None,
         ahead: Ahead | None = None,
     ) -> None:
         self._near, self._far = workers
@@ -142,7 +124,7 @@ class Looking:
             **{test: ENDLESS_S for test in tests if test in endless},
         }
 
-    async def _collect_near(self) -> Collected | None:
+    async def _collect_near(self) -> SeenCollection | None:
         if self._collecting is None:
             if not self._near.alive:
                 await self._near.start()
@@ -159,7 +141,7 @@ class Looking:
         await self._near.know(self._texts, list(self._texts))
         return self._of_texts(collection)
 
-    def _of_texts(self, collection: Collected) -> Collected:
+    def _of_texts(self, collection: SeenCollection) -> SeenCollection:
         """What a process said that did not know yet which files may change."""
         own = tuple(frame for frame in collection.frames if frame and frame[0] in self._texts)
         lines = {path: packed for path, packed in collection.lines.items() if path in self._texts}

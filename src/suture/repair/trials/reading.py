@@ -34,7 +34,7 @@ class Watched:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Collected(Watched):
+class SeenCollection(Watched):
     """What was seen until the tests were collected."""
 
     collected: tuple[str, ...]

@@ -146,9 +146,7 @@ class Trial:
 
     Attributes:
         plausible: Whether it came to the end of all tests and none failed.
-        unsupported: Whether it could not be tried in this way.
         late: Whether it was killed because a test did not end.
-        whole: Whether all tests were run, as opposed to those that run what it changes.
         marks: How far tests got that failed, in the order in which they were run.
         passed: Failing tests that pass now, by their ids.
         held: Whether it made the failing tests pass, and what the others take is not known yet.
@@ -159,9 +157,7 @@ class Trial:
     failing: int
     broken: int
     plausible: bool
-    unsupported: bool
     late: bool
-    whole: bool = True
     marks: tuple[Mark, ...] = ()
     passed: frozenset[str] = frozenset()
     held: bool = False

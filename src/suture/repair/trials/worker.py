@@ -10,15 +10,13 @@ from importlib import resources
 from typing import Any
 
 from suture.checks.command.test_command import TestCommand
-from suture.repair.trials.reading import Attempted, Collected, RawAnswers, Seen, entries_of
+from suture.repair.trials.reading import Attempted, RawAnswers, Seen, SeenCollection, entries_of
 from suture.repair.trials.records import Proposal
 from suture.sandbox import Channel
 
-PLUGIN = "suture_pytest"
-PARTS = (
-    *("suture_pytest", "suture_calls", "suture_collected", "suture_items"),
-    *("suture_swap", "suture_digest", "suture_trace", "suture_trial"),
-)
+PACKAGE = "suture_trials"
+"""What `repair/inside` is called behind the wall, where there may be another package `suture`."""
+PLUGIN = f"{PACKAGE}.suture_pytest"
 LOST = b'{"lost"'
 """What is answered where the process that had collected the tests is gone."""
 START_S = 30.0
@@ -83,8 +81,8 @@ class Worker:
         Raises:
             SandboxError: The wall failed.
         """
-        folder = resources.files("suture.repair.inside")
-        own = {f"{name}.py": folder.joinpath(f"{name}.py").read_bytes() for name in PARTS}
+        files = resources.files("suture.repair.inside").iterdir()
+        own = {f"{PACKAGE}/{one.name}": one.read_bytes() for one in files if one.name.endswith(".py")}
         opened = self._command.open_with(PLUGIN, own, wall_s=self._wall_s)
         self._channel = await self._stack.enter_async_context(opened)
         await self._send(self._job)
@@ -94,7 +92,7 @@ class Worker:
         self._channel = None
         await self._stack.aclose()
 
-    async def collect(self, *, trace: bool, seconds: float) -> Collected | None:
+    async def collect(self, *, trace: bool, seconds: float) -> SeenCollection | None:
         """Collect the tests, in a process of its own; `None` where that died, or did not get to its end.
 
         Args:
@@ -102,7 +100,7 @@ class Worker:
             seconds: Wall-clock seconds for it.
         """
         await self._send({"op": "collect", "trace": trace})
-        return next(entries_of(await self._receive(seconds), Collected), None)
+        return next(entries_of(await self._receive(seconds), SeenCollection), None)
 
     async def know(self, texts: Mapping[str, str], files: Sequence[str]) -> None:
         """Say which files candidates change and which are looked at, where that was not known at the start.

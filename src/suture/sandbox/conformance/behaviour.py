@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import tempfile
 import textwrap
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Container, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -77,23 +78,22 @@ class Behaviour:
         return self.name
 
 
-def collected(
-    checks: Iterable[Check], limits: Mapping[str, str] | None = None, mounts: Iterable[Check] = ()
+def behaviours_of(
+    module: Mapping[str, object], limits: Mapping[str, str] | None = None, mounts: Container[str] = ()
 ) -> tuple[Behaviour, ...]:
-    """Behaviours made of functions with docstrings.
+    """The behaviours that a module states: its own coroutine functions, in their order.
 
     Args:
-        checks: The functions.
+        module: Its names, as `globals()` has them.
         limits: Name of a function -> the limit that it is about.
-        mounts: Further functions, about folders of the host.
+        mounts: Names of functions about folders of the host.
     """
     found = []
-    shows = tuple(mounts)
-    for check in (*checks, *shows):
-        name = check.__name__
-        about = (check.__doc__ or "").strip().partition("\n")[0]
-        limit = (limits or {}).get(name, "")
-        found.append(Behaviour(name=name, about=about, check=check, limit=limit, mounts=check in shows))
+    for name, check in module.items():
+        if inspect.iscoroutinefunction(check) and check.__module__ == module["__name__"]:
+            about = (check.__doc__ or "").strip().partition("\n")[0]
+            limit = (limits or {}).get(name, "")
+            found.append(Behaviour(name=name, about=about, check=check, limit=limit, mounts=name in mounts))
     return tuple(found)
 
 

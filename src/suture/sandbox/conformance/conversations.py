@@ -9,8 +9,8 @@ from suture.sandbox.conformance.behaviour import (
     PROMPT_S,
     SandboxUnderTest,
     as_program,
+    behaviours_of,
     code,
-    collected,
     demand,
     shown,
 )
@@ -29,7 +29,7 @@ MOST_FRAME_BYTES = 64 << 20
 
 
 async def frames_go_both_ways(subject: SandboxUnderTest) -> None:
-    """Frames of any size arrive whole, both ways; at the end there are stderr and the collected files."""
+    """Frames of any size arrive whole, both ways; at the end there are stderr and the behaviours_of files."""
     for make in (code, as_program):
         async with subject.sandbox.open(make(ECHO, collect=("out",))) as channel:
             for frame in (b"abc", b"", b"x" * 3_000_000):
@@ -146,10 +146,4 @@ async def leaving_with_unread_output(subject: SandboxUnderTest) -> None:
     demand((await subject.run(code("pass"))).status == "ok", "the next run")
 
 
-BEHAVIOURS = collected(
-    (
-        *(frames_go_both_ways, two_at_once, a_program_that_is_late, the_wall_clock, what_is_no_frame),
-        *(half_a_frame, a_program_that_hides, how_it_ended, sending_to_the_dead, a_frame_that_is_too_long),
-        *(finishing_ends_it, finishing_lets_it_end, leaving_with_unread_output),
-    )
-)
+BEHAVIOURS = behaviours_of(globals())

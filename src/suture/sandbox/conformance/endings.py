@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import os
 
-from suture.sandbox.conformance.behaviour import SandboxUnderTest, as_program, code, collected, demand, shown
+from suture.sandbox.conformance.behaviour import (
+    SandboxUnderTest,
+    as_program,
+    behaviours_of,
+    code,
+    demand,
+    shown,
+)
 from suture.sandbox.contract import BOX, RunRequest
 
 
@@ -184,11 +191,4 @@ async def the_cpu_time_it_took(subject: SandboxUnderTest) -> None:
     demand(idle is None or idle < 0.9, f"{idle} s of sleeping")
 
 
-BEHAVIOURS = collected(
-    (
-        *(a_good_end, other_exit_codes, signals, signals_of_code, no_such_program, no_program),
-        *(code_that_raises, code_that_does_not_parse, code_as_an_interpreter_would, output_is_bytes),
-        *(stdin_arrives, stdin_is_empty, stdin_unread, arguments, the_environment, the_hosts_environment),
-        *(the_working_directory, no_privileges, a_shell, the_time_it_took, the_cpu_time_it_took),
-    )
-)
+BEHAVIOURS = behaviours_of(globals())

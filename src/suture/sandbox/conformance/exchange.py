@@ -9,8 +9,8 @@ from suture.errors import UsageError
 from suture.sandbox.conformance.behaviour import (
     SandboxUnderTest,
     as_program,
+    behaviours_of,
     code,
-    collected,
     demand,
     interpreter,
     refused,
@@ -231,17 +231,4 @@ async def preloading_that_fails(subject: SandboxUnderTest) -> None:
         demand((result.status, result.stdout) == ("ok", b"ran\n"), shown(result))
 
 
-BEHAVIOURS = collected(
-    (
-        *(files_go_in, odd_names, many_files, scripts, files_come_out, only_regular_files_come_out),
-        *(
-            files_that_are_too_large_stay,
-            files_come_out_of_a_failure,
-            bad_paths,
-            bad_requests,
-            bad_requests_to_talk,
-        ),
-        *(modules_are_there, modules_are_not_kept, preloading_shows_nowhere, preloading_that_fails),
-    ),
-    mounts=(mounts_are_shown, mounts_are_not_kept, bad_mounts),
-)
+BEHAVIOURS = behaviours_of(globals(), mounts=("mounts_are_shown", "mounts_are_not_kept", "bad_mounts"))

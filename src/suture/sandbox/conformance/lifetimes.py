@@ -10,8 +10,8 @@ from suture.sandbox.conformance.behaviour import (
     PROMPT_S,
     SandboxUnderTest,
     as_program,
+    behaviours_of,
     code,
-    collected,
     demand,
     shared_folder,
     shown,
@@ -219,22 +219,4 @@ async def there_is_no_network(subject: SandboxUnderTest) -> None:
     demand(result.stdout == b"own loopback\n", shown(result))
 
 
-BEHAVIOURS = collected(
-    (
-        *(
-            nothing_is_left,
-            nobody_is_left,
-            an_ended_program_does_not_wait,
-            many_at_once,
-            runs_at_once_do_not_meet,
-        ),
-        *(cancelling_ends_a_run, cancelling_a_start_does_no_harm, killing_everything_in_reach),
-        *(
-            closing_ends_what_runs,
-            closing_leaves_nothing_open,
-            closing_what_was_never_used,
-            it_says_what_it_can,
-        ),
-        *(the_host_is_not_written_to, the_host_is_not_read, there_is_no_network),
-    )
-)
+BEHAVIOURS = behaviours_of(globals())

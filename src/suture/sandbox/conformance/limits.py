@@ -8,8 +8,8 @@ from suture.sandbox.conformance.behaviour import (
     PROMPT_S,
     SandboxUnderTest,
     as_program,
+    behaviours_of,
     code,
-    collected,
     demand,
     shown,
 )
@@ -171,18 +171,8 @@ async def a_flood_is_ended(subject: SandboxUnderTest) -> None:
         demand((result.status, result.truncated) == ("output_limit", True), shown(result))
 
 
-BEHAVIOURS = collected(
-    (
-        *(
-            time_is_limited,
-            a_loop_is_ended,
-            a_program_that_stops_itself,
-            cpu_time_is_limited,
-            memory_is_limited,
-        ),
-        *(memory_in_all_is_limited, processes_are_limited, folders_are_limited, numbers_of_files_are_limited),
-        *(files_are_limited, descriptors_are_limited, output_is_cut, a_flood_is_ended),
-    ),
+BEHAVIOURS = behaviours_of(
+    globals(),
     {
         "time_is_limited": "wall_s",
         "a_loop_is_ended": "wall_s",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from suture.errors import SandboxBroken
 from suture.sandbox.container.engine import TIMEOUT_S, Engine, runtime_of
 from suture.sandbox.runs.program import SandboxNotStarted
+from suture.sandbox.zygote.carrier import StreamCarrier
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -25,17 +26,17 @@ KILLED = -9
 MOST_REASON_BYTES = 1 << 16
 
 
-class ContainerCarrier:
+class ContainerCarrier(StreamCarrier):
     """A container of ours; see `zygote.carrier.Carrier`. Make it with `ContainerCarrier.start`."""
 
     def __init__(
         self, engine: Engine, container: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
+        super().__init__(writer)
         self.container = container
         self.stdout, self.stderr = asyncio.StreamReader(), asyncio.StreamReader()
         self._engine = engine
         self._reader = reader
-        self._writer = writer
         self._ended = False
         self._removal: asyncio.Future[None] | None = None
         self._sorting = asyncio.create_task(self._sort())
@@ -85,19 +86,6 @@ class ContainerCarrier:
             for stream in streams.values():
                 stream.feed_eof()
 
-    def write(self, data: bytes) -> None:
-        """Take bytes for the zygote's stdin; one that is gone does not make this fail."""
-        if not self._writer.is_closing():
-            self._writer.write(data)
-
-    async def drain(self) -> None:
-        """Wait until more may be written; raises `ConnectionError` where it is gone."""
-        await self._writer.drain()
-
-    def close_stdin(self) -> None:
-        """Let the zygote see the end; safe to call twice."""
-        self._writer.close()
-
     @property
     def returncode(self) -> int | None:
         """Negative once it is gone; how it ended is of no interest."""
@@ -109,7 +97,7 @@ class ContainerCarrier:
             loop = asyncio.get_running_loop()
             self._removal = loop.run_in_executor(None, _remove, self._engine, self.container)
             # An engine that does not answer does not end the streams either.
-            self._removal.add_done_callback(lambda _: self._writer.transport.abort())
+            self._removal.add_done_callback(lambda _: self._stdin.transport.abort())
 
     async def wait(self) -> int:
         """Wait until the container is gone."""
@@ -118,7 +106,7 @@ class ContainerCarrier:
         assert self._removal is not None
         await asyncio.wait([self._removal])
         self._ended = True
-        self._writer.close()
+        self._stdin.close()
         return KILLED
 
 

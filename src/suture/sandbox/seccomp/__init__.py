@@ -4,7 +4,6 @@ A filter is classic BPF of our own assembling: no library is needed where the wa
 and with which error, is in `rules.py`.
 """
 
-from suture.sandbox.seccomp.assembler import listing
 from suture.sandbox.seccomp.filters import build_filter, own_filter
 
-__all__ = ["build_filter", "listing", "own_filter"]
+__all__ = ["build_filter", "own_filter"]

@@ -10,7 +10,7 @@ reads is `struct seccomp_data` (`linux/seccomp.h`).
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -29,7 +29,6 @@ ARCH = 4
 LOAD, JUMP, RETURN = 0x20, 0x05, 0x06
 OPERATIONS = {"eq": 0x15, "gt": 0x25, "ge": 0x35, "set": 0x45}
 """`BPF_JMP` with `BPF_J{EQ,GT,GE,SET}` and `BPF_K`, of `linux/bpf_common.h`."""
-NAMES = {LOAD: "ld", JUMP: "ja", RETURN: "ret", **{code: f"j{name}" for name, code in OPERATIONS.items()}}
 
 Code: TypeAlias = list[tuple[int, int, int, int]]
 
@@ -115,22 +114,3 @@ def _lay(decision: Decision, loaded: int | None) -> Code:
         return [*load, (operation, 0, len(yes), decision.operand), *yes, *no]
     # `no` is out of reach of the test itself: a plain jump reaches any distance.
     return [*load, (operation, 1, 0, decision.operand), (JUMP, 0, 0, len(yes)), *yes, *no]
-
-
-def listing(code: bytes) -> str:
-    """An assembled filter for people: one instruction a line, jumps with the line they lead to."""
-    return "\n".join(_lines(code)) + "\n"
-
-
-def _lines(code: bytes) -> Iterator[str]:
-    for at, (operation, yes, no, operand) in enumerate(INSTRUCTION.iter_unpack(code)):
-        name = NAMES[operation]
-        if operation == LOAD:
-            operands = f"[{operand}]"
-        elif operation == RETURN:
-            operands = f"0x{operand:08x}"
-        elif operation == JUMP:
-            operands = f"{at + 1 + operand:4}"
-        else:
-            operands = f"0x{operand:08x} {at + 1 + yes:4} {at + 1 + no:4}"
-        yield f"{at:4} {name:4} {operands}"

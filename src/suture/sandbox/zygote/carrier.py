@@ -47,27 +47,15 @@ class Carrier(Protocol):
         ...
 
 
-class ProcessCarrier:
-    """A process on this machine that leads a session. Make it with `ProcessCarrier.start`."""
+class StreamCarrier:
+    """What carriers have in common whose stdin is a stream of asyncio's.
 
-    def __init__(self, process: Process) -> None:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
-        self._process = process
-        self._stdin = process.stdin
-        self.stdout = process.stdout
-        self.stderr = process.stderr
+    Args:
+        stdin: The zygote's.
+    """
 
-    @classmethod
-    async def start(cls, command: Sequence[str], inherit: Sequence[int] = ()) -> ProcessCarrier:
-        """Start what builds the wall and the zygote behind it.
-
-        Args:
-            command: The words to start it with; its environment is empty.
-            inherit: Descriptors that the command needs.
-        """
-        return cls(await start_session(command, inherit))
+    def __init__(self, stdin: asyncio.StreamWriter) -> None:
+        self._stdin = stdin
 
     def write(self, data: bytes) -> None:
         """Take bytes for the zygote's stdin; one that is gone does not make this fail."""
@@ -81,6 +69,29 @@ class ProcessCarrier:
     def close_stdin(self) -> None:
         """Let the zygote see the end; safe to call twice."""
         self._stdin.close()
+
+
+class ProcessCarrier(StreamCarrier):
+    """A process on this machine that leads a session. Make it with `ProcessCarrier.start`."""
+
+    def __init__(self, process: Process) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        super().__init__(process.stdin)
+        self._process = process
+        self.stdout = process.stdout
+        self.stderr = process.stderr
+
+    @classmethod
+    async def start(cls, command: Sequence[str], inherit: Sequence[int] = ()) -> ProcessCarrier:
+        """Start what builds the wall and the zygote behind it.
+
+        Args:
+            command: The words to start it with; its environment is empty.
+            inherit: Descriptors that the command needs.
+        """
+        return cls(await start_session(command, inherit))
 
     @property
     def returncode(self) -> int | None:

@@ -26,6 +26,7 @@ from suture.languages import LANGUAGES, CallDriver, CallSite, Interpreter, Plus
 from suture.records import Language, Task
 from suture.repair.answering import LATE, NOTHING_SEEN, OPAQUE, Answered, inputs_for, shows
 from suture.repair.editing.edits import mutated
+from suture.repair.failing_project import FailingProject
 from suture.repair.other_languages.comparing.table_rows import arguments_by_row
 from suture.repair.other_languages.grammars import CALLS
 from suture.repair.other_languages.tree_places import literals_at
@@ -44,7 +45,7 @@ Answers = dict[int, list[dict[str, Any]]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Function:
+class _AskedFunction:
     """One that is asked: the arguments of each call, and what the code's own words say of some of them.
 
     Attributes:
@@ -63,10 +64,8 @@ class _Function:
 async def ask(
     proposals: Sequence[Proposal],
     found: Findings,
-    files: Mapping[str, bytes],
+    project: FailingProject,
     tests: Mapping[str, str],
-    command: TestCommand,
-    language: Language,
     *,
     seed: int,
     seconds: float,
@@ -76,16 +75,15 @@ async def ask(
     Args:
         proposals: The repairs.
         found: What the search found; it is told where they cannot be asked.
-        files: The project.
+        project: The project; its command's wall is used.
         tests: Path -> text of the tests.
-        command: The tests' command, for its wall.
-        language: What the project is written in.
         seed: Of the calls.
         seconds: Wall-clock seconds for all.
 
     Raises:
         SandboxError: The wall failed.
     """
+    command, files, language = project.command, project.files, project.language
     driver = LANGUAGES[language].calls
     nothing = Asked(calls=(), answered=[Answered() for _ in proposals], broken=[0 for _ in proposals])
     if driver is None or len(proposals) < 2:
@@ -95,7 +93,7 @@ async def ask(
     changed = [
         {p.path: mutated(found.texts[p.path], p.edits).encode("utf-8", "surrogatepass")} for p in proposals
     ]
-    kept: list[_Function] = []
+    kept: list[_AskedFunction] = []
     said: list[Answers] = []
     try:
         interpreter = await _able(command, functions, files, driver)
@@ -120,7 +118,7 @@ async def ask(
 
 
 async def _able(
-    command: TestCommand, functions: Sequence[_Function], files: Mapping[str, bytes], driver: CallDriver
+    command: TestCommand, functions: Sequence[_AskedFunction], files: Mapping[str, bytes], driver: CallDriver
 ) -> Interpreter:
     """The programs; what the driver itself imports is not compiled anew for each repair."""
     if not driver.compiles or not functions:
@@ -130,7 +128,7 @@ async def _able(
 
 
 async def _answers(
-    calls: Calls, function: _Function, projects: Sequence[Mapping[str, bytes]], seconds: float
+    calls: Calls, function: _AskedFunction, projects: Sequence[Mapping[str, bytes]], seconds: float
 ) -> Answers:
     """Place of a project -> its answers, as far as there was time for all of them."""
     answers: Answers = {}
@@ -164,7 +162,9 @@ def _is_steady(told: Answers, count: int) -> bool:
     return all(one == other or "died" in one or "died" in other for one, other in pairs)
 
 
-def _asked(functions: Sequence[_Function], said: Sequence[Answers], count: int, driver: CallDriver) -> Asked:
+def _asked(
+    functions: Sequence[_AskedFunction], said: Sequence[Answers], count: int, driver: CallDriver
+) -> Asked:
     def all_of(number: int) -> list[dict[str, Any]]:
         known = all(number in own for own in said)
         return [answer for own in said for answer in own[number]] if known else []
@@ -210,7 +210,7 @@ def shown_answer(language: Language, text: str) -> str:
     return shown(json.loads(text.removeprefix(NOTHING_SEEN).removesuffix(OPAQUE)), driver)
 
 
-def _broken(function: _Function, answers: Sequence[Mapping[str, Any]]) -> int:
+def _broken(function: _AskedFunction, answers: Sequence[Mapping[str, Any]]) -> int:
     """Examples in the code's own words that a repair does not answer as they say."""
     last = answers[len(answers) - len(function.said) :]
     pairs = zip(last, function.said, strict=False)
@@ -224,7 +224,7 @@ def _functions(
     language: Language,
     driver: CallDriver,
     draw: random.Random,
-) -> list[_Function]:
+) -> list[_AskedFunction]:
     """The functions of changed files that the tests call with literals, and what they are asked."""
     made = []
     for path in sorted({proposal.path for proposal in proposals}):
@@ -244,7 +244,7 @@ def _functions(
                 known = [call for call in told if call is not None and not call.fails]
                 calls += [list(call.args) for call in known]
                 made.append(
-                    _Function(path=path, name=name, calls=calls, said=[call.expected for call in known])
+                    _AskedFunction(path=path, name=name, calls=calls, said=[call.expected for call in known])
                 )
     changed = {
         (path, name)

@@ -55,7 +55,10 @@ async def look_at_blocks(driving: Driving, found: Findings, limits: SearchLimits
         SandboxError: The wall failed.
     """
     found.plausible.sort(key=lambda proposal: -round(proposal.score, 6))
-    find, stops = partial(tree_place, driving.language), partial(guarded_blocks, driving.language)
+    find, stops = (
+        partial(tree_place, driving.language),
+        partial(guarded_blocks, driving.language),
+    )
     guarding = Guarding(found.plausible, found.texts, find, stops)
     owners = [repair for repair, stopped in guarding.stopped for _ in stopped]
     all_stopped = [one for _, stopped in guarding.stopped for one in stopped]

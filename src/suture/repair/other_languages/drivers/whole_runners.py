@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -141,34 +141,23 @@ def job(proposal: Proposal, text: str, language: Language) -> dict[str, Any]:
     return {"path": proposal.path, "text": mutated(text, proposal.edits)}
 
 
-Common = Callable[[Mapping[str, bytes], Sequence[str], Sequence[str]], dict[str, Any]]
-
-
-def common_of(runner: str) -> Common:
+def common(
+    runner: str, files: Mapping[str, bytes], tests: Sequence[str], lines: Sequence[str]
+) -> dict[str, Any]:
     """What the driver is told once of a runner.
 
     Args:
         runner: Its program.
+        files: The project.
+        tests: Not used.
+        lines: What a shell would run.
     """
-
-    def common(files: Mapping[str, bytes], tests: Sequence[str], lines: Sequence[str]) -> dict[str, Any]:
-        own = started(lines, runner)
-        assert own is not None, "a driver is asked for by lines that it is able to do"
-        how = {"variables": dict(own.variables), "flags": own.flags, "words": own.words}
-        chosen = {"files": matching(own.words, files)} if runner == "tape" else {}
-        esm = runner in BY_STATUS and holds_modules(files)  # the others load all modules by themselves
-        return {"engine": f"{runner}_engine", "covering": {}, "esm": esm, **how, **chosen}
-
-    return common
-
-
-def is_able(runner: str) -> Callable[[Sequence[str]], bool]:
-    """Whether the lines of a command are understood.
-
-    Args:
-        runner: Its program.
-    """
-    return lambda lines: started(lines, runner) is not None
+    own = started(lines, runner)
+    assert own is not None, "a driver is asked for by lines that it is able to do"
+    how = {"variables": dict(own.variables), "flags": own.flags, "words": own.words}
+    chosen = {"files": matching(own.words, files)} if runner == "tape" else {}
+    esm = runner in BY_STATUS and holds_modules(files)  # the others load all modules by themselves
+    return {"engine": f"{runner}_engine", "covering": {}, "esm": esm, **how, **chosen}
 
 
 def unreported(lines: Sequence[str]) -> str:

@@ -15,12 +15,8 @@ if TYPE_CHECKING:
 
 LOGIC = {"&&": ("||",), "||": ("&&", "??"), "??": ("||",)}
 TESTED = (
-    "if_statement",
-    "ternary_expression",
-    "while_statement",
-    "for_statement",
-    "for_clause",
-    "do_statement",
+    *("if_statement", "ternary_expression", "while_statement", "for_statement", "for_clause"),
+    *("do_statement",),
 )
 KEEPING = ("variable_declarator", "assignment_expression", "pair")
 MOST_ATOMS = 30

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from suture.repair.editing.edits import Edit
 from suture.repair.operators.change import Change, short
+from suture.repair.operators.comparisons import BOUNDARY, BY_AN_EQUALS
 from suture.repair.other_languages.kinds import likelier_assignment, likelier_sign
 from suture.repair.other_languages.tree_view import TreeView, field
 
@@ -18,16 +19,9 @@ COMPARED = {
     **{"==": ("!=", ">=", "<=", ">", "<"), "!=": ("==", ">", "<")},
     **{"===": ("!==", ">=", "<=", ">", "<"), "!==": ("===", ">", "<")},
 }
-BY_AN_EQUALS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
-BOUNDARY = 2.0
-"""How much likelier than others it is that only a `=` was forgotten, or is one too many."""
 CALCULATED = {
-    **{
-        "+": ("-", "*", "/", "%"),
-        "-": ("+", "*", "/", "%"),
-        "*": ("+", "/", "**", "-"),
-        "/": ("*", "%", "-"),
-    },
+    **{"+": ("-", "*", "/", "%"), "-": ("+", "*", "/", "%")},
+    **{"*": ("+", "/", "**", "-"), "/": ("*", "%", "-")},
     **{"%": ("/", "*", "+"), "**": ("*", "/", "+"), "<<": (">>", ">>>"), ">>": ("<<", ">>>")},
     **{"&": ("|", "^", "&&"), "|": ("&", "^", "||"), "^": ("&", "|", "**"), ">>>": (">>",)},
 }

@@ -1,0 +1,23 @@
+"""Projects to search in, of parts that a test makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from suture.checks.command.test_command import TestCommand
+from suture.records import CheckOutcome, Language
+from suture.repair import FailingProject
+
+
+def project_of(
+    command: TestCommand,
+    files: Mapping[str, bytes],
+    texts: Mapping[str, str],
+    *outcomes: CheckOutcome,
+    argv: Sequence[str] = ("node", "--test"),
+    language: Language = "javascript",
+) -> FailingProject:
+    """A project for a search, with no more than what a test says of it."""
+    return FailingProject(
+        command=command, argv=argv, files=files, texts=texts, outcomes=outcomes, language=language
+    )
