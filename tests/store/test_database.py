@@ -153,6 +153,21 @@ def test_a_shared_database_gets_tables_only_where_it_is_asked_for(postgres_url: 
     assert caught.value.remedy == "suture db init"
 
 
+def test_a_database_that_names_no_encoding_gives_texts_all_the_same(
+    postgres_host: str, tmp_path: Path
+) -> None:
+    """As `initdb` makes them where no locale is set."""
+    with psycopg.connect(f"postgresql://postgres@/postgres?host={postgres_host}", autocommit=True) as server:
+        server.execute(
+            "CREATE DATABASE bare ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+        )
+    url = f"postgresql://postgres@/bare?host={postgres_host}"
+    with open_store(url, tmp_path, init=True) as store:
+        remember(store, "k", "é and ß")
+        with store.reading() as connection:
+            assert connection.execute(select(failures.c.text)).scalar_one() == "é and ß"
+
+
 def test_tables_of_another_program_are_not_touched(postgres_url: str, tmp_path: Path) -> None:
     with psycopg.connect(postgres_url) as connection:
         connection.execute("CREATE TABLE tasks (mine text)")
