@@ -14,10 +14,12 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import func, select, text
+from sqlalchemy.exc import OperationalError
 
 import suture.store
 from suture.errors import PrerequisiteError, StorageError, UsageError
 from suture.store.database import DATABASE_FILE, Store, open_store
+from suture.store.faults import mapped
 from suture.store.migrating import NEWEST, VERSION_TABLE, VERSIONS, is_ours
 from suture.store.searching.words import matching, most_similar, searched_words
 from suture.store.tables import METADATA, SEARCHED, failures, tasks
@@ -193,6 +195,14 @@ def test_an_address_that_is_none(url: str, says: str, tmp_path: Path) -> None:
         open_store(url, tmp_path)
     assert "secret" not in str(caught.value)
     assert says in caught.value.message or says in url
+
+
+@pytest.mark.parametrize("said", ["is not available", "must be superuser to create this extension"])
+def test_a_server_without_pgvector_is_told_what_to_install(said: str) -> None:
+    refused = OperationalError("CREATE EXTENSION", {}, Exception(f'extension "vector": {said}'))
+    with pytest.raises(StorageError) as caught, mapped("'a'"):
+        raise refused
+    assert caught.value.remedy.startswith("install pgvector there")
 
 
 def test_nobody_listens(tmp_path: Path) -> None:
