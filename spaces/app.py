@@ -90,7 +90,7 @@ async def told(task: str | Path, settings: Settings, **options: Any) -> AsyncIte
     try:
         async for one in stream(task, settings=settings, **options):
             if isinstance(one, Result):
-                ending = brief_ending(one, find_run(settings.paths.home, one.run_id))
+                ending = brief_ending(one, find_run(settings.paths.home, one.run_id), typed=False)
                 said += [
                     line for line in ending if "suture " not in line
                 ]  # commands are no visitor's to type

@@ -279,6 +279,13 @@ def test_bad_input_is_an_exit_code_and_a_remedy(
     assert files_of(places / "untested") == before
 
 
+def test_a_recipe_that_is_none_is_refused_before_a_run_is_announced(cli: Cli, places: Path) -> None:
+    for line in (f"run x --recipe nope {ASK}", "heal untested --no-model --recipe broken.toml"):
+        said = cli(*shlex.split(line), stdin="").stderr.splitlines()
+        assert said[0].startswith("error: "), said
+        assert said[1].startswith("  try: "), said
+
+
 def test_every_command_has_rows() -> None:
     from write_pages import all_commands
 

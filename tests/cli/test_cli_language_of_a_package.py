@@ -72,6 +72,7 @@ def test_it_is_found_run_judged_and_healed(
     # A run is looked at without the package, and judged again only with it.
     shown = suture("show", "last")
     assert "shell" in shown.stdout.lower(), shown.stderr
+    assert "raised: it printed `not ok`" in shown.stdout
     refused = suture("verify", "last")
     assert refused.returncode == 2, refused.stderr
     assert "there is no language 'shell'" in refused.stderr

@@ -51,6 +51,12 @@ def test_a_table_aligns_and_keeps_each_row_on_a_line() -> None:
     assert table([]) == ""
 
 
+def test_through_a_pipe_one_long_cell_moves_no_other_row() -> None:
+    lines = table([("a", "x" * 300, "default"), ("b", "y", "default")]).split("\n")
+    assert lines[0] == f"a  {'x' * 300}  default"
+    assert lines[1] == f"b  y{' ' * 39}  default"
+
+
 ANSWER = "from suture.cli.terminal.output import answer_exactly as a; a('+a\\x1b[2J[red]\\n', diff=True)"
 
 

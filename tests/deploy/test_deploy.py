@@ -70,6 +70,12 @@ def test_a_service_is_healthy_bounded_and_nobodys_root(name: str) -> None:
         assert "USER 10001:10001" in stage[names.index(target) + 1]
 
 
+def test_git_ignores_the_files_that_hold_the_services_secrets() -> None:
+    ignored = (ROOT / ".gitignore").read_text().splitlines()
+    for secret in COMPOSE["secrets"].values():
+        assert f"{Path(secret['file']).parts[0]}/" in ignored
+
+
 def test_no_secret_is_a_variable_of_a_service() -> None:
     for name, service in SERVICES.items():
         for variable in service.get("environment", {}):

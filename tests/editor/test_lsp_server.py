@@ -164,6 +164,16 @@ async def test_a_saved_file_shows_what_fails_and_the_verified_change_mends_it(tm
         uri = editor.open(project / "cart.py")
         editor.save(uri)
         await editor.until(lambda: editor.shown)
+        tests = (project / "test_cart.py").as_uri()
+        (early,) = editor.shown[tests]
+        assert (early.range.start.line, "got: 4" in early.message) == (
+            2,
+            True,
+        )  # at once, while the search goes on
+        (run,) = (tmp_path / "home" / "runs").iterdir()
+        assert ledger_of(tmp_path / "home", run.name)[-1]["kind"] != "run.finished"
+        await editor.until(lambda: uri in editor.shown)
+        assert editor.shown[tests] == []
         (diagnostic,) = editor.shown[uri]
         assert diagnostic.range.start == types.Position(line=1, character=4)
         assert "total([1, 2])" in diagnostic.message

@@ -104,7 +104,8 @@ async def test_a_project_is_healed_told_and_proved_again(tmp_path: Path, mode: M
         if mode == "legacy":
             return
         run = healed["run"]
-        shown = said(await client.call_tool("show", {"run": run}))
+        shown = said(await client.call_tool("show", {"run": "last"}))
+        assert shown["run"] == run
         assert len(shown["steps"]) >= 3
         proof: Any = (await client.read_resource(healed["certificate"])).contents[0]
         assert run in proof.text
@@ -144,6 +145,23 @@ async def test_a_user_who_declines_leaves_the_run_waiting(tmp_path: Path) -> Non
     assert told["question"]
 
 
+BAD_CALLS: tuple[tuple[str, dict[str, Any], str], ...] = (
+    ("heal", {}, "heal: the argument 'path' is missing; try: path: The project's folder"),
+    ("heal", {"path": 3}, "path: a text is wanted, not 3"),
+    ("heal", {"path": "/", "only": "*.py"}, "only: a list is wanted, not '*.py'; try: only: Globs"),
+    ("heal", {"path": "/", "test_command": "make"}, "heal has no argument 'test_command'; try: "),
+    ("heal", {"path": "/", "seconds": -1}, "seconds: more than 0 is wanted, not -1"),
+    ("write", {"task": ""}, "task: a text is wanted, not ''"),
+    ("write", {"task": TASK, "recipe": "mine.toml"}, "there is no recipe 'mine.toml'"),
+    ("write", {"task": TASK, "autonomy": "never"}, "autonomy: one of 'full_auto', "),
+    ("show", {"run": "../../etc"}, "'../../etc' is no run's id; try: last"),
+    ("show", {"run": "last"}, "there are no runs under"),
+    ("show", {"run": "20260101-000000000-abcdef"}, "there are no runs under"),
+    ("verify", {"run": "20260101-000000000-abcdef"}, "there are no runs under"),
+    ("mend", {}, "there is no tool 'mend'; try: heal, write, verify, show"),
+)
+
+
 async def test_bad_input_is_told_in_words_and_the_server_goes_on(tmp_path: Path) -> None:
     outside = laid(tmp_path / "outside", BROKEN)
     (tmp_path / "inside").mkdir()
@@ -158,30 +176,31 @@ async def test_bad_input_is_told_in_words_and_the_server_goes_on(tmp_path: Path)
         ):
             refused = await client.call_tool("heal", {"path": path})
             assert refused.is_error
-            assert "no folder below an allowed root" in words(refused)
+            assert "no folder below an allowed root; try: the whole path of one below: " in words(refused)
         no_such = await client.call_tool("heal", {"path": str(tmp_path / "inside")})
         assert "no Python code" in words(no_such)
-        for name, asked in (
-            ("heal", {}),
-            ("write", {"task": ""}),
-            ("write", {"task": TASK, "recipe": "mine.toml"}),
-            ("write", {"task": TASK, "autonomy": "never"}),
-            ("show", {"run": "../../etc"}),
-            ("show", {"run": "20260101-000000000-abcdef"}),
-            ("verify", {"run": "20260101-000000000-abcdef"}),
-        ):
-            assert (await client.call_tool(name, asked)).is_error, (name, asked)
+        for name, asked, line in BAD_CALLS:
+            refused = await client.call_tool(name, asked)
+            assert refused.is_error, (name, asked)
+            assert line in words(refused)
+            assert "\n" not in words(refused)
+            assert "pydantic" not in words(refused)
         written = await client.call_tool("write", {"task": TASK})
         assert "code is written by a model" in words(written)
-        with pytest.raises(MCPError):
-            await client.read_resource("suture://runs/20260101-000000000-abcdef/certificate")
+        for name in ("20260101-000000000-abcdef", "%2Fetc"):
+            with pytest.raises(MCPError):
+                await client.read_resource(f"suture://runs/{name}/certificate")
         assert len((await client.list_tools()).tools) == 4
 
 
 async def test_without_roots_only_the_servers_own_count(tmp_path: Path) -> None:
     project = laid(tmp_path / "own" / "cart", BROKEN)
     async with client_of(tmp_path, "--model", "none") as client:
-        assert (await client.call_tool("heal", {"path": str(project), "test": PYTEST})).is_error
+        refused = await client.call_tool("heal", {"path": str(project), "test": PYTEST})
+        assert refused.is_error
+        assert "start the server as `suture mcp --root FOLDER`" in words(refused)
+        told = {tool.name: tool.description or "" for tool in (await client.list_tools()).tools}
+        assert not any("\n  " in text for text in told.values())
 
 
 async def test_a_call_that_is_taken_back_stops_its_run_and_one_that_crashes_says_so(tmp_path: Path) -> None:

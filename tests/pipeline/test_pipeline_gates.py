@@ -17,6 +17,7 @@ from suture.pipeline import REASONS, HealReport, Refusal, read_pipeline
 from suture.pipeline.commits import base_files, read_checkout
 from suture.pipeline.edits import edits_of, replacing
 from suture.pipeline.gates import GatedChange, forbidden_in, gate_before, gate_change
+from suture.pipeline.healing import HealRequest, plan_of
 from suture.pipeline.junit import junit_of
 from suture.pipeline.markdown import block, is_shown_whole, span
 from suture.pipeline.report import CERTIFICATE, write_folder
@@ -150,6 +151,17 @@ def test_the_base_has_its_own_files_beside_what_git_does_not_keep(repository: tu
     now = {"shop.py": b"x", "built.py": b"made"}
     files = base_files(read_checkout(folder, Pipeline(base=base)), now)
     assert files == {"README.md": b"A shop.\n", "built.py": b"made"}
+
+
+def test_a_plan_names_the_commit_and_a_branch_only_where_a_service_says_one(
+    repository: tuple[Path, str, str],
+) -> None:
+    folder, _, red = repository
+    asked = HealRequest(root=folder, test="python -m pytest -q")
+    for pipeline, told in ((Pipeline(), red[:12]), (Pipeline(branch="topic"), f"{red[:12]} of topic")):
+        refusal, choices = plan_of(asked, pipeline, settings())
+        assert refusal is None
+        assert choices["commit"] == told
 
 
 def github(tmp_path: Path, event: object, name: str = "push", **more: str) -> Pipeline:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import shlex
 import shutil
 import subprocess
 import sys
@@ -138,6 +139,27 @@ async def test_a_node_cli_that_prints_the_time(
     ran = subprocess.run(["npm", "test"], cwd=into, capture_output=True, check=False)
     assert b"pass 1" in ran.stdout, ran.stdout
     assert len(subprocess.check_output(["node", "src/index.js"], cwd=into).strip()) == len("12:34:56")
+
+
+async def test_the_pages_example_for_node_needs_no_model(
+    settings: Settings, sandbox: BubblewrapSandbox, require: Require, tmp_path: Path
+) -> None:
+    require("node", shutil.which("node") is not None, "it is not on PATH")
+    page = (Path(__file__).parents[2] / "docs" / "projects.md").read_text()
+    (line,) = (line for line in page.splitlines() if "scripted:node" in line)
+    _, _, task, _, kind, _, language, _, into, _, model = shlex.split(line)
+    result = await solve(
+        task,
+        project=kind,
+        language=language,
+        into=tmp_path / into,
+        model=model,
+        settings=settings,
+        sandbox=sandbox,
+    )
+    assert result.outcome == "healed", result.reason
+    assert result.spend.attempts == 2
+    assert (tmp_path / into / "test" / "clock.test.js").is_file()
 
 
 async def test_a_cli_in_go(settings: Settings, sandbox: BubblewrapSandbox, require: Require) -> None:

@@ -33,7 +33,10 @@ HEAL = """
 said, diff = client.predict(app.BROKEN, app.TESTS, api_name="/heal")
 assert "Healed" in said, said
 assert "-    return ordered[len(ordered) // 2 - 1]" in diff, diff
-assert "suture apply" not in said
+assert "other changes pass them too" in said, said
+assert "suture apply" not in said and " --" not in said, "a visitor has no command line: " + said
+said, _ = client.predict(app.BROKEN, "x = 1", api_name="/heal")
+assert "write a function `test_...`" in said, said
 for refused in ("", "x" * (app.MOST_CHARACTERS + 1)):
     try:
         client.predict(refused, app.TESTS, api_name="/heal")
@@ -119,3 +122,5 @@ def test_the_notebook_runs_top_to_bottom(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "healed by nonce evidence" in done.stdout
+    assert "taken back: statistics_of.py" in done.stdout
+    assert " object at 0x" not in done.stdout, "a reader can do nothing with it"

@@ -14,10 +14,12 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import func, select, text
+from sqlalchemy.exc import OperationalError
 
 import suture.store
 from suture.errors import PrerequisiteError, StorageError, UsageError
 from suture.store.database import DATABASE_FILE, Store, open_store
+from suture.store.faults import mapped
 from suture.store.migrating import NEWEST, VERSION_TABLE, VERSIONS, is_ours
 from suture.store.searching.words import matching, most_similar, searched_words
 from suture.store.tables import METADATA, SEARCHED, failures, tasks
@@ -153,6 +155,21 @@ def test_a_shared_database_gets_tables_only_where_it_is_asked_for(postgres_url: 
     assert caught.value.remedy == "suture db init"
 
 
+def test_a_database_that_names_no_encoding_gives_texts_all_the_same(
+    postgres_host: str, tmp_path: Path
+) -> None:
+    """As `initdb` makes them where no locale is set."""
+    with psycopg.connect(f"postgresql://postgres@/postgres?host={postgres_host}", autocommit=True) as server:
+        server.execute(
+            "CREATE DATABASE bare ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+        )
+    url = f"postgresql://postgres@/bare?host={postgres_host}"
+    with open_store(url, tmp_path, init=True) as store:
+        remember(store, "k", "é and ß")
+        with store.reading() as connection:
+            assert connection.execute(select(failures.c.text)).scalar_one() == "é and ß"
+
+
 def test_tables_of_another_program_are_not_touched(postgres_url: str, tmp_path: Path) -> None:
     with psycopg.connect(postgres_url) as connection:
         connection.execute("CREATE TABLE tasks (mine text)")
@@ -178,6 +195,14 @@ def test_an_address_that_is_none(url: str, says: str, tmp_path: Path) -> None:
         open_store(url, tmp_path)
     assert "secret" not in str(caught.value)
     assert says in caught.value.message or says in url
+
+
+@pytest.mark.parametrize("said", ["is not available", "must be superuser to create this extension"])
+def test_a_server_without_pgvector_is_told_what_to_install(said: str) -> None:
+    refused = OperationalError("CREATE EXTENSION", {}, Exception(f'extension "vector": {said}'))
+    with pytest.raises(StorageError) as caught, mapped("'a'"):
+        raise refused
+    assert caught.value.remedy.startswith("install pgvector there")
 
 
 def test_nobody_listens(tmp_path: Path) -> None:

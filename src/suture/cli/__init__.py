@@ -31,7 +31,7 @@ def main() -> None:
 
         stray_text_is_harmless()
         if COMPLETE_VARIABLE in os.environ:  # a shell asks, by the script of `suture completion`
-            from typer._completion_classes import completion_init  # typer has no public name for it
+            from typer.completion import completion_init  # type: ignore[attr-defined]  # in no `__all__`
 
             completion_init()
         app(obj=began_s)

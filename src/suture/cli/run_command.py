@@ -28,6 +28,19 @@ def _chosen(settings: Settings) -> str:
     return f"{name} ({why})" if why and name != settings.model.name else name
 
 
+def _require_recipe(settings: Settings) -> None:
+    """Refuse a recipe that is none before a run is announced.
+
+    Raises:
+        UsageError: There is no such recipe, or its file is not one.
+    """
+    if settings.loop.recipe == type(settings.loop)().recipe:
+        return  # ours is there, and to look takes a second before the first line
+    from suture.loop import load_recipe
+
+    load_recipe(settings.loop, settings.model.temperature)
+
+
 def _with_way_on(fault: SutureError) -> SutureError:
     """The fault, and in its remedy how the run that it stopped goes on."""
     from suture.narrative.ending import way_on
@@ -103,6 +116,7 @@ def carry_out(
         detail: How much is said beside the result.
     """
     settings = loaded.settings
+    _require_recipe(settings)
     if detail != "quiet":
         for line in _first_lines(loaded, kind):
             note(line)

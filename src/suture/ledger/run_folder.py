@@ -37,6 +37,9 @@ class RunFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.path)!r})"
+
     @property
     def id(self) -> str:
         """The run's id."""

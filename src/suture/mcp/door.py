@@ -66,6 +66,9 @@ def allowed(path: str, roots: Sequence[Path]) -> Path:
         or not any(real.is_relative_to(base) for base in bases)
         or not real.is_dir()
     ):
-        told = ", ".join(map(str, roots)) or "none"
-        raise ToolError(f"{path!r:.200} is no folder below an allowed root; the roots are: {told}")
+        fault = f"{path!r:.200} is no folder below an allowed root"
+        if not roots:
+            way = "have the client name its roots, or start the server as `suture mcp --root FOLDER`"
+            raise ToolError(f"{fault}: there are none; try: {way}")
+        raise ToolError(f"{fault}; try: the whole path of one below: {', '.join(map(str, roots))}")
     return real

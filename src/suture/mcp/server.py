@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from difflib import get_close_matches
 from importlib.metadata import version
+from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
 from mcp.server import MCPServer
-from mcp.server.mcpserver.exceptions import ResourceNotFoundError
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
+from mcp_types import CallToolResult, InputRequiredResult, Tool
+from pydantic import ValidationError
 
 from suture.errors import SutureError, UsageError
 from suture.jobs.work import require_wall
@@ -21,6 +26,7 @@ from suture.narrative.story import run_as_json, summary_row
 from suture.plain_files import read_stored
 from suture.proof import certificate_path
 from suture.settings import Settings
+from suture.settings.refusals import say_refusal
 
 INSTRUCTIONS = (
     "Suture repairs and writes code in a sandbox until tests that can be trusted pass. `heal` answers a "
@@ -31,11 +37,51 @@ MOST_CERTIFICATE_BYTES = 64 * 2**20
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
+class _Server(MCPServer[Any]):
+    """The SDK's, with what it refuses said as every other fault: one line, and what to do."""
+
+    async def list_tools(self) -> list[Tool]:
+        """The tools; the SDK leaves a docstring's lines as they are indented in the source."""
+        tools = await super().list_tools()
+        return [one.model_copy(update={"description": cleandoc(one.description or "")}) for one in tools]
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Call a tool. An argument that it does not have is refused: it was meant to change something.
+
+        Raises:
+            ToolError: There is no such tool, an argument is wrong, or the tool itself raises it.
+        """
+        tools = {tool.name: tool for tool in await self.list_tools()}
+        if name not in tools:
+            raise ToolError(f"there is no tool {name!r:.80}; try: {', '.join(tools)}")
+        known: dict[str, Any] = tools[name].input_schema["properties"]
+        for stray in arguments.keys() - known.keys():
+            near = get_close_matches(stray, known, n=1) or known
+            raise ToolError(f"{name} has no argument {stray!r:.80}; try: {', '.join(near)}")
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as fault:
+            if isinstance(fault.__cause__, ValidationError):
+                raise ToolError(_said(name, fault.__cause__, known)) from fault
+            if type(fault.__cause__) is ToolError:
+                raise fault.__cause__ from None  # in our words, without the SDK's before them
+            raise
+
+
+def _said(tool: str, fault: ValidationError, known: Mapping[str, Any]) -> str:
+    """The first of what is wrong with a call's arguments, and what the argument is for."""
+    error = fault.errors()[0]
+    name = str(error["loc"][0])
+    missing = error["type"] == "missing"
+    said = f"the argument {name!r} is missing" if missing else say_refusal(name, {**error}, error["input"])
+    return f"{tool}: {said}; try: {name}: {known.get(name, {}).get('description', '')}"
+
+
 def make_server(door: Door) -> MCPServer[Any]:
     """A server with all its tools and resources."""
-    server: MCPServer[Any] = MCPServer(
-        "suture", version=version("suture"), instructions=INSTRUCTIONS, log_level="WARNING"
-    )
+    server = _Server("suture", version=version("suture"), instructions=INSTRUCTIONS, log_level="WARNING")
     add_tools(server, door)
     _add_resources(server, door)
     return server
@@ -99,8 +145,6 @@ def _add_resources(server: MCPServer[Any], door: Door) -> None:
 
 
 def _told(read: Any) -> Any:
-    from mcp.server.mcpserver.exceptions import ToolError
-
     try:
         return read()
     except (SutureError, ToolError) as fault:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 from mcp.server.mcpserver import Context, MCPServer
@@ -10,7 +11,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from suture.api import pending_review
 from suture.api.replay_resume import run_folder
-from suture.errors import SutureError
+from suture.errors import SutureError, UsageError
 from suture.jobs import JobKind
 from suture.ledger import RunFolder, read_ledger
 from suture.loop import list_recipes
@@ -36,7 +37,8 @@ Autonomy = Annotated[
 ]
 Recipe = Annotated[str | None, Field(description="How to go about it, such as adaptive or greedy.")]
 Seconds = Annotated[float | None, Field(gt=0, description="The most wall-clock seconds.")]
-Run = Annotated[str, Field(description="A run's id.", pattern=r"^[0-9]{8}-[0-9]{9}-[0-9a-f]{6}$")]
+Run = Annotated[str, Field(description="A run's id; `last` is the newest.")]
+RUN = re.compile(r"last|[0-9]{8}-[0-9]{9}-[0-9a-f]{6}")
 LOOKS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 WORKS = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
 
@@ -92,7 +94,7 @@ def add_tools(server: MCPServer[Any], door: Door) -> None:
         """Prove a healed run's certificate anew, in a clean sandbox and without a model."""
         folder = found(door, run)
         _, end = await run_job(door, call, "verify", {}, run=folder.id)
-        return Verified(run=run, ok=bool(end.answer["ok"]), findings=list(end.answer["findings"]))
+        return Verified(run=folder.id, ok=bool(end.answer["ok"]), findings=list(end.answer["findings"]))
 
     @server.tool(annotations=LOOKS)
     async def show(run: Run) -> RunTold:
@@ -108,11 +110,15 @@ def add_tools(server: MCPServer[Any], door: Door) -> None:
 
 
 def found(door: Door, run: str) -> RunFolder:
-    """The folder of a run.
+    """The folder of a run; a client names no folders of this machine.
 
     Raises:
         ToolError: There is no such run.
     """
+    if not RUN.fullmatch(run):
+        raise refused(
+            UsageError(f"{run!r:.80} is no run's id", remedy="last, or an id that suture://runs lists")
+        )
     try:
         return run_folder(run, door.settings)
     except SutureError as fault:

@@ -158,7 +158,7 @@ def brief_ending(result: Result, folder: RunFolder, *, typed: bool = True) -> It
     Args:
         result: How the run ended.
         folder: Its folder.
-        typed: Whether what to type next is told; an editor has buttons.
+        typed: Whether what to type next is told; an editor and a page have buttons.
     """
     yield _outcome(result, heals=is_heal(folder))
     if not result.ok:
@@ -166,7 +166,7 @@ def brief_ending(result: Result, folder: RunFolder, *, typed: bool = True) -> It
     events = read_ledger(folder.ledger_path).events
     if (written := last_of(events, CertificateWritten)) is not None:
         yield from certificate_sentences(written, folder.id, result.confidence)
-    yield from caution_lines(result, folder)
+    yield from caution_lines(result, folder, typed=typed)
     if typed:
         yield from next_lines(result, folder)
     yield f"{_spent(result.spend)}. More: suture show {folder.id}"

@@ -109,9 +109,9 @@ def ending_lines(result: Result, budget: BudgetSettings, folder: RunFolder) -> I
     yield f"More: suture show {folder.id}"
 
 
-def caution_lines(result: Result, folder: RunFolder) -> Iterator[str]:
+def caution_lines(result: Result, folder: RunFolder, *, typed: bool = True) -> Iterator[str]:
     """What takes from a result, however it is told: doubts, rivals, what was not checked or not asked."""
-    yield from doubt_line(result, folder)
+    yield from doubt_line(result, folder, typed=typed)
     yield from undetermined_lines(result)
     yield from unchecked_lines(result, folder)
     yield from surplus_lines(result, folder)
@@ -234,11 +234,12 @@ def undetermined_lines(result: Result) -> Iterator[str]:
         )
 
 
-def doubt_line(result: Result, folder: RunFolder) -> Iterator[str]:
+def doubt_line(result: Result, folder: RunFolder, *, typed: bool = True) -> Iterator[str]:
     """What another repair answers that passes too, where nobody was asked which is right."""
     events = read_ledger(folder.ledger_path).events
     searched = last_of(events, SearchFinished)
     apart = searched.difference if searched else None
     if result.ok and apart and first_of(events, UserAnswered) is None:
         answers = " or ".join(dict.fromkeys(apart.answers.values()))
-        yield f"In doubt: other repairs pass too; {apart.call} gives {answers} (--ask lets you say which)"
+        way = " (--ask lets you say which)" if typed else ""
+        yield f"In doubt: other repairs pass too; {apart.call} gives {answers}{way}"

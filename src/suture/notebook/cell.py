@@ -57,7 +57,12 @@ def project_of(source: str, names: Mapping[str, object]) -> CellProject:
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError) as fault:
-        raise UsageError(f"the cell is no plain Python: {fault}") from fault
+        place = f" at line {fault.lineno} below %%heal" if isinstance(fault, SyntaxError) else ""
+        why = fault.msg if isinstance(fault, SyntaxError) else fault
+        raise UsageError(
+            f"the cell is no plain Python{place}: {why}",
+            remedy="mend that first; what begins with ! or % belongs into a cell of its own",
+        ) from fault
     asserts = [node for node in tree.body if isinstance(node, ast.Assert)]
     if not asserts:
         raise UsageError(

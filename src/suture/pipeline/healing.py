@@ -55,7 +55,7 @@ def plan_of(
     compared = checkout.base[:12] if settings.ci.new_only else "nothing: every failure counts as new"
     return gate_before(pipeline, checkout, settings), {
         "service": pipeline.host,
-        "commit": f"{checkout.commit[:12]} of {pipeline.branch or 'no branch'}",
+        "commit": checkout.commit[:12] + (f" of {pipeline.branch}" if pipeline.branch else ""),
         "compared with": compared or "nothing that is there",
         "test command": " ".join(task.test_command),
         "asked": asks,

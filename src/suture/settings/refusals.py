@@ -13,6 +13,7 @@ _WANTED = (
     ("float_", "a number"),
     ("bool_", "true or false"),
     ("string_", "a text"),
+    ("list_", "a list"),
     ("finite_", "a finite number"),
     ("literal_", "one of {expected}"),
     ("greater_than_equal", "at least {ge:g}"),

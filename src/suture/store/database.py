@@ -24,6 +24,8 @@ LOCK_WAIT_S = 30
 PRIVATE = 0o700
 """As the runs are: it holds what they hold."""
 CONNECT_WAIT_S = 5
+TEXTS = "UTF8"
+"""What texts are sent and read as; of a database that names no encoding (SQL_ASCII) they would be bytes."""
 KEEPALIVES = "-ctcp_keepalives_idle=10 -ctcp_keepalives_interval=5 -ctcp_keepalives_count=3"
 """What a machine held that died is free after half a minute, and not after the server's two hours."""
 EXTRA = "pip install 'suture[postgres]'"
@@ -175,6 +177,7 @@ def _engine(address: URL) -> Engine:
     if address.drivername.startswith("sqlite"):
         return _sqlite(address)
     arguments: dict[str, Any] = {"connect_timeout": CONNECT_WAIT_S, "application_name": "suture"}
+    arguments["client_encoding"] = TEXTS
     if "options" not in address.query:
         arguments["options"] = f"-csearch_path={SCHEMA},public {KEEPALIVES}"
     try:

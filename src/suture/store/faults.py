@@ -11,6 +11,7 @@ from suture.errors import StorageError
 
 FULL = ("disk is full", "No space left", "disk I/O error", "could not extend file")
 LOCKED = ("database is locked", "lock timeout")
+NO_EXTENSION = ('extension "vector"',)
 NO_DATABASE = ("file is not a database", "malformed")
 
 
@@ -39,6 +40,10 @@ def _remedy(fault: Exception, reason: str) -> str:
         return "another process holds it; wait for it to end"
     if any(sign in reason for sign in NO_DATABASE):
         return "move the file away: `suture db rebuild` makes it anew from the runs"
+    if any(sign in reason for sign in NO_EXTENSION):
+        return (
+            "install pgvector there, and have its administrator run `CREATE EXTENSION vector` in the database"
+        )
     if isinstance(fault, (exc.OperationalError, exc.InterfaceError)) or _was_lost(fault):
         return "see that it runs and that store.url is right; runs keep their ledgers without it"
     return "see `suture db check`; runs keep their ledgers without it"

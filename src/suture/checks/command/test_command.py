@@ -103,7 +103,8 @@ class TestCommand:
         self._pytest.compile_anew({*self._collected.files, *filter(is_protected, self._task.files)})
         if not self._collected.all_ids and not self._collected.torn:
             raise UsageError(
-                f"{self._line.shown!r} collects no tests", remedy="name a test file or folder in the command"
+                f"{self._line.shown!r} collects no tests",
+                remedy="write a function `test_...` in a file `test_*.py`, or name its file in the command",
             )
 
     async def _collect_plain(self) -> None:

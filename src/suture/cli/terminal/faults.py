@@ -119,9 +119,11 @@ def _without_package(fault: ModuleNotFoundError) -> PrerequisiteError:
 
 def _how_to_call(fault: SutureError) -> str:
     """What is to be done about input that is wrong, where the fault itself does not say."""
-    from typer._click.globals import get_current_context  # typer has no public name for it
+    from suture.cli.terminal.refusals import of_typers_click
 
-    context = get_current_context(silent=True) if isinstance(fault, UsageError) else None
+    context = (
+        of_typers_click("globals").get_current_context(silent=True) if isinstance(fault, UsageError) else None
+    )
     return f"`{context.command_path} -h` says what it takes" if context else ""
 
 

@@ -11,6 +11,8 @@ LABEL = re.compile(r" *\S{1,8} {2,}(?=\S)")
 """A column of its own at the start of a line, such as the time of a step."""
 HANGING = 2
 """Blanks before the rest of a line that was folded."""
+MOST_PADDED = 40
+"""Where nothing folds, as through a pipe: one long cell would move a column out of everybody's sight."""
 LEAST_COLUMNS = 20
 """Narrower than this is no terminal that anybody reads on."""
 
@@ -63,12 +65,16 @@ def fold_table(cells: Sequence[Sequence[str]], columns: int | None) -> list[str]
 
     Args:
         cells: The rows, each as long as the first.
-        columns: How many characters fit; `None` for any number.
+        columns: How many characters fit; `None` for any number: each row is one line then, and a cell that is
+            far longer than others moves the rest of its own row alone.
     """
     if not cells:
         return []
     widths = [max(map(_width, column)) for column in zip(*cells, strict=True)]
-    if columns is not None and _total(widths) > columns:
+    if columns is None:
+        widths = [min(width, MOST_PADDED) for width in widths]
+        return ["  ".join(map(_padded, row, widths)).rstrip() for row in cells]
+    if _total(widths) > columns:
         least = [
             max((_width(word) for cell in column for word in cell.split()), default=0)
             for column in zip(*cells, strict=True)
@@ -85,8 +91,11 @@ def _row(row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
     columns = [_cell(cell, width) for cell, width in zip(row, widths, strict=True)]
     for number in range(max(map(len, columns))):
         parts = [column[number] if number < len(column) else "" for column in columns]
-        padded = (part + " " * (width - _width(part)) for part, width in zip(parts, widths, strict=True))
-        yield "  ".join(padded).rstrip()
+        yield "  ".join(map(_padded, parts, widths)).rstrip()
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - _width(text))
 
 
 def _stacked(row: Sequence[str], columns: int) -> list[str]:

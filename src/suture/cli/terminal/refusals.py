@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -13,6 +14,14 @@ from suture.errors import UsageError
 if TYPE_CHECKING:
     from typer._click import Command
     from typer._click.exceptions import UsageError as Refused
+
+
+def of_typers_click(module: str) -> Any:
+    """A module of the click that typer is built on: the package of this name, or typer's own copy of it.
+
+    Typer has no public name for it and changed which of the two it is; a fault of its knows where it lies.
+    """
+    return import_module(f"{typer.BadParameter.__module__.rpartition('.')[0]}.{module}")
 
 
 @contextmanager
@@ -25,8 +34,7 @@ def refusals_in_our_words(called: str) -> Iterator[None]:
     try:
         yield
     except typer.TyperException as refused:
-        from typer._click import exceptions as typers  # it has no public name for these
-
+        typers = of_typers_click("exceptions")
         if not isinstance(refused, typers.UsageError) or isinstance(refused, typers.NoArgsIsHelpError):
             raise
         from suture.cli.terminal.faults import end_with
@@ -41,19 +49,18 @@ def in_our_words(refused: Refused, called: str) -> UsageError:
         refused: Any usage error of typer's.
         called: The command, where the refusal does not know it.
     """
-    from typer._click.exceptions import BadParameter, MissingParameter, NoSuchOption
-
+    typers = of_typers_click("exceptions")
     context = refused.ctx
     all_options = f"`{context.command_path if context else called} -h` says what it takes"
-    if isinstance(refused, MissingParameter) and context is not None:
+    if isinstance(refused, typers.MissingParameter) and context is not None:
         return UsageError(
             _plain(refused.format_message()), remedy=context.get_usage().removeprefix("Usage: ")
         )
-    if isinstance(refused, NoSuchOption):
+    if isinstance(refused, typers.NoSuchOption):
         nearest = " or ".join(sorted(refused.possibilities or ()))
         remedy = f"{nearest}; {all_options}" if nearest else all_options
         return UsageError(_plain(refused.message), remedy=remedy)
-    if isinstance(refused, BadParameter) and refused.param is not None and context is not None:
+    if isinstance(refused, typer.BadParameter) and refused.param is not None and context is not None:
         name, text = refused.param.get_help_record(context) or (refused.param.opts[0], "")
         said = _of_value(refused, refused.param.opts[0])
         return UsageError(said, remedy=f"{' '.join(f'{name}: {text}'.split())} ({all_options})")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +13,10 @@ from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
 from suture.editor.lsp.findings import RunFindings, findings_of
+from suture.errors import StorageError
 from suture.jobs.alone import run_alone
-from suture.ledger import Event
+from suture.ledger import Event, RunFolder, new_run_id
+from suture.ledger.kinds import TriageFinished
 from suture.models import NO_MODEL
 from suture.narrative.event_text import tell
 from suture.narrative.lines import plain
@@ -42,10 +44,16 @@ class Work:
 
 
 class Checking:
-    """Runs a folder's tests and looks for what mends them."""
+    """Runs a folder's tests and looks for what mends them.
 
-    def __init__(self, server: LanguageServer, work: Work) -> None:
-        self._server, self._work = server, work
+    Args:
+        server: Whom to tell progress.
+        work: What to work with.
+        show: Called with what fails, as soon as that is known: the search for a repair takes up to a minute.
+    """
+
+    def __init__(self, server: LanguageServer, work: Work, show: Callable[[RunFindings], None]) -> None:
+        self._server, self._work, self._show = server, work, show
         self._going: dict[Path, asyncio.Task[RunFindings]] = {}
         self.test = work.test
 
@@ -90,12 +98,16 @@ class Checking:
         }  # an editor has no place for such questions
         if not asks_model:
             chosen |= {**BY_SEARCH, "budget.seconds": min(self._work.seconds, settings.budget.seconds)}
+        run = new_run_id()
         title = "Healing" if asks_model else "Running tests"
         async with _Progress(self._server, f"Suture: {title} in {root.name}") as progress:
 
             async def report(event: Event) -> None:
                 if (line := tell(event)) is not None:
                     progress.report(line)
+                if isinstance(event.payload, TriageFinished):
+                    with suppress(StorageError):  # the end tells it, or is told
+                        self._show(findings_of(RunFolder(settings.paths.home / "runs" / run), root))
 
             watching = asyncio.create_task(progress.taken_back())
             doing = asyncio.create_task(
@@ -104,6 +116,7 @@ class Checking:
                     "heal",
                     {"path": str(root), "test": self.test},
                     report,
+                    run=run,
                     flags=self._work.flags,
                     chosen=chosen,
                 )

@@ -43,7 +43,7 @@ class Server(LanguageServer):
     def __init__(self, work: Work) -> None:
         super().__init__("suture", version("suture"))
         self.settings = work.settings
-        self.checking = Checking(self, work)
+        self.checking = Checking(self, work, self.show)
         self.on_save = True
         self.found: dict[Path, RunFindings] = {}
         self._shown: dict[Path, set[str]] = {}

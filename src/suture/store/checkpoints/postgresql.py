@@ -15,7 +15,7 @@ from psycopg.rows import dict_row
 
 from suture.errors import StorageError
 from suture.store.checkpoints.plain_serializer import PlainSerializer
-from suture.store.database import CONNECT_WAIT_S, database_url, shown_url
+from suture.store.database import CONNECT_WAIT_S, TEXTS, database_url, shown_url
 from suture.store.migrating import MIGRATION_LOCK, SCHEMA
 
 PAUSE_S = 0.1
@@ -34,6 +34,7 @@ async def open_on_postgresql(url: str) -> AsyncIterator[AsyncPostgresSaver]:
             row_factory=dict_row,
             connect_timeout=CONNECT_WAIT_S,
             application_name="suture",
+            client_encoding=TEXTS,
             options=f"-csearch_path={SCHEMA},public",
         ) as connection:
             serializer = PlainSerializer(JsonPlusSerializer(allowed_msgpack_modules=None))

@@ -19,6 +19,6 @@ def completion(
     For bash, put `eval "$(suture completion bash)"` into ~/.bashrc; zsh likewise. For fish, write it into
     ~/.config/fish/completions/suture.fish.
     """
-    from typer._completion_shared import get_completion_script  # typer has no public name for it
+    from typer.completion import get_completion_script  # type: ignore[attr-defined]  # in no `__all__`
 
     typer.echo(get_completion_script(prog_name="suture", complete_var=COMPLETE_VARIABLE, shell=shell))
