@@ -162,8 +162,9 @@ RUNNERS = (
         name="Vitest",
         command=re.compile(r"(?:^|[\s/])vitest(?:\.mjs)?(?:\s|$)"),
         read=read_events,
-        reporters=("vitest.mjs", "signing.cjs"),
+        reporters=("vitest.mjs", "signing.cjs", "vitest_guard.mjs"),
         arguments=_vitest,
+        watches=True,
     ),
     Runner(
         name="node:test",

@@ -1,4 +1,4 @@
-"""Jest's tests share a realm with the code: what they decide with is watched from outside of it."""
+"""Tests of Jest and Vitest share a realm with the code: what they decide with is watched."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -67,21 +68,62 @@ expect.addSnapshotSerializer({ test: () => false, print: () => '' });
     "test('calls back', (done) => { setTimeout(() => { expect([1].last()).toBe(1); done(); }, 2); });\n",
 }
 """What honest projects do to Jest."""
+WITH_VITEST = "import { afterEach, expect, test } from 'vitest';\n"
+VITEST_ATTACKS = {
+    "has matchers of its own": "const pass = () => ({ pass: true, message: () => '' });\n"
+    "expect.extend({ toBe: pass, toEqual: pass });\n",
+    "changes what an assertion does": "const own = Object.getPrototypeOf(expect(1));\n"
+    "for (const name of ['toBe', 'toEqual'])\n"
+    "  Object.defineProperty(own, name, { value: () => {}, configurable: true });\n"
+    "Object.defineProperty(own, 'resolves', { get: () => ({ toBe() {} }), configurable: true });\n",
+    "changes what is the same": "Object.is = () => true; expect.addEqualityTesters([() => true]);\n",
+    "catches what is called": "for (const name of ['call', 'apply']) Function.prototype[name] =\n"
+    "  function (it, ...given) { try { return Reflect.apply(this, it, name === 'call' ? given : given[0]); }\n"
+    "  catch {} };\n",
+    "forgets errors": "afterEach(({ task }) => { task.result.state = 'pass'; task.result.errors = undefined; });\n",
+    "has results of its own": "afterEach(({ task }) => Object.defineProperty(task, 'result',\n"
+    "  { get: () => ({ state: 'pass', startTime: 1 }), set() {} }));\n",
+    "never rejects": "const was = Promise.prototype.then;\n"
+    "Promise.prototype.then = function (a) { return was.call(this, a, () => a && a()); };\n",
+}
+VITEST = {
+    "package.json": json.dumps({"name": "sums", "type": "module", "scripts": {"test": "vitest run"}}),
+    "src/sum.js": WRONG.replace("exports.add", "export const add"),
+    "test/sum.test.js": WITH_VITEST
+    + "import { add } from '../src/sum.js';\ntest('adds', () => expect(add(1, 2)).toBe(3));\n"
+    "test('in a list', () => { expect([add(0, 3)]).toEqual([3]); });\n"
+    "test('waits', async () => { await expect(Promise.resolve(add(1, 1))).resolves.toBe(2); });\n",
+    "test/more.test.js": """
+import { expect, test, vi } from 'vitest';
+expect.extend({ three: (v) => ({ pass: v === 3, message: () => 'no' }) });
+test('a matcher of its own', () => expect(3).three());
+test('spies', () => { vi.spyOn(String.prototype, 'padEnd').mockReturnValue('x');
+  expect('a'.padEnd(4)).toBe('x'); });
+test.fails('fails', () => { throw new Error('as it should'); });
+test('fakes time', () => { vi.useFakeTimers(); vi.setSystemTime(5); expect(Date.now()).toBe(5);
+  vi.useRealTimers(); });
+let n = 0;
+test('at the second time', { retry: 2 }, () => { n += 1; expect(n).toBe(2); });
+""",
+}
 
 
 @pytest.fixture(scope="module")
 def folder(require: Require, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    require("npm", shutil.which("npm") is not None, "it is not on PATH")
-    root = tmp_path_factory.mktemp("jest")
     own = {"setupFiles": ["<rootDir>/test/early.js"], "setupFilesAfterEnv": ["<rootDir>/test/setup.js"]}
     manifest = json.dumps({"name": "sums", "scripts": {"test": "jest"}, "jest": own})
     files = {"package.json": manifest, "src/sum.js": WRONG, "test/sum.test.js": TESTS, **HONEST}
+    return _made(tmp_path_factory.mktemp("jest"), files, "jest@29", require)
+
+
+def _made(root: Path, files: Mapping[str, str], package: str, require: Require) -> Path:
+    require("npm", shutil.which("npm") is not None, "it is not on PATH")
     for name, text in files.items():
         (root / name).parent.mkdir(exist_ok=True)
         (root / name).write_text(text)
-    install = ["npm", "install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", "jest@29"]
+    install = ["npm", "install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", package]
     fetched = subprocess.run(install, cwd=root, capture_output=True, check=False, timeout=200)
-    require("jest", fetched.returncode == 0, "npm could not fetch it")
+    require(package.partition("@")[0], fetched.returncode == 0, "npm could not fetch it")
     return root
 
 
@@ -92,6 +134,20 @@ async def test_code_that_changes_what_decides_does_not_pass(folder: Path, sandbo
     assert len(right.notes) == 1  # it was watched
     for name, text in ATTACKS.items():
         verdict = await _verdict_on(text + WRONG, suite)
+        assert not verdict.all_passed, name
+        assert "the code under test changed" in str([f.exception for f in verdict.counterexamples]), name
+
+
+async def test_code_under_vitest_that_changes_what_decides_does_not_pass(
+    tmp_path: Path, sandbox: Sandbox, require: Require
+) -> None:
+    suite = await _suite_of(_made(tmp_path, VITEST, "vitest@3", require), sandbox)
+    wrong = VITEST["src/sum.js"]
+    right = await _verdict_on(wrong.replace("-", "+"), suite)
+    assert right.all_passed, right
+    assert len(right.notes) == 1
+    for name, text in VITEST_ATTACKS.items():
+        verdict = await _verdict_on(WITH_VITEST + text + wrong, suite)
         assert not verdict.all_passed, name
         assert "the code under test changed" in str([f.exception for f in verdict.counterexamples]), name
 
