@@ -78,9 +78,10 @@ VITEST_ATTACKS = {
     "Object.defineProperty(own, 'resolves', { get: () => ({ toBe() {} }), configurable: true });\n",
     "changes what is the same": "Object.is = () => true; expect.addEqualityTesters([() => true]);\n",
     "catches what is called": "for (const name of ['call', 'apply']) Function.prototype[name] =\n"
-    "  function (it, ...given) { try { return Reflect.apply(this, it, name === 'call' ? given : given[0]); }\n"
-    "  catch {} };\n",
-    "forgets errors": "afterEach(({ task }) => { task.result.state = 'pass'; task.result.errors = undefined; });\n",
+    "  function (it, ...given) {\n"
+    "    try { return Reflect.apply(this, it, name === 'call' ? given : given[0]); } catch {} };\n",
+    "forgets errors": "afterEach(({ task: { result } }) => {\n"
+    "  result.state = 'pass'; result.errors = undefined; });\n",
     "has results of its own": "afterEach(({ task }) => Object.defineProperty(task, 'result',\n"
     "  { get: () => ({ state: 'pass', startTime: 1 }), set() {} }));\n",
     "never rejects": "const was = Promise.prototype.then;\n"
