@@ -35,6 +35,8 @@ class Deciding:
         for own in ("hook", "pluginmanager"):
             self._kept.append((f"config.{own}", vars(config), own, vars(config).get(own), None))
         self._keep_all("pluginmanager", vars(self._manager))
+        self._looks = [(parts.get, own, value) for _, parts, own, value, _ in self._kept]
+        self._codes = [(_function(value), code) for *_, value, code in self._kept if code is not None]
         self.early = self._projects(self._modules)
         """Modules of the project that were loaded already, and their files."""
 
@@ -52,6 +54,19 @@ class Deciding:
         for own, value in list(parts.items()):
             if callable(value) or isinstance(value, BEHAVIOUR + BOUNDS):
                 self._kept.append((f"{name}.{own}", parts, own, value, _code(value)))
+
+    def meanwhile(self) -> dict[str, str]:
+        """The same as `changed`, for a look after each test: all is the same nearly always."""
+        for get, own, value in self._looks:
+            if get(own) is not value:
+                return self.changed()
+        for function, code in self._codes:
+            if function.__code__ is not code:
+                return self.changed()
+        for _, owner, known in self._classes:
+            if len(vars(owner)) != len(known):
+                return self.changed()
+        return {}
 
     def changed(self) -> dict[str, str]:
         """Name of what is another now, is gone, or is new in a class that was there -> the file it is in."""
@@ -126,8 +141,11 @@ def _code(value: Any) -> Any:
     Of nothing else an attribute is asked: `pytest.mark` makes a mark of each name that it is asked for, and
     refuses those that a project does not know.
     """
-    function = value.fget if isinstance(value, property) else value
-    if isinstance(function, (staticmethod, classmethod, MethodType)):
-        function = function.__func__
+    function = _function(value)
     code = function.__code__ if isinstance(function, FunctionType) else None
     return code if isinstance(code, CodeType) else None
+
+
+def _function(value: Any) -> Any:
+    function = value.fget if isinstance(value, property) else value
+    return function.__func__ if isinstance(function, (staticmethod, classmethod, MethodType)) else function

@@ -201,7 +201,7 @@ class Reporter:
         outcome = yield
         self._made.add((item.nodeid, call.when))
         if call.when == "teardown":  # what a test changes for itself is put back by now
-            self._meanwhile.update((pair, None) for pair in self._deciding.changed().items())
+            self._meanwhile.update((pair, None) for pair in self._deciding.meanwhile().items())
         if os.getpid() != self._pid:
             self._vouch_in_fork(outcome.get_result())
 
