@@ -82,6 +82,86 @@ async def test_what_was_changed_decides_nothing(sandbox: Sandbox, wall_settings:
     assert fact.exception == "the code under test changed _pytest.reports.TestReport.outcome"
 
 
+FINDS = (
+    "import sys\nframe, found = sys._getframe(), []\nwhile frame:\n"
+    "    found += [getattr(v, 'pluginmanager', 0) for v in list(frame.f_locals.values())]\n"
+    "    frame = frame.f_back\n"
+)
+REGISTERS = FINDS + (
+    "import pytest\nclass Plugin:\n    @pytest.hookimpl(tryfirst=True)\n"
+    "    def {hook}: return True\n[one.register(Plugin()) for one in [*filter(None, found)][:1]]\n"
+)
+USES = {
+    "raises": (
+        "def test_it():\n    with pytest.raises(TypeError): total([1, 'a'])\n",
+        "import pytest, contextlib\npytest.raises = lambda *a, **k: contextlib.suppress(BaseException)\n",
+    ),
+    "bounds": (
+        "def test_it(): assert total([0.5, 0.25]) == pytest.approx(0.75)\n",
+        "import pytest\ntype(pytest.approx(1.0)).DEFAULT_RELATIVE_TOLERANCE = 1e9\n",
+    ),
+    "a base class": (
+        "class TestIt(unittest.TestCase):\n    def test_it(self): self.assertEqual(total([2, 3]), 5)\n",
+        "import unittest\nclass T(unittest.TestCase):\n    def assertEqual(self, *a): pass\n"
+        "unittest.TestCase = T\n",
+    ),
+    "mocks": (
+        "def test_it():\n    m = mock.Mock()\n    m(total([2, 3]))\n    m.assert_called_once_with(5)\n",
+        "from unittest import mock\nmock.NonCallableMock.assert_called_once_with = lambda *a, **k: None\n",
+    ),
+    "doctest": (
+        "def test_it():\n    import doctest, shown\n    assert doctest.testmod(shown).failed == 0\n",
+        "import doctest\ndoctest.OutputChecker.check_output = lambda *a: True\n",
+    ),
+    "a hook": (
+        "def test_it(): assert total([2, 3]) == 5\n",
+        REGISTERS.format(hook="pytest_pyfunc_call(self, pyfuncitem)"),
+    ),
+    "builtins": (
+        "def test_it(): assert max(total([2, 3]), 0) == 5\n",
+        "import builtins\nwas = max\nbuiltins.max = lambda *a, **k: 5 if a == (2, 0) else was(*a, **k)\n",
+    ),
+    "and puts it back in the next test": (
+        "def test_it():\n    with pytest.raises(TypeError): total([1, 'a'])\n"
+        "def test_next(): assert total([]) == 0\n",
+        "import pytest, contextlib\nwas = pytest.raises\n"
+        "pytest.raises = lambda *a, **k: contextlib.suppress(BaseException)\n"
+        "def total(numbers):\n    if not numbers: pytest.raises = was\n    return len(numbers)\n#",
+    ),
+}
+"""What a test uses, and code that changes it."""
+
+
+@pytest.mark.parametrize("name", USES)
+async def test_what_tests_use_is_not_the_codes_to_change(
+    name: str, sandbox: Sandbox, wall_settings: SandboxSettings
+) -> None:
+    test, text = USES[name]
+    head = "import pytest, unittest\nfrom unittest import mock\nfrom sums import total\n"
+    shown = '"""\n>>> from sums import total\n>>> total([2, 3])\n5\n"""\n'
+    project = {"sums.py": WRONG, "shown.py": shown, "test_sums.py": head + test}
+    suite = await suite_of(project, sandbox, wall_settings)
+    right = Candidate(files={"sums.py": RIGHT}, origin="sample")
+    assert (await check_candidate(right, suite)).all_passed
+    verdict = await check_candidate(Candidate(files={"sums.py": text + WRONG}, origin="sample"), suite)
+    assert "the code under test changed" in str([fact.exception for fact in verdict.counterexamples])
+    assert not verdict.all_passed
+
+
+CONFTEST = "import unittest\nimport sums\nunittest.TestCase.assertSums = lambda self: None\n"
+
+
+async def test_a_conftest_that_imports_the_code_lets_it_change_nothing(
+    sandbox: Sandbox, wall_settings: SandboxSettings
+) -> None:
+    suite = await suite_of({**PROJECT, "conftest.py": CONFTEST}, sandbox, wall_settings)
+    right = Candidate(files={"sums.py": RIGHT}, origin="sample")
+    assert (await check_candidate(right, suite)).all_passed
+    for name, text in ATTACKS.items():
+        verdict = await check_candidate(Candidate(files={"sums.py": text + WRONG}, origin="sample"), suite)
+        assert not verdict.all_passed, name
+
+
 async def test_what_the_tests_change_themselves_is_their_business(
     sandbox: Sandbox, wall_settings: SandboxSettings
 ) -> None:
@@ -166,6 +246,9 @@ EXAMPLE = {"type": "E", "text": "", "file": "", "line": 3, "example": ["f()", "1
         {**PHASE, "fact": {"example": ["f()", "1", "2"]}},
         {"event": "end", "exit": "0"},
         {"event": "end", "exit": 0, "changed": "x"},
+        {"event": "end", "exit": 0, "changed": ["xy"]},
+        {"event": "end", "exit": 0, "meanwhile": [["x"]]},
+        {**BEGIN, "early": [["x", 1]]},
     ],
     ids=json.dumps,
 )
@@ -182,10 +265,10 @@ def test_what_the_plugin_writes_is_sound() -> None:
         {"event": "start", "id": "t", "used_s": 1, "limit_s": 2.5},
         {**PHASE, "fact": EXAMPLE},
         {"event": "uncollectable", "id": "u", "text": "why"},
-        {"event": "end", "exit": 1, "changed": ["x"]},
+        {"event": "end", "exit": 1, "changed": [["x", "a.py"]], "meanwhile": []},
     )
     report = read_report(_signed(*events), b"key")
-    assert (report.items, report.exit_code, report.changed) == (("t",), 1, ("x",))
+    assert (report.items, report.exit_code, report.changed) == (("t",), 1, frozenset({("x", "a.py")}))
 
 
 def test_a_line_that_no_reader_can_read_ends_the_report() -> None:

@@ -16,11 +16,22 @@ from suture.workspace import DEFAULT_PROTECTED, is_protected, overlay
 
 OF_PYTEST = frozenset(
     (
-        *("_pytest", "colorama", "exceptiongroup", "iniconfig", "packaging", "pluggy"),
-        *("pygments", "pytest", "tomli"),
+        "_pytest",
+        "colorama",
+        "exceptiongroup",
+        "execnet",
+        "iniconfig",
+        "packaging",
+        "pluggy",
+        "py",
+        "pygments",
+        "pytest",
+        "setproctitle",
+        "tomli",
+        "xdist",
     )
 )
-"""Pytest and what it requires, in all versions since 6."""
+"""Pytest and what it requires, in all versions since 6; and what pytest-xdist's workers import before it."""
 
 
 def refused_files(candidate_files: Mapping[str, str], suite: Suite) -> tuple[str, ...]:

@@ -60,11 +60,8 @@ SYNTAX = Syntax(  # for changes that put code into a file
 
 
 COMMANDS = re.compile(r"node|npm|npx|yarn|pnpm|jest|mocha|vitest|ava|tap|tsx|ts-node")
-VARIABLES = {
-    # CI: test runners that would wait for changes of files run once and end.
-    "CI": "true",
-    "NO_UPDATE_NOTIFIER": "1",
-    "npm_config_update_notifier": "false",
+VARIABLES = {  # CI: test runners that would wait for changes of files run once and end
+    **{"CI": "true", "NO_UPDATE_NOTIFIER": "1", "npm_config_update_notifier": "false"},
 }
 ERROR_LINE = re.compile(
     r"^\W*(?:Uncaught )?[A-Z]?\w*(?:Error|Exception)(?: \[\w+\])?:|Cannot find (?:module|package) '"
@@ -106,12 +103,18 @@ def read_events(output: RunnerOutput) -> Report:
             name = f"{test.id} #{number}"
         tests[name] = ReportedTest(**{**vars(test), "id": name})
     said = [event.get("event") for event in output.events]
-    return Report(tests=tuple(tests.values()), begun="begin" in said, ended="end" in said)
+    seen = [event for event in output.events if event.get("event") == "watched"]
+    watched = {_path(event["file"], output): frozenset(map(str, event["changed"])) for event in seen}
+    return Report(tests=tuple(tests.values()), begun="begin" in said, ended="end" in said, watched=watched)
+
+
+def _path(file: object, output: RunnerOutput) -> str:
+    return str(file).removeprefix("file://").removeprefix(f"{output.root}/")
 
 
 def _test(event: Mapping[str, Any], output: RunnerOutput) -> ReportedTest:
     inside = f"{output.root}/"
-    file = str(event["file"]).removeprefix("file://").removeprefix(inside)
+    file = _path(event["file"], output)
     names = [COLOUR.sub("", str(name)) for name in event["names"]]
     test = f"{file}::{' > '.join(names)}" if names else file
     if event["status"] != "failed":
@@ -143,15 +146,18 @@ RUNNERS = (
         name="Jest",
         command=re.compile(r"(?:^|[\s/])jest(?:\.js)?(?:\s|$)"),
         read=read_events,
-        reporters=("jest.cjs", "signing.cjs"),
-        arguments=lambda folder: ("--reporters=default", f"--reporters={folder}/jest.cjs"),
+        reporters=("jest.cjs", "signing.cjs", "jest_guard.cjs"),
+        environment=lambda folder: {"NODE_OPTIONS": f"--require={folder}/jest_guard.cjs"},
+        arguments=_jest,
+        watches=True,
     ),
     Runner(
         name="Vitest",
         command=re.compile(r"(?:^|[\s/])vitest(?:\.mjs)?(?:\s|$)"),
         read=read_events,
-        reporters=("vitest.mjs", "signing.cjs"),
-        arguments=lambda folder: ("--reporter=default", f"--reporter={folder}/vitest.mjs"),
+        reporters=("vitest.mjs", "signing.cjs", "vitest_guard.mjs"),
+        arguments=_vitest,
+        watches=True,
     ),
     Runner(
         name="node:test",

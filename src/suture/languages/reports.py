@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 
@@ -63,12 +63,15 @@ class Report:
         printed: What the run printed, for people, where stdout holds something else.
         begun: Whether the runner said that it begins: it may be stopped before any test ends.
         ended: Whether the runner got to its end.
+        watched: File of tests, where something of ours watched -> what decides and was another at some time
+            than before the project was loaded.
     """
 
     tests: tuple[ReportedTest, ...] = ()
     printed: bytes | None = None
     begun: bool = False
     ended: bool = False
+    watched: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +112,7 @@ class Runner:
         nested_by: What stands between the name of a group and that of a test in it.
         between: What `environment` and `arguments` cannot undo: options of the user's own that choose
             another report. Such a command is judged by its exit status.
+        watches: Whether one of these files watches what the code changes of what decides.
         vouching: What makes its report worth more, where it has no reporter of ours.
     """
 
@@ -120,6 +124,7 @@ class Runner:
     arguments: Callable[[str], tuple[str, ...]] = lambda folder: ()
     nested_by: str = " > "
     between: re.Pattern[str] = re.compile(r"--(?:test-)?reporter")
+    watches: bool = False
     vouching: Vouching | None = None
 
     @property

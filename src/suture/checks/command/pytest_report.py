@@ -8,12 +8,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from suture.checks.command.signed_lines import verified_events
+from suture.checks.command.signed_lines import streams, verified_events
 from suture.checks.command.sound_events import is_sound
 from suture.pysource.parsing import PARSE_FAULTS
 from suture.records import CheckOutcome, CheckStatus, Counterexample
 
 WHERE_RE = re.compile(r"^\s*\+\s+where (?P<value>.+) = (?P<call>.+\(.*\))$")
+
+Pair = tuple[str, str]
 
 
 @dataclass
@@ -36,8 +38,11 @@ class PytestReport:
         last_used_s: Seconds of the run that were used when the last of them began.
         last_limit_s: Seconds that this one could take; 0 where nobody set it a limit.
         together: The same of the tests that ran together before some of them ran apart.
-        changed: Functions of pytest and unittest that something put others in the place of, while tests ran.
-        changed_by_code: Those that neither a package nor a file of tests has put there.
+        early: Modules of the project that were loaded before anything could look, each with its file.
+        changed: What decides and was another at the end, each with the file that it was written in: relative
+            in the project, absolute elsewhere, empty where nothing tells.
+        meanwhile: The same after some test.
+        others: Name of another process that ran tests -> what it reported.
         exit_code: Pytest's own; `None` where it did not get to the end.
     """
 
@@ -53,8 +58,10 @@ class PytestReport:
     uncollectable: dict[str, str] = field(default_factory=dict)
     phases: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     started: list[str] = field(default_factory=list)
-    changed: tuple[str, ...] = ()
-    changed_by_code: tuple[str, ...] = ()
+    early: frozenset[Pair] = frozenset()
+    changed: frozenset[Pair] = frozenset()
+    meanwhile: frozenset[Pair] = frozenset()
+    others: dict[str, PytestReport] = field(default_factory=dict)
     exit_code: int | None = None
     last_used_s: float = 0.0
     last_limit_s: float = 0.0
@@ -66,6 +73,19 @@ def read_report(content: bytes, key: bytes) -> PytestReport:
 
     What shares a process with the plugin may have made it sign something else.
     """
+    reports = {name: _read(*lines) for name, lines in streams(content, key).items()}
+    report = reports.pop("")
+    report.others = {name: other for name, other in reports.items() if other.begun or other.phases}
+    for other in report.others.values():
+        report.changed |= other.changed
+        report.meanwhile |= other.meanwhile
+        if not report.items:  # of workers each collects all tests
+            report.items, report.examples, report.files = other.items, other.examples, other.files
+            report.deselected = other.deselected
+    return report
+
+
+def _read(content: bytes, key: bytes) -> PytestReport:
     report = PytestReport()
     for event in verified_events(content, key):
         if not is_sound(event):
@@ -81,6 +101,7 @@ def _take(report: PytestReport, event: dict[str, Any]) -> None:
             report.named, report.patterns = tuple(event["named"]), tuple(event["patterns"])
             report.left_out = tuple(event["left_out"])
             report.rootdir = event.get("rootdir", ".")
+            report.early = _pairs(event, "early")
         case "items":
             report.items = tuple(event["ids"])
             report.examples = event.get("examples", {})
@@ -97,8 +118,12 @@ def _take(report: PytestReport, event: dict[str, Any]) -> None:
             report.together = replace(report, exit_code=0)
             report.phases, report.started = {}, []
         case "end":
-            report.exit_code, report.changed = event["exit"], tuple(event.get("changed", ()))
-            report.changed_by_code = tuple(event.get("changed_by_code", ()))
+            report.exit_code = event["exit"]
+            report.changed, report.meanwhile = _pairs(event, "changed"), _pairs(event, "meanwhile")
+
+
+def _pairs(event: Mapping[str, Any], name: str) -> frozenset[Pair]:
+    return frozenset((str(one), str(file)) for one, file in event.get(name, ()))
 
 
 def outcome_of(test_id: str, phases: Iterable[Mapping[str, Any]]) -> CheckOutcome:

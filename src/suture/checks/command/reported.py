@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from posixpath import isabs
 
 from suture.checks.command.collecting import Collected
-from suture.checks.command.endings import collect_fault, ending_of, output_of
-from suture.checks.command.pytest_report import PytestReport, outcome_of
+from suture.checks.command.endings import CUT_OFF, collect_fault, ending_of, output_of
+from suture.checks.command.pytest_report import Pair, PytestReport, outcome_of
 from suture.checks.command.written_tests import within
 from suture.records import CheckOutcome, CheckStatus, Counterexample
 from suture.sandbox import RunResult
@@ -15,6 +17,9 @@ MOST_CHARS = 200
 """Of the name of something that code under test made."""
 GRACE_S = 0.5
 """Seconds by which the run may end before the limit of its only test: both are then all the time there is."""
+
+IN_PROCESS = "pytest ran in the candidate's own process: code that forges the signed report is not ruled out"
+UNWATCHED = "tests ran in processes of their own, where nothing sees what the candidate changes in pytest"
 
 
 def outcomes_of(report: PytestReport, result: RunResult, collected: Collected) -> list[CheckOutcome]:
@@ -66,6 +71,17 @@ def is_cut_off(report: PytestReport, result: RunResult, outcomes: Iterable[Check
     return cut and "missing" in statuses and "timeout" not in statuses
 
 
+def notes_on(
+    report: PytestReport, base: PytestReport, result: RunResult, outcomes: Iterable[CheckOutcome]
+) -> tuple[str, ...]:
+    """What a verdict has to say of the run that it rests on."""
+    said = (
+        *((IN_PROCESS, True), (UNWATCHED, _is_unwatched(base))),
+        (CUT_OFF, is_cut_off(report, result, outcomes)),
+    )
+    return tuple(note for note, holds in said if holds)
+
+
 def where_they_disagree(
     shown: str, result: RunResult, outcomes: Iterable[CheckOutcome]
 ) -> list[CheckOutcome]:
@@ -75,19 +91,76 @@ def where_they_disagree(
     return [_of_the_whole(shown, f"{ending_of(result)} though no test failed")]
 
 
-def where_changed(shown: str, report: PytestReport, base: PytestReport) -> list[CheckOutcome]:
+def where_changed(
+    shown: str, report: PytestReport, base: PytestReport, is_tests: Callable[[str], bool]
+) -> list[CheckOutcome]:
     """A failure of the whole command where code under test changed what decides whether a test passed.
 
     Args:
         shown: The command.
         report: Of a candidate.
         base: Of the task's own files: what these change is their business.
+        is_tests: Whether a file of the project is one that no candidate writes.
     """
+    own = base.changed | base.meanwhile
+    new = {*report.changed, *report.meanwhile} - own
     # Of tests that were not loaded then, or not begun, nobody knows what they, or what they import, change.
-    begun = {*base.items} <= {*base.started}
-    was_whole = base.exit_code is not None and not base.uncollectable and begun
-    names = {*(report.changed if was_whole else report.changed_by_code)} - {*base.changed}
+    if base.exit_code is None or base.uncollectable or not {*base.items} <= {*base.started}:
+        new = {pair for pair in new if _is_codes(pair, report, is_tests)}
+    if not base.early:  # else the project is a plugin of pytest's, and is loaded first
+        new |= report.early
+    names = {name for name, _ in new}
     return [_of_the_whole(shown, f"the code under test changed {min(names)[:MOST_CHARS]}")] if names else []
+
+
+def _is_codes(pair: Pair, report: PytestReport, is_tests: Callable[[str], bool]) -> bool:
+    file = pair[1]
+    return not (isabs(file) or is_tests(file)) if file else pair in report.changed
+
+
+def is_odd(report: PytestReport) -> bool:
+    """Whether anything in a report has to be compared with that of the task's own files."""
+    return bool(report.changed or report.meanwhile or report.early or _unvouched(report))
+
+
+def where_unvouched(outcome: CheckOutcome, report: PytestReport, base: PytestReport) -> CheckOutcome:
+    """An outcome; a pass is none that another process had, and did not vouch for.
+
+    Args:
+        outcome: Of a candidate, or of the task's own files.
+        report: That run.
+        base: Of the task's own files: where nothing watches their processes, nothing can vouch.
+    """
+    if outcome.status not in ("passed", "skipped") or _is_unwatched(base):
+        return outcome
+    if outcome.check_id not in _unvouched(report):
+        return outcome
+    why = "another process ran it, and did not vouch for it"
+    fact = Counterexample(check_id=outcome.check_id, exception=why)
+    return replace(outcome, status="error", counterexample=fact)
+
+
+def _is_unwatched(report: PytestReport) -> bool:
+    """Whether tests ran in processes that our plugin did not come to."""
+    return not report.others and bool(_unvouched(report))
+
+
+def _unvouched(report: PytestReport) -> set[str]:
+    """Tests that did not run in pytest's own process, and that no other says it ran to the same end."""
+    ended = {
+        (test, phase["when"], phase["outcome"])
+        for other in report.others.values()
+        if other.exit_code is not None or report.exit_code != 0  # some are ended with their test
+        for test, phases in other.phases.items()
+        for phase in phases
+    }
+    return {
+        test
+        for test, phases in report.phases.items()
+        for phase in phases
+        if not phase.get("here", True) and phase["outcome"] != "failed"
+        if (test, phase["when"], phase["outcome"]) not in ended
+    }
 
 
 def _of_the_whole(shown: str, why: str) -> CheckOutcome:

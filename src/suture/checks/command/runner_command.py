@@ -21,6 +21,7 @@ REPORT = f"{PRIVATE}/report"
 FOLDER = f"{BOX}/{PRIVATE}"
 REPORTERS = "suture.languages.reporters"
 SIGNED = "{}'s report is signed, but tests and code share a process: forging it is not ruled out"
+UNWATCHED = "this {} lets nothing see whether the code changed what its tests decide with"
 UNSIGNED = "{}'s report has no signature: code that prints the like and exits with 0 is not ruled out"
 
 
@@ -111,10 +112,11 @@ class RunnerCommand:
         """
         ran = self._base if is_base and self._base is not None else await self._run(files)
         note = (SIGNED if self._signed else UNSIGNED).format(self._runner.name)
+        is_unwatched = self._runner.watches and not (self._base and self._base.report.watched)
         return CommandRun(
             outcomes=self._outcomes(ran),
             output=output_of(ran.result),
-            notes=(note,),
+            notes=(note, UNWATCHED.format(self._runner.name)) if is_unwatched else (note,),
             wall_s=ran.result.wall_s,
         )
 
@@ -179,12 +181,28 @@ class RunnerCommand:
         for test in self._expected():
             if test.id not in tests and not ("::" not in test.id and test.id in files):
                 outcomes.append(self._missing(test.id, ran, with_fact=all(o.passed for o in outcomes)))
+        if ran is not self._base:
+            outcomes += self._changed(ran)
         if ran.result.status == "ok" and ran.report.ended:
             return tuple(outcomes) or (self._failed(self._line.shown, "no test was reported", "missing"),)
         if all(outcome.status in ("passed", "skipped") for outcome in outcomes):
             why = f"{ending_of(ran.result)} though no test failed"
             outcomes.append(self._failed(self._line.shown, why, "error"))
         return tuple(outcomes)
+
+    def _changed(self, ran: ReportedRun) -> list[CheckOutcome]:
+        """A failure for each file of tests in which the code changed what decides, or that is unwatched."""
+        before = self._base.report.watched if self._base else {}
+        own = frozenset[str]().union(*before.values())
+        told = {test.id.partition("::")[0] for test in ran.report.tests if "::" in test.id}
+        faults = []
+        for file in sorted(told) if before else ():
+            names = ran.report.watched.get(file)
+            if names is None:
+                faults.append(self._failed(file, "nothing saw what the code under test changed", "error"))
+            elif changed := sorted(names - own):
+                faults.append(self._failed(file, f"the code under test changed {changed[0][:200]}", "error"))
+        return faults
 
     def _expected(self) -> tuple[ReportedTest, ...]:
         tests = self._base.report.tests if self._base else ()

@@ -1,12 +1,19 @@
-"""A report whose lines are signed with a run's secret: `SIGNATURE NUMBER JSON`, numbered from 0."""
+"""A report whose lines are signed with a run's secret: `SIGNATURE NUMBER JSON`, numbered from 0.
+
+Other processes of a run have their name before each line, a key made of the run's, and their own numbers.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
+
+SIGNATURE = re.compile(rb"[0-9a-f]{64}")
+NAME = re.compile(rb"[a-z0-9]{1,20}(?:\.[0-9]{1,20})?")
 
 
 def verified_events(content: bytes, key: bytes) -> Iterator[dict[str, Any]]:
@@ -28,3 +35,24 @@ def verified_events(content: bytes, key: bytes) -> Iterator[dict[str, Any]]:
         if not isinstance(event, dict):
             return
         yield event
+
+
+def streams(content: bytes, key: bytes) -> dict[str, tuple[bytes, bytes]]:
+    """Name of a process -> the lines that say that they are its, and its key; the empty name is the first's.
+
+    Args:
+        content: The report.
+        key: The run's secret.
+    """
+    found: dict[bytes, list[bytes]] = {b"": []}
+    for line in content.split(b"\n"):
+        name, _, rest = line.partition(b" ")
+        is_named = not SIGNATURE.fullmatch(name) and NAME.fullmatch(name)
+        found.setdefault(name if is_named else b"", []).append(rest if is_named else line)
+    return {name.decode(): (b"\n".join(lines), _key(key, name)) for name, lines in found.items()}
+
+
+def _key(key: bytes, name: bytes) -> bytes:
+    for part in name.split(b".") if name else ():
+        key = hmac.digest(key, part, "sha256")
+    return key

@@ -10,7 +10,8 @@ NAMES = {
     "items": ("ids",),
     "end": (),
 }
-MORE_NAMES = ("files", "deselected", "changed", "changed_by_code")
+MORE_NAMES = ("files", "deselected")
+PAIRS = ("early", "changed", "meanwhile")
 TEXTS = {"uncollectable": ("id", "text"), "start": ("id",), "phase": ("id", "when", "outcome", "text")}
 OUTCOMES = ("passed", "failed", "skipped")
 
@@ -22,6 +23,8 @@ def is_sound(event: Mapping[str, Any]) -> bool:
         return False
     named = [event.get(name) for name in NAMES.get(kind, ())]
     named += [event[name] for name in MORE_NAMES if name in event]
+    pairs = [pair for name in PAIRS if name in event for pair in _listed(event[name])]
+    named += [pair if isinstance(pair, list) and len(pair) == 2 else None for pair in pairs]
     texts = [event.get(name) for name in TEXTS.get(kind, ())]
     numbers = [event.get(name, 0.0) for name in ("used_s", "limit_s")]
     return (
@@ -32,6 +35,10 @@ def is_sound(event: Mapping[str, Any]) -> bool:
         and (kind != "phase" or (event["outcome"] in OUTCOMES and _is_fact(event.get("fact"))))
         and _are_examples(event.get("examples", {}))
     )
+
+
+def _listed(value: object) -> list[Any]:
+    return value if isinstance(value, list) else [None]
 
 
 def _are_examples(examples: object) -> bool:

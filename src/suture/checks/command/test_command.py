@@ -10,11 +10,18 @@ from dataclasses import replace
 
 from suture.checks.command.collecting import Collected, collected_from
 from suture.checks.command.command_line import CommandLine, CommandRun
-from suture.checks.command.endings import CUT_OFF, output_of
+from suture.checks.command.endings import output_of
 from suture.checks.command.plain_command import PlainCommand
 from suture.checks.command.pytest_report import PytestReport
 from suture.checks.command.pytest_runs import PytestRuns, is_misused
-from suture.checks.command.reported import is_cut_off, outcomes_of, where_changed, where_they_disagree
+from suture.checks.command.reported import (
+    is_odd,
+    notes_on,
+    outcomes_of,
+    where_changed,
+    where_they_disagree,
+    where_unvouched,
+)
 from suture.checks.command.runner_command import RunnerCommand
 from suture.checks.command.skips import rule_on_examples, rule_on_skip
 from suture.checks.command.unsteady_names import lost_and_new, names_in_place, under_names, unsteady_functions
@@ -24,9 +31,7 @@ from suture.languages import Interpreter, is_pytest_command
 from suture.records import CheckOutcome, Task
 from suture.sandbox import BOX, Channel, RunResult, Sandbox
 from suture.settings import SandboxSettings
-from suture.workspace import is_protected
-
-IN_PROCESS = "pytest ran in the candidate's own process: code that forges the signed report is not ruled out"
+from suture.workspace import DEFAULT_PROTECTED, is_protected
 
 
 class TestCommand:
@@ -134,13 +139,18 @@ class TestCommand:
             base = await self._base_report()
             outcomes = [rule_on_skip(outcome, report, base, self._task) for outcome in outcomes]
         outcomes = rule_on_examples(outcomes, report, self._collected, files)
-        if report.changed and not is_base:
-            outcomes += where_changed(self._line.shown, report, await self._base_report())
+        base = await self._base_report() if is_odd(report) else report
+        outcomes = [where_unvouched(outcome, report, base) for outcome in outcomes]
+        outcomes += where_changed(self._line.shown, report, base, self._is_tests)
         outcomes += where_they_disagree(self._line.shown, result, outcomes)
-        notes = (IN_PROCESS, CUT_OFF) if is_cut_off(report, result, outcomes) else (IN_PROCESS,)
+        notes = notes_on(report, base, result, outcomes)
         return CommandRun(
             outcomes=tuple(outcomes), output=output_of(result), notes=notes, wall_s=result.wall_s
         )
+
+    def _is_tests(self, path: str) -> bool:
+        """Whether no candidate may write a file of the project."""
+        return path in self.test_files or is_protected(path, self._task.protected or DEFAULT_PROTECTED)
 
     async def _whole(self, files: Mapping[str, bytes], is_base: bool) -> tuple[RunResult, PytestReport]:
         """One run of all tests, under the names that they had first; the very first one answers once."""

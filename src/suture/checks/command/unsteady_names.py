@@ -48,6 +48,7 @@ def under_names(report: PytestReport, names: Mapping[str, str]) -> PytestReport:
         examples={names.get(test, test): told for test, told in report.examples.items()},
         phases={names.get(test, test): told for test, told in report.phases.items()},
         started=[names.get(test, test) for test in report.started],
+        others={name: under_names(other, names) for name, other in report.others.items()},
     )
 
 

@@ -9,7 +9,8 @@ module.exports = class {
   }
 
   onRunComplete(_, results) {
-    for (const { testFilePath: file, testExecError: fault, failureMessage, testResults } of results.testResults) {
+    for (const { testFilePath: file, testExecError: fault, failureMessage, testResults, ...more } of results.testResults) {
+      if (Array.isArray(more.sutureChanged)) signing.write({ event: "watched", file, changed: more.sutureChanged });
       if (fault || (failureMessage && testResults.length === 0)) {
         const text = fault?.message ?? failureMessage;
         const stack = `${fault?.stack ?? ""}\n${failureMessage ?? ""}`;

@@ -1,5 +1,8 @@
 // What Vitest reports, once all files are through.
+import { fileURLToPath } from "node:url";
 import signing from "./signing.cjs";
+
+const GUARD = fileURLToPath(new URL("./vitest_guard.mjs", import.meta.url));
 
 function visit(task, file, names) {
   const own = [...names, task.name];
@@ -28,8 +31,9 @@ function write(task, file, names) {
 }
 
 export default class {
-  onInit() {
+  onInit(vitest) {
     signing.write({ event: "begin" });
+    for (const { config } of vitest?.projects ?? []) config.runner ??= GUARD;
   }
 
   onFinished(files = []) {
@@ -44,6 +48,11 @@ export default class {
     if (this.written) return;
     this.written = true;
     for (const file of files) {
+      const changed = file.meta?.sutureChanged;
+      if (typeof changed === "string") {
+        const names = [...new Set(changed.split("\n").filter(Boolean))];
+        signing.write({ event: "watched", file: file.filepath, changed: names });
+      }
       if (file.result?.errors?.length) write(file, file.filepath, []);
       for (const task of file.tasks) visit(task, file.filepath, []);
     }

@@ -2,55 +2,150 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
-OWNERS = ("_pytest.", "pluggy.", "unittest.")
+OWNERS = frozenset(("_pytest", "pytest", "pluggy", "unittest", "doctest", "builtins", "xdist", "execnet"))
+FOR_TESTS = frozenset(("testing", "_testing", "hypothesis", "hamcrest", "assertpy"))
+"""Parts of the names of packages that tests assert with: their functions must not be the project's."""
 BEHAVIOUR = (property, staticmethod, classmethod)
+BOUNDS = (float, type)
+"""Constants of a class that decide: how near is near enough, what is raised."""
 
 
-def deciding() -> dict[str, Any]:
-    """Name of each function and method of what decides -> what it does now, where its module is loaded."""
-    found = {}  # type: dict[str, Any]
-    for name, module in list(sys.modules.items()):
-        for own, value in list(vars(module).items()) if name.startswith(OWNERS) else ():
-            if getattr(value, "__module__", None) != name:
-                continue
-            found[f"{name}.{own}"] = _does(value)
-            if isinstance(value, type):
-                found.update(
-                    (f"{name}.{own}.{inner}", _does(part))
-                    for inner, part in list(vars(value).items())
-                    if callable(part) or isinstance(part, BEHAVIOUR)
-                )
-    return found
+class Deciding:
+    """What decides as it is now, to be compared with later.
+
+    Args:
+        config: Pytest's, while it starts.
+        root: The project's folder.
+    """
+
+    def __init__(self, config: Any, root: str) -> None:
+        self._root = root + os.sep
+        self._manager = config.pluginmanager
+        self._kept = []  # type: list[tuple[str, Any, str, Any, Any]]
+        self._classes = []  # type: list[tuple[str, Any, frozenset[str]]]
+        self._modules = frozenset(sys.modules)
+        for name, module in list(sys.modules.items()):
+            if name.partition(".")[0] in OWNERS:
+                self._keep(name, module)
+        for own in ("hook", "pluginmanager"):
+            self._kept.append((f"config.{own}", vars(config), own, vars(config).get(own), None))
+        self._keep_all("pluginmanager", vars(self._manager))
+        self._looks = [(parts.get, own, value) for _, parts, own, value, _ in self._kept]
+        self._codes = [(_function(value), code) for *_, value, code in self._kept if code is not None]
+        self.early = self._projects(self._modules)
+        """Modules of the project that were loaded already, and their files."""
+
+    def _keep(self, name: str, module: Any) -> None:
+        owned = vars(module)
+        self._kept.append((name, sys.modules, name, module, None))
+        self._keep_all(name, owned)
+        for own, value in list(owned.items()):
+            if isinstance(value, type) and vars(value).get("__module__") == name and name != "builtins":
+                parts = vars(value)
+                self._classes.append((f"{name}.{own}", value, frozenset(parts)))
+                self._keep_all(f"{name}.{own}", parts)
+
+    def _keep_all(self, name: str, parts: Any) -> None:
+        for own, value in list(parts.items()):
+            if callable(value) or isinstance(value, BEHAVIOUR + BOUNDS):
+                self._kept.append((f"{name}.{own}", parts, own, value, _code(value)))
+
+    def meanwhile(self) -> dict[str, str]:
+        """The same as `changed`, for a look after each test: all is the same nearly always."""
+        for get, own, value in self._looks:
+            if get(own) is not value:
+                return self.changed()
+        for function, code in self._codes:
+            if function.__code__ is not code:
+                return self.changed()
+        for _, owner, known in self._classes:
+            if len(vars(owner)) != len(known):
+                return self.changed()
+        return {}
+
+    def changed(self) -> dict[str, str]:
+        """Name of what is another now, is gone, or is new in a class that was there -> the file it is in."""
+        found = {
+            name: parts.get(own)
+            for name, parts, own, value, code in self._kept
+            if parts.get(own) is not value or (code is not None and _code(value) is not code)
+        }
+        for name, owner, known in self._classes:
+            for own in vars(owner).keys() - known:
+                value = vars(owner)[own]
+                if callable(value) or isinstance(value, BEHAVIOUR):
+                    found[f"{name}.{own}"] = value
+        return {name: self._file(value) for name, value in found.items()}
+
+    def added(self) -> dict[str, str]:
+        """What the project put into later modules for tests, and among pytest's hooks -> its file."""
+        found = {}
+        for name, module in list(sys.modules.items()):
+            parts = name.split(".")
+            late = parts[0] in OWNERS and name not in self._modules
+            if late or parts[0].startswith("pytest_") or not FOR_TESTS.isdisjoint(parts):
+                found.update(self._foreign(name, module))
+        for name, hook in list(vars(self._manager.hook).items()):
+            for one in hook.get_hookimpls() if hasattr(hook, "get_hookimpls") else ():
+                file = self._file(one.function)
+                if not os.path.isabs(file):
+                    found[f"the hook {name}"] = file
+        return found
+
+    def _foreign(self, name: str, module: Any) -> dict[str, str]:
+        """Functions of a module, and of its classes, that the project has written in another file."""
+        owned = dict(getattr(module, "__dict__", {}))
+        if self._own(str(owned.get("__file__"))):
+            return {}
+        named = [(f"{name}.{own}", value) for own, value in owned.items()]
+        for own, value in owned.items():
+            if isinstance(value, type) and vars(value).get("__module__") == name:
+                named += [(f"{name}.{own}.{inner}", part) for inner, part in list(vars(value).items())]
+        files = {
+            one: self._file(value) for one, value in named if callable(value) or isinstance(value, BEHAVIOUR)
+        }
+        return {one: file for one, file in files.items() if file and not os.path.isabs(file)}
+
+    def _projects(self, names: Any) -> dict[str, str]:
+        files = {name: str(getattr(sys.modules[name], "__file__", None)) for name in names}
+        return {name: own for name, file in files.items() if (own := self._own(file))}
+
+    def _file(self, value: Any) -> str:
+        """The file that something is written in: relative in the project, else absolute; empty if unknown."""
+        code = _code(value)
+        if code is not None:
+            return self._own(code.co_filename) or os.path.abspath(code.co_filename)
+        if not isinstance(value, type):
+            return ""
+        module = sys.modules.get(str(vars(value).get("__module__")))
+        path = str(getattr(module, "__file__", None) or "/")
+        return self._own(path) or os.path.abspath(path)
+
+    def _own(self, path: str) -> str:
+        """A path in the project, seen from its folder; empty for any other."""
+        inside = path.startswith(self._root) and "site-packages" not in path
+        return path[len(self._root) :] if inside and not path.startswith(OURS) else ""
 
 
-def changed_since(before: dict[str, Any]) -> list[str]:
-    """Names of what is another now, is gone, or is new in a class that was there."""
-    now = deciding()
-    new = {name for name in now.keys() - before.keys() if name.rpartition(".")[0] in before}
-    return sorted(new | {name for name, was in before.items() if now.get(name) is not was})
+OURS = os.path.dirname(__file__)
 
 
-def files_of(names: list[str]) -> dict[str, str]:
-    """Name of what is another now -> the file that it is written in; empty where nothing tells."""
-    now = deciding()
-    return {name: _file(now.get(name)) for name in names}
-
-
-def _file(does: Any) -> str:
-    return does.co_filename if isinstance(does, CodeType) else ""
-
-
-def _does(value: Any) -> Any:
-    """What stays the same object as long as a function does the same.
+def _code(value: Any) -> Any:
+    """What stays the same object as long as a function does the same; nothing for what is no function.
 
     Of nothing else an attribute is asked: `pytest.mark` makes a mark of each name that it is asked for, and
     refuses those that a project does not know.
     """
+    function = _function(value)
+    code = function.__code__ if isinstance(function, FunctionType) else None
+    return code if isinstance(code, CodeType) else None
+
+
+def _function(value: Any) -> Any:
     function = value.fget if isinstance(value, property) else value
-    if isinstance(function, (staticmethod, classmethod, MethodType)):
-        function = function.__func__
-    return function.__code__ if isinstance(function, FunctionType) else value
+    return function.__func__ if isinstance(function, (staticmethod, classmethod, MethodType)) else function

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Generator
 
 # Taken before any test is loaded: code under test may put others in their place.
 from hmac import digest
@@ -20,21 +21,27 @@ from typing import Any
 
 import pytest
 
-from .deciding import changed_since, deciding, files_of
+from .deciding import Deciding
 from .facts import LONGEST, Facts, file_of, is_doctest
 from .kept import date, keep_compiled
+from .processes import GIVEN_TO_WORKER, key_of, let_workers_load, sent_to_worker
 from .time_limits import NoEnd, TimeLimits
 
 
 class Reporter:
     """Appends signed lines to the report.
 
+    Where tests run in other processes (workers of pytest-xdist, forks), each signs lines of its own.
+
     Args:
-        given: What Suture sent.
+        given: What Suture sent, or the reporter that starts this worker.
         config: Pytest's, while it starts.
     """
 
     def __init__(self, given: dict[str, Any], config: Any) -> None:
+        self._given = {**given, "key": ""}
+        self._name = self._own_name = given.get("name", "")
+        self._pid = os.getpid()
         path = given["report"]
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self._key = bytes.fromhex(given["key"])
@@ -43,8 +50,10 @@ class Reporter:
         self._compiled = given["compiled"]
         self._sources = given["sources"]
         self._lines = 0
-        self._deciding = {}  # type: dict[str, Any]
         self._root = os.getcwd()
+        self._deciding = Deciding(config, self._root)  # no test is loaded yet, nor a conftest.py
+        self._meanwhile = {}  # type: dict[tuple[str, str], None]
+        self._made = set()  # type: set[tuple[str, str]]
         self._deselected = []  # type: list[str]
         self._limits = TimeLimits(given["wall_s"])
         config.pluginmanager.register(self._limits, "suture-time-limits")
@@ -64,6 +73,7 @@ class Reporter:
             patterns=[str(pattern) for pattern in config.getini("python_files")],
             left_out=[str(name) for name in config.getini("norecursedirs")],
             rootdir=self._prefix,
+            early=sorted(self._deciding.early.items()),
         )
 
     def _id(self, nodeid: str) -> str:
@@ -78,12 +88,12 @@ class Reporter:
         signed = f"{self._lines} {line}".encode("ascii")
         self._lines += 1
         signature = digest(self._key, signed, "sha256").hex().encode()
-        write(self._file, signature + b" " + signed + b"\n")
+        of = f"{self._name} ".encode("ascii") if self._name else b""
+        write(self._file, of + signature + b" " + signed + b"\n")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self, session: Any) -> None:
         """Look for the tests that were asked for in their own files only."""
-        self._deciding = deciding()  # plugins have done what they do to pytest, and no test is loaded yet
         places = sorted({os.path.join(self._root, name.partition("::")[0]) for name in self._only})
         if places and all(map(os.path.isfile, places)):
             session.config.args = places
@@ -144,6 +154,7 @@ class Reporter:
         ours, theirs = os.pipe()
         pid = os.fork()
         if pid == 0:
+            self._pid = os.getpid()
             try:
                 for number, item in enumerate(items):
                     following = items[number + 1] if number + 1 < len(items) else None
@@ -165,6 +176,11 @@ class Reporter:
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """What one phase of a test said."""
+        here = (report.nodeid, report.when) in self._made
+        self._made.discard((report.nodeid, report.when))
+        self._write_phase(report, here=here)
+
+    def _write_phase(self, report: Any, *, here: bool) -> None:
         fact = dict(report.user_properties).get("suture") if not report.passed else None
         text = "" if report.passed else str(report.longrepr)[-LONGEST:]
         self._write(
@@ -175,12 +191,30 @@ class Reporter:
             xfail=hasattr(report, "wasxfail") or text.startswith("[XPASS(strict)]"),
             text=text,
             fact=fact,
+            here=here,
         )
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_makereport(self, item: Any, call: Any) -> None:
-        """Note where an exception came from, while its traceback is there."""
-        # Runs before pytest's own makes the report, which copies the properties.
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(self, item: Any, call: Any) -> Generator[None, Any, None]:
+        """Note where an exception came from, while its traceback is there, and which process saw it."""
+        self._note_fact(item, call)  # before pytest's own makes the report, which copies the properties
+        outcome = yield
+        self._made.add((item.nodeid, call.when))
+        if call.when == "teardown":  # what a test changes for itself is put back by now
+            self._meanwhile.update((pair, None) for pair in self._deciding.meanwhile().items())
+        if os.getpid() != self._pid:
+            self._vouch_in_fork(outcome.get_result())
+
+    def _vouch_in_fork(self, report: Any) -> None:
+        """A process that somebody forked for a test says what it saw there, in lines of its own."""
+        if self._name == self._own_name:
+            self._name = f"{self._own_name}.{os.getpid()}".lstrip(".")
+            self._key, self._lines = key_of(self._key, str(os.getpid())), 0
+        self._write_phase(report, here=True)
+        if report.when == "teardown":
+            self._write_end(0)
+
+    def _note_fact(self, item: Any, call: Any) -> None:
         item.user_properties[:] = [pair for pair in item.user_properties if pair[0] != "suture"]
         excinfo = call.excinfo
         for kept in getattr(item, "_excinfo", None) or []:  # of a unittest, which pytest puts in place later
@@ -193,15 +227,33 @@ class Reporter:
 
     def pytest_sessionfinish(self, session: Any, exitstatus: int) -> None:
         """Pytest got to its end."""
-        changed = changed_since(self._deciding)
-        ours = [name for name, file in files_of(changed).items() if not file or self._facts.is_projects(file)]
-        self._write(event="end", exit=int(exitstatus), changed=changed, changed_by_code=ours)
+        self._write_end(int(exitstatus))
+
+    def _write_end(self, status: int) -> None:
+        now = {**self._deciding.added(), **self._deciding.changed()}
+        self._write(event="end", exit=status, changed=sorted(now.items()), meanwhile=list(self._meanwhile))
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_setupnodes(self) -> None:
+        """Workers will load this plugin before anything of the project."""
+        let_workers_load(__name__, PATH)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """What a worker is given: a key that is good for its own lines alone."""
+        name = node.workerinput["workerid"]
+        rest_s = self._given["wall_s"] - self._limits.used_s()
+        node.workerinput[GIVEN_TO_WORKER] = {
+            **{"report": self._given["report"], "key": key_of(self._key, name).hex(), "name": name},
+            **{"only": sorted(self._only), "apart": [], "compiled": "", "sources": []},
+            **{"root": self._given["root"], "wall_s": rest_s},
+        }
 
 
 def _given() -> list[dict[str, Any]]:
     """What Suture sent, a line of JSON: where the report goes, its key, the tests to run, the sources."""
     if "PYTEST_XDIST_WORKER" in os.environ:
-        return []  # its stdin belongs to xdist, and its reports reach the main process
+        return sent_to_worker(__name__)  # its stdin belongs to xdist
     parts = []
     while True:
         part = os.read(0, 1 << 16)
@@ -224,6 +276,7 @@ def pytest_load_initial_conftests(early_config: Any) -> None:
 
 
 # At import: pytest points stdin elsewhere before it configures plugins, and no test file is loaded yet.
+PATH = list(sys.path)
 GIVEN = _given()
 for _one in GIVEN:
     if _one["root"] == os.getcwd():  # the places of sources stand in compiled code

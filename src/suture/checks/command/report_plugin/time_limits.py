@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from threading import current_thread, main_thread
 from typing import Any
 
 import pytest
@@ -49,7 +50,7 @@ class TimeLimits:
         """Set an alarm around a test, unless somebody else uses the alarm."""
         started_s, stopped = _now_s(), self._stopped
         self.limit_s = self._most_s(len(item.session.items), started_s)
-        is_ours = signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+        is_ours = signal.getsignal(signal.SIGALRM) is signal.SIG_DFL and current_thread() is main_thread()
         if is_ours:
             signal.signal(signal.SIGALRM, self._stop)
             signal.setitimer(signal.ITIMER_REAL, self.limit_s, self.limit_s)
