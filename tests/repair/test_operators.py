@@ -45,6 +45,7 @@ FAULTS = {
     "swapped arguments": ("def f(a, b):\n    return g(a, b)\n", "return g(b, a)"),
     "missing argument": ("def g(a, b):\n    return a\n\ndef f(a, b):\n    return g(a)\n", "return g(a, b)"),
     "returned": ("def f(a):\n    sorted(a)\n", "return sorted(a)"),
+    "any value returned": ("def f(a):\n    not a[0]\n", "return not a[0]"),
     "await": ("async def f(a):\n    return g(a)\n", "return (await g(a))"),
     "yield": ("def f(a):\n    yield f(a)\n", "yield a"),
     "base case": ("def f(n):\n    return n * f(n - 1)\n", "if n <= 1:\n        return 1\n"),

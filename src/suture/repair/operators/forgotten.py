@@ -151,9 +151,10 @@ def _binds(node: ast.Name, view: View) -> bool:
 
 def _bound_outside(view: View) -> frozenset[str]:
     """Names that the file binds elsewhere than in functions."""
-    found, left = set[str](), [*view.tree.body]
+    found: set[str] = set()
+    left: list[ast.AST] = [*view.tree.body]
     while left:
-        part: ast.AST = left.pop()
+        part = left.pop()
         found.add(_binding(part) or "")
         if not isinstance(part, (*FUNCTIONS, ast.Lambda)):
             left += ast.iter_child_nodes(part)
