@@ -89,6 +89,13 @@ async def test_code_that_fails_does_no_harm(sandbox: BubblewrapSandbox) -> None:
         assert (await sandbox.run(request)).stdout == b"ran\n"
 
 
+async def test_what_was_imported_before_stood_where_the_program_stands(sandbox: BubblewrapSandbox) -> None:
+    noted = "import os, sys\nsys.stood = os.getcwd()"
+    asks = replace(module("import sys; print(getattr(sys, 'stood', 'not forked'))"), preload=noted)
+    ready = (await sandbox.capabilities()).mode != "cold"
+    assert (await sandbox.run(asks)).stdout.decode().strip() == (BOX if ready else "not forked")
+
+
 async def was_served(sandbox: BubblewrapSandbox, preload: str) -> bool:
     asks = replace(module("import sys; print(hasattr(sys, 'forked'))"), preload=f"{MARK}\n{preload}")
     result = await sandbox.run(asks)

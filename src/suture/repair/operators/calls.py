@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from suture.repair.editing.edits import Edit
 from suture.repair.editing.names_in_scope import Kind, kind_of
-from suture.repair.editing.view import View
+from suture.repair.editing.view import View, is_docstring
 from suture.repair.operators.change import Change, Operator, instead, short
 
 AROUND: dict[Kind, tuple[str, ...]] = {
@@ -20,6 +20,7 @@ AROUND: dict[Kind, tuple[str, ...]] = {
     "unknown": ("list", "len", "abs", "sorted", "str", "int", "set", "tuple"),
 }
 FREELY = (*(ast.Return, ast.Assign, ast.AugAssign, ast.Compare, ast.Call, ast.For), *(ast.BinOp, ast.keyword))
+NO_ANSWER = (ast.Yield, ast.YieldFrom, ast.Await, ast.Starred)
 MOST_WIDE = 6
 """Arguments of which each pair is swapped."""
 
@@ -187,7 +188,7 @@ def _returned(node: ast.AST, view: View) -> Iterator[Change]:
     """A value that is computed and not returned, and one that is returned too early."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Compare):
         yield from _meant_as_assignment(node.value, view)
-    if isinstance(node, ast.Expr) and isinstance(node.value, (ast.Call, ast.BinOp, ast.Name, ast.Compare)):
+    if isinstance(node, ast.Expr) and not isinstance(node.value, NO_ANSWER) and not is_docstring(node):
         start, _ = view.span(node)
         yield Change(
             edits=(Edit(start=start, end=start, text="return "),),
