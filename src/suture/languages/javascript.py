@@ -148,7 +148,7 @@ RUNNERS = (
         read=read_events,
         reporters=("jest.cjs", "signing.cjs", "jest_guard.cjs"),
         environment=lambda folder: {"NODE_OPTIONS": f"--require={folder}/jest_guard.cjs"},
-        arguments=_jest,
+        arguments=lambda folder: ("--reporters=default", f"--reporters={folder}/jest.cjs"),
         watches=True,
     ),
     Runner(
@@ -156,7 +156,7 @@ RUNNERS = (
         command=re.compile(r"(?:^|[\s/])vitest(?:\.mjs)?(?:\s|$)"),
         read=read_events,
         reporters=("vitest.mjs", "signing.cjs", "vitest_guard.mjs"),
-        arguments=_vitest,
+        arguments=lambda folder: ("--reporter=default", f"--reporter={folder}/vitest.mjs"),
         watches=True,
     ),
     Runner(
