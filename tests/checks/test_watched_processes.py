@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 
 import pytest
 
 from checks.conftest import PYTEST
 from checks.test_changed_pytest import ATTACKS, PROJECT, RIGHT, WRONG, suite_of
-from requirements import Require
 from suture.checks import check_candidate
 from suture.checks.command.reported import UNWATCHED
 from suture.records import Candidate
@@ -58,10 +56,7 @@ SPEAKS = (
 )
 
 
-async def test_workers_are_watched(
-    sandbox: Sandbox, wall_settings: SandboxSettings, require: Require
-) -> None:
-    require("pytest-xdist", importlib.util.find_spec("xdist") is not None, "it is not installed")
+async def test_workers_are_watched(sandbox: Sandbox, wall_settings: SandboxSettings) -> None:
     suite = await suite_of(DEEP, sandbox, wall_settings, WORKERS)
     right = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
     assert right.all_passed, right

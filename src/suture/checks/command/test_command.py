@@ -118,9 +118,8 @@ class TestCommand:
             self._plain = reported
             self._collected = Collected(files=reported.test_files)
             return
-        plain = PlainCommand(self._line, self.sandbox)
+        self._plain = plain = PlainCommand(self._line, self.sandbox)
         await plain.try_out()
-        self._plain = plain
 
     async def run(self, files: Mapping[str, bytes]) -> CommandRun:
         """Run the command on a project's files; whatever they do to it is a verdict on them.
@@ -138,8 +137,8 @@ class TestCommand:
         if not is_base and any(outcome.status == "skipped" for outcome in outcomes):
             base = await self._base_report()
             outcomes = [rule_on_skip(outcome, report, base, self._task) for outcome in outcomes]
-        outcomes = rule_on_examples(outcomes, report, self._collected, files)
         base = await self._base_report() if is_odd(report) else report
+        outcomes = rule_on_examples(outcomes, report, self._collected, files)
         outcomes = [where_unvouched(outcome, report, base) for outcome in outcomes]
         outcomes += where_changed(self._line.shown, report, base, self._is_tests)
         outcomes += where_they_disagree(self._line.shown, result, outcomes)
@@ -221,8 +220,8 @@ class TestCommand:
     def _some(
         self, report: PytestReport, result: RunResult, tests: Collection[str]
     ) -> tuple[CheckOutcome, ...]:
-        outcomes = outcomes_of(report, result, self._collected)
-        return tuple(o for o in outcomes if not tests or o.check_id in tests)
+        every = outcomes_of(report, result, self._collected)
+        return tuple(outcome for outcome in every if not tests or outcome.check_id in tests)
 
     def within(self, settings: SandboxSettings) -> TestCommand:
         """The same command with other limits; what is known of its tests, and of their first run, is."""
