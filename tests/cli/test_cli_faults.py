@@ -12,8 +12,7 @@ from typer.testing import CliRunner, Result
 
 import suture
 from suture import errors
-from suture.cli.terminal.faults import reports_faults
-from suture.cli.terminal.refusals import of_typers_click
+from suture.cli.terminal.faults import of_typers_click, reports_faults
 from suture.narrative.exit_codes import EXIT_CODES
 from suture.records import Outcome
 

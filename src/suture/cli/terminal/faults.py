@@ -8,6 +8,7 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import is_dataclass
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
@@ -119,8 +120,6 @@ def _without_package(fault: ModuleNotFoundError) -> PrerequisiteError:
 
 def _how_to_call(fault: SutureError) -> str:
     """What is to be done about input that is wrong, where the fault itself does not say."""
-    from suture.cli.terminal.refusals import of_typers_click
-
     context = (
         of_typers_click("globals").get_current_context(silent=True) if isinstance(fault, UsageError) else None
     )
@@ -130,3 +129,11 @@ def _how_to_call(fault: SutureError) -> str:
 def one_line(text: str) -> str:
     """Text with its line ends and runs of blanks made single blanks."""
     return " ".join(text.split())
+
+
+def of_typers_click(module: str) -> Any:
+    """A module of the click that typer is built on: the package of this name, or typer's own copy of it.
+
+    Typer has no public name for it and changed which of the two it is; a fault of its knows where it lies.
+    """
+    return import_module(f"{typer.BadParameter.__module__.rpartition('.')[0]}.{module}")

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
+from suture.cli.terminal.faults import end_with, of_typers_click
 from suture.errors import UsageError
 
 if TYPE_CHECKING:
     from typer._click import Command
     from typer._click.exceptions import UsageError as Refused
-
-
-def of_typers_click(module: str) -> Any:
-    """A module of the click that typer is built on: the package of this name, or typer's own copy of it.
-
-    Typer has no public name for it and changed which of the two it is; a fault of its knows where it lies.
-    """
-    return import_module(f"{typer.BadParameter.__module__.rpartition('.')[0]}.{module}")
 
 
 @contextmanager
@@ -37,8 +29,6 @@ def refusals_in_our_words(called: str) -> Iterator[None]:
         typers = of_typers_click("exceptions")
         if not isinstance(refused, typers.UsageError) or isinstance(refused, typers.NoArgsIsHelpError):
             raise
-        from suture.cli.terminal.faults import end_with
-
         raise typer.Exit(end_with(in_our_words(refused, called), debug=False)) from None
 
 
