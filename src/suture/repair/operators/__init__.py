@@ -6,7 +6,6 @@ from suture.repair.operators import (
     calls,
     comparisons,
     exceptions,
-    forgotten,
     insertions,
     names,
     statements,
@@ -19,7 +18,7 @@ from suture.repair.operators.change import Change, Operator
 __all__ = ["OPERATORS", "Change", "Operator"]
 
 FIRST = (undefined, comparisons, arithmetic, names, calls)
-LATER = (statements, insertions, beginners, exceptions, forgotten, usage, templates)
+LATER = (statements, insertions, beginners, exceptions, usage, templates)
 OPERATORS: tuple[Operator, ...] = tuple(
     operator for family in (*FIRST, *LATER) for operator in family.OPERATORS
 )
