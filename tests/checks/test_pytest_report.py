@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import json
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -211,11 +212,58 @@ def test_a_report_counts_up_to_the_first_line_that_does_not_verify() -> None:
         ([("setup", "passed"), ("call", "passed"), ("teardown", "failed")], "error"),
         ([("setup", "passed"), ("call", "skipped"), ("teardown", "passed")], "skipped"),
         ([("setup", "passed")], "missing"),
+        ([("setup", "passed"), ("call", "rerun")], "missing"),
+        ([("setup", "passed"), ("call", "rerun"), ("teardown", "passed")], "missing"),
+        ([("setup", "rerun"), ("setup", "passed"), ("call", "passed"), ("teardown", "passed")], "passed"),
+        ([("setup", "passed"), ("call", "rerun"), ("setup", "passed"), ("call", "failed")], "failed"),
         ([], "missing"),
     ],
 )
 def test_phases_add_up(phases: list[tuple[str, str]], status: str) -> None:
     assert outcome_of("t", [{"when": w, "outcome": o} for w, o in phases]).status == status
+
+
+AGAIN = """
+from _pytest.runner import runtestprotocol
+
+def pytest_runtest_protocol(item, nextitem):
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for last in (False, True):
+        for report in runtestprotocol(item, log=False, nextitem=nextitem):
+            if report.failed and not last:
+                report.outcome = "rerun"
+            item.ihook.pytest_runtest_logreport(report=report)
+            if report.outcome == "rerun":
+                break
+        else:
+            break
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+"""
+"""As pytest-rerunfailures does it."""
+SHAKY = """
+from calc import add, div
+count = [0]
+
+def test_shaky():
+    count[0] += 1
+    assert add(count[0], 1) == 3
+
+def test_behind():
+    assert div(4, 2) == 2
+"""
+
+
+async def test_a_test_that_begins_anew_says_at_last_what_it_says(
+    sandbox: Sandbox, wall_settings: SandboxSettings
+) -> None:
+    task = project(tests=SHAKY.encode())
+    task = replace(task, files={**task.files, "conftest.py": AGAIN.encode()})
+    suite = await prepare_suite(task, sandbox, wall_settings, PYTHON)
+    right = await check_candidate(candidate(RIGHT), suite)
+    assert statuses(right) == {"test_shaky": "passed", "test_behind": "passed"}
+    wrong = await check_candidate(candidate(WRONG), suite)
+    assert statuses(wrong) == {"test_shaky": "failed", "test_behind": "failed"}
 
 
 def test_tests_are_found_without_running_the_file() -> None:

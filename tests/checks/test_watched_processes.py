@@ -88,5 +88,30 @@ async def test_forks_vouch_for_what_they_ran(sandbox: Sandbox, wall_settings: Sa
         assert not verdict.all_passed, name
 
 
+FAKES = """
+import sys
+
+@pytest.fixture
+def no_disk(monkeypatch):
+    was = os.write
+    for module in list(sys.modules.values()):
+        if vars(module).get("write") is was:
+            monkeypatch.setattr(module, "write", lambda *given: os.close(-1))
+"""
+"""As pyfakefs does it while a test runs."""
+
+
+async def test_a_fork_vouches_for_a_test_with_a_file_system_of_its_own(
+    sandbox: Sandbox, wall_settings: SandboxSettings
+) -> None:
+    test = "from sums import total\n\ndef test_it(no_disk): assert total([2, 3]) == 5\n"
+    project = {"sums.py": WRONG, "test_sums.py": test, "conftest.py": FORKING + FAKES}
+    suite = await suite_of(project, sandbox, wall_settings)
+    right = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
+    assert right.all_passed, right
+    (fact,) = (await check_candidate(Candidate(files={}, origin="sample"), suite)).counterexamples
+    assert (fact.expected, fact.got) == ("5", "2"), fact
+
+
 def _indented(text: str) -> str:
     return "".join(f"    {line}\n" for line in text.splitlines())

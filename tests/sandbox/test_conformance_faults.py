@@ -111,6 +111,17 @@ class Lingering(Faithful):
         self.held.append(asyncio.create_task(asyncio.sleep(5)))
 
 
+class BesideABusyOne(Faithful):
+    """While it closes, the other sandbox of the suite has got something ready, as gVisor's does."""
+
+    held: list[asyncio.Task[None]] = []  # noqa: RUF012 - of all of them
+
+    async def close(self) -> None:
+        await super().close()
+        if not self.held:
+            self.held.append(asyncio.create_task(asyncio.sleep(5)))
+
+
 class Fickle(Faithful):
     async def capabilities(self) -> Capabilities:
         self._asked = not getattr(self, "_asked", False)
@@ -207,3 +218,9 @@ def test_a_faulty_sandbox_is_found_out(name: str, monkeypatch: pytest.MonkeyPatc
 def test_a_second_way_to_fall_short_is_found_out_too(kind: type[Faithful], name: str) -> None:
     with pytest.raises(Violation):
         ask(kind, name)
+
+
+@pytest.mark.usefixtures("faithful")
+def test_what_another_sandbox_makes_ready_meanwhile_is_not_left_open() -> None:
+    ask(BesideABusyOne, "closing_leaves_nothing_open")
+    assert BesideABusyOne.held

@@ -137,6 +137,9 @@ def outcome_of(test_id: str, phases: Iterable[Mapping[str, Any]]) -> CheckOutcom
             status = "timeout" if "no_end_s" in (phase.get("fact") or {}) else status
             counterexample = _counterexample(test_id, phase)
             break
+        if phase["outcome"] == "rerun":  # what it said so far counts for nothing
+            status, finished = "missing", False
+            continue
         finished = finished or phase["when"] == "teardown"
         if phase["outcome"] == "skipped":
             status = "skipped"

@@ -13,7 +13,8 @@ NAMES = {
 MORE_NAMES = ("files", "deselected")
 PAIRS = ("early", "changed", "meanwhile")
 TEXTS = {"uncollectable": ("id", "text"), "start": ("id",), "phase": ("id", "when", "outcome", "text")}
-OUTCOMES = ("passed", "failed", "skipped")
+OUTCOMES = ("passed", "failed", "skipped", "rerun")
+"""The last is that of pytest-rerunfailures: the test failed, and begins anew."""
 
 
 def is_sound(event: Mapping[str, Any]) -> bool:

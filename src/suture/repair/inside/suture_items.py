@@ -65,6 +65,8 @@ class Outcomes:
         self._finished = self._finished or report.when == "teardown"
         if report.outcome == "failed":
             self._status = "failed"
+        elif report.outcome == "rerun":  # by pytest-rerunfailures: it begins anew
+            self._status, self._finished = "", False
         elif report.outcome == "skipped":
             self._status = "skipped"
         elif report.when == "call":

@@ -153,18 +153,19 @@ async def closing_leaves_nothing_open(subject: SandboxUnderTest) -> None:
     folder = "/proc/self/fd"
     if not os.path.isdir(folder):  # noqa: PTH112, ASYNC240 - no disk is waited for
         return
-    more = 0
+    more, left = 0, set[asyncio.Task[object]]()
     for turn in range(TURNS):
         files, tasks = len(os.listdir(folder)), asyncio.all_tasks()  # noqa: PTH208 (names alone are counted)
         another = subject.another()
         demand((await another.run(code("pass"))).status == "ok", "a run")
         await another.close()
         await asyncio.sleep(0.05)
+        # What the other sandbox here had begun to make ready may stand just now; it does so once.
         left = {task for task in asyncio.all_tasks() - tasks if not task.done()}
-        demand(not left, f"tasks: {left}")
         more = len(os.listdir(folder)) - files  # noqa: PTH208 (names alone are counted)
-        if turn and more <= 0:
+        if turn and more <= 0 and not left:
             return
+    demand(not left, f"tasks, each time: {left}")
     demand(False, f"{more} descriptors are left open, each time")
 
 

@@ -50,6 +50,7 @@ class Reporter:
         self._compiled = given["compiled"]
         self._sources = given["sources"]
         self._lines = 0
+        self._put = write  # a module's names are exchanged by tests with a file system of their own
         self._root = os.getcwd()
         self._deciding = Deciding(config, self._root)  # no test is loaded yet, nor a conftest.py
         self._meanwhile = {}  # type: dict[tuple[str, str], None]
@@ -89,7 +90,7 @@ class Reporter:
         self._lines += 1
         signature = digest(self._key, signed, "sha256").hex().encode()
         of = f"{self._name} ".encode("ascii") if self._name else b""
-        write(self._file, of + signature + b" " + signed + b"\n")
+        self._put(self._file, of + signature + b" " + signed + b"\n")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self, session: Any) -> None:
