@@ -1,4 +1,4 @@
-"""What a run tells of code that changes what its tests decide with: which files were watched, and what is honest."""
+"""Code that changes what its tests decide with: which files a run watched, and what is honest."""
 
 from __future__ import annotations
 
