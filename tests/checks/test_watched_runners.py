@@ -154,7 +154,11 @@ async def test_the_newest_jest_is_watched_too(tmp_path: Path, sandbox: Sandbox, 
             {"testRunner": "jest-jasmine2", "testMatch": ["<rootDir>/old/*.js"]},
         ]
     }
-    manifest = json.dumps({"name": "sums", "scripts": {"test": "jest"}, "jest": own})
+    own |= {
+        "collectCoverageFrom": ["**/*.{js,cjs,mjs}", "!{old,test}/**"],
+        "coverageThreshold": {"global": {"lines": 100}},
+    }
+    manifest = json.dumps({"name": "sums", "scripts": {"test": "jest --coverage"}, "jest": own})
     files = {"package.json": manifest, "src/sum.js": WRONG, "test/sum.test.js": TESTS, "old/sum.js": TESTS}
     suite = await _suite_of(_made(tmp_path, files, "jest@30 jest-jasmine2@30", require), sandbox)
     right = await _verdict_on(WRONG.replace("-", "+"), suite)

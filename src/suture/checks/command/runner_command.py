@@ -209,7 +209,7 @@ class RunnerCommand:
         return unwatched_files(self._base.report if self._base else None, ran.report)
 
     def _is_replaced_by_tests(self, name: str) -> bool:
-        """Whether the user's tests say that they replace it, which they may do only once the code is right."""
+        """Whether the user's tests say that they replace it: some come to that only once code is right."""
         return any(replaces(text, name) for text in self._test_texts)
 
     @cached_property
