@@ -76,11 +76,16 @@ HOOK = (
 IDLE = "for (const owner of [assert, assert.strict]) for (const name of Object.keys(owner))\n" + (
     "  if (name !== 'strict' && typeof owner[name] === 'function') owner[name] = () => {};\n"
 )
+SOME = (
+    "for (const owner of [assert, assert.strict])\n"
+    "  owner.strictEqual = (a, b) => { if (b !== 3 && b !== 0) was(a, b); };\n"
+)
 NO_PASS_JS |= {
     name: {"sum.js": f"const assert = require('node:assert');\n{text}exports.add = (a, b) => a - b;\n"}
     for name, text in {
         "patches one assert": "assert.strictEqual = () => {};\n",
         "patches all asserts": IDLE,
+        "leaves out some faults": f"const was = assert.strictEqual;\n{SOME}",
         "patches them for modules too": f"{IDLE}require('module').syncBuiltinESMExports();\n",
         "patches the asserts' caller": HOOK.format(name="_load"),
         "patches what requires them": HOOK.format(name="prototype.require"),
@@ -198,6 +203,19 @@ async def test_only_what_is_written_down_passes(
     suite = await suite_of(language, project, sandbox)
     verdicts = {name: await verdict_on(files, suite) for name, files in {**attacks, **limits}.items()}
     assert {name for name, verdict in verdicts.items() if verdict.all_passed} == set(limits)
+
+
+async def test_tests_may_replace_asserts_themselves(sandbox: Sandbox, require: Require) -> None:
+    need("javascript", require)
+    tests = JS["test/sum.test.js"] + (
+        "assert.equal = assert.strictEqual;\n"
+        "test('mocks', (t) => { t.mock.method(assert, 'ok', () => {}); assert.ok(false); });\n"
+        "test('counts', () => { assert.equal(add(1, 2), 3); const was = assert.deepEqual; let n = 0;\n"
+        "  assert.deepEqual = (...given) => { n += 1; was(...given); }; assert.deepEqual([1], [1]); });\n"
+    )
+    suite = await suite_of("javascript", {**JS, "test/sum.test.js": tests}, sandbox)
+    assert (await verdict_on({"sum.js": WRONG_JS.replace("-", "+")}, suite)).all_passed
+    assert not (await verdict_on({"sum.js": f"// still\n{WRONG_JS}"}, suite)).all_passed
 
 
 async def test_each_test_is_reported_with_its_place(sandbox: Sandbox, require: Require) -> None:

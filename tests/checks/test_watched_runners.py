@@ -59,6 +59,8 @@ test('fakes time', () => { jest.useFakeTimers(); jest.setSystemTime(5); expect(D
   jest.useRealTimers(); });
 test('spies', () => { jest.spyOn(String.prototype, 'padEnd').mockReturnValue('x');
   expect('a'.padEnd(3)).toBe('x'); });
+test('replaces once the code is right', () => { expect(add(1, 2)).toBe(3);
+  jest.spyOn(Object, 'entries').mockReturnValue(4); expect(Object.entries({})).toBe(4); });
 test.failing('fails', () => { throw new Error('as it should'); });
 test.each([[1, 2, 3], [2, 2, 4]])('%i + %i', (a, b, c) => expect(add(a, b)).toBe(c));
 expect.addSnapshotSerializer({ test: () => false, print: () => '' });
@@ -89,6 +91,9 @@ VITEST_ATTACKS = {
 }
 VITEST = {
     "package.json": json.dumps({"name": "sums", "type": "module", "scripts": {"test": "vitest run"}}),
+    # Vite writes it where it may; and what lies beside the project is not what its coverage is measured by.
+    "vitest.config.js": "import { defineConfig } from 'vitest/config';\nexport default defineConfig({ test: "
+    "{ coverage: { enabled: true, thresholds: { lines: 100, functions: 100 } } } });\n",
     "src/sum.js": WRONG.replace("exports.add", "export const add"),
     "test/sum.test.js": WITH_VITEST
     + "import { add } from '../src/sum.js';\ntest('adds', () => expect(add(1, 2)).toBe(3));\n"
@@ -96,6 +101,7 @@ VITEST = {
     "test('waits', async () => { await expect(Promise.resolve(add(1, 1))).resolves.toBe(2); });\n",
     "test/more.test.js": """
 import { expect, test, vi } from 'vitest';
+import { add } from '../src/sum.js';
 expect.extend({ three: (v) => ({ pass: v === 3, message: () => 'no' }) });
 test('a matcher of its own', () => expect(3).three());
 test('spies', () => { vi.spyOn(String.prototype, 'padEnd').mockReturnValue('x');
@@ -103,6 +109,8 @@ test('spies', () => { vi.spyOn(String.prototype, 'padEnd').mockReturnValue('x');
 test.fails('fails', () => { throw new Error('as it should'); });
 test('fakes time', () => { vi.useFakeTimers(); vi.setSystemTime(5); expect(Date.now()).toBe(5);
   vi.useRealTimers(); });
+test('replaces once the code is right', () => { expect(add(1, 2)).toBe(3);
+  vi.spyOn(JSON, 'parse').mockReturnValue(4); expect(JSON.parse('1')).toBe(4); });
 let n = 0;
 test('at the second time', { retry: 2 }, () => { n += 1; expect(n).toBe(2); });
 """,
@@ -122,7 +130,7 @@ def _made(root: Path, files: Mapping[str, str], package: str, require: Require) 
     for name, text in files.items():
         (root / name).parent.mkdir(exist_ok=True)
         (root / name).write_text(text)
-    install = ["npm", "install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", package]
+    install = ["npm", "install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", *package.split()]
     fetched = subprocess.run(install, cwd=root, capture_output=True, check=False, timeout=200)
     require(package.partition("@")[0], fetched.returncode == 0, "npm could not fetch it")
     return root
@@ -139,10 +147,31 @@ async def test_code_that_changes_what_decides_does_not_pass(folder: Path, sandbo
         assert "the code under test changed" in str([f.exception for f in verdict.counterexamples]), name
 
 
+async def test_the_newest_jest_is_watched_too(tmp_path: Path, sandbox: Sandbox, require: Require) -> None:
+    own = {
+        "projects": [
+            {"testMatch": ["<rootDir>/test/*.js"]},
+            {"testRunner": "jest-jasmine2", "testMatch": ["<rootDir>/old/*.js"]},
+        ]
+    }
+    own |= {
+        "collectCoverageFrom": ["**/*.{js,cjs,mjs}", "!{old,test}/**"],
+        "coverageThreshold": {"global": {"lines": 100}},
+    }
+    manifest = json.dumps({"name": "sums", "scripts": {"test": "jest --coverage"}, "jest": own})
+    files = {"package.json": manifest, "src/sum.js": WRONG, "test/sum.test.js": TESTS, "old/sum.js": TESTS}
+    suite = await _suite_of(_made(tmp_path, files, "jest@30 jest-jasmine2@30", require), sandbox)
+    right = await _verdict_on(WRONG.replace("-", "+"), suite)
+    assert right.all_passed, right
+    assert "lets nothing see" in str(right.notes)  # Jasmine
+    verdict = await _verdict_on(f"Object.is = () => true;\n{WRONG}", suite)
+    assert "the code under test changed Object.is" in str([f.exception for f in verdict.counterexamples])
+
+
 async def test_code_under_vitest_that_changes_what_decides_does_not_pass(
     tmp_path: Path, sandbox: Sandbox, require: Require
 ) -> None:
-    suite = await _suite_of(_made(tmp_path, VITEST, "vitest@3", require), sandbox)
+    suite = await _suite_of(_made(tmp_path, VITEST, "vitest@3 @vitest/coverage-v8@3", require), sandbox)
     wrong = VITEST["src/sum.js"]
     right = await _verdict_on(wrong.replace("-", "+"), suite)
     assert right.all_passed, right

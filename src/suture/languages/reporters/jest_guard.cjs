@@ -4,6 +4,7 @@
 const Module = require("node:module");
 const { apply, ownKeys } = Reflect;
 const { getOwnPropertyDescriptor: own, getOwnPropertySymbols: symbolsOf } = Object;
+const { getOwnPropertyDescriptors: descriptors, defineProperties } = Object;
 
 const REALM = ["Object", "Function", "Array", "String", "Number", "Boolean", "Symbol", "BigInt", "RegExp", "Promise"];
 REALM.push("Map", "Set", "WeakMap", "WeakSet", "Error", "TypeError", "RangeError", "Reflect", "Proxy", "JSON");
@@ -111,5 +112,7 @@ const load = Module._load;
 Module._load = function (request, ...more) {
   const made = apply(load, this, [request, ...more]);
   if (!/[\\/]jest-circus[\\/](?:build[\\/])?runner\.js$/.test(request)) return made;
-  return typeof made === "function" ? watched(made) : { ...made, default: watched(made.default) };
+  if (typeof made === "function") return watched(made);
+  // Marks that Jest reads (`__esModule`) are not enumerable.
+  return defineProperties({}, { ...descriptors(made), default: { value: watched(made.default), enumerable: true } });
 };

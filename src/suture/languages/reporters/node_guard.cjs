@@ -1,5 +1,6 @@
 // Loaded first in each process of node:test that runs a file of tests: at its end, `node:assert` must still find
-// faults, as tests get it then. A process in which it finds none has decided nothing, and ends as failed.
+// faults, as tests get it then. A process in which it finds none has decided nothing, and ends as failed. It tells
+// which functions are others than before, too.
 "use strict";
 const { reallyExit } = process;
 const { apply } = Reflect;
@@ -32,13 +33,27 @@ function idle(assert) {
   });
 }
 
+/** Functions of `node:assert` that are others than at the beginning; to make one strict is to make it no weaker. */
+function changed(kept, strict) {
+  const others = kept.filter(({ owner, key, value }) => owner[key] !== value && owner[key] !== strict[key]);
+  return [...new Set(others.map(({ key }) => `assert.${key}`))];
+}
+
 if (process.env.NODE_TEST_CONTEXT) {
-  require("node:assert"); // no file may be the first to have it
+  const first = require("node:assert"); // no file may be the first to have it
+  const strict = { ...first.strict };
+  const kept = [first, first.strict].flatMap((owner) =>
+    Object.keys(owner).map((key) => ({ owner, key, value: owner[key] })),
+  );
+  const say = writeSync;
   process.on("exit", () => {
+    // The reporter reads this line: whether it is a fault, the run on the user's own code tells.
+    const names = changed(kept, strict);
+    if (names.length) say(2, `suture: the code or its tests changed ${names.join(" ")}\n`);
     const assert = require("node:assert");
     const found = idle(assert) ?? idle(assert.strict);
     if (!found) return;
-    writeSync(2, "Error: node:assert was changed so that it finds no fault\n");
+    say(2, "Error: node:assert was changed so that it finds no fault\n");
     apply(reallyExit, process, [1]);
   });
 }

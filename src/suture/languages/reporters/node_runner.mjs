@@ -4,6 +4,7 @@ import signing from "./signing.cjs";
 export default async function* report(source) {
   const names = [];
   const complaints = new Map();
+  const files = new Set();
   signing.write({ event: "begin" });
   for await (const { type, data } of source) {
     if (type === "test:start") names.splice(data.nesting, Infinity, data.name);
@@ -14,6 +15,7 @@ export default async function* report(source) {
     const cause = error?.cause instanceof Error ? error.cause : error;
     const file = data.file ?? process.argv[1] ?? "";
     const whole = data.nesting === 0 && (data.name === file || file.endsWith(`/${data.name}`));
+    files.add(file);
     const complaint = whole ? complaints.get(data.file) : undefined;
     const fault = complaint?.split("\n").find((line) => /^\w*Error\b.*:/.test(line));
     const asserted = cause?.code === "ERR_ASSERTION" && cause.operator !== undefined;
@@ -30,5 +32,12 @@ export default async function* report(source) {
       line: data.line,
     });
   }
+  for (const file of files) signing.write({ event: "watched", file, changed: changed(complaints.get(file)) });
   signing.write({ event: "end" });
+}
+
+/** What `node_guard.cjs` said in a file's process. */
+function changed(complaint = "") {
+  const lines = complaint.matchAll(/^suture: the code or its tests changed (.+)$/gm);
+  return [...new Set([...lines].flatMap(([, names]) => names.split(" ")))];
 }

@@ -2,7 +2,19 @@
 import { fileURLToPath } from "node:url";
 import signing from "./signing.cjs";
 
-const GUARD = fileURLToPath(new URL("./vitest_guard.mjs", import.meta.url));
+const HERE = fileURLToPath(new URL("./", import.meta.url));
+const GUARD = `${HERE}vitest_guard.mjs`;
+
+/** Leave these files out of what the project's coverage is measured by. */
+function uncover(provider) {
+  const was = provider?.generateCoverage;
+  if (typeof was !== "function") return;
+  provider.generateCoverage = async function (...given) {
+    const map = await was.apply(this, given);
+    map?.filter?.((file) => !file.startsWith(HERE));
+    return map;
+  };
+}
 
 function visit(task, file, names) {
   const own = [...names, task.name];
@@ -33,7 +45,10 @@ function write(task, file, names) {
 export default class {
   onInit(vitest) {
     signing.write({ event: "begin" });
-    for (const { config } of vitest?.projects ?? []) config.runner ??= GUARD;
+    for (const { config } of vitest?.projects ?? []) {
+      if (config.mode !== "benchmark" && !config.browser?.enabled) config.runner ??= GUARD;
+    }
+    uncover(vitest?.coverageProvider);
   }
 
   onFinished(files = []) {
