@@ -148,7 +148,7 @@ async def test_code_that_changes_what_decides_does_not_pass(folder: Path, sandbo
 
 
 async def test_the_newest_jest_is_watched_too(tmp_path: Path, sandbox: Sandbox, require: Require) -> None:
-    own = {
+    own: dict[str, object] = {
         "projects": [
             {"testMatch": ["<rootDir>/test/*.js"]},
             {"testRunner": "jest-jasmine2", "testMatch": ["<rootDir>/old/*.js"]},
