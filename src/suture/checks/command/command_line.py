@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import PurePosixPath
 from typing import NoReturn
 
 from suture.checks.command.endings import ending_of, last_words
 from suture.checks.programs import test_limits
 from suture.errors import UsageError
-from suture.languages import Interpreter, program_environment, resolve_command
+from suture.languages import LANGUAGES, Interpreter, program_environment, resolve_command
 from suture.records import CheckOutcome, Task
 from suture.sandbox import BOX, RunRequest, RunResult, interpreter_mounts
 from suture.settings import SandboxSettings
+
+LOCKS = ("package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml")
+"""Files that name every package by its path, whatever the project does with it."""
+BESIDE = 'mkdir -p "$0" && ln -s "/$0"/* "$0"; [ -e "/$0/.bin" ] && ln -s "/$0/.bin" "$0"; exec "$@"'
+"""For a shell: starts a command with links to the packages in the project's folder; `$0` is theirs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +86,32 @@ class CommandLine:
             limits=test_limits(self.settings, wall_s or self.settings.test_wall_s, self.task.language),
             collect=collect,
         )
+
+    def launched(self, request: RunRequest) -> RunRequest:
+        """A run with the project's packages in its folder too, where the project names them by such a path.
+
+        They lie at the root of the wall, where programs look last: a script such as
+        `node node_modules/jest/bin/jest.js`, or a setting, says where they lie.
+        """
+        if not self._names_packages:
+            return request
+        return replace(request, argv=("/bin/sh", "-c", BESIDE, self._packages, *request.argv))
+
+    @property
+    def _packages(self) -> str:
+        return LANGUAGES[self.task.language].packages
+
+    @cached_property
+    def _names_packages(self) -> bool:
+        """Whether the command, or a file at the project's root, names a path in its packages' folder."""
+        toolchain = self.interpreter.toolchain
+        if not self._packages or toolchain is None or f"/{self._packages}" not in toolchain.shown.values():
+            return False
+        inside = re.compile(
+            rb"%b/[@.\w]" % self._packages.encode()
+        )  # and no pattern, such as `node_modules/**`
+        root = (text for path, text in self.task.files.items() if "/" not in path and path not in LOCKS)
+        return any(inside.search(text) for text in (self.shown.encode(), *root))
 
     def refuse_start(self, result: RunResult) -> NoReturn:
         """Raise: the command cannot start.

@@ -47,7 +47,7 @@ class PlainCommand:
         Raises:
             UsageError: It does not start, or runs no tests.
         """
-        result = await self._sandbox.run(self._line.request(self._line.task.files))
+        result = await self._sandbox.run(self._line.launched(self._line.request(self._line.task.files)))
         if result.exit_code in CANNOT_START:
             await self._require_program()
             self._line.refuse_start(result)
@@ -67,7 +67,7 @@ class PlainCommand:
         if is_base and base is not None:
             result = base
         else:
-            result = await self._sandbox.run(self._line.request(files))
+            result = await self._sandbox.run(self._line.launched(self._line.request(files)))
         idle = ""
         if result.status == "ok" and base is not None and self._is_unittest:
             idle = kept_from_running(result, base)
@@ -97,7 +97,8 @@ class PlainCommand:
             self._quick, tried = await self._quick_argv()
             if tried is not None and dict(files) == dict(self._line.task.files):
                 return (self._outcome(tried),)
-        return (self._outcome(await self._sandbox.run(self._request(files, self._quick, wall_s))),)
+        request = self._request(files, self._quick, wall_s)
+        return (self._outcome(await self._sandbox.run(self._line.launched(request))),)
 
     def _request(
         self, files: Mapping[str, bytes], argv: tuple[str, ...], wall_s: float | None = None
@@ -120,7 +121,7 @@ class PlainCommand:
         quick = without_npm(task.test_command, task.files)
         if quick is None or base is None or base.status != "failed":
             return whole, None
-        tried = await self._sandbox.run(self._request(task.files, quick))
+        tried = await self._sandbox.run(self._line.launched(self._request(task.files, quick)))
         said, before = (DIGITS.sub(b"", BANNER.sub(b"", run.stdout)).strip() for run in (tried, base))
         agrees = tried.exit_code == base.exit_code and said == before != b""
         return (quick, tried) if agrees else (whole, None)

@@ -156,7 +156,7 @@ class RunnerCommand:
             collect=(REPORT,) if self._signed else (),
         )
         argv = argv_for_report(request.argv, runner.arguments(folder))
-        result = await self._sandbox.run(replace(request, argv=argv))
+        result = await self._sandbox.run(self._line.launched(replace(request, argv=argv)))
         written = result.files.get(REPORT, b"")
         report = runner.read(
             RunnerOutput(

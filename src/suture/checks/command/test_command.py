@@ -289,7 +289,7 @@ class TestCommand:
         back = f"{PRIVATE}/{collect}"
         request = self._line.request(laid, wall_s=wall_s, collect=(back,))
         words = argv(self.interpreter.executable, f"{BOX}/{PRIVATE}")
-        result = await self.sandbox.run(replace(request, argv=words))
+        result = await self.sandbox.run(self._line.launched(replace(request, argv=words)))
         return result.files.get(back, b"")
 
     async def _base_report(self) -> PytestReport:
