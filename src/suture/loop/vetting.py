@@ -66,7 +66,7 @@ def refused_verdict(candidate: Candidate, findings: Iterable[Finding], *, waits:
     """The verdict on a candidate that is not run, with each finding as a fact for who writes the next.
 
     Args:
-        candidate: It.
+        candidate: The one that is refused.
         findings: Why; at least one.
         waits: Whether a person is being asked, who may still allow it.
     """

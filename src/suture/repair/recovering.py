@@ -112,7 +112,7 @@ async def recover_by(means: Means, project: FailingProject, path: str, limits: S
 
     Args:
         means: How its files are read and searched.
-        project: It.
+        project: What fails, and how its tests are run.
         path: The file that cannot be read.
         limits: What it may use.
 

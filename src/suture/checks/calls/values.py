@@ -137,7 +137,7 @@ def plain_of(value: Plus, *, typed: bool = False) -> Any:
     """A value as Python's own plain data.
 
     Args:
-        value: It.
+        value: As it crossed the wall.
         typed: See `CallDriver`: a map is one of what is called, so it may cross as any data with keys.
 
     Raises:

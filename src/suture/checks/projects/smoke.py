@@ -31,7 +31,7 @@ class Smoke:
     """The smoke checks of a task with a project.
 
     Attributes:
-        task: It.
+        task: A task that asks for a whole project.
         sandbox: The wall.
         settings: Its limits; all steps together have as long as a run of the tests.
         interpreter: What `python` means, and where the language's own programs are.

@@ -64,7 +64,7 @@ class ProjectCopy:
         """Run a line of `/bin/sh` on a copy of these files.
 
         Args:
-            line: It.
+            line: What the shell gets.
             files: The copy: path -> content.
             seconds: The most wall-clock seconds.
             env: Further variables; `{box}` in them is the copy's folder.

@@ -14,7 +14,7 @@ from suture.ledger.kinds import ProposerRan
 from suture.loop.agents.briefing import Briefing
 from suture.loop.agents.on_record import on_record
 from suture.loop.agents.project_copy import ProjectCopy, changed_texts
-from suture.loop.calls.budgeted_calls import Act, precedent_of, set_aside
+from suture.loop.calls.budgeted_calls import BudgetedCall, prior_decision, reserve
 from suture.loop.context import RunContext
 from suture.plain_files import read_plain
 from suture.records import Move
@@ -55,14 +55,14 @@ async def proposed(
         SandboxError: The wall failed.
     """
     command = context.settings.proposer.command or ""
-    act = Act(
+    act = BudgetedCall(
         name=f"proposer {move.index}",
         what=f"proposer {move.index + 1}",
         role="proposer",
         move="agent",
         attempt=True,
     )
-    reservation = set_aside(act, context, precedent_of(act, context))
+    reservation = reserve(act, context, prior_decision(act, context))
     kept = on_record(
         ProposerRan, lambda ran: ran.turn == move.index + 1, lambda ran: (ran.output, ran.changes), context
     )

@@ -15,7 +15,7 @@ from suture.loop.context import RunContext
 
 
 @dataclass(frozen=True, kw_only=True)
-class Act:
+class BudgetedCall:
     """What is paid for.
 
     Attributes:
@@ -34,7 +34,7 @@ class Act:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Precedent:
+class PriorDecision:
     """How an act went before: in a process of this run that was killed, or in the run that is done again.
 
     Attributes:
@@ -50,7 +50,7 @@ class Precedent:
     followed: bool = False
 
 
-def precedent_of(act: Act, context: RunContext) -> Precedent:
+def prior_decision(act: BudgetedCall, context: RunContext) -> PriorDecision:
     """How the act went before; the same act twice in one branch is told apart by its turn."""
     earlier, now = _by_process(context.ledger.events)
     turn = len(_same(act, now))
@@ -58,17 +58,17 @@ def precedent_of(act: Act, context: RunContext) -> Precedent:
     before = own or _decided(act, turn, context.spec.follows)
     booked = act.attempt and _bookings(act, earlier) > turn
     if before is None:
-        return Precedent(booked=booked)
+        return PriorDecision(booked=booked)
     if isinstance(before, BudgetRefused):
         refused = BudgetExceeded(before.limited, before.used, before.limit)
-        return Precedent(refused=refused, booked=booked, followed=own is None)
-    return Precedent(most=before.most or None, booked=booked, followed=own is None)
+        return PriorDecision(refused=refused, booked=booked, followed=own is None)
+    return PriorDecision(most=before.most or None, booked=booked, followed=own is None)
 
 
-def set_aside(
-    act: Act,
+def reserve(
+    act: BudgetedCall,
     context: RunContext,
-    before: Precedent,
+    before: PriorDecision,
     *,
     tokens: int = 0,
     most: int = 0,
@@ -78,7 +78,7 @@ def set_aside(
     """Reserve the most that an act can cost; its attempt only where that is not booked already.
 
     Args:
-        act: It.
+        act: What is to be paid for.
         context: The run.
         before: How it went before.
         tokens: An upper bound of the tokens of prompt and reply together.
@@ -108,7 +108,7 @@ def set_aside(
         refuse(act, fault, context)
 
 
-def refuse(act: Act, fault: BudgetExceeded, context: RunContext) -> NoReturn:
+def refuse(act: BudgetedCall, fault: BudgetExceeded, context: RunContext) -> NoReturn:
     """Write down that an act is not paid for, and raise why."""
     refused = BudgetRefused(
         what=act.what, act=act.name, limited=fault.kind, used=fault.used, limit=fault.limit
@@ -128,7 +128,7 @@ Granted = BudgetReserved | BudgetRefused
 """How it is decided what an act may cost."""
 
 
-def _same(act: Act, events: Sequence[Event]) -> list[tuple[int, Granted]]:
+def _same(act: BudgetedCall, events: Sequence[Event]) -> list[tuple[int, Granted]]:
     """What was decided on the act in this branch of a round, each with its `seq`."""
     place = current_place()
     here = (place.get("step"), place.get("branch"), place.get("part"))
@@ -141,7 +141,7 @@ def _same(act: Act, events: Sequence[Event]) -> list[tuple[int, Granted]]:
     ]
 
 
-def _decided(act: Act, turn: int, events: Sequence[Event]) -> Granted | None:
+def _decided(act: BudgetedCall, turn: int, events: Sequence[Event]) -> Granted | None:
     """How it was the last time that a process came to this turn of the act; `None` where none did."""
     starts = [event.seq for event, _ in those_of(events, RunResumed)]
     by_process = groupby(_same(act, events), key=lambda granted: bisect(starts, granted[0]))
@@ -149,7 +149,7 @@ def _decided(act: Act, turn: int, events: Sequence[Event]) -> Granted | None:
     return came[-1] if came else None
 
 
-def _bookings(act: Act, events: Sequence[Event]) -> int:
+def _bookings(act: BudgetedCall, events: Sequence[Event]) -> int:
     reserved = {seq for seq, _ in _same(act, events)}
     settled = {settled.reservation: settled for _, settled in those_of(reversed(events), BudgetSettled)}
     return sum(seq in settled and settled[seq].attempts > 0 for seq in reserved)

@@ -17,7 +17,7 @@ from suture.errors import (
 )
 from suture.ledger import Reservation
 from suture.ledger.kinds import ModelCalled, ModelSteppedDown
-from suture.loop.calls.budgeted_calls import Act, Precedent, precedent_of, refuse, set_aside
+from suture.loop.calls.budgeted_calls import BudgetedCall, PriorDecision, prior_decision, refuse, reserve
 from suture.loop.context import RunContext
 from suture.models import (
     Message,
@@ -123,14 +123,14 @@ async def _ask(question: Question, model: Model, context: RunContext) -> Reply:
     bound = count_upper_bound(question.messages)
     price = context.models.price_of(model.name, bound)
     act = _act(question, model)
-    before = precedent_of(act, context)
+    before = prior_decision(act, context)
     kept = _kept_reply(question, model, before, context)
     most = before.most if kept or before.followed else None
     if most is None:
         if before.refused is None:
             _leave_the_coder_its_turn(question, act, context)
         most = _longest_reply(question, bound, price, context)
-    reservation = set_aside(
+    reservation = reserve(
         act,
         context,
         before,
@@ -174,10 +174,10 @@ def _as_put(question: Question, model: Model, context: RunContext) -> Question:
     )
 
 
-def _act(question: Question, model: Model) -> Act:
+def _act(question: Question, model: Model) -> BudgetedCall:
     """Named by all that is asked of whom, but for the length of the reply: that depends on the budget."""
     unlimited = replace(question.sampling, max_tokens=0)
-    return Act(
+    return BudgetedCall(
         name=call_hash(model.name, question.messages, unlimited),
         what=f"{question.move or question.asker} {question.sampling.index}",
         role=question.asker,
@@ -186,7 +186,7 @@ def _act(question: Question, model: Model) -> Act:
     )
 
 
-def _kept_reply(question: Question, model: Model, before: Precedent, context: RunContext) -> bool:
+def _kept_reply(question: Question, model: Model, before: PriorDecision, context: RunContext) -> bool:
     """Whether a process of this run that was killed since has received the reply."""
     if before.most is None or before.followed:
         return False
@@ -201,7 +201,7 @@ def affordable_reply(question: Question, context: RunContext) -> int:
     return _longest_reply(question, bound, price, context)
 
 
-def _leave_the_coder_its_turn(question: Question, act: Act, context: RunContext) -> None:
+def _leave_the_coder_its_turn(question: Question, act: BudgetedCall, context: RunContext) -> None:
     left, limit = context.budget.remaining_completion_tokens(), context.budget.limits.completion_tokens
     if left is None or limit is None or question.role in WRITERS:
         return

@@ -59,7 +59,7 @@ class Proven:
     """A healed candidate once more: the smallest part of it that heals.
 
     Attributes:
-        candidate: It.
+        candidate: What is left of the healed one when all that is not needed is taken out.
         verdict: Its verdict.
         confidence: In [0, 1].
     """

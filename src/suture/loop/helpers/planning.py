@@ -13,7 +13,7 @@ from suture.errors import MalformedReply
 from suture.languages import LANGUAGES
 from suture.ledger import part_of_branch
 from suture.ledger.kinds import PartStepped, Planned, ToolStep
-from suture.loop.calls.budgeted_calls import Act, precedent_of, set_aside
+from suture.loop.calls.budgeted_calls import BudgetedCall, prior_decision, reserve
 from suture.loop.calls.helper_call import Consultation
 from suture.loop.context import RunContext
 from suture.loop.recalling import recalled_lines
@@ -68,8 +68,8 @@ async def planned_files(
         ModelError: The model failed.
     """
     what = f"{move.kind} {move.index}, by plan"
-    act = Act(name=what, what=what, move=move.kind, attempt=True)
-    attempt = set_aside(act, context, precedent_of(act, context))
+    act = BudgetedCall(name=what, what=what, move=move.kind, attempt=True)
+    attempt = reserve(act, context, prior_decision(act, context))
     try:
         files = await _worked_off(plan, aids, move, context, suite, coder)
     except MalformedReply:

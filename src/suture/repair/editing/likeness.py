@@ -15,7 +15,7 @@ def alike(name: str, others: Iterable[str]) -> list[tuple[str, float]]:
     """Names most like one, each with how like it is: 1 for nearly the same.
 
     Args:
-        name: It.
+        name: The one that is misspelt.
         others: Those that there are.
     """
     matcher = SequenceMatcher(b=name.lower())

@@ -95,7 +95,7 @@ class Working:
         """What one of them does.
 
         Args:
-            node: It.
+            node: An expression of the code under test.
             given: The value of each part, or `FAILS`.
             is_asked: Whether only its truth counts.
         """

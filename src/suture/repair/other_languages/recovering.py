@@ -36,7 +36,7 @@ class Unread:
     """A file that cannot be read.
 
     Attributes:
-        path: It.
+        path: From the project's root.
         line: Where those who run it say so; 0 where its tree has a fault, which tells better.
     """
 

@@ -47,7 +47,7 @@ def scan(line: str, pattern: re.Pattern[str] = PYTHON) -> list[Token]:
     """The tokens of one line, as far as one line can tell.
 
     Args:
-        line: It.
+        line: Without its end.
         pattern: The language's tokens, each kind a group.
     """
     return [

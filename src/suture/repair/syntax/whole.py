@@ -24,7 +24,7 @@ class Placed:
 
     Attributes:
         kind: `word`, `number`, `string`, `sign` or `end`; a word of the language is a sign.
-        text: It.
+        text: As the source has it.
         row: Its line, from 0; where it is of several lines, the first.
         start: Where it begins in that, in characters.
     """

@@ -71,7 +71,7 @@ async def run_in_copy(command: CopyCommand, sandbox: Sandbox) -> CopyRun:
     """Run a command in a copy of a project; all that it started has ended when this ends.
 
     Args:
-        command: It.
+        command: What is run, on which files, within which limits.
         sandbox: The wall.
 
     Raises:

@@ -11,7 +11,7 @@ import pytest
 from loop.test_asking import ANSWER, BOUND, PRICES, Setting, question
 from suture.errors import BudgetExceeded
 from suture.ledger import Budget, Ledger, Limits, RawPayload, branch_of_round, open_reservations
-from suture.loop.calls.budgeted_calls import Act, precedent_of, set_aside
+from suture.loop.calls.budgeted_calls import BudgetedCall, prior_decision, reserve
 from suture.loop.calls.helper_call import degraded_helpers
 from suture.loop.calls.model_call import ask
 from suture.loop.context import RunContext
@@ -121,18 +121,18 @@ async def test_the_same_act_twice_in_a_branch_is_two_attempts_before_a_kill_and_
 
 async def test_what_was_granted_is_known_though_the_last_process_did_not_come_to_it(run: Setting) -> None:
     context = recording(run, ScriptedModel([]))
-    act = Act(name="again", what="again", attempt=True)
+    act = BudgetedCall(name="again", what="again", attempt=True)
     for granted in ((40, 90), (40,)):
         with branch_of_round(0, 0):
             for most in granted:
-                set_aside(act, context, precedent_of(act, context), most=most)
+                reserve(act, context, prior_decision(act, context), most=most)
         run.ledger.append(RawPayload(kind="run.resumed"))
     with branch_of_round(0, 0):
-        assert precedent_of(act, context).most == 40
+        assert prior_decision(act, context).most == 40
         run.ledger.append(RawPayload(kind="budget.reserved", data={**run.ledger.events[0].data}))
-        assert precedent_of(act, context).most == 90
+        assert prior_decision(act, context).most == 90
         run.ledger.append(RawPayload(kind="budget.reserved", data={**run.ledger.events[0].data}))
-        assert precedent_of(act, context).most is None
+        assert prior_decision(act, context).most is None
 
 
 async def test_a_helper_that_fails_again_because_a_kill_made_it_has_failed_once(run: Setting) -> None:
