@@ -1,4 +1,4 @@
-"""What tokens cost: data with dates, never code."""
+"""What tokens cost: data, never code. The user's own go before those of `genai-prices`."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from suture.errors import UsageError
 from suture.plain_files import parse_toml, read_text_file
 from suture.settings.schema import Settings
+
+if TYPE_CHECKING:
+    from genai_prices.types import TieredPrices
 
 FREE = ("local", "ollama", "huggingface", "scripted")
 """Providers that run on machines of the user's own, so that tokens cost nothing."""
@@ -29,7 +33,7 @@ class Price:
     Attributes:
         input: US dollars for a million tokens of prompt.
         output: US dollars for a million tokens of reply.
-        checked: The day on which this was so; `None` for what is free.
+        checked: The day on which somebody saw it; `None` for what is free or of `genai-prices`.
         up_to_prompt_tokens: Longer prompts cost another price, which nobody wrote down; `None` for no end.
     """
 
@@ -57,7 +61,7 @@ class Prices:
     """Prices by `provider:model`.
 
     Args:
-        table: `provider:model`, exactly -> its price.
+        table: What `genai-prices` lacks: `provider:model`, exactly -> its price.
         elsewhere: A provider whose models are served at an address of the user's choice, where its own
             prices need not hold.
         own: The user's own prices; they hold anywhere.
@@ -80,7 +84,42 @@ class Prices:
                 if price is not None:
                     most = price.up_to_prompt_tokens
                     return price if most is None or prompt_tokens <= most else None
-        return Price(input=0, output=0) if provider in FREE else None
+        if provider in FREE:
+            return Price(input=0, output=0)
+        return None if provider == self._elsewhere else published_price(name, prompt_tokens)
+
+
+def published_price(name: str, prompt_tokens: int) -> Price | None:
+    """What a provider asks, by the data that `genai-prices` was published with; nothing is fetched.
+
+    Args:
+        name: `provider:model`.
+        prompt_tokens: The prompt's length: some ask more for long ones, of the reply's tokens too.
+    """
+    from genai_prices.data_snapshot import get_snapshot
+
+    provider, _, model = name.partition(":")
+    try:
+        found, known = get_snapshot().find_provider_model(model, None, provider, None)
+    except LookupError:
+        return None
+    if found.id != provider:  # it takes any name that holds a provider's for that provider
+        return None
+    asked = known.get_prices(datetime.now(UTC))
+    prompt, reply = _rate(asked.input_mtok, prompt_tokens), _rate(asked.output_mtok, prompt_tokens)
+    if (
+        prompt is None or reply is None or asked.requests_kcount is not None
+    ):  # or more than tokens is paid for
+        return None
+    return Price(input=prompt, output=reply)
+
+
+def _rate(asked: Decimal | TieredPrices | None, prompt_tokens: int) -> float | None:
+    """US dollars for a million tokens; the last tier that a prompt is long enough for holds for all of it."""
+    if asked is None or isinstance(asked, Decimal):
+        return None if asked is None else float(asked)
+    reached = [tier.price for tier in asked.tiers if prompt_tokens > tier.start]
+    return float(reached[-1] if reached else asked.base)
 
 
 def read_prices(settings: Settings) -> Prices:
