@@ -30,10 +30,10 @@ from healing import Graded, Grader, Program, run_benchmark
 from humanevalfix_js import COMMAND, project_of
 from humanevalfix_js import grade as grade_js
 
-from suture.records import Language
-from suture.repair.other_languages.reading import lexis_of, readable_trees, stop_in_tree
+from suture.core.records import Language
+from suture.core.settings import Settings
+from suture.mutation.trees.parse_faults import lexis_of, readable_trees, stop_in_tree
 from suture.sandbox import Sandbox
-from suture.settings import Settings
 
 MOST = 40
 SETS = ("go", "javascript")

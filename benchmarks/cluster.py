@@ -22,10 +22,10 @@ sys.path.remove(str(Path(__file__).parent))  # it has a `models`, as the tests h
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from conftest import new_database
+from interfaces.web.server import Server, ledger_of
+from interfaces.web.two_nodes import CountingModel, TwoNodes, task
 from postgres import find_binaries, running_server
-from suture.store.database import open_store
-from web.server import Server, ledger_of
-from web.two_nodes import CountingModel, TwoNodes, task
+from suture.storage.database.database import open_store
 
 
 def measure(folder: Path, url: str, given: argparse.Namespace) -> dict[str, Any]:

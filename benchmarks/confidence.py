@@ -32,12 +32,9 @@ from public_bugs import MODULE, grade, project_of
 from quixbugs import programs as quixbugs_programs
 
 from suture.api import heal
-from suture.errors import PrerequisiteError, SandboxError, UsageError
-from suture.ledger import read_ledger
-from suture.pysource.parsing import parsed
-from suture.records import Result
-from suture.sandbox import Sandbox, open_sandbox
-from suture.settings import (
+from suture.core.ledger import read_ledger
+from suture.core.records import Result
+from suture.core.settings import (
     BudgetSettings,
     PathSettings,
     ProofSettings,
@@ -45,6 +42,9 @@ from suture.settings import (
     SandboxSettings,
     Settings,
 )
+from suture.errors import PrerequisiteError, SandboxError, UsageError
+from suture.project.python_source.parsing import parsed
+from suture.sandbox import Sandbox, open_sandbox
 
 SEARCH_S, PROOF_S, RUN_S = 8.0, 25.0, 60.0
 """The most for the search, the proof, and the run with both."""

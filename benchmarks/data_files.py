@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from suture.evals.datasets.sources import Places, records_of
+from suture.bench.datasets.sources import Places, records_of
 
 __all__ = ["read_data"]
 

@@ -19,12 +19,12 @@ from data_files import read_data
 from ending import exit_code_of
 from trust import WEAKER, task_of
 
-from suture.checks import check_candidate, prepare_suite
-from suture.checks.differential.clustering import compare_candidates
-from suture.checks.trust.matrix import is_viable
-from suture.records import Candidate
+from suture.core.records import Candidate
+from suture.core.settings import load_settings
+from suture.judge import check_candidate, prepare_suite
+from suture.judge.differential.clustering import compare_candidates
+from suture.judge.trust.matrix import is_viable
 from suture.sandbox import open_sandbox
-from suture.settings import load_settings
 
 
 async def run(first: int, models: tuple[str, ...]) -> None:

@@ -28,8 +28,8 @@ from field_set.ranks import Rank, line_of_rank, rank_bug, see_bug, tell_ranks
 from field_set.rows import tell_rows
 from field_set.running import parser_for, run_rows
 
+from suture.core.settings import load_settings
 from suture.errors import SutureError, UsageError
-from suture.settings import load_settings
 
 
 def main() -> int:

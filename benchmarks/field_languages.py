@@ -25,8 +25,8 @@ from field_set.cache import Cache
 from field_set.rows import tell_rows
 from field_set.running import parser_for, run_rows
 
+from suture.core.settings import load_settings
 from suture.errors import SutureError, UsageError
-from suture.settings import load_settings
 
 
 def main() -> int:

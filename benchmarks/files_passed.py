@@ -38,7 +38,7 @@ def main(words: list[str]) -> int:
     sys.setprofile(note)
     code: Any = 0
     try:
-        from suture.cli import main as suture
+        from suture.interfaces.cli import main as suture
 
         suture()
     except SystemExit as end:

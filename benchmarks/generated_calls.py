@@ -21,14 +21,14 @@ from typing import Any
 
 from ending import exit_code_of
 
-from suture.checks.calls.calling import Calls
-from suture.checks.calls.values import same, shown
-from suture.languages import LANGUAGES, Plus
-from suture.records import Language, Task
-from suture.repair.other_languages.grammars import parsed_tree
-from suture.repair.other_languages.tree_view import walked
+from suture.core.records import Language, Task
+from suture.core.settings import SandboxSettings, Settings
+from suture.judge.calls.calling import Calls
+from suture.judge.calls.values import same, shown
+from suture.mutation.trees.grammars import parsed_tree
+from suture.mutation.trees.tree_view import walked
+from suture.project.languages import LANGUAGES, Plus
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
-from suture.settings import SandboxSettings, Settings
 
 MOST_CALLS = 200
 SEED = 7

@@ -19,10 +19,10 @@ from pathlib import Path
 from ending import exit_code_of
 from healing import Graded, Program, run_benchmark
 
-from suture.checks.programs import test_limits
-from suture.languages import program_environment
+from suture.core.settings import Settings
+from suture.judge.programs import test_limits
+from suture.project.languages import program_environment
 from suture.sandbox import BOX, RunRequest, Sandbox, discover_programs, interpreter_mounts
-from suture.settings import Settings
 
 SET = Path(__file__).with_name("go_set")
 COMMAND = ("go", "test", "./...")

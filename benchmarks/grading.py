@@ -3,7 +3,7 @@
     SUTURE_DATA=... nice -n 15 python benchmarks/grading.py [--set NAME ...] [--first N] [--json FILE]
 
 For each set: the references (all must pass); for sets to heal the given code (all must fail); for sets to
-write the wrong solutions of `suture.evals.grading.wrong_solutions`, wrong by construction, and small
+write the wrong solutions of `suture.bench.grading.wrong_solutions`, wrong by construction, and small
 mutants of the references, `--mutants` for each task, drawn with a fixed seed. A mutant may be equivalent to
 its reference, so of those that pass it is only said how many they are, by operator.
 """
@@ -23,12 +23,13 @@ from typing import Any
 
 from ending import exit_code_of
 
-from suture.evals import Grade, Problem, grade_code, load_problems
-from suture.evals.grading.wrong_solutions import wrong_solutions
-from suture.evals.problem import MODULE
-from suture.repair import mutants, mutated
+from suture.bench import Grade, Problem, grade_code, load_problems
+from suture.bench.grading.wrong_solutions import wrong_solutions
+from suture.bench.problem import MODULE
+from suture.core.settings import SandboxSettings, Settings
+from suture.mutation import mutated
+from suture.mutation import mutants
 from suture.sandbox import Sandbox, open_sandbox
-from suture.settings import SandboxSettings, Settings
 
 SETS = ("humaneval", "mbpp", "quixbugs", "humanevalfix", "suture", "suture-heal")
 SEED = 20261

@@ -21,12 +21,12 @@ from typing import Any
 
 from ending import exit_code_of
 
-from suture.evals.running import evaluating
-from suture.evals.running.bench_folder import BenchFolder
-from suture.evals.running.benchmark import Advance, run_benchmark
-from suture.evals.running.plans import BenchmarkPlan, chosen_ids
+from suture.bench.running import evaluating
+from suture.bench.running.bench_folder import BenchFolder
+from suture.bench.running.benchmark import Advance, run_benchmark
+from suture.bench.running.plans import BenchmarkPlan, chosen_ids
+from suture.core.settings import load_settings
 from suture.models import ScriptedModel
-from suture.settings import load_settings
 
 Clock = tuple[float, float]
 """Wall-clock seconds, and CPU seconds of this thread."""

@@ -21,12 +21,9 @@ from healing_rows import Row, line_of, sums_of, tell_rows
 from row_files import append_row, read_rows
 
 from suture.api import heal
-from suture.errors import PrerequisiteError, SandboxError, SutureError, UsageError
-from suture.ledger import read_ledger
-from suture.models import Model, open_model
-from suture.records import Result
-from suture.sandbox import Sandbox, open_sandbox
-from suture.settings import (
+from suture.core.ledger import read_ledger
+from suture.core.records import Result
+from suture.core.settings import (
     BudgetSettings,
     ModelSettings,
     PathSettings,
@@ -35,6 +32,9 @@ from suture.settings import (
     Settings,
     load_settings,
 )
+from suture.errors import PrerequisiteError, SandboxError, SutureError, UsageError
+from suture.models import Model, open_model
+from suture.sandbox import Sandbox, open_sandbox
 
 __all__ = ["COMMAND", "Graded", "Program", "run_benchmark"]
 

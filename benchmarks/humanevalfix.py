@@ -19,10 +19,10 @@ from pathlib import Path
 from ending import exit_code_of
 from healing import Graded, Program, run_benchmark
 
-from suture.checks import asserts_in, examples_in
-from suture.evals import Problem, grade_code, load_problems
+from suture.bench import Problem, grade_code, load_problems
+from suture.core.settings import Settings
+from suture.judge import asserts_in, examples_in
 from suture.sandbox import Sandbox
-from suture.settings import Settings
 
 
 def project_of(problem: Problem) -> dict[str, str]:

@@ -22,12 +22,12 @@ from ending import exit_code_of
 from generated_calls import Agreement, Function, agreement, calls_in, generated
 from healing import Graded, Program, run_benchmark
 
-from suture.checks.programs import test_limits
-from suture.languages import program_environment
-from suture.repair.other_languages.grammars import parsed_tree
-from suture.repair.other_languages.tree_view import walked
+from suture.core.settings import Settings
+from suture.judge.programs import test_limits
+from suture.mutation.trees.grammars import parsed_tree
+from suture.mutation.trees.tree_view import walked
+from suture.project.languages import program_environment
 from suture.sandbox import BOX, RunRequest, Sandbox, discover_programs, interpreter_mounts
-from suture.settings import Settings
 
 COMMAND = ("node", "--test")
 HIDDEN_S = 10.0

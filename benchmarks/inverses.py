@@ -18,8 +18,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from suture.repair import Edit, mutants, mutated
-from suture.repair.editing.view import FUNCTIONS, View, is_docstring, open_view
+from suture.mutation import Edit, mutated
+from suture.mutation import mutants
+from suture.mutation.python.editing.view import FUNCTIONS, View, is_docstring, open_view
 
 Made = Iterator[tuple[tuple[Edit, ...], str]]
 """Edits that make a bug, and what it is of its kind."""

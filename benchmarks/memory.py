@@ -29,24 +29,24 @@ from typing import Any
 import numpy as np
 from memory_pairs import PAIRS, Side
 
-from suture.memory.clues import FailureClue, clues_of_failure, meaning_of
-from suture.memory.embedding.contract import Embedder
-from suture.memory.embedding.hashed import HashedNgrams
-from suture.memory.embedding.minilm import MiniLm, is_installed
-from suture.memory.items import Item
-from suture.memory.of_runs import operator_factors
-from suture.memory.recall import Found, recall
-from suture.memory.remembering import told_of_failure
-from suture.memory.signature import kind_of
-from suture.memory.storing import keep
-from suture.records import CheckOutcome, Counterexample, Task, Verdict
-from suture.repair.editing.edits import mutated
-from suture.repair.ordering.orders import first_order, in_python
-from suture.store.database import Store, open_store
-from suture.store.remembered import insert_missing, rows_after
-from suture.store.searching.nearest_vectors import nearest
-from suture.store.searching.words import searched_words
-from suture.workspace import unified_diff
+from suture.core.records import CheckOutcome, Counterexample, Task, Verdict
+from suture.mutation.python.editing.edits import mutated
+from suture.project.workspace import unified_diff
+from suture.search.ordering.orders import first_order, in_python
+from suture.storage.database.database import Store, open_store
+from suture.storage.database.remembered import insert_missing, rows_after
+from suture.storage.database.searching.nearest_vectors import nearest
+from suture.storage.database.searching.words import searched_words
+from suture.storage.memory.clues import FailureClue, clues_of_failure, meaning_of
+from suture.storage.memory.embedding.contract import Embedder
+from suture.storage.memory.embedding.hashed import HashedNgrams
+from suture.storage.memory.embedding.minilm import MiniLm, is_installed
+from suture.storage.memory.items import Item
+from suture.storage.memory.of_runs import operator_factors
+from suture.storage.memory.recall import Found, recall
+from suture.storage.memory.remembering import told_of_failure
+from suture.storage.memory.signature import kind_of
+from suture.storage.memory.storing import keep
 
 PATH = "code.py"
 ASKED = 40

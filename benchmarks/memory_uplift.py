@@ -32,15 +32,11 @@ from row_files import append_row, read_rows
 
 from memory import PATH, fill
 from suture.api import heal
-from suture.errors import PrerequisiteError, SandboxError
-from suture.evals.measures.statistics import bootstrap_difference
-from suture.ledger import last_of, list_runs, read_ledger
-from suture.ledger.kinds import MemoryRecalled, SearchFinished
-from suture.memory.embedding.hashed import HashedNgrams
-from suture.models import Model, open_model
-from suture.records import Result
-from suture.sandbox import Sandbox, open_sandbox
-from suture.settings import (
+from suture.bench.measures.statistics import bootstrap_difference
+from suture.core.ledger import last_of, list_runs, read_ledger
+from suture.core.ledger.kinds import MemoryRecalled, SearchFinished
+from suture.core.records import Result
+from suture.core.settings import (
     BudgetSettings,
     ModelSettings,
     PathSettings,
@@ -50,8 +46,12 @@ from suture.settings import (
     StoreSettings,
     load_settings,
 )
-from suture.settings.deployment_schema import MemorySettings
-from suture.store.database import open_store
+from suture.core.settings.deployment_schema import MemorySettings
+from suture.errors import PrerequisiteError, SandboxError
+from suture.models import Model, open_model
+from suture.sandbox import Sandbox, open_sandbox
+from suture.storage.database.database import open_store
+from suture.storage.memory.embedding.hashed import HashedNgrams
 
 ARMS = ("no memory", "memory", "placebo")
 COMMAND = ("python", "-m", "pytest", "-q")

@@ -23,11 +23,11 @@ from typing import Any
 import httpx
 from ending import exit_code_of
 
+from suture.core.settings import ModelSettings, Settings
 from suture.models import Message, Sampling
 from suture.models.embedded.local import EmbeddedModel
 from suture.models.embedded.server import LlamaServer
 from suture.models.embedded.serving import shared_servers, stop_servers
-from suture.settings import ModelSettings, Settings
 
 PROMPT = (
     "You write small, careful Python functions. Handle empty input, and name things well.\n"

@@ -23,10 +23,10 @@ from data_files import read_data
 from ending import exit_code_of
 from healing import Graded, Program, run_benchmark
 
+from suture.core.settings import Settings
 from suture.errors import UsageError
 from suture.sandbox import RunRequest, Sandbox, discover_interpreter, interpreter_mounts
 from suture.sandbox.contract import ProgramLimits
-from suture.settings import Settings
 
 SETS = {"syntax": "debugbench", "debugbench": "debugbench", "refactory": "refactory"}
 MODULE = "solution.py"

@@ -23,16 +23,17 @@ from ending import exit_code_of
 from healing import COMMAND, Graded, Program, run_benchmark
 from quixbugs_graphs import WRAPPERS
 
-from suture.checks import prepare_suite
-from suture.checks.command.test_command import TestCommand
-from suture.checks.differential.inputs import inputs_near, read_arguments
-from suture.evals import Problem, load_problems
-from suture.repair import Edit, Proposal
-from suture.repair.trials.comparing import compare
-from suture.repair.trials.looking import locate
+from suture.bench import Problem, load_problems
+from suture.core.settings import Settings
+from suture.judge import prepare_suite
+from suture.judge.command.test_command import TestCommand
+from suture.judge.differential.inputs import inputs_near, read_arguments
+from suture.judge.trials.comparing import compare
+from suture.judge.trials.looking import locate
+from suture.judge.trials.records import Proposal
+from suture.loop.intake.building import heal_task
+from suture.mutation import Edit
 from suture.sandbox import Sandbox, discover_interpreter
-from suture.settings import Settings
-from suture.tasks.building import heal_task
 
 WANTED = 500
 """Inputs asked for; at least `ENOUGH` must be in the domain."""

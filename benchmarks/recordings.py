@@ -17,10 +17,10 @@ from pathlib import Path
 
 from ending import exit_code_of
 
+from suture.bench.datasets import load_problems
+from suture.bench.problem import Problem
+from suture.bench.replies.recordings import RecordedReply, draws_in, read_recording, write_recording
 from suture.errors import UsageError
-from suture.evals.datasets import load_problems
-from suture.evals.problem import Problem
-from suture.evals.replies.recordings import RecordedReply, draws_in, read_recording, write_recording
 
 
 def replies_of(folder: Path, problems: Sequence[Problem], sets: Sequence[str]) -> list[RecordedReply]:

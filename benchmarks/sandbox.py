@@ -25,8 +25,8 @@ from typing import Any
 
 from throughput import measure_throughput, without_human_eval
 
-from suture.checks.command.pytest_runs import PRELOAD
-from suture.languages import program_environment
+from suture.judge.command.pytest_runs import PRELOAD
+from suture.project.languages import program_environment
 from suture.sandbox import (
     BOX,
     BubblewrapSandbox,

@@ -21,15 +21,15 @@ from pathlib import Path
 from ending import exit_code_of
 
 from suture.api import heal
+from suture.bench import Problem, grade_code, task_of
+from suture.bench.rows import Row
+from suture.bench.running.bench_folder import BenchFolder
+from suture.core.ledger import find_run, read_ledger, those_of
+from suture.core.ledger.kinds import CandidateProposed
+from suture.core.records import Candidate, Check, from_plain
+from suture.core.settings import BudgetSettings, PathSettings, RepairSettings, SandboxSettings, Settings
 from suture.errors import SutureError
-from suture.evals import Problem, grade_code, task_of
-from suture.evals.rows import Row
-from suture.evals.running.bench_folder import BenchFolder
-from suture.ledger import find_run, read_ledger, those_of
-from suture.ledger.kinds import CandidateProposed
-from suture.records import Candidate, Check, from_plain
 from suture.sandbox import Sandbox, open_sandbox
-from suture.settings import BudgetSettings, PathSettings, RepairSettings, SandboxSettings, Settings
 
 COMMAND = ("python", "-m", "pytest", "-q")
 TEST_WALL_S = 5

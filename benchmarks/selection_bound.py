@@ -18,14 +18,14 @@ from pathlib import Path
 
 from ending import exit_code_of
 
-from suture.evals import Problem, grade_code
-from suture.evals.rows import Row
-from suture.evals.running.bench_folder import BenchFolder
-from suture.ledger import find_run, read_ledger, those_of
-from suture.ledger.kinds import CandidateProposed
-from suture.records import Candidate, from_plain
+from suture.bench import Problem, grade_code
+from suture.bench.rows import Row
+from suture.bench.running.bench_folder import BenchFolder
+from suture.core.ledger import find_run, read_ledger, those_of
+from suture.core.ledger.kinds import CandidateProposed
+from suture.core.records import Candidate, from_plain
+from suture.core.settings import Settings
 from suture.sandbox import Sandbox, open_sandbox
-from suture.settings import Settings
 
 
 async def measure(folder: BenchFolder, arms: tuple[str, ...]) -> None:

@@ -41,7 +41,7 @@ def start(folder: Path, *options: str) -> tuple[subprocess.Popen[str], str, floa
         [
             sys.executable,
             "-m",
-            "suture.cli",
+            "suture.interfaces.cli",
             "serve",
             "--port",
             "0",

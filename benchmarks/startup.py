@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 BARE = (sys.executable, "-c", "pass")
-SUTURE = (sys.executable, "-m", "suture.cli")
+SUTURE = (sys.executable, "-m", "suture.interfaces.cli")
 IDLE_BARE_S = 0.02
 """What a bare interpreter takes on an idle machine of our day."""
 

@@ -25,11 +25,11 @@ from typing import Any
 from data_files import read_data
 from ending import exit_code_of
 
+from suture.agents import DiagnosisReply, RepairBrief, diagnosis_draft, packaged_prompt
+from suture.core.settings import load_settings
 from suture.errors import MalformedReply
 from suture.models import Message, Model, Reply, Sampling, open_model
 from suture.models.structured import ask
-from suture.roles import DiagnosisReply, RepairBrief, diagnosis_draft, packaged_prompt
-from suture.settings import load_settings
 
 KINDS = ("plain", "salvaged", "asked again", "malformed")
 ROOM_TOKENS = 256

@@ -25,13 +25,13 @@ from pathlib import Path
 from ending import exit_code_of
 
 from suture.api import heal
-from suture.checks import check_candidate, prepare_suite
-from suture.evals.swe import SweTask, files_at, grade_patch, patched, prediction, read_predictions, read_tasks
-from suture.languages import Interpreter
-from suture.records import Candidate, Task
+from suture.bench.swe import SweTask, files_at, grade_patch, patched, prediction, read_predictions, read_tasks
+from suture.core.records import Candidate, Task
+from suture.core.settings import Settings, load_settings
+from suture.judge import check_candidate, prepare_suite
+from suture.project.languages import Interpreter
+from suture.project.workspace import text_of, unified_diff
 from suture.sandbox import Sandbox, discover_interpreter, open_sandbox
-from suture.settings import Settings, load_settings
-from suture.workspace import text_of, unified_diff
 
 ROOT = Path(__file__).parents[1]
 COMMAND = ("python", "-m", "pytest", "-q")

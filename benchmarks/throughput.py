@@ -15,9 +15,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from typing import Any, TypeVar
 
-from suture.evals import Problem, grade_code, load_problems
+from suture.bench import Problem, grade_code, load_problems
+from suture.core.settings import SandboxSettings
 from suture.sandbox import BubblewrapSandbox, ProgramLimits, RunRequest, Sandbox, SandboxPool
-from suture.settings import SandboxSettings
 
 __all__ = ["measure_throughput", "without_human_eval"]
 

@@ -26,17 +26,17 @@ from typing import Any
 from data_files import read_data
 from ending import exit_code_of
 
-from suture.checks import asserts_in, check_candidate, prepare_suite
-from suture.checks.trust.assessing import Assessed, assess, given_checks
-from suture.checks.trust.matrix import CandidateRow, MatrixLimits, is_viable, run_matrix
-from suture.checks.trust.prefilter import sift
-from suture.checks.trust.scoring import WEIGHTS
+from suture.bench.measures.calibration import calibration_of
+from suture.core.records import Candidate, Check, Task
+from suture.core.settings import load_settings
 from suture.errors import UsageError
-from suture.evals.measures.calibration import calibration_of
-from suture.pysource.parsing import parsed
-from suture.records import Candidate, Check, Task
+from suture.judge import asserts_in, check_candidate, prepare_suite
+from suture.judge.trust.assessing import Assessed, assess, given_checks
+from suture.judge.trust.matrix import CandidateRow, MatrixLimits, is_viable, run_matrix
+from suture.judge.trust.prefilter import sift
+from suture.judge.trust.scoring import WEIGHTS
+from suture.project.python_source.parsing import parsed
 from suture.sandbox import Sandbox, open_sandbox
-from suture.settings import load_settings
 
 REFERENCE = "reference"
 MOST_CHECKS = 16

@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SCREENS = {"heal": "heal-100.txt", "show": "show-100.txt", "review": "review-100.txt"}
-"""A picture, and the golden screen of `tests/cli/golden` that it shows."""
+"""A picture, and the golden screen of `tests/interfaces/cli/golden` that it shows."""
 LINE_PX, LETTER_PX, MARGIN_PX = 18, 7.8, 16
 STEP_S = 0.25
 """Lines come one after the other, as they did; a reader who wants no motion gets them at once."""

@@ -18,12 +18,12 @@ import gradio as gr
 from suture.api import stream
 from suture.api.prerequisites import Prerequisite, examine
 from suture.errors import SutureError
-from suture.ledger import find_run
+from suture.core.ledger import find_run
 from suture.models import pull_model
-from suture.narrative.brief import BriefTeller, brief_ending
-from suture.narrative.lines import printable
-from suture.records import Result
-from suture.settings import Settings, load_settings
+from suture.interfaces.narrative.brief import BriefTeller, brief_ending
+from suture.interfaces.narrative.lines import printable
+from suture.core.records import Result
+from suture.core.settings import Settings, load_settings
 
 RUN_SECONDS, RUN_ATTEMPTS, RUN_TOKENS = 180, 6, 4000
 RUNS_AN_HOUR = 6

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from suture.checks.command.test_command import TestCommand
-from suture.records import CheckOutcome, Language
-from suture.repair import FailingProject
+from suture.core.records import CheckOutcome, Language
+from suture.judge.command.test_command import TestCommand
+from suture.search import FailingProject
 
 
 def project_of(

@@ -8,8 +8,8 @@ import pytest
 
 import suture
 from suture.api import SelfHealingAgent
+from suture.core.ledger import find_run
 from suture.errors import PrerequisiteError, UsageError
-from suture.ledger import find_run
 
 SPECIFICATION = (
     "def merge_intervals(intervals):\n"

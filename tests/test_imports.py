@@ -49,7 +49,7 @@ HEAVY = frozenset(
 )
 HELP = """
 import sys
-from suture.cli import main
+from suture.interfaces.cli import main
 sys.argv = ["suture", *{arguments!r}]
 try:
     main()
@@ -71,26 +71,27 @@ def loaded_by(code: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "room", ["suture", "suture.errors", "suture.records", "suture.ledger", "suture.workspace"]
+    "room",
+    ["suture", "suture.errors", "suture.core.records", "suture.core.ledger", "suture.project.workspace"],
 )
 def test_the_ground_costs_nothing_heavy(room: str) -> None:
     assert loaded_by(f"import {room}") & HEAVY == set()
 
 
-@pytest.mark.parametrize("door", ["suture.api", "suture.web.app"])
+@pytest.mark.parametrize("door", ["suture.api", "suture.interfaces.web.app"])
 def test_a_door_loads_no_graph_before_a_run(door: str) -> None:
     """A server's runs have processes of their own, so its own start need not wait for it."""
     assert loaded_by(f"import {door}") & {"langgraph", "langchain_core"} == set()
 
 
 def test_settings_cost_pydantic_only() -> None:
-    assert loaded_by("import suture.settings") & HEAVY == {"pydantic"}
+    assert loaded_by("import suture.core.settings") & HEAVY == {"pydantic"}
 
 
 def test_the_models_load_no_vendor_until_one_is_asked() -> None:
     code = """
 from suture.models import open_models
-from suture.settings import ModelSettings, Settings
+from suture.core.settings import ModelSettings, Settings
 for name in ("openai:a", "anthropic:b", "ollama:c"):
     open_models(Settings(model=ModelSettings(name=name, base_url="http://127.0.0.1:9/v1")))
 """
@@ -98,7 +99,7 @@ for name in ("openai:a", "anthropic:b", "ollama:c"):
 
 
 def test_the_store_loads_the_checkpointer_when_it_is_opened() -> None:
-    assert loaded_by("import suture.store") & HEAVY == set()
+    assert loaded_by("import suture.storage.database") & HEAVY == set()
 
 
 def test_help_loads_nothing_heavy() -> None:
@@ -107,7 +108,7 @@ def test_help_loads_nothing_heavy() -> None:
 
 def test_help_makes_no_types_of_events() -> None:
     """There are dozens of them, and each costs as much as a small module."""
-    code = HELP.format(arguments=["--help"]) + 'assert "suture.ledger" not in sys.modules\n'
+    code = HELP.format(arguments=["--help"]) + 'assert "suture.core.ledger" not in sys.modules\n'
     assert "suture" in loaded_by(code)
 
 

@@ -1,4 +1,4 @@
-"""A language is asked for what it can do: only `suture.languages` knows one by its name."""
+"""A language is asked for what it can do: only `suture.project.languages` knows one by its name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import suture
-from suture.languages.known import OURS
+from suture.project.languages.known import OURS
 
 SOURCE = Path(suture.__file__).parent
 NOT_OF_A_LANGUAGE = {

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from suture.core.safe_files import create_file, parse_toml, replace_file, write_atomically
 from suture.errors import StorageError
-from suture.plain_files import create_file, parse_toml, replace_file, write_atomically
 
 
 @pytest.mark.parametrize("part", ["a", '"a"', "'a'", '"a\\"b"', "'a\\'"])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suture.records import Plan, Subtask, from_plain, to_plain
+from suture.core.records import Plan, Subtask, from_plain, to_plain
 
 
 def test_independent_parts_are_one_wave() -> None:

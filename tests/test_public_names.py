@@ -42,4 +42,10 @@ def test_a_room_says_what_it_owns_and_offers_sorted_names(room: str) -> None:
 
 
 def test_the_rooms_are_found() -> None:
-    assert {"suture", "suture.errors", "suture.ledger", "suture.settings", "suture.workspace"} <= set(rooms())
+    assert {
+        "suture",
+        "suture.errors",
+        "suture.core.ledger",
+        "suture.core.settings",
+        "suture.project.workspace",
+    } <= set(rooms())

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suture import records
-from suture.records import (
+from suture.core import records
+from suture.core.records import (
     Candidate,
     Check,
     CheckOutcome,

@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 
+from suture.core.settings import Loaded, digest_of_project, load_settings, requested_settings, trust_project
 from suture.errors import UsageError
-from suture.settings import Loaded, digest_of_project, load_settings, requested_settings, trust_project
 
 __all__ = ["load_trusted"]
 

@@ -106,8 +106,8 @@ the SHA-256 of a file in `blobs/` of the same folder. The events of one branch o
 (the round), `branch` and, inside it, `part`; those that a fork took over of another run hold `from_run`.
 
 ```python
-from suture.ledger import read_ledger, those_of
-from suture.ledger.kinds import CandidateChecked
+from suture.core.ledger import read_ledger, those_of
+from suture.core.ledger.kinds import CandidateChecked
 
 def tell(ledger):
     for event, checked in those_of(read_ledger(ledger).events, CandidateChecked):
@@ -115,13 +115,13 @@ def tell(ledger):
 ```
 
 Whoever reads a ledger in Python gets types: `event.payload` is a `CandidateChecked`, a `RunFinished` and so
-on, of `suture.ledger.kinds`. What a version of Suture does not know - a kind, a field, a later version of a
+on, of `suture.core.ledger.kinds`. What a version of Suture does not know - a kind, a field, a later version of a
 kind - it keeps and passes over: `event.payload` is then a `RawPayload`, `suture show` tells the event by
 its data, and a fork takes it over as it is. What an older version did not write has the value that was true
 then. A line that is no JSON was cut short by a crash and is skipped; one with a field of the wrong type was
 changed by somebody, and is an error that names the line.
 
-A new kind is a class in `src/suture/ledger/kinds/`; nothing else has to be told of it. A field that is
+A new kind is a class in `src/suture/core/ledger/kinds/`; nothing else has to be told of it. A field that is
 added gets a default, or `if_absent` with what holds for older lines; a change that neither can tell gets
 the kind's next version, and `modern` turns older lines into it.
 """
@@ -136,7 +136,7 @@ def all_commands() -> Iterator[str]:
     """Every command, in the order of the help, those of a group behind its name."""
     import typer
 
-    from suture.cli.app import app
+    from suture.interfaces.cli.app import app
 
     for name, command in vars(typer.main.get_command(app))["commands"].items():
         yield name
@@ -146,7 +146,7 @@ def all_commands() -> Iterator[str]:
 def _command(command: str) -> str:
     from typer.testing import CliRunner
 
-    from suture.cli.app import app
+    from suture.interfaces.cli.app import app
 
     shown = CliRunner().invoke(app, [*command.split(), "--help"], prog_name="suture", terminal_width=80)
     title = f"suture {command}".strip()
@@ -164,7 +164,7 @@ ROLE_SUFFIXES = ("_temperature", "_max_tokens")
 
 def _settings() -> Iterator[str]:
     from pages.setting_texts import describe_settings
-    from suture.settings import Settings
+    from suture.core.settings import Settings
 
     group = ""
     for setting in describe_settings():
@@ -187,7 +187,7 @@ def _settings() -> Iterator[str]:
 
 
 def _aliases() -> Iterator[str]:
-    from suture.settings.aliases import VARIABLES
+    from suture.core.settings.aliases import VARIABLES
 
     yield "\n## Variables of older programs\n"
     yield "They work where nothing stronger decides the setting; those without one say what to use instead.\n"
@@ -226,7 +226,7 @@ def _type(described: TypeDescription, title: str) -> str:
 def environment_example() -> str:
     """`.env.example`: every variable with its default, none of them set."""
     from pages.setting_texts import describe_settings
-    from suture.settings.aliases import VARIABLES
+    from suture.core.settings.aliases import VARIABLES
 
     lines = [
         "# Every variable of Suture, made by `python tests/write_pages.py`; docs/settings.md says more.",

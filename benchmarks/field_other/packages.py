@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from suture.core.records import Language
 from suture.errors import UsageError
-from suture.records import Language
 
 __all__ = ["FOLDER", "OtherPackage", "code_files", "read_packages"]
 

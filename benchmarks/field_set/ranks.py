@@ -20,18 +20,18 @@ from field_set.bugs import Bug, broken_files, read_text
 from field_set.cache import Cache
 from field_set.cases import case_folder
 from field_set.packages import Package
-from suture.checks import prepare_suite
+from suture.core.settings import load_settings
+from suture.judge import prepare_suite
+from suture.judge.trials.looking import Looking
+from suture.judge.trials.records import Proposal, Spectrum
+from suture.judge.trials.worker import Worker
 from suture.loop.evaluation.search_setup import editable_texts
-from suture.repair import mutated
-from suture.repair.ordering.clues import clues_of
-from suture.repair.ordering.faults import line_scores, rank_faults
-from suture.repair.ordering.orders import first_order
-from suture.repair.trials.looking import Looking
-from suture.repair.trials.records import Proposal, Spectrum
-from suture.repair.trials.worker import Worker
+from suture.loop.intake.building import heal_task
+from suture.mutation import mutated
 from suture.sandbox import discover_interpreter, open_sandbox
-from suture.settings import load_settings
-from suture.tasks.building import heal_task
+from suture.search.ordering.clues import clues_of
+from suture.search.ordering.faults import line_scores, rank_faults
+from suture.search.ordering.orders import first_order
 
 __all__ = ["Rank", "Seen", "line_of_rank", "rank_bug", "see_bug", "sums_of", "tell_ranks"]
 

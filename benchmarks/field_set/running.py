@@ -18,8 +18,8 @@ from row_files import append_row, read_rows
 
 from field_set.bugs import Bug, read_text
 from field_set.rows import Row, line_of
+from suture.core.ledger import read_ledger
 from suture.errors import StorageError
-from suture.ledger import read_ledger
 
 __all__ = [
     "SUITE_S",

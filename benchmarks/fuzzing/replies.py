@@ -18,9 +18,9 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+from suture.core.settings import load_settings
 from suture.errors import ModelError
 from suture.models import Message, Model, Sampling, open_model
-from suture.settings import load_settings
 
 __all__ = ["ReplyTarget"]
 

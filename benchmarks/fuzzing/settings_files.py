@@ -8,9 +8,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from suture.core.settings import Settings, load_settings
+from suture.core.settings.schema import setting_fields
 from suture.errors import SutureError
-from suture.settings import Settings, load_settings
-from suture.settings.schema import setting_fields
 
 __all__ = ["SettingsTarget"]
 

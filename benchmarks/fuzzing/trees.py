@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from suture.errors import SutureError
+from suture.project.workspace import take_snapshot
 from suture.sandbox import Mount, discover_interpreter, interpreter_mounts
-from suture.workspace import take_snapshot
 
 __all__ = ["TreeTarget"]
 

@@ -10,10 +10,10 @@ import random
 import sys
 import textwrap
 
-from suture.checks import Suite, check_candidate, prepare_suite
-from suture.records import Candidate, Check, Task
+from suture.core.records import Candidate, Check, Task
+from suture.core.settings import SandboxSettings
+from suture.judge import Suite, check_candidate, prepare_suite
 from suture.sandbox import Sandbox, open_sandbox
-from suture.settings import SandboxSettings
 
 __all__ = ["VerdictTarget", "wrong_module"]
 
@@ -37,7 +37,7 @@ TESTS = (
     "from solution import f as total\nassert total([3, 5]) == 8",
     "import unittest\nclass T(unittest.TestCase):\n    def test(self): self.assertEqual(f([3, 5]), 8)\n"
     "assert unittest.TextTestRunner().run(unittest.TestLoader().loadTestsFromTestCase(T)).wasSuccessful()",
-    # Tests that look away: see tests/checks/looking_away.toml.
+    # Tests that look away: see tests/judge/checks/looking_away.toml.
     "import unittest\nclass T(unittest.TestCase):\n    def test(self): self.assertEqual(f([3, 5]), 8)\n"
     "unittest.TextTestRunner().run(unittest.TestLoader().loadTestsFromTestCase(T))",
     "want = lambda items: sum(items)\nitems = [3, 5]\nassert f(items) == want(items)",

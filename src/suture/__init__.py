@@ -19,8 +19,8 @@ if TYPE_CHECKING:
         solve,
         stream,
     )
-    from suture.ledger import Event
-    from suture.records import Check, Result, Task
+    from suture.core.ledger import Event
+    from suture.core.records import Check, Result, Task
 
 __all__ = [
     "Check",
@@ -38,18 +38,25 @@ __all__ = [
 ]
 
 
+_PACKAGES = {
+    "Check": "suture.core.records",
+    "Event": "suture.core.ledger",
+    "Result": "suture.core.records",
+    "Task": "suture.core.records",
+}
+"""The package that defines each public name; every other name comes from `suture.api`."""
+
+
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     if name not in __all__:
         raise AttributeError(f"module 'suture' has no attribute {name!r}")
-    rooms = {"Event": "suture.ledger", **dict.fromkeys(("Check", "Result", "Task"), "suture.records")}
-    room = rooms.get(name, "suture.api")
-    return getattr(import_module(room), name)
+    return getattr(import_module(_PACKAGES.get(name, "suture.api")), name)
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """What `%load_ext suture` calls: it brings `%%heal`."""
-    from suture.notebook.magic import load
+    """Register `%%heal`; IPython calls this for `%load_ext suture`."""
+    from suture.interfaces.notebook.magic import load
 
     load(shell)

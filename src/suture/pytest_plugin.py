@@ -45,7 +45,7 @@ def pytest_terminal_summary(
         if refusal != BEHIND_THE_WALL:
             terminalreporter.write_line(f"{FLAG}: {refusal}")
         return
-    from suture.narrative.lines import printable
+    from suture.interfaces.narrative.lines import printable
 
     terminalreporter.section("suture heal")
     for line in _heal(config.rootpath, _command(config)):
@@ -86,7 +86,7 @@ def _heal(project: Path, test: str) -> Iterator[str]:
     """The lines that `suture heal` says, as they come."""
     import subprocess
 
-    command = [*(sys.executable, "-P", "-m", "suture.cli", "heal", str(project), "--no-model")]
+    command = [*(sys.executable, "-P", "-m", "suture.interfaces.cli", "heal", str(project), "--no-model")]
     command += ["--test", test, "--python", sys.executable]
     environment = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
     with subprocess.Popen(

@@ -1,6 +1,6 @@
 """Rows 36-40: passing without being right, with this wall between judge and candidate.
 
-The whole corpus meets one wall in `tests/checks/test_attacks.py`; here each wall meets some of every kind.
+The whole corpus meets one wall in `tests/judge/checks/test_attacks.py`; here each wall meets some of every kind.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Mapping
 
 from attacks.trials import Row, Skipped, Trial, World, demand
 from bare_pytest import BARE_PYTEST
-from checks.forgeries import ENDED, HUNTED, OBJECTS, PATCHED, PRINTED, SPLIT_TESTS, in_a_class
-from suture.checks import check_candidate, prepare_suite
+from judge.checks.forgeries import ENDED, HUNTED, OBJECTS, PATCHED, PRINTED, SPLIT_TESTS, in_a_class
+from suture.core.records import Candidate, Check, Task, Verdict
+from suture.core.settings import SandboxSettings
 from suture.errors import PrerequisiteError
-from suture.records import Candidate, Check, Task, Verdict
+from suture.judge import check_candidate, prepare_suite
 from suture.sandbox import discover_interpreter
-from suture.settings import SandboxSettings
 
 __all__ = ["ROWS"]
 

@@ -15,7 +15,7 @@ import yaml
 
 from pages.setting_texts import describe_settings
 from requirements import Require
-from suture.settings.aliases import VARIABLES
+from suture.core.settings.aliases import VARIABLES
 from write_pages import environment_example
 
 ROOT = Path(__file__).parents[2]

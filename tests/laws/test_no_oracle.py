@@ -12,10 +12,10 @@ import pytest
 
 from requirements import Require
 from suture.api import solve
-from suture.checks import grade
-from suture.ledger import RunFolder, find_run
+from suture.core.ledger import RunFolder, find_run
+from suture.core.settings import BudgetSettings, PathSettings, Settings
+from suture.judge import grade
 from suture.sandbox import open_sandbox
-from suture.settings import BudgetSettings, PathSettings, Settings
 from suture.testing import ScriptedModel
 
 CANARY = "canary_7c1f0e_never_in_a_prompt"

@@ -10,6 +10,10 @@ from typing import Any, cast
 
 import pytest
 
+from suture.agents.prompting.fitting import Beginning
+from suture.core.ledger import Budget, Ledger, Limits, new_run, spend_by
+from suture.core.records import Task
+from suture.core.settings import Settings
 from suture.errors import (
     BudgetExceeded,
     ContextTooLong,
@@ -23,7 +27,6 @@ from suture.errors import (
     RequestRefused,
     StorageError,
 )
-from suture.ledger import Budget, Ledger, Limits, new_run, spend_by
 from suture.loop.calls.model_call import Question, ask
 from suture.loop.context import RunContext
 from suture.loop.recipes.recipe import load_recipe
@@ -31,9 +34,6 @@ from suture.loop.run_spec import RunSpec
 from suture.models import Message, Models, Reply, ReplySource, Role, RoleModel, Sampling, Tool
 from suture.models.choosing.prices import Price, Prices
 from suture.models.recording.source import ReplyMissing
-from suture.records import Task
-from suture.roles.prompting.fitting import Beginning
-from suture.settings import Settings
 from suture.testing import FakeClock, ScriptedModel
 
 PROMPT = (Message(role="user", content="x" * 52),)

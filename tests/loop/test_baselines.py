@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from suture.core.records import Move
+from suture.core.settings import LoopSettings
 from suture.errors import UsageError
 from suture.loop.policy.next_moves import decide
 from suture.loop.policy.progress import Attempt, Progress, best_of
 from suture.loop.recipes.recipe import load_recipe
-from suture.records import Move
-from suture.settings import LoopSettings
 
 
 def recipe_called(name: str) -> LoopSettings:

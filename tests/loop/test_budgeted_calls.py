@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from loop.test_asking import ANSWER, BOUND, PRICES, Setting, question
+from suture.core.ledger import Budget, Ledger, Limits, RawPayload, branch_of_round, open_reservations
 from suture.errors import BudgetExceeded
-from suture.ledger import Budget, Ledger, Limits, RawPayload, branch_of_round, open_reservations
 from suture.loop.calls.budgeted_calls import BudgetedCall, prior_decision, reserve
 from suture.loop.calls.helper_call import degraded_helpers
 from suture.loop.calls.model_call import ask

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from suture.ledger import Event
-from suture.ledger.kinds import SuspectLine
+from suture.agents import Hint, Suspect
+from suture.core.ledger import Event
+from suture.core.ledger.kinds import SuspectLine
+from suture.core.records import to_plain
 from suture.loop.prompting.excerpts import MAX_WHOLE_CHARS, NEIGHBOURHOOD, excerpt
 from suture.loop.prompting.search_clues import clues_of, suspects_in
-from suture.records import to_plain
-from suture.roles import Hint, Suspect
 
 FILLER = "def unused():\n" + "    x = 1\n" * (MAX_WHOLE_CHARS // 10) + "\n\n"
 HEAD = "import os\n\n\nclass Cart(dict):\n    limit = 3\n\n    def add(self):\n        return 1\n\n"

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suture.proof.confidence import (
+from suture.core.records import CheckOutcome, CheckStatus, Evidence, Provenance, Verdict
+from suture.judge.proof.confidence import (
     CONSTANTS,
     Grounds,
     confidence_certified,
@@ -15,7 +16,6 @@ from suture.proof.confidence import (
     confidence_when_warned,
     features_of,
 )
-from suture.records import CheckOutcome, CheckStatus, Evidence, Provenance, Verdict
 
 THRESHOLD = 0.9
 SCORES = st.none() | st.floats(0, 1)

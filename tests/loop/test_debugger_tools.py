@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from suture.checks.tracing.variables import Probe
+from suture.agents.replies.actions import Action
+from suture.core.settings import SandboxSettings
+from suture.judge.tracing.variables import Probe
 from suture.loop.helpers.tools import Iteration, debugger_tools, setup_of
-from suture.roles.replies.actions import Action
 from suture.sandbox import BubblewrapSandbox
-from suture.settings import SandboxSettings
 
 CODE = """\
 def total(values):

@@ -11,11 +11,11 @@ import pytest
 
 from requirements import Require
 from suture.api import heal
+from suture.core.settings import PathSettings, ProofSettings, RepairSettings, Settings
+from suture.loop.intake.building import heal_task
+from suture.project.test_commands import files_deciding
+from suture.project.workspace import is_protected
 from suture.sandbox import BubblewrapSandbox
-from suture.settings import PathSettings, ProofSettings, RepairSettings, Settings
-from suture.tasks.building import heal_task
-from suture.tasks.commands import files_deciding
-from suture.workspace import is_protected
 
 JS = ("src/a.js", "src/index.js", "checks/a.js", "checks/deep/b.js", "checks/index.js", "run.js", "setup.js")
 PYTHON = ("app/__init__.py", "app/core.py", "app/testcore.py", "checks/check_it.py", "checks/__main__.py")

@@ -6,12 +6,13 @@ from typing import Any, cast
 
 import pytest
 
+from suture.core.ledger.kinds import Choice
+from suture.core.records import Task
 from suture.errors import UsageError
-from suture.ledger.kinds import Choice
+from suture.judge.trials.records import Proposal
 from suture.loop.review.disambiguation import FoundRepairs, preferred, reviewer_with
 from suture.loop.review.reviewing import Review, ReviewAnswer
-from suture.records import Task
-from suture.repair import Difference, Proposal, Repair
+from suture.search import Difference, Repair
 
 DIFFERENCE = Difference(call="f(3, 2)", answers={"a": "5", "b": "6"}, by_repair=("5", "5", "6", "1"))
 

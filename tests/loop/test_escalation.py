@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from suture.core.settings import LoopSettings
 from suture.loop.policy.next_moves import decide, escalation, next_parent
 from suture.loop.policy.progress import Attempt, Progress
 from suture.loop.recipes.recipe import list_recipes, load_recipe
-from suture.settings import LoopSettings
 
 ADAPTIVE = load_recipe(LoopSettings(), 0.8)
 CRITIC = load_recipe(LoopSettings(recipe="critic"), 0.8)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from suture.core.records import Counterexample
 from suture.errors import UsageError
 from suture.loop.prompting.file_focus import MAX_SHOWN_CHARS, suspect_files
-from suture.records import Counterexample
-from suture.workspace import is_protected
+from suture.project.workspace import is_protected
 
 PROJECT = {
     "shop/__init__.py": b"",

@@ -7,11 +7,13 @@ from typing import Any, cast
 
 import pytest
 
-from suture.checks import Suite
-from suture.checks.trust.assessing import Assessed, Assessment
-from suture.checks.trust.scoring import Signs
+from suture.core.ledger import Budget, Ledger, Limits, new_run
+from suture.core.records import Candidate, Check, Task, Verdict, to_plain
+from suture.core.settings import Settings
 from suture.errors import BudgetExceeded
-from suture.ledger import Budget, Ledger, Limits, new_run
+from suture.judge import Suite
+from suture.judge.trust.assessing import Assessed, Assessment
+from suture.judge.trust.scoring import Signs
 from suture.loop.context import RunContext
 from suture.loop.helpers import generated_tests
 from suture.loop.policy.progress import Attempt
@@ -20,8 +22,6 @@ from suture.loop.run_spec import RunSpec
 from suture.loop.state import Aids, LoopState, first_state
 from suture.models import Models, RoleModel
 from suture.models.choosing.prices import Prices
-from suture.records import Candidate, Check, Task, Verdict, to_plain
-from suture.settings import Settings
 from suture.testing import FakeClock, ScriptedModel
 
 OWN = Check(id="own", provenance="user", source="assert f(1) == 1\n")

@@ -8,11 +8,11 @@ from typing import Any, cast
 
 import pytest
 
-from suture.checks import Suite
+from suture.core.records import CheckOutcome, Task, Verdict
+from suture.core.settings import RepairSettings, SandboxSettings
+from suture.judge import Suite
 from suture.loop.evaluation.search_setup import look_ahead, taken_look
-from suture.records import CheckOutcome, Task, Verdict
-from suture.repair import LookAhead
-from suture.settings import RepairSettings, SandboxSettings
+from suture.search import LookAhead
 
 NAME = "a.test.js::adds"
 FILES = {"a.js": b"exports.add = (a, b) => a - b;\n", "a.test.js": b"test('adds', () => {});\n"}

@@ -10,9 +10,11 @@ from typing import Any, cast
 
 import pytest
 
-from suture.checks import Suite
+from suture.core.ledger import Budget, Ledger, Limits, RunFolder, new_run, open_reservations
+from suture.core.records import Move, Plan, Subtask, Task
+from suture.core.settings import Settings
 from suture.errors import BudgetExceeded, MalformedReply, ModelError, ModelTimeout
-from suture.ledger import Budget, Ledger, Limits, RunFolder, new_run, open_reservations
+from suture.judge import Suite
 from suture.loop.context import RunContext
 from suture.loop.helpers.planning import planned_files
 from suture.loop.recipes.recipe import load_recipe
@@ -20,8 +22,6 @@ from suture.loop.run_spec import RunSpec
 from suture.loop.state import Aids
 from suture.models import Message, Models, Reply, Role, RoleModel, Sampling
 from suture.models.choosing.prices import Prices
-from suture.records import Move, Plan, Subtask, Task
-from suture.settings import Settings
 from suture.testing import FakeClock
 
 PLAN = Plan(subtasks=(Subtask(goal="the first part"), Subtask(goal="the second part")))

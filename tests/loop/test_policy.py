@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from suture.core.records import Origin, TaskKind
+from suture.core.settings import LoopSettings
 from suture.errors import UsageError
 from suture.loop.policy.next_moves import decide, next_parent
 from suture.loop.policy.progress import Attempt, Progress, best_of
 from suture.loop.policy.stuck import barren_rounds, same_failure_rounds
 from suture.loop.recipes.recipe import list_recipes, load_recipe
 from suture.loop.recipes.schema import Recipe
-from suture.records import Origin, TaskKind
-from suture.settings import LoopSettings
 
 ADAPTIVE = load_recipe(LoopSettings(), 0.8)
 GREEDY = load_recipe(LoopSettings(recipe="greedy"), 0.8)

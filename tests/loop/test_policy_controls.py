@@ -7,12 +7,12 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from suture.core.settings import LoopSettings
 from suture.loop.policy.next_moves import decide, next_parent
 from suture.loop.policy.progress import Attempt, Progress, best_of
 from suture.loop.policy.stuck import circling, code_fingerprint, rounds_without_gain
 from suture.loop.recipes.recipe import list_recipes, load_recipe
 from suture.loop.recipes.schema import Recipe
-from suture.settings import LoopSettings
 
 RECIPES = {name: load_recipe(LoopSettings(recipe=name), 0.8) for name in list_recipes()}
 GATED = Recipe(name="gated", rejections=2)

@@ -8,10 +8,10 @@ import pytest
 
 from requirements import Require
 from suture.api import replay, solve
+from suture.core.ledger import find_run, read_ledger
+from suture.core.settings import BudgetSettings, ModelSettings, PathSettings, RepairSettings, Settings
 from suture.errors import SutureError
-from suture.ledger import find_run, read_ledger
 from suture.models import pull_model
-from suture.settings import BudgetSettings, ModelSettings, PathSettings, RepairSettings, Settings
 
 SMALL = "qwen2.5-coder-0.5b"
 TASK = (

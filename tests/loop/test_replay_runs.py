@@ -13,12 +13,12 @@ from pydantic import SecretStr
 from bare_pytest import BARE_PYTEST
 from scenario.projects import EXAMPLES, FIXES
 from suture.api import heal, replay, resume, solve
+from suture.core.ledger import find_run, read_ledger
+from suture.core.settings import BudgetSettings, PathSettings, ProofSettings, RepairSettings, Settings
+from suture.core.settings.schema import KeySettings
 from suture.errors import ModelTimeout, UsageError
-from suture.ledger import find_run, read_ledger
 from suture.models import Message, Reply, Sampling
 from suture.models.recording.source import ReplyMissing
-from suture.settings import BudgetSettings, PathSettings, ProofSettings, RepairSettings, Settings
-from suture.settings.schema import KeySettings
 from suture.testing import ScriptedModel
 
 TASK = "Write double(n).\n\n>>> double(2)\n4\n>>> double(5)\n10\n"

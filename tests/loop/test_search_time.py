@@ -7,11 +7,11 @@ from typing import Any, cast
 
 import pytest
 
+from suture.core.records import CheckOutcome, Counterexample, Verdict
+from suture.core.settings import RepairSettings
 from suture.loop.context import RunContext
 from suture.loop.evaluation.search_setup import search_limits
 from suture.loop.policy.progress import failure_signature
-from suture.records import CheckOutcome, Counterexample, Verdict
-from suture.settings import RepairSettings
 
 
 class Counting(Verdict):

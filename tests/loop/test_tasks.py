@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from suture.errors import UsageError
-from suture.tasks.building import example_task, heal_task, write_task
-from suture.tasks.projects import SAMPLE, ProjectWish, project_task
-from suture.workspace import is_protected
+from suture.loop.intake.building import example_task, heal_task, write_task
+from suture.loop.intake.projects import SAMPLE, ProjectWish, project_task
+from suture.project.workspace import is_protected
 
 
 @pytest.mark.parametrize(

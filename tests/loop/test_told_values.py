@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from suture.checks.triage.triage import NotCode
-from suture.ledger.kinds import (
+from suture.agents import Hint
+from suture.api.undo import Undone
+from suture.core.ledger.kinds import (
     BrokenOperator,
     DifferingAnswers,
     NotTheCodes,
     PartialRepair,
     TreeUndone,
 )
-from suture.proof.undo import Undone
-from suture.repair import Difference
-from suture.repair.mutants import OperatorFault
-from suture.roles import Hint
+from suture.judge.triage.triage import NotCode
+from suture.mutation.python.python_mutants import OperatorFault
+from suture.search import Difference
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ from typing import Any, cast
 
 import pytest
 
+from suture.core.records import Candidate, CheckOutcome, Verdict
 from suture.loop.context import RunContext
 from suture.loop.evaluation.judging import confirmed
 from suture.loop.evaluation.suspicion import doubts_about
 from suture.loop.evaluation.two_runs import ONCE, TELL_S, is_of_one_run, run_twice
-from suture.records import Candidate, CheckOutcome, Verdict
 
 FAR_S = 600.0
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from suture.core.settings.schema import Settings
 from suture.models.embedded.calibrate import (
     Speed,
     calibrate,
@@ -14,7 +15,6 @@ from suture.models.embedded.calibrate import (
     read_calibration,
 )
 from suture.models.weights.cache import model_path
-from suture.settings.schema import Settings
 
 pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
 MODEL = Path("weights.gguf")

@@ -13,12 +13,12 @@ from pydantic import SecretStr
 
 from models.openai_stub import OpenAIStub
 from models.raw_server import RawServer
+from suture.core.settings.deployment_schema import PathSettings
+from suture.core.settings.model_schema import ModelSettings, RoleSettings
+from suture.core.settings.schema import KeySettings, Settings
 from suture.errors import PrerequisiteError, UsageError
 from suture.models import Model, Models, Role, choose_model, detect_models, list_models, open_models
 from suture.models.weights.stamps import write_stamp
-from suture.settings.deployment_schema import PathSettings
-from suture.settings.model_schema import ModelSettings, RoleSettings
-from suture.settings.schema import KeySettings, Settings
 from suture.testing import ScriptedModel
 
 NOWHERE = "http://127.0.0.1:9"

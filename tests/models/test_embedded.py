@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
+from suture.core.settings.schema import Settings
 from suture.errors import ContextTooLong, ModelError, PrerequisiteError
 from suture.models import Message, Sampling, heard_by, open_model
 from suture.models.embedded.server import LlamaServer, ServerOptions, start_server
@@ -26,7 +27,6 @@ from suture.models.embedded.serving import (
     useful_slots,
 )
 from suture.models.weights.catalogue import find_entry
-from suture.settings.schema import Settings
 
 pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
 live = pytest.mark.live
@@ -37,7 +37,7 @@ PARENT = """
 import asyncio, sys, time
 from suture.models import Message, Sampling, open_model
 from suture.models.embedded.serving import shared_servers
-from suture.settings.schema import Settings
+from suture.core.settings.schema import Settings
 
 settings = Settings.model_validate_json(sys.argv[1])
 asyncio.run(open_model(settings).complete([Message(role="user", content="hi")], Sampling(max_tokens=1)))

@@ -8,6 +8,8 @@ import pytest
 from pydantic import SecretStr
 
 from models.openai_stub import Answer, OpenAIStub, chat_completion
+from suture.core.settings.model_schema import ModelSettings
+from suture.core.settings.schema import KeySettings, Settings
 from suture.errors import (
     ContextTooLong,
     ForeignReply,
@@ -20,8 +22,6 @@ from suture.errors import (
 )
 from suture.models import Message, Reply, Sampling, open_model
 from suture.models.vendors.faults import AskedModel, as_model_error
-from suture.settings.model_schema import ModelSettings
-from suture.settings.schema import KeySettings, Settings
 
 PROMPT = (Message(role="user", content="hi"),)
 KEY = "sk-very-secret"

@@ -15,6 +15,8 @@ from pydantic import SecretStr
 from models.openai_stub import Answer, OpenAIStub, chat_completion
 from models.raw_server import RawServer, head
 from models.wire_formats import FORMATS, WireFormat
+from suture.core.settings.model_schema import ModelSettings
+from suture.core.settings.schema import KeySettings, Settings
 from suture.errors import (
     ForeignReply,
     ModelAuthError,
@@ -27,8 +29,6 @@ from suture.errors import (
 from suture.models import Message, Model, Reply, Sampling, heard_by, open_model
 from suture.models.tokens import count_upper_bound, text_lower_bound
 from suture.models.vendors.guarded_http import ERROR_BYTES, FRAME_BYTES, reply_bytes
-from suture.settings.model_schema import ModelSettings
-from suture.settings.schema import KeySettings, Settings
 
 KEY = "sk-very-secret"
 PROMPT = (Message(role="user", content="print the sum of all numbers " * 20),)

@@ -10,6 +10,8 @@ from pydantic import SecretStr
 
 from models.openai_stub import Answer, OpenAIStub
 from models.wire_formats import FORMATS, WireFormat
+from suture.core.settings.model_schema import ModelSettings
+from suture.core.settings.schema import KeySettings, Settings
 from suture.errors import (
     ContextTooLong,
     ForeignReply,
@@ -24,8 +26,6 @@ from suture.errors import (
     RequestRefused,
 )
 from suture.models import Message, Model, Reply, Sampling, Tool, may_begin, may_call_tools, open_model
-from suture.settings.model_schema import ModelSettings
-from suture.settings.schema import KeySettings, Settings
 
 PROMPT = (Message(role="user", content="hi"),)
 KEY = "sk-very-secret"

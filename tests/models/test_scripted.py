@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from suture.core.settings.model_schema import ModelSettings
+from suture.core.settings.schema import Settings
 from suture.errors import ModelTimeout, UsageError
 from suture.models import Message, Reply, Sampling, open_model
 from suture.models.scripted import ScriptRanDry
-from suture.settings.model_schema import ModelSettings
-from suture.settings.schema import Settings
 from suture.testing import ScriptedModel
 
 PROMPT = (Message(role="user", content="hi"),)

@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from suture.settings.schema import Settings
+from suture.core.settings.schema import Settings
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 KEY = "a-key-of-our-own"
@@ -26,7 +26,13 @@ def served(local_settings: Settings) -> Iterator[tuple[subprocess.Popen[str], st
     pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
     sets = ("model.threads=1", "model.context_tokens=1024", f"paths.cache={local_settings.paths.cache}")
     words = ["models", "serve", local_settings.model.name, "--port", "0", "--json"]
-    command = [sys.executable, "-m", "suture.cli", *words, *(word for s in sets for word in ("--set", s))]
+    command = [
+        sys.executable,
+        "-m",
+        "suture.interfaces.cli",
+        *words,
+        *(word for s in sets for word in ("--set", s)),
+    ]
     environment = {**os.environ, "SUTURE_KEYS_SERVE": KEY}
     environment.pop("PYTHONUNBUFFERED", None)  # a user's pipe is buffered
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from models.bad_replies import BAD_REPLIES, JSON, MEANT, Triage
+from suture.core.settings.schema import Settings
 from suture.errors import BudgetExceeded, MalformedReply, ModelError, ModelTimeout
 from suture.models import Message, RecordedModel, Reply, Sampling, call_hash, open_model
 from suture.models.structured import ask, describe_schema
 from suture.models.structured.reply_parsing import Unreadable, read_reply
 from suture.models.structured.schemas import schema_of
-from suture.settings.schema import Settings
 from suture.testing import ScriptedModel
 
 PROMPT = (Message(role="user", content="What is wrong?"),)

@@ -6,6 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from suture.core.settings.schema import Settings
 from suture.models import (
     Message,
     RecordedModel,
@@ -19,7 +20,6 @@ from suture.models import (
 from suture.models.embedded.server import LlamaServer
 from suture.models.embedded.serving import shared_servers
 from suture.models.tokens import estimate_tokens
-from suture.settings.schema import Settings
 from suture.testing import ScriptedModel
 
 HARD_TEXTS = [

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from suture.ledger.payload import CATALOGUE, Payload, disk_name
+from suture.core.ledger.payload import CATALOGUE, Payload, disk_name
 
 STAGES = (
     "runs",
@@ -82,7 +82,7 @@ def describe_events() -> Iterator[Stage]:
     """Every kind of event, by the stage of a run that writes it; each type of value where it is first met."""
     met: set[type] = set()
     for stage in STAGES:
-        module = sys.modules[f"suture.ledger.kinds.{stage}"]
+        module = sys.modules[f"suture.core.ledger.kinds.{stage}"]
         kinds = [cls for cls in CATALOGUE.values() if cls.__module__ == module.__name__]
         new = [value for kind in kinds for value in _values_in(kind) if value not in met]
         met.update(new)

@@ -33,7 +33,7 @@ def man_page() -> str:
 def _lines() -> Iterator[str]:
     import typer
 
-    from suture.cli.app import SECTIONS, app
+    from suture.interfaces.cli.app import SECTIONS, app
 
     root: Any = typer.main.get_command(app)
     yield '.TH SUTURE 1 "" "Suture" "User Commands"'

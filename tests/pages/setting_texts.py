@@ -7,9 +7,9 @@ import inspect
 import itertools
 from dataclasses import dataclass
 
-from suture.settings.rendering import shown
-from suture.settings.schema import groups_of_settings, setting_fields
-from suture.settings.sources import variable_of
+from suture.core.settings.rendering import shown
+from suture.core.settings.schema import groups_of_settings, setting_fields
+from suture.core.settings.sources import variable_of
 
 
 @dataclass(frozen=True, kw_only=True)

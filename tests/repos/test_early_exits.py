@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from suture.checks import Suite, check_candidate, prepare_suite
-from suture.records import Candidate
+from suture.core.records import Candidate
+from suture.core.settings import SandboxSettings
+from suture.judge import Suite, check_candidate, prepare_suite
+from suture.loop.intake.building import heal_task
 from suture.sandbox import BubblewrapSandbox, discover_programs
-from suture.settings import SandboxSettings
-from suture.tasks.building import heal_task
 
 EXITS = {
     "node": "process.exit(0);\n",

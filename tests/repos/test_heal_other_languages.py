@@ -11,12 +11,9 @@ import pytest
 
 from requirements import Require
 from suture.api import heal, verify
-from suture.checks import check_candidate, prepare_suite
-from suture.ledger import find_run, read_ledger
-from suture.proof.measures.mutation_testing import notices
-from suture.records import Candidate, Task
-from suture.sandbox import BubblewrapSandbox, discover_programs
-from suture.settings import (
+from suture.core.ledger import find_run, read_ledger
+from suture.core.records import Candidate, Task
+from suture.core.settings import (
     BudgetSettings,
     PathSettings,
     ProofSettings,
@@ -24,6 +21,9 @@ from suture.settings import (
     SandboxSettings,
     Settings,
 )
+from suture.judge import check_candidate, prepare_suite
+from suture.judge.proof.measures.mutation_testing import notices
+from suture.sandbox import BubblewrapSandbox, discover_programs
 from suture.testing import ScriptedModel
 
 FENCES = {"node": "javascript", "go": "go"}

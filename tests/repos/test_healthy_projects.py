@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from suture.api import heal
+from suture.core.settings import PathSettings, Settings
 from suture.errors import SandboxUnavailable
 from suture.sandbox import BubblewrapSandbox, RunRequest
-from suture.settings import PathSettings, Settings
 from suture.testing import ScriptedModel
 
 HEALTHY = Path(__file__).parent / "projects" / "healthy"

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from requirements import Require
-from suture.checks import Suite, check_candidate, prepare_suite, triage
+from suture.core.records import Candidate
+from suture.core.settings import SandboxSettings
 from suture.errors import PrerequisiteError
-from suture.records import Candidate
+from suture.judge import Suite, check_candidate, prepare_suite, triage
+from suture.loop.intake.building import heal_task
 from suture.sandbox import BubblewrapSandbox, discover_programs, discover_toolchain
-from suture.settings import SandboxSettings
-from suture.tasks.building import heal_task
 
 AS_IT_IS = Candidate(files={}, origin="user")
 TEST = "import test from 'node:test';\nimport twice from './twice.js';\nimport { two } from 'dep';\n" + (

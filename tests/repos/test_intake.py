@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from suture.errors import UsageError
+from suture.loop.intake.building import heal_task
 from suture.loop.prompting.file_focus import named_files
-from suture.tasks.building import heal_task
-from suture.workspace import is_protected
+from suture.project.workspace import is_protected
 
 FILES = {
     "a.js": "",

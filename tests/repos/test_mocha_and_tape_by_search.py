@@ -13,18 +13,18 @@ import pytest
 
 from failing_projects import project_of
 from requirements import Require
-from suture.checks.command.test_command import TestCommand
-from suture.repair import mutated
-from suture.repair.editing.edits import edits_between
-from suture.repair.limits import SearchLimits
-from suture.repair.other_languages.driver import BY_RUNNER, driver_of
-from suture.repair.other_languages.drivers.whole_runners import matching, unreported
-from suture.repair.other_languages.driving import Driving
-from suture.repair.search_result import Findings
-from suture.repair.trials.records import Proposal
+from suture.core.settings import SandboxSettings
+from suture.judge.command.test_command import TestCommand
+from suture.judge.trials.records import Proposal
+from suture.loop.intake.building import heal_task
+from suture.mutation import mutated
+from suture.mutation.python.editing.edits import edits_between
 from suture.sandbox import BubblewrapSandbox, discover_programs
-from suture.settings import SandboxSettings
-from suture.tasks.building import heal_task
+from suture.search.limits import SearchLimits
+from suture.search.other_languages.driver import BY_RUNNER, driver_of
+from suture.search.other_languages.drivers.whole_runners import matching, unreported
+from suture.search.other_languages.driving import Driving
+from suture.search.search_result import Findings
 
 CODE = """\
 exports.most = (items) => {

@@ -13,12 +13,12 @@ import pytest
 import pytest_asyncio
 
 from repos.conftest import EXPECTED, project
-from suture.checks import Suite, Triage, check_candidate, prepare_suite, triage
+from suture.core.records import Candidate, Verdict
+from suture.core.settings import SandboxSettings
 from suture.errors import SandboxUnavailable
-from suture.records import Candidate, Verdict
+from suture.judge import Suite, Triage, check_candidate, prepare_suite, triage
+from suture.loop.intake.building import heal_task
 from suture.sandbox import BubblewrapSandbox, RunRequest, Sandbox, discover_programs
-from suture.settings import SandboxSettings
-from suture.tasks.building import heal_task
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(600)]
 UNWANTED = " -p no:hypothesispytest -p no:langsmith_plugin"

@@ -10,8 +10,8 @@ import pytest
 
 from requirements import Require
 from suture.api import heal, solve
+from suture.core.settings import BudgetSettings, ModelSettings, PathSettings, Settings
 from suture.sandbox import BubblewrapSandbox
-from suture.settings import BudgetSettings, ModelSettings, PathSettings, Settings
 from suture.testing import ScriptedModel
 
 PACKAGE = '{"name": "ranges", "type": "module", "scripts": {"test": "tsx --test test/*.test.ts"}}'

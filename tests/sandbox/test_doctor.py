@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from requirements import Require
+from suture.core.settings.schema import KeySettings, SandboxSettings
 from suture.errors import SandboxUnavailable, UsageError
 from suture.sandbox import (
     LIMITS,
@@ -19,7 +20,6 @@ from suture.sandbox import (
 )
 from suture.sandbox.bubblewrap.troubleshooting import bubblewrap_findings, unavailable
 from suture.sandbox.doctor import describe_capabilities
-from suture.settings.schema import KeySettings, SandboxSettings
 
 
 def program(folder: Path, words: str) -> str:

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from suture.core.settings import load_settings
 from suture.errors import PrerequisiteError, UsageError
 from suture.sandbox import discover_interpreter, own_interpreter
 from suture.sandbox.mounts.environments import environments_of, lacking, required_packages
-from suture.settings import load_settings
 
 PYPROJECT = """[project]
 name = "shop"

@@ -18,7 +18,7 @@ import pytest
 
 import suture
 from suture.errors import SandboxUnavailable
-from suture.languages import Interpreter
+from suture.project.languages import Interpreter
 from suture.sandbox import (
     BubblewrapSandbox,
     ProgramLimits,

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from requirements import Require
-from suture.checks.command.pytest_runs import preload
-from suture.languages import program_environment
+from suture.judge.command.pytest_runs import preload
+from suture.project.languages import program_environment
 from suture.sandbox import (
     BOX,
     BubblewrapSandbox,

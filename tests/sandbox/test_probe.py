@@ -17,6 +17,7 @@ import pytest
 
 import suture.sandbox
 from requirements import Require
+from suture.core.settings.schema import SandboxSettings
 from suture.errors import SandboxUnavailable
 from suture.sandbox import (
     LIMITS,
@@ -39,7 +40,6 @@ from suture.sandbox.vetting.vetted_sandbox import (
     reduced,
     remember,
 )
-from suture.settings.schema import SandboxSettings
 
 CLAIM = Capabilities(level="namespace", mode="warm", limits=frozenset(LIMITS), identity="a wall")
 DROP = """

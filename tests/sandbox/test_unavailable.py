@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from sandbox.sandbox_programs import python
+from suture.core.settings.schema import SandboxSettings
 from suture.errors import PrerequisiteError, SandboxError, SandboxUnavailable
 from suture.sandbox import BubblewrapSandbox, diagnose_backends, open_sandbox
 from suture.sandbox.bubblewrap.troubleshooting import kernel_findings, unavailable
-from suture.settings.schema import SandboxSettings
 
 
 def fake_bubblewrap(folder: Path, words: str) -> str:

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from sandbox.sandbox_programs import eventually_gone, python, survivors
+from suture.core.settings.schema import KeySettings, SandboxSettings
 from suture.errors import PrerequisiteError, UsageError
 from suture.sandbox import BubblewrapSandbox, Mount, ProgramLimits, RunRequest, open_sandbox
 from suture.sandbox.backends import find_maker
 from suture.sandbox.unsafe import UnsafeSubprocess
-from suture.settings.schema import KeySettings, SandboxSettings
 
 
 @pytest.fixture

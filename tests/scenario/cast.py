@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
+from suture.agents import packaged_names, packaged_prompt
 from suture.models import Message, Reply, Sampling, count_upper_bound
-from suture.roles import packaged_names, packaged_prompt
 
 
 def as_json(**fields: object) -> str:

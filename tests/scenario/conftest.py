@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scenario.projects import EXAMPLES, FIXES
-from suture.settings import BudgetSettings, PathSettings, RepairSettings, Settings
+from suture.core.settings import BudgetSettings, PathSettings, RepairSettings, Settings
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
-from suture.ledger import Event, Ledger, Payload
+from suture.core.ledger import Event, Ledger, Payload
 
 WITH_HELPERS = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
 """The environment of a process that imports this module."""

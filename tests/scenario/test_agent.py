@@ -9,12 +9,12 @@ import pytest
 
 from bare_pytest import BARE_PYTEST
 from suture.api import heal, replay, resume
+from suture.core.ledger import Event, RunFolder, find_run, read_ledger
+from suture.core.ledger.kinds import AgentStepped, ModelCalled
+from suture.core.records import Result
+from suture.core.settings import BudgetSettings, LoopSettings, ProofSettings, SandboxSettings, Settings
 from suture.errors import MalformedReply
-from suture.ledger import Event, RunFolder, find_run, read_ledger
-from suture.ledger.kinds import AgentStepped, ModelCalled
 from suture.loop.agents.commands import Command, read_command, up_to_its_end
-from suture.records import Result
-from suture.settings import BudgetSettings, LoopSettings, ProofSettings, SandboxSettings, Settings
 from suture.testing import ScriptedModel
 
 FILES = {

@@ -14,11 +14,10 @@ import pytest
 
 from scenario.deadly_ledger import WITH_HELPERS, DeadlyLedger
 from suture.api import heal, resume
-from suture.ledger import find_run, read_ledger, those_of
-from suture.ledger.kinds import AgentStepped, CandidateProposed
-from suture.models import Message, Reply, Sampling
-from suture.records import Result
-from suture.settings import (
+from suture.core.ledger import find_run, read_ledger, those_of
+from suture.core.ledger.kinds import AgentStepped, CandidateProposed
+from suture.core.records import Result
+from suture.core.settings import (
     BudgetSettings,
     LoopSettings,
     PathSettings,
@@ -27,7 +26,8 @@ from suture.settings import (
     SandboxSettings,
     Settings,
 )
-from suture.settings.model_schema import ModelSettings
+from suture.core.settings.model_schema import ModelSettings
+from suture.models import Message, Reply, Sampling
 
 # A table that is too long for a prompt, and that no traceback names.
 RATES = "".join(f'    "kind {n}": 0.{n:04},  # as of the tariff\'s page {n}\n' for n in range(1, 301))

@@ -10,9 +10,9 @@ import pytest
 
 from bare_pytest import BARE_PYTEST
 from suture.api import Choice, Difference, ReviewAnswer, heal, pending_review, replay, resume, verify
+from suture.core.ledger import Event, find_run, read_ledger
+from suture.core.settings import RepairSettings, Settings
 from suture.errors import UsageError
-from suture.ledger import Event, find_run, read_ledger
-from suture.settings import RepairSettings, Settings
 from suture.testing import ScriptedModel
 
 pytestmark = pytest.mark.timeout(300)  # searches: slow where the machine is busy with other work

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from suture.api import replay, solve
+from suture.core.settings import LoopSettings, Settings
 from suture.models import Reply
 from suture.models.scripted import ScriptedCall
-from suture.settings import LoopSettings, Settings
 from suture.testing import ScriptedModel
 
 STUB = '''def add(a: int, b: int) -> int:

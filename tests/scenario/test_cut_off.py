@@ -10,10 +10,10 @@ import pytest
 
 from bare_pytest import BARE_PYTEST
 from suture.api import heal, solve
-from suture.ledger import find_run, read_ledger
-from suture.ledger.kinds import CandidateChecked, SearchStarted
-from suture.narrative.brief import BriefTeller
-from suture.settings import load_settings
+from suture.core.ledger import find_run, read_ledger
+from suture.core.ledger.kinds import CandidateChecked, SearchStarted
+from suture.core.settings import load_settings
+from suture.interfaces.narrative.brief import BriefTeller
 from suture.testing import ScriptedModel
 
 pytestmark = pytest.mark.timeout(120)

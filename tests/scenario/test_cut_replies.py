@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from suture.api import replay, solve
+from suture.core.ledger import find_run, read_ledger
+from suture.core.settings import BudgetSettings, LoopSettings, ModelSettings, Settings
 from suture.errors import ModelTimeout
-from suture.ledger import find_run, read_ledger
 from suture.models import Message, Reply, Sampling
 from suture.models.scripted import ScriptedCall
-from suture.settings import BudgetSettings, LoopSettings, ModelSettings, Settings
 from suture.testing import ScriptedModel
 
 TASK = "Write a function add(a, b) that adds two numbers.\n\n>>> add(1, 2)\n3\n>>> add(-1, 1)\n0\n"

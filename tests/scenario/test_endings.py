@@ -12,11 +12,11 @@ import pytest
 
 from bare_pytest import BARE_PYTEST
 from suture.api import example_task, heal, resume, solve
+from suture.core.ledger import Event, find_run, read_ledger
+from suture.core.records import Check, Result, from_plain
+from suture.core.settings import BudgetSettings, SandboxSettings, Settings
 from suture.errors import Cancelled, ModelAuthError, SandboxBroken, UsageError
-from suture.ledger import Event, find_run, read_ledger
-from suture.records import Check, Result, from_plain
 from suture.sandbox import BubblewrapSandbox, Capabilities, Channel, RunRequest, RunResult
-from suture.settings import BudgetSettings, SandboxSettings, Settings
 from suture.testing import ScriptedModel
 
 TASK = "Write a function add(a, b) that adds two numbers.\n\n>>> add(1, 2)\n3\n>>> add(-1, 1)\n0\n"

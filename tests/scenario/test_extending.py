@@ -10,15 +10,15 @@ import pytest
 from scenario.cast import as_json
 from scenario.test_recipes import RIGHT, TASK, wrong
 from suture.api import replay, solve
+from suture.bench import load_problems
+from suture.core.ledger import find_run, read_ledger
+from suture.core.settings import LoopSettings, ProofSettings, Settings
 from suture.errors import PrerequisiteError, UsageError
-from suture.evals import load_problems
-from suture.ledger import find_run, read_ledger
 from suture.loop import load_recipe
-from suture.settings import LoopSettings, ProofSettings, Settings
 from suture.testing import ScriptedModel
 
 PLUGIN = """
-from suture.records import Check
+from suture.core.records import Check
 
 
 async def adviser(brief, ask):
@@ -71,7 +71,7 @@ RECIPE = "samples = 3\\n"
 
 
 def problems():
-    from suture.evals import Problem
+    from suture.bench import Problem
 
     yield Problem(
         id="mine/1", dataset="", kind="write", statement="Add.", entry_point="add",

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from suture.api import fork_from_iteration, replay, solve
+from suture.core.ledger import Event, find_run, last_step, read_ledger
+from suture.core.records import Result
+from suture.core.settings import LoopSettings, Settings
 from suture.errors import UsageError
-from suture.ledger import Event, find_run, last_step, read_ledger
-from suture.records import Result
-from suture.settings import LoopSettings, Settings
 from suture.testing import ScriptedModel
 
 TASK = "Write double(n).\n\n>>> double(2)\n4\n>>> double(5)\n10\n"

@@ -10,11 +10,11 @@ import pytest
 
 from bare_pytest import BARE_PYTEST
 from suture.api import fork_from_iteration, heal
+from suture.core.ledger import find_run, read_ledger
+from suture.core.settings import ProofSettings, Settings
 from suture.errors import Cancelled, PrerequisiteError, SandboxBroken, StorageError
-from suture.ledger import find_run, read_ledger
 from suture.loop.resuming.recorded import recorded_start
 from suture.sandbox import Sandbox
-from suture.settings import ProofSettings, Settings
 from suture.testing import ScriptedModel
 
 CODE = "def double(n):\n    return n * n\n"

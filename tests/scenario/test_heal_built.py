@@ -8,7 +8,7 @@ import pytest
 
 from bare_pytest import BARE_PYTEST
 from suture.api import heal
-from suture.settings import load_settings
+from suture.core.settings import load_settings
 
 pytestmark = pytest.mark.timeout(300)  # a search: slow where the machine is busy with other work
 

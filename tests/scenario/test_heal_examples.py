@@ -13,8 +13,8 @@ import pytest
 from bare_pytest import BARE_PYTEST
 from scenario.projects import tree
 from suture.api import heal
-from suture.ledger import find_run, read_ledger
-from suture.settings import Settings
+from suture.core.ledger import find_run, read_ledger
+from suture.core.settings import Settings
 from suture.testing import ScriptedModel
 
 pytestmark = pytest.mark.timeout(300)  # the proof alone may take a minute

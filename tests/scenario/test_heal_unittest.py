@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from suture.api import heal
-from suture.ledger import find_run, read_ledger
-from suture.settings import Settings, load_settings
+from suture.core.ledger import find_run, read_ledger
+from suture.core.settings import Settings, load_settings
 from suture.testing import ScriptedModel
 
 CODE = '''"""Prices."""

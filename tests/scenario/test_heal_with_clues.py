@@ -8,8 +8,8 @@ import pytest
 
 from bare_pytest import BARE_PYTEST
 from suture.api import heal
-from suture.ledger import find_run, read_ledger
-from suture.settings import RepairSettings, Settings
+from suture.core.ledger import find_run, read_ledger
+from suture.core.settings import RepairSettings, Settings
 from suture.testing import ScriptedModel
 
 pytestmark = pytest.mark.timeout(300)  # a search: slow where the machine is busy with other work

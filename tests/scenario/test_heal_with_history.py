@@ -12,10 +12,10 @@ import pytest
 
 from bare_pytest import BARE_PYTEST
 from suture.api import heal
+from suture.core.ledger import find_run, read_ledger
+from suture.core.records import Result
+from suture.core.settings import Settings, load_settings
 from suture.errors import UsageError
-from suture.ledger import find_run, read_ledger
-from suture.records import Result
-from suture.settings import Settings, load_settings
 from suture.testing import ScriptedModel
 
 pytestmark = [

@@ -14,9 +14,9 @@ import pytest
 
 from scenario.deadly_ledger import WITH_HELPERS, DeadlyLedger
 from suture.api import ReviewAnswer, fork_from_iteration, resume, solve
-from suture.ledger import find_run, read_ledger
+from suture.core.ledger import find_run, read_ledger
+from suture.core.settings import BudgetSettings, LoopSettings, PathSettings, RepairSettings, Settings
 from suture.models import Message, Reply, Sampling
-from suture.settings import BudgetSettings, LoopSettings, PathSettings, RepairSettings, Settings
 
 TASK = "Write double(n).\n\n>>> double(2)\n4\n>>> double(5)\n10\n"
 WRONG = "```python\ndef double(n):\n    return n * n\n```"

@@ -18,15 +18,15 @@ from scenario.cast import Cast
 from scenario.test_recipes import HELPFUL, SCENARIOS, TASK, wall
 from suture.api import resume
 from suture.api.run_execution import models_for
+from suture.core.ledger import find_run
+from suture.core.records import Result
+from suture.core.settings import BudgetSettings, LoopSettings, PathSettings, ProofSettings, Settings
 from suture.errors import UsageError
-from suture.ledger import find_run
 from suture.loop import RunSpec, list_recipes, open_run
+from suture.loop.intake.building import write_task
 from suture.loop.run import run_task
 from suture.models import Message, Reply, Sampling, open_replies
-from suture.records import Result
 from suture.sandbox import Sandbox
-from suture.settings import BudgetSettings, LoopSettings, PathSettings, ProofSettings, Settings
-from suture.tasks.building import write_task
 
 __all__ = ["wall"]
 

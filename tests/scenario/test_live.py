@@ -11,13 +11,13 @@ import pytest
 from bare_pytest import BARE_PYTEST
 from requirements import Require
 from scenario.projects import EXAMPLES
+from suture.agents import fit, packaged_prompt
+from suture.agents.testers.blind_testers import SpecTestBrief, spec_test_draft
+from suture.agents.testers.written_checks import checks_from_reply, mean_logprob
 from suture.api import heal, solve
+from suture.core.settings import BudgetSettings, PathSettings, RepairSettings, Settings
 from suture.errors import PrerequisiteError, SutureError
 from suture.models import Sampling, count_tokens, open_model, pull_model
-from suture.roles import fit, packaged_prompt
-from suture.roles.testers.blind_testers import SpecTestBrief, spec_test_draft
-from suture.roles.testers.written_checks import checks_from_reply, mean_logprob
-from suture.settings import BudgetSettings, PathSettings, RepairSettings, Settings
 
 SMALL = "local:qwen2.5-coder-0.5b"
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]

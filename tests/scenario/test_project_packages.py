@@ -14,11 +14,11 @@ from requirements import Require
 from scenario.test_whole_projects import facts, make
 from scenario.written_projects import reply
 from suture.api import Review, ReviewAnswer, verify
+from suture.core.ledger import find_run, read_ledger
+from suture.core.ledger.kinds import PackagesInstalled
+from suture.core.settings import PathSettings, SafetySettings, Settings
 from suture.errors import PrerequisiteError
-from suture.ledger import find_run, read_ledger
-from suture.ledger.kinds import PackagesInstalled
 from suture.sandbox import BubblewrapSandbox
-from suture.settings import PathSettings, SafetySettings, Settings
 
 CAMEL_TASK = """A CLI that writes words in camel case.
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from scenario import written_projects as written
 from scenario.cast import as_json
 from scenario.test_whole_projects import facts, make
+from suture.core.settings import LoopSettings, Settings
 from suture.sandbox import BubblewrapSandbox
-from suture.settings import LoopSettings, Settings
 
 
 def by_recipe(settings: Settings, recipe: str) -> Settings:

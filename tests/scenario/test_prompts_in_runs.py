@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from suture.agents import packaged_prompt
 from suture.api import solve
+from suture.core.ledger import find_run, read_ledger
+from suture.core.settings import ModelSettings, Settings, digest_of_project, trust_project
 from suture.errors import ContextTooLong, UsageError
-from suture.ledger import find_run, read_ledger
 from suture.models import count_upper_bound
-from suture.roles import packaged_prompt
-from suture.settings import ModelSettings, Settings, digest_of_project, trust_project
 from suture.testing import ScriptedModel
 
 TASK = "Write a function add(a, b).\n\n>>> add(1, 2)\n3\n"

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from suture.api import heal, replay, resume
+from suture.core.ledger import Event, find_run, read_ledger
+from suture.core.ledger.kinds import BudgetSettled, ProposerRan
+from suture.core.records import Result
+from suture.core.settings import ProofSettings, Settings
+from suture.core.settings.schema import ProposerSettings
 from suture.errors import UsageError
-from suture.ledger import Event, find_run, read_ledger
-from suture.ledger.kinds import BudgetSettled, ProposerRan
-from suture.records import Result
-from suture.settings import ProofSettings, Settings
-from suture.settings.schema import ProposerSettings
 
 FILES = {
     "shapes.py": "def area(w, h):\n    return w + h\n",

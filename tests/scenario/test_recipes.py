@@ -14,11 +14,11 @@ import pytest_asyncio
 
 from scenario.cast import Cast, as_json
 from suture.api import solve
-from suture.ledger import find_run, read_ledger
+from suture.core.ledger import find_run, read_ledger
+from suture.core.settings import BudgetSettings, LoopSettings, ProofSettings, Settings
 from suture.loop import list_recipes
 from suture.loop.recipes.schema import recipe_fields
 from suture.sandbox import Sandbox, open_sandbox
-from suture.settings import BudgetSettings, LoopSettings, ProofSettings, Settings
 
 TABLE = Path(__file__).parents[2] / "docs" / "recipes" / "README.md"
 ATTEMPTS = 6

@@ -12,9 +12,9 @@ import pytest
 from scenario.cast import Cast, as_json
 from scenario.test_recipes import HELPFUL, RIGHT, TASK, wrong
 from suture.api import replay, resume, solve
-from suture.ledger import find_run, read_ledger
-from suture.narrative.story import run_as_text
-from suture.settings import BudgetSettings, LoopSettings, ProofSettings, Settings
+from suture.core.ledger import find_run, read_ledger
+from suture.core.settings import BudgetSettings, LoopSettings, ProofSettings, Settings
+from suture.interfaces.narrative.story import run_as_text
 
 KILLED = """
 import asyncio, os, signal, sys
@@ -23,7 +23,7 @@ from pathlib import Path
 from scenario.test_recipes_again import cast, settings_in
 from scenario.test_recipes import TASK
 from suture.api import solve
-from suture.ledger import Ledger
+from suture.core.ledger import Ledger
 
 append = Ledger.append
 

@@ -10,9 +10,9 @@ import pytest
 from scenario.cast import Cast, as_json
 from scenario.test_recipes import HELPFUL, RIGHT, SORRY, TASK
 from suture.api import replay, solve
-from suture.ledger import list_runs, read_ledger
+from suture.core.ledger import list_runs, read_ledger
+from suture.core.settings import BudgetSettings, LoopSettings, ProofSettings, Settings
 from suture.models import Message, Reply, Sampling
-from suture.settings import BudgetSettings, LoopSettings, ProofSettings, Settings
 
 FIRST, SECOND = "add two integers", "add two floats"
 LOOKS = "TOOL: list_files\nINPUT: ."

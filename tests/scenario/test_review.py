@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from suture.api import Review, ReviewAnswer, pending_review, replay, resume, solve
+from suture.core.ledger import Event, find_run, read_ledger, spend_of
+from suture.core.records import Result
+from suture.core.settings import LoopSettings, Settings
+from suture.core.settings.schema import Autonomy
 from suture.errors import UsageError
-from suture.ledger import Event, find_run, read_ledger, spend_of
-from suture.records import Result
-from suture.settings import LoopSettings, Settings
-from suture.settings.schema import Autonomy
 from suture.testing import ScriptedModel
 
 TASK = "Write double(n).\n\n>>> double(2)\n4\n>>> double(5)\n10\n"

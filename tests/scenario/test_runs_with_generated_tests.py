@@ -9,10 +9,10 @@ from pathlib import Path
 from scenario.cast import Cast
 from scenario.test_recipes import HELPFUL
 from suture.api import solve, verify
-from suture.ledger import find_run, read_ledger
+from suture.core.ledger import find_run, read_ledger
+from suture.core.records import Result
+from suture.core.settings import BudgetSettings, LoopSettings, PathSettings, ProofSettings, Settings
 from suture.models import Message, Reply, Sampling
-from suture.records import Result
-from suture.settings import BudgetSettings, LoopSettings, PathSettings, ProofSettings, Settings
 
 TASK = "Write a function largest(items) that gives the largest item of a list.\n\n>>> largest([1, 3, 2])\n3\n"
 RIGHT = [

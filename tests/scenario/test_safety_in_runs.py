@@ -10,12 +10,12 @@ import pytest
 from scenario.test_proposer import FILES, MENDS
 from scenario.test_proposer import healed_by as proposed
 from suture.api import Review, ReviewAnswer, heal, pending_review, resume, solve
+from suture.core.ledger import Event, find_run, read_ledger
+from suture.core.ledger.kinds import AgentStepped, CandidateRefused
+from suture.core.records import Result
+from suture.core.settings import LoopSettings, ProofSettings, SafetySettings, Settings
 from suture.errors import UsageError
-from suture.ledger import Event, find_run, read_ledger
-from suture.ledger.kinds import AgentStepped, CandidateRefused
-from suture.records import Result
-from suture.settings import LoopSettings, ProofSettings, SafetySettings, Settings
-from suture.store.projecting import rows_of
+from suture.storage.database.projecting import rows_of
 from suture.testing import ScriptedModel
 
 TASK = "Write double(n).\n\n>>> double(2)\n4\n>>> double(5)\n10\n"

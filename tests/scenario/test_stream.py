@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import suture
+from suture.core.ledger import Event, find_run, read_ledger
+from suture.core.records import Result
+from suture.core.settings import Settings
 from suture.errors import UsageError
-from suture.ledger import Event, find_run, read_ledger
 from suture.models import Message, Reply, Sampling
-from suture.records import Result
-from suture.settings import Settings
 from suture.testing import ScriptedModel
 
 TASK = "Write double(n).\n\n>>> double(2)\n4\n>>> double(5)\n10\n"

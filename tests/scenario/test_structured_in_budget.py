@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from suture.agents import DiagnosisReply
 from suture.api import solve
+from suture.core.ledger import Budget, Ledger, Limits
+from suture.core.settings import Settings
 from suture.errors import BudgetExceeded, MalformedReply
-from suture.ledger import Budget, Ledger, Limits
 from suture.models import Message, Reply, Sampling, count_upper_bound
 from suture.models.structured import ask
 from suture.models.structured.ask_validated import Complete
-from suture.roles import DiagnosisReply
-from suture.settings import Settings
 from suture.testing import FakeClock, ScriptedModel
 
 PROMPT = (Message(role="user", content="What is wrong?"),)

@@ -8,7 +8,7 @@ from scenario.cast import Cast
 from scenario.test_recipes import RIGHT, TASK
 from scenario.test_recipes_again import settings_in
 from suture.api import solve
-from suture.ledger import find_run, read_ledger
+from suture.core.ledger import find_run, read_ledger
 
 ENDLESS = """```python
 def add(a, b):

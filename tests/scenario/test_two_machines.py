@@ -15,10 +15,10 @@ import pytest
 from scenario.deadly_ledger import DeadlyLedger
 from scenario.test_kill import APPROVED, TASK, Paid, settings_at
 from suture.api import fork_from_iteration, resume, solve
+from suture.core.ledger import find_run, read_ledger
+from suture.core.settings import Settings, StoreSettings
 from suture.errors import StorageError, UsageError
-from suture.ledger import find_run, read_ledger
-from suture.settings import Settings, StoreSettings
-from suture.store.database import open_store
+from suture.storage.database.database import open_store
 
 
 def settings_of(home: Path, url: str) -> Settings:
@@ -71,7 +71,7 @@ async def test_another_machine_goes_on_and_pays_nothing_twice(
     with open_store(shared_url, tmp_path) as store, store.reading() as connection:
         from sqlalchemy import select
 
-        from suture.store.tables import tasks
+        from suture.storage.database.tables import tasks
 
         assert connection.execute(select(tasks.c.run_id, tasks.c.outcome)).all() == [(run, "healed")]
 
@@ -132,7 +132,7 @@ async def test_a_connection_that_is_lost_in_mid_run_is_made_again(shared_url: st
     assert done.outcome == "healed"
     events = read_ledger(find_run(tmp_path / "first", done.run_id).ledger_path).events
     with open_store(shared_url, tmp_path) as store, store.reading() as connection:
-        from suture.store.shared_runs import ledger_in
+        from suture.storage.database.shared_runs import ledger_in
 
         shared = ledger_in(connection, done.run_id)
     assert shared.count(b"\n") == len(events)

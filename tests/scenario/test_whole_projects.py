@@ -15,11 +15,11 @@ import pytest
 from requirements import Require
 from scenario import written_projects as written
 from suture.api import solve, undo, verify
+from suture.core.ledger import find_run
+from suture.core.records import Result
+from suture.core.settings import Settings
 from suture.errors import UsageError
-from suture.ledger import find_run
-from suture.records import Result
 from suture.sandbox import BubblewrapSandbox
-from suture.settings import Settings
 from suture.testing import ScriptedModel
 
 NO_TESTS = "I cannot write any."

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from suture.api import example_task, solve
+from suture.core.ledger import find_run, read_ledger
+from suture.core.records import Check
+from suture.core.settings import BudgetSettings, LoopSettings, Settings
 from suture.errors import ModelAuthError, ModelError, ModelTimeout
-from suture.ledger import find_run, read_ledger
-from suture.records import Check
-from suture.settings import BudgetSettings, LoopSettings, Settings
 from suture.testing import ScriptedModel
 
 TASK = "Write a function add(a, b) that adds two numbers.\n\n>>> add(1, 2)\n3\n>>> add(-1, 1)\n0\n"

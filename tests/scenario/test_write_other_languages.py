@@ -10,9 +10,9 @@ import pytest
 
 from requirements import Require
 from suture.api import replay, solve, verify
-from suture.ledger import find_run
+from suture.core.ledger import find_run
+from suture.core.settings import Settings
 from suture.sandbox import BubblewrapSandbox
-from suture.settings import Settings
 from suture.testing import ScriptedModel
 
 INITIALS = """

@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 
 from pages.man_page import man_page
 from requirements import Require
-from suture.cli.app import SECTIONS
+from suture.interfaces.cli.app import SECTIONS
 
 ROOT = Path(__file__).parents[2]
 NEVER = {"torch", "triton", "tensorflow", "jax"}

@@ -12,12 +12,12 @@ from suture.api.replay_resume import pending_review, recorded_run, replay, resum
 from suture.api.run_execution import run_sync
 from suture.api.solving import solve
 from suture.api.streaming import stream
-from suture.ledger.kinds import Choice, ReviewChoice
-from suture.ledger.reading import Listener
+from suture.core.ledger.kinds import Choice, ReviewChoice
+from suture.core.ledger.reading import Listener
+from suture.loop.intake.building import example_task
 from suture.loop.review.disambiguation import Asker
 from suture.loop.review.reviewing import Review, ReviewAnswer, Reviewer
-from suture.repair import Difference
-from suture.tasks.building import example_task
+from suture.search import Difference
 
 __all__ = [
     "Asker",

@@ -10,10 +10,10 @@ from suture.api.forking import fork_from_iteration
 from suture.api.replay_resume import recorded_run
 from suture.api.run_execution import run_sync
 from suture.api.solving import solve
+from suture.core.records import Result
+from suture.core.settings import flags_from_arguments, load_settings
 from suture.errors import UsageError
 from suture.loop.review.reviewing import Reviewer
-from suture.records import Result
-from suture.settings import flags_from_arguments, load_settings
 
 
 class SelfHealingAgent:

@@ -6,29 +6,20 @@ import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+from suture.api.delivery import HealedRun, choose_handover, hand_over, require_possible
 from suture.api.replay_resume import recorded_run
-from suture.checks import Suite, prepare_suite
+from suture.api.undo import Undone, find_applied_run, stands_applied, undo_run
+from suture.core.ledger import Ledger, RunFolder, SystemClock, find_run, last_of, list_runs, read_ledger
+from suture.core.ledger.kinds import RunFinished, RunStarted
+from suture.core.records import Result, Task
+from suture.core.settings import Settings, load_settings
 from suture.errors import StorageError, UsageError
-from suture.ledger import Ledger, RunFolder, SystemClock, find_run, last_of, list_runs, read_ledger
-from suture.ledger.kinds import RunFinished, RunStarted
+from suture.judge import Suite, prepare_suite
+from suture.judge.proof import ReplayedClaim, verify_file
 from suture.loop import RecordedRun
-from suture.packages import packages_of
-from suture.proof import (
-    HealedRun,
-    ReplayedClaim,
-    Undone,
-    choose_handover,
-    find_applied_run,
-    hand_over,
-    require_possible,
-    stands_applied,
-    undo_run,
-    verify_file,
-)
-from suture.records import Result, Task
+from suture.project.recorded_task import accepted_files
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
-from suture.settings import Settings, load_settings
-from suture.tasks.recorded_task import accepted_files
+from suture.sandbox.packages import packages_of
 
 
 async def apply(

@@ -7,19 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from suture.api.delivery import choose_handover
 from suture.api.replay_resume import answered_calls, recorded_run
 from suture.api.run_execution import carry_out, models_for
+from suture.core.ledger.reading import Listener
+from suture.core.records import Result
+from suture.core.settings import Settings
+from suture.core.settings.recording import settings_with
 from suture.errors import UsageError
-from suture.ledger.reading import Listener
 from suture.loop import RecordedRun
 from suture.loop.review.reviewing import Reviewer
 from suture.models import Model
-from suture.proof import choose_handover
-from suture.records import Result
 from suture.sandbox import Sandbox
-from suture.settings import Settings
-from suture.settings.recording import settings_with
-from suture.store import checkpoint_place
+from suture.storage.database import checkpoint_place
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -59,7 +59,7 @@ async def fork_from_iteration(
         sandbox: The wall; the settings' where not given.
         apply: As in `solve` and `heal`.
         on_review: As in `solve`.
-        run_id: What the new run is called, where that was said beforehand (`suture.ledger.new_run_id`).
+        run_id: What the new run is called, where that was said beforehand (`suture.core.ledger.new_run_id`).
         on_event: As in `solve`; it sees what was taken over too.
 
     Raises:

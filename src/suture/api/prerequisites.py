@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from suture.core.settings import Settings
 from suture.errors import SutureError
 from suture.models import (
     PROVIDERS,
@@ -20,7 +21,6 @@ from suture.models import (
     read_calibration,
 )
 from suture.sandbox import diagnose_backends, discover_interpreter, sandbox_makers
-from suture.settings import Settings
 
 NEEDED_BYTES = 500_000_000
 """Room for a few hundred runs."""

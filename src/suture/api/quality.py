@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from suture.api.replay_resume import recorded_run
-from suture.checks import prepare_suite
+from suture.core.ledger import result_of
+from suture.core.settings import Settings
 from suture.errors import UsageError
-from suture.languages import LANGUAGES
-from suture.ledger import result_of
-from suture.packages import packages_of
-from suture.proof.quality import Measured, Subject, measure_quality
+from suture.judge import prepare_suite
+from suture.judge.proof.quality import Measured, Subject, measure_quality
+from suture.project.languages import LANGUAGES
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
-from suture.settings import Settings
+from suture.sandbox.packages import packages_of
 
 
 async def quality(

@@ -7,10 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from suture.api.delivery import choose_handover
 from suture.api.run_execution import carry_out, models_for
+from suture.core.ledger import Limits, RunFolder, compare_runs, find_run
+from suture.core.ledger.reading import Listener
+from suture.core.records import Result
+from suture.core.settings import Settings, load_settings
 from suture.errors import UsageError
-from suture.ledger import Limits, RunFolder, compare_runs, find_run
-from suture.ledger.reading import Listener
 from suture.loop import RecordedRun, Replay, open_recorded
 from suture.loop.resuming.recorded import recorded_start
 from suture.loop.review.reviewing import (
@@ -23,11 +26,8 @@ from suture.loop.review.reviewing import (
 )
 from suture.loop.review.reviewing import pending_review as question_of_run
 from suture.models import Model, ReplySource, open_replies
-from suture.proof import choose_handover
-from suture.records import Result
 from suture.sandbox import Sandbox
-from suture.settings import Settings, load_settings
-from suture.store import fetched
+from suture.storage.database import fetched
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -54,7 +54,7 @@ async def replay(
         settings: Whose keys and folders count; from environment and files where not given.
         model: Who is asked with `or_live`; the recorded one where not given.
         sandbox: The wall; the recorded settings' where not given.
-        run_id: What the new run is called, where that was said beforehand (`suture.ledger.new_run_id`).
+        run_id: What the new run is called, where that was said beforehand (`suture.core.ledger.new_run_id`).
         on_event: As in `solve`.
 
     Raises:

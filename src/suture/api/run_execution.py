@@ -12,21 +12,21 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from suture.api.delivery import Handover, HealedRun, hand_over
 from suture.api.stopping import run_until_stopped
+from suture.core.ledger import find_run
+from suture.core.ledger.event_log import EventLog
+from suture.core.ledger.reading import Heard, Listener, listening
+from suture.core.records import Result
+from suture.core.settings import Settings
 from suture.errors import Cancelled, PrerequisiteError, SandboxError, StorageError, SutureError, UsageError
-from suture.ledger import find_run
-from suture.ledger.event_log import EventLog
-from suture.ledger.reading import Heard, Listener, listening
 from suture.loop import RunContext, RunSpec, load_recipe, open_run
 from suture.loop.review.reviewing import Review, ReviewAnswer, Reviewer
-from suture.memory import kept_of
 from suture.models import Model, Models, ReplySource, absent_model, open_models, open_replies
 from suture.models.choosing.providers import open_named, open_or_defer
-from suture.proof import Handover, HealedRun, hand_over
-from suture.records import Result
-from suture.settings import Settings
-from suture.tasks.recorded_task import accepted_files
-from suture.tracing import export_run, wants_traces
+from suture.project.recorded_task import accepted_files
+from suture.storage.memory import kept_of
+from suture.storage.tracing import export_run, wants_traces
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -90,7 +90,7 @@ async def _opened(spec: RunSpec) -> AsyncIterator[tuple[RunContext, Any]]:
             yield context, checkpointer
     finally:
         if folder is not None and (spec.settings.store.url or spec.settings.store.fallback_url):
-            from suture.store.recording import record_run
+            from suture.storage.database.recording import record_run
 
             await asyncio.to_thread(record_run, spec.settings, folder)
 

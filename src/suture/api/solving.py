@@ -8,20 +8,20 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from suture.api.delivery import choose_handover, require_new, require_possible
 from suture.api.run_execution import carry_out, models_for, replies_from
 from suture.api.stopping import in_thread
+from suture.core.ledger.reading import Listener
+from suture.core.records import Result, Task
+from suture.core.settings import Settings, load_settings
 from suture.errors import UsageError
-from suture.languages import language_named
-from suture.ledger.reading import Listener
 from suture.loop import RunSpec
+from suture.loop.intake.building import write_task
+from suture.loop.intake.projects import ProjectWish, existing_folder, project_kind, project_task
 from suture.loop.review.reviewing import Reviewer
 from suture.models import NO_MODEL, Model, without_model
-from suture.proof import choose_handover, require_new, require_possible
-from suture.records import Result, Task
+from suture.project.languages import language_named
 from suture.sandbox import Sandbox
-from suture.settings import Settings, load_settings
-from suture.tasks.building import write_task
-from suture.tasks.projects import ProjectWish, existing_folder, project_kind, project_task
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -71,7 +71,7 @@ async def solve(
         or_live: Ask the model for what `replies` does not hold, instead of ending with an error.
         on_review: Called where `loop.autonomy` wants a person asked, plain or async; gets the question and
             gives the answer, or `None`, which parks the run (outcome `waiting`) as without it.
-        run_id: What the new run is called, where that was said beforehand (`suture.ledger.new_run_id`).
+        run_id: What the new run is called, where that was said beforehand (`suture.core.ledger.new_run_id`).
         asked_s: When the user asked, in seconds since the epoch, where that was before this call: the
             budget's seconds count from then.
         on_event: Called with each event of the run's ledger, read from it; what it raises is raised when

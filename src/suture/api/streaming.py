@@ -9,9 +9,9 @@ from typing import Any
 
 from suture.api.healing import heal
 from suture.api.solving import solve
+from suture.core.ledger import Event
+from suture.core.records import Result, Task
 from suture.errors import UsageError
-from suture.ledger import Event
-from suture.records import Result, Task
 
 
 async def stream(task: str | Task | Path, **options: Any) -> AsyncGenerator[Event | Result, None]:

@@ -6,10 +6,12 @@ import asyncio
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
-from suture.checks import Suite, prepare_suite
-from suture.languages import Interpreter, is_pytest_command, pytest_equivalent
-from suture.ledger import Budget, Ledger, RunFolder, those_of
-from suture.ledger.kinds import CandidateProposed, PackagesInstalled
+from suture.agents import PromptBook
+from suture.core.ledger import Budget, Ledger, RunFolder, those_of
+from suture.core.ledger.kinds import CandidateProposed, PackagesInstalled
+from suture.core.records import Candidate, Task, Verdict, to_plain
+from suture.core.settings import SandboxSettings, Settings
+from suture.judge import Suite, prepare_suite
 from suture.loop.policy.progress import Progress
 from suture.loop.recipes.recipe import Extensions
 from suture.loop.recipes.schema import Recipe
@@ -17,15 +19,14 @@ from suture.loop.run_spec import RunSpec
 from suture.loop.state import LoopState, proposals_in, tried_in
 from suture.loop.vetting import answered_uses, findings_in, refused_verdict, use_of
 from suture.models import NO_MODEL, Model, Models, Role, may_call_tools
-from suture.packages import AddedPackages, Installed, Packages, packages_of
-from suture.records import Candidate, Task, Verdict, to_plain
-from suture.repair import LookAhead, Ready, has_grammar
-from suture.roles import PromptBook
-from suture.safety import Finding, levels_of
+from suture.mutation import has_grammar
+from suture.project.languages import Interpreter, is_pytest_command, pytest_equivalent
+from suture.project.recorded_task import with_accepted_test
+from suture.project.safety import Finding, levels_of
+from suture.project.workspace import text_of
 from suture.sandbox import Sandbox
-from suture.settings import SandboxSettings, Settings
-from suture.tasks.recorded_task import with_accepted_test
-from suture.workspace import text_of
+from suture.sandbox.packages import AddedPackages, Installed, Packages, packages_of
+from suture.search import LookAhead, Ready
 
 LONGEST_RUN = 0.6
 """The part of the run's time that one run of the tests may take: a change of them has to be run again."""

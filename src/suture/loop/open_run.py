@@ -8,17 +8,17 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from suture.languages import LANGUAGES
-from suture.ledger import Budget, Ledger, Limits, RunFolder, SystemClock, new_run
+from suture.agents import PromptBook
+from suture.core.ledger import Budget, Ledger, Limits, RunFolder, SystemClock, new_run
+from suture.core.settings import project_prompts
 from suture.loop.context import RunContext
 from suture.loop.recipes.recipe import load_extensions, load_recipe
 from suture.loop.run_spec import RunSpec
 from suture.models import Model, RecordedModel
-from suture.roles import PromptBook
-from suture.safety import levels_of
+from suture.project.languages import LANGUAGES
+from suture.project.safety import levels_of
 from suture.sandbox import discover_programs, open_sandbox
-from suture.settings import project_prompts
-from suture.store import checkpoint_place, open_checkpointer, sharing
+from suture.storage.database import checkpoint_place, open_checkpointer, sharing
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver

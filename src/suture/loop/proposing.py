@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from suture.checks import refused_files
+from suture.core.ledger.kinds import CandidateProposed
+from suture.core.records import Candidate
 from suture.errors import UsageError
-from suture.ledger.kinds import CandidateProposed
+from suture.judge import refused_files
 from suture.loop.context import RunContext
 from suture.loop.policy.progress import Attempt
-from suture.records import Candidate
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from suture.ledger import Event, last_of
-from suture.ledger.kinds import MemoryRecalled
+from suture.core.ledger import Event, last_of
+from suture.core.ledger.kinds import MemoryRecalled
+from suture.core.records import Verdict
 from suture.loop.context import RunContext
-from suture.memory import recalled_for
-from suture.records import Verdict
+from suture.storage.memory import recalled_for
 
 
 async def recall(verdict: Verdict | None, context: RunContext) -> None:

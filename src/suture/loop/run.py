@@ -11,6 +11,15 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import Command
 
+from suture.core.ledger import open_reservations, result_of
+from suture.core.ledger.kinds import (
+    CandidateChecked,
+    CandidateProposed,
+    ReviewAsked,
+    RunRefused,
+    RunResumed,
+)
+from suture.core.records import Outcome, Result, from_plain
 from suture.errors import (
     BudgetExceeded,
     Cancelled,
@@ -19,14 +28,6 @@ from suture.errors import (
     StorageError,
     SutureError,
     UsageError,
-)
-from suture.ledger import open_reservations, result_of
-from suture.ledger.kinds import (
-    CandidateChecked,
-    CandidateProposed,
-    ReviewAsked,
-    RunRefused,
-    RunResumed,
 )
 from suture.loop.context import RunContext
 from suture.loop.evaluation.judging import with_verdict
@@ -40,7 +41,6 @@ from suture.loop.resuming.recorded import recorded_start, started_with
 from suture.loop.review.reviewing import review_of
 from suture.loop.run_spec import ForkStart
 from suture.loop.state import LoopState, first_state, tried_in, with_tried
-from suture.records import Outcome, Result, from_plain
 
 Entry = LoopState | Command[str] | None
 """What the graph is given: a first state, an answer, or nothing where it goes on from its checkpoint."""

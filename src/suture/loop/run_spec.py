@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from suture.languages import Interpreter
-from suture.ledger import Event, Limits, RunFolder
+from suture.core.ledger import Event, Limits, RunFolder
+from suture.core.records import Task
+from suture.core.settings import Settings
 from suture.loop.review.reviewing import Reviewer
 from suture.loop.state import LoopState
 from suture.models import Models, ReplySource
-from suture.records import Task
+from suture.project.languages import Interpreter
 from suture.sandbox import Sandbox
-from suture.settings import Settings
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, NotRequired, TypedDict
 
+from suture.core.records import from_plain, to_plain
 from suture.loop.policy.progress import Attempt
-from suture.records import from_plain, to_plain
 
 SCHEMA_VERSION = 2
 """A run whose state is of another one is not gone on with: it could be misread."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from suture.ledger import Event, RunFolder, those_of
-from suture.ledger.kinds import ReviewAnswered, ReviewAsked
-from suture.records import Candidate, CheckOutcome, Counterexample, Verdict
-from suture.safety import Finding, Levels, new_findings
-from suture.workspace import text_of
+from suture.core.ledger import Event, RunFolder, those_of
+from suture.core.ledger.kinds import ReviewAnswered, ReviewAsked
+from suture.core.records import Candidate, CheckOutcome, Counterexample, Verdict
+from suture.project.safety import Finding, Levels, new_findings
+from suture.project.workspace import text_of
 
 MARK = "safety: "
 """What the id of a finding's check begins with; no test of a project is called so."""

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, get_args
 
 from suture import errors
+from suture.core.safe_files import read_text_file
 from suture.errors import ModelError, UsageError
 from suture.models.seam import Finish, Message, Reply, Sampling
 from suture.models.tokens import count_upper_bound, text_upper_bound
-from suture.plain_files import read_text_file
 
 RAISABLE: Mapping[str, type[errors.SutureError]] = {
     fault.__name__: fault

@@ -4,6 +4,7 @@ This room owns the wall and what may pass through it, both ways. It does not kno
 and it never runs untrusted code without a wall.
 """
 
+from suture.core.settings.schema import IsolationLevel
 from suture.sandbox.backends import open_sandbox
 from suture.sandbox.bubblewrap import KEPT, BubblewrapSandbox
 from suture.sandbox.bubblewrap.troubleshooting import Requirement
@@ -30,7 +31,6 @@ from suture.sandbox.mounts.bind_mounts import interpreter_mounts
 from suture.sandbox.mounts.interpreter import discover_interpreter, own_interpreter
 from suture.sandbox.mounts.toolchains import discover_programs, discover_toolchain
 from suture.sandbox.pool import SandboxPool
-from suture.settings.schema import IsolationLevel
 
 __all__ = [
     "BOX",

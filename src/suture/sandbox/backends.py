@@ -7,15 +7,15 @@ from functools import partial
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
+from suture.core.plugins import load_plugin
+from suture.core.settings.schema import KeySettings, SandboxSettings
 from suture.errors import UsageError
-from suture.plugins import load_plugin
 from suture.sandbox.bubblewrap import BubblewrapSandbox
 from suture.sandbox.container import ContainerSandbox
 from suture.sandbox.contract import Sandbox
 from suture.sandbox.e2b import E2bSandbox
 from suture.sandbox.unsafe import UnsafeSubprocess
 from suture.sandbox.vetting import VettedSandbox
-from suture.settings.schema import KeySettings, SandboxSettings
 
 GROUP = "suture.sandboxes"
 """The group of entry points: each loads to a function from `SandboxSettings` to a `Sandbox`."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Literal, Protocol, get_args, runtime_checkable
 
-from suture.settings.schema import IsolationLevel
+from suture.core.settings.schema import IsolationLevel
 
 BOX = "/box"
 """The folder behind the wall that holds a request's files and is the program's working directory."""

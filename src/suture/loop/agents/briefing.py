@@ -7,13 +7,13 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from suture.agents import describe_fact
+from suture.agents.coding.project_coder import rules_of
+from suture.core.records import Counterexample, Task, Verdict, to_plain
 from suture.loop.context import RunContext
 from suture.loop.policy.progress import Attempt
 from suture.loop.prompting.briefs import deciding_facts
-from suture.records import Counterexample, Task, Verdict, to_plain
-from suture.roles import describe_fact
-from suture.roles.coding.project_coder import rules_of
-from suture.workspace import DEFAULT_PROTECTED
+from suture.project.workspace import DEFAULT_PROTECTED
 
 MOST_TESTS = 200
 MOST_FACTS = 20

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from suture.agents.replies.actions import GIVEN, NAMED, NEXT
+from suture.agents.replies.edit_blocks import HEAD
+from suture.agents.replies.fenced import fenced_blocks
 from suture.errors import MalformedReply
 from suture.models import Tool
-from suture.roles.replies.actions import GIVEN, NAMED, NEXT
-from suture.roles.replies.edit_blocks import HEAD
-from suture.roles.replies.fenced import fenced_blocks
 
 TOOLS = (
     Tool(

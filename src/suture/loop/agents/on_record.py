@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from suture.ledger import Payload, current_place, find_run, those_of
+from suture.core.ledger import Payload, current_place, find_run, those_of
 from suture.loop.context import RunContext
 
 StepT = TypeVar("StepT", bound=Payload)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from suture.checks import Suite
-from suture.checks.programs import test_limits
-from suture.languages import Interpreter, program_environment
-from suture.records import Task
+from suture.core.records import Task
+from suture.core.settings import SandboxSettings
+from suture.judge import Suite
+from suture.judge.programs import test_limits
+from suture.project.languages import Interpreter, program_environment
+from suture.project.workspace import text_of
+from suture.project.workspace.ignored import NEVER_CODE
 from suture.sandbox import BOX, LIBRARY, ProgramLimits, Sandbox, interpreter_mounts, own_interpreter
 from suture.sandbox.working_copy.changes import Changes
 from suture.sandbox.working_copy.running_in_copy import CopyCommand, CopyRun, run_in_copy
-from suture.settings import SandboxSettings
-from suture.workspace import text_of
-from suture.workspace.ignored import NEVER_CODE
 
 CORES = 4
 """CPU seconds that each process may use for each of its wall-clock seconds."""

@@ -7,17 +7,17 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from suture.checks import Suite
+from suture.core.ledger import last_of
+from suture.core.ledger.kinds import ProposerRan
+from suture.core.records import Move
+from suture.core.safe_files import read_plain
 from suture.errors import MalformedReply, UsageError
-from suture.ledger import last_of
-from suture.ledger.kinds import ProposerRan
+from suture.judge import Suite
 from suture.loop.agents.briefing import Briefing
 from suture.loop.agents.on_record import on_record
 from suture.loop.agents.project_copy import ProjectCopy, changed_texts
 from suture.loop.calls.budgeted_calls import BudgetedCall, prior_decision, reserve
 from suture.loop.context import RunContext
-from suture.plain_files import read_plain
-from suture.records import Move
 from suture.sandbox import LIBRARY
 from suture.sandbox.unsafe import UnsafeSubprocess
 from suture.sandbox.working_copy.running_in_copy import CopyRun

@@ -10,17 +10,17 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from suture.checks import Suite, check_candidate, refused_files
+from suture.agents import describe_fact
+from suture.agents.replies.edit_blocks import apply_edits, may_create, split_edits
+from suture.core.records import Candidate, Verdict
 from suture.errors import EditDoesNotApply
+from suture.judge import Suite, check_candidate, refused_files
 from suture.loop.agents.briefing import MOST_FACTS, briefing_of
 from suture.loop.agents.commands import Command
 from suture.loop.agents.project_copy import ProjectCopy, changed_texts
 from suture.loop.context import RunContext
 from suture.loop.policy.progress import tally
-from suture.records import Candidate, Verdict
-from suture.roles import describe_fact
-from suture.roles.replies.edit_blocks import apply_edits, may_create, split_edits
-from suture.workspace import overlay, text_of
+from suture.project.workspace import overlay, text_of
 
 SHELL_S = 60.0
 """Wall-clock seconds of one command of the shell; a run of the tests' command has no more either."""

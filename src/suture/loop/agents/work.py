@@ -10,9 +10,10 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from suture.checks import Suite
+from suture.core.ledger.kinds import AgentStepped
+from suture.core.records import Move
 from suture.errors import BudgetExceeded, ContextTooLong, MalformedReply, ModelAuthError, ModelError
-from suture.ledger.kinds import AgentStepped
+from suture.judge import Suite
 from suture.loop.agents.briefing import Briefing, briefing_on
 from suture.loop.agents.commands import TOOLS, Command, read_command, up_to_its_end
 from suture.loop.agents.history import HISTORY_TOKENS, AgentStep, conversation
@@ -25,8 +26,7 @@ from suture.loop.context import RunContext
 from suture.loop.policy.progress import Attempt
 from suture.loop.state import LoopState
 from suture.models import Message, Reply, Role, Sampling
-from suture.records import Move
-from suture.workspace import overlay
+from suture.project.workspace import overlay
 
 MOST_REFUSED = 3
 """Replies in a row that name no tool, before the model is taken to know none."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import NoReturn
 
+from suture.core.ledger import Event, Reservation, current_place, those_of
+from suture.core.ledger.kinds import BudgetRefused, BudgetReserved, BudgetSettled, RunResumed
 from suture.errors import BudgetExceeded
-from suture.ledger import Event, Reservation, current_place, those_of
-from suture.ledger.kinds import BudgetRefused, BudgetReserved, BudgetSettled, RunResumed
 from suture.loop.context import RunContext
 
 

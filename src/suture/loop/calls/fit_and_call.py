@@ -5,9 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+from suture.agents import Brief, Draft, Fitted, WriteBrief, as_shown, coder_draft, fit
+from suture.agents.coding.beginnings import END, with_comment
+from suture.agents.coding.coder_reply import breaks_off, goes_in_circles, stops_inside
+from suture.agents.coding.project_coder import ProjectBrief, project_draft
+from suture.agents.coding.text_coder import TextBrief, text_draft
+from suture.agents.prompting.fitting import Beginning
+from suture.agents.prompting.prompt_files import Prompt
+from suture.core.ledger import those_of
+from suture.core.ledger.kinds import ModelCalled, PromptShrunk, ReplyCut
+from suture.core.records import Move
 from suture.errors import BudgetExceeded, ContextTooLong, ModelAuthError, ModelError
-from suture.ledger import those_of
-from suture.ledger.kinds import ModelCalled, PromptShrunk, ReplyCut
 from suture.loop.calls.model_call import Question, affordable_reply, ask
 from suture.loop.context import RunContext
 from suture.models import (
@@ -20,14 +28,6 @@ from suture.models import (
     count_upper_bound,
     may_begin,
 )
-from suture.records import Move
-from suture.roles import Brief, Draft, Fitted, WriteBrief, as_shown, coder_draft, fit
-from suture.roles.coding.beginnings import END, with_comment
-from suture.roles.coding.coder_reply import breaks_off, goes_in_circles, stops_inside
-from suture.roles.coding.project_coder import ProjectBrief, project_draft
-from suture.roles.coding.text_coder import TextBrief, text_draft
-from suture.roles.prompting.fitting import Beginning
-from suture.roles.prompting.prompt_files import Prompt
 
 SQUEEZES = 2
 """How often a prompt that a provider calls too long is shortened, by a third each time."""

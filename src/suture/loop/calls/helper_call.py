@@ -14,15 +14,15 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
+from suture.agents import Draft, Prompt, fit
+from suture.core.ledger import those_of
+from suture.core.ledger.kinds import RoleDegraded
 from suture.errors import BudgetExceeded, MalformedReply, ModelAuthError, ModelError
-from suture.ledger import those_of
-from suture.ledger.kinds import RoleDegraded
 from suture.loop.calls.fit_and_call import fitted_reply, room_tokens
 from suture.loop.calls.model_call import Question, ask
 from suture.loop.context import RunContext
 from suture.models import Message, Reply, Role, Sampling, count_tokens
 from suture.models.structured import ask as ask_structured
-from suture.roles import Draft, Prompt, fit
 
 SEATS: Mapping[str, Role] = {
     "planner": "planner",

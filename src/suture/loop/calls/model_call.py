@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from suture.agents.prompting.fitting import Beginning
+from suture.core.ledger import Reservation
+from suture.core.ledger.kinds import ModelCalled, ModelSteppedDown
 from suture.errors import (
     BudgetExceeded,
     MalformedReply,
@@ -15,8 +18,6 @@ from suture.errors import (
     RequestRefused,
     UsageError,
 )
-from suture.ledger import Reservation
-from suture.ledger.kinds import ModelCalled, ModelSteppedDown
 from suture.loop.calls.budgeted_calls import BudgetedCall, PriorDecision, prior_decision, refuse, reserve
 from suture.loop.context import RunContext
 from suture.models import (
@@ -32,7 +33,6 @@ from suture.models import (
     may_call_tools,
 )
 from suture.models.recording.call_hash import call_hash
-from suture.roles.prompting.fitting import Beginning
 
 LEAST_REPLY_TOKENS = 64
 """A reply that may be no longer than this is not worth asking for."""

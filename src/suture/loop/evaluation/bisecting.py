@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from suture.ledger.kinds import HistorySearched
+from suture.core.ledger.kinds import HistorySearched
 from suture.loop.context import RunContext
 from suture.loop.evaluation.search_setup import Guide
-from suture.repair import Hunk, hunks_between
-from suture.workspace import overlay
+from suture.project.workspace import overlay
+from suture.search import Hunk, hunks_between
 
 LONGEST_RUN_S = 30.0
 """Wall-clock seconds of one run of the failing tests; what takes longer is no help in hurrying a search."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from suture.checks import Suite
+from suture.core.records import Check, from_plain
+from suture.judge import Suite
 from suture.loop.context import RunContext
 from suture.loop.state import Aids
-from suture.records import Check, from_plain
 
 
 async def deciding_suite(aids: Aids, context: RunContext) -> Suite:

@@ -6,12 +6,13 @@ import ast
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from suture.checks.tracing.variables import Observation, Probe, first_divergence, observe
+from suture.core.records import Counterexample
+from suture.judge.tracing.variables import Observation, Probe, first_divergence, observe
+from suture.judge.trials.records import Proposal
 from suture.loop.context import RunContext
-from suture.pysource.parsing import parsed
-from suture.records import Counterexample
-from suture.repair import Proposal, mutated
-from suture.workspace import overlay
+from suture.mutation import mutated
+from suture.project.python_source.parsing import parsed
+from suture.project.workspace import overlay
 
 MOST_FACTS = 3
 """Failures that are traced: each costs a run, and a prompt has room for few."""

@@ -7,15 +7,20 @@ from collections.abc import Coroutine, Iterable
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from suture.checks import Suite, check_candidate
+from suture.core.ledger.kinds import (
+    CandidateChecked,
+    CandidateRefused,
+    CandidateRegressed,
+    CandidateUnconfirmed,
+)
+from suture.core.records import Candidate, CheckOutcome, Counterexample, Verdict
 from suture.errors import BudgetExceeded
-from suture.ledger.kinds import CandidateChecked, CandidateRefused, CandidateRegressed, CandidateUnconfirmed
+from suture.judge import Suite, check_candidate
 from suture.loop.context import RunContext
 from suture.loop.evaluation.two_runs import Runs, run_twice
 from suture.loop.policy.progress import Attempt, failure_signature, tally
 from suture.loop.policy.stuck import code_fingerprint
 from suture.loop.vetting import is_refusal
-from suture.records import Candidate, CheckOutcome, Counterexample, Verdict
 
 T = TypeVar("T")
 

@@ -10,16 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 
-from suture.checks import Suite, check_candidate
+from suture.core.ledger import those_of
+from suture.core.ledger.kinds import CertificateWritten, ModelCalled
+from suture.core.records import Candidate, Verdict, content_hash
 from suture.errors import BudgetExceeded
-from suture.ledger import those_of
-from suture.ledger.kinds import CertificateWritten, ModelCalled
-from suture.loop.context import RunContext
-from suture.loop.evaluation.judging import judge
-from suture.loop.evaluation.proof_clock import ProofClock, ended_together
-from suture.loop.evaluation.suspicion import doubts_about
-from suture.loop.policy.progress import tally
-from suture.proof.certificate import (
+from suture.judge import Suite, check_candidate
+from suture.judge.proof.certificate import (
     CERTIFICATE,
     FORMAT,
     PASSES_TOO,
@@ -33,17 +29,21 @@ from suture.proof.certificate import (
     new_failures,
     statuses,
 )
-from suture.proof.confidence import confidence_certified, confidence_in
-from suture.proof.measures.changed_coverage import measure_coverage
-from suture.proof.measures.linting import lint_changes
-from suture.proof.measures.mutant_sources import touched_code
-from suture.proof.measures.mutation_testing import measure_mutation, notices
-from suture.proof.minimisation.equivalence import ChangeBehaviour
-from suture.proof.minimisation.minimal import Minimised, Oracle, minimise, minimise_lines
-from suture.proof.sealing import certificate_text, digest, sealed
-from suture.records import Candidate, Verdict, content_hash
-from suture.tasks.recorded_task import accepted_files
-from suture.workspace import overlay, text_of, unified_diff
+from suture.judge.proof.confidence import confidence_certified, confidence_in
+from suture.judge.proof.measures.changed_coverage import measure_coverage
+from suture.judge.proof.measures.linting import lint_changes
+from suture.judge.proof.measures.mutant_sources import touched_code
+from suture.judge.proof.measures.mutation_testing import measure_mutation, notices
+from suture.judge.proof.minimisation.equivalence import ChangeBehaviour
+from suture.judge.proof.minimisation.minimal import Minimised, Oracle, minimise, minimise_lines
+from suture.judge.proof.sealing import certificate_text, digest, sealed
+from suture.loop.context import RunContext
+from suture.loop.evaluation.judging import judge
+from suture.loop.evaluation.proof_clock import ProofClock, ended_together
+from suture.loop.evaluation.suspicion import doubts_about
+from suture.loop.policy.progress import tally
+from suture.project.recorded_task import accepted_files
+from suture.project.workspace import overlay, text_of, unified_diff
 
 FULL_DIFF = "full.diff"
 """The change as it was written, where a part of it was left out."""

@@ -6,18 +6,19 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from suture.checks import FailedAgain, Suite, refused_files
-from suture.checks.command.endings import was_stopped
-from suture.checks.command.test_command import TestCommand
+from suture.core.ledger.kinds import SearchSkipped
+from suture.core.records import CheckOutcome, Verdict
 from suture.errors import UsageError
-from suture.languages import is_pytest_command, is_source, pytest_equivalent
-from suture.ledger.kinds import SearchSkipped
+from suture.judge import FailedAgain, Suite, refused_files
+from suture.judge.command.endings import was_stopped
+from suture.judge.command.test_command import TestCommand
 from suture.loop.context import RunContext
 from suture.loop.recalling import recalled_factors
 from suture.models import NO_MODEL
-from suture.records import CheckOutcome, Verdict
-from suture.repair import FailingProject, LookAhead, Ready, SearchLimits, has_grammar, look_elsewhere
-from suture.workspace import text_of
+from suture.mutation import has_grammar
+from suture.project.languages import is_pytest_command, is_source, pytest_equivalent
+from suture.project.workspace import text_of
+from suture.search import FailingProject, LookAhead, Ready, SearchLimits, look_elsewhere
 
 USUAL_S = 60.0
 """What a search is taken to need where the run has no limit: its process must be given an end."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from suture.languages import LANGUAGES, languages_of_files
+from suture.core.records import Candidate, Verdict
 from suture.loop.context import RunContext
 from suture.loop.evaluation.two_runs import ONCE, is_of_one_run
-from suture.records import Candidate, Verdict
-from suture.repair import literals_of, warnings_about
-from suture.repair.other_languages.gaming import tree_literals, tree_warnings
-from suture.repair.other_languages.grammars import has_grammar
-from suture.workspace import text_of
+from suture.mutation.trees.grammars import has_grammar
+from suture.project.languages import LANGUAGES, languages_of_files
+from suture.project.workspace import text_of
+from suture.search import literals_of, warnings_about
+from suture.search.other_languages.gaming import tree_literals, tree_warnings
 
 
 def doubts_about(candidate: Candidate, verdict: Verdict | None, context: RunContext) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from typing import Any
 
-from suture.records import Verdict
+from suture.core.records import Verdict
 
 ONCE = "passed one whole run, and there was no time for a second one on the same files"
 """A remark on a verdict; it is a sign of doubt too."""

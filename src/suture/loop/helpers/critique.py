@@ -5,9 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from suture.checks import Suite
-from suture.checks.tracing.variables import Probe
-from suture.ledger.kinds import Criticised, DebuggerStepped, Diagnosed, LessonsDrawn, ToolStep
+from suture.agents import DiagnosisReply, RepairBrief, diagnosis_draft
+from suture.agents.advisers.critic import CritiqueBrief, CritiqueReply, critique_draft
+from suture.agents.advisers.debugger import investigate
+from suture.agents.advisers.summariser import LessonsBrief, LessonsReply, lessons_draft
+from suture.core.ledger.kinds import Criticised, DebuggerStepped, Diagnosed, LessonsDrawn, ToolStep
+from suture.core.records import Critique, Diagnosis, Lesson
+from suture.judge import Suite
+from suture.judge.tracing.variables import Probe
 from suture.loop.calls.helper_call import Consultation
 from suture.loop.context import RunContext
 from suture.loop.helpers.tools import Iteration, debugger_tools, setup_of
@@ -15,12 +20,7 @@ from suture.loop.policy.progress import Attempt
 from suture.loop.prompting.briefs import digest
 from suture.loop.recalling import recalled_lines
 from suture.loop.state import Aids, LoopState, tried_in
-from suture.records import Critique, Diagnosis, Lesson
-from suture.roles import DiagnosisReply, RepairBrief, diagnosis_draft
-from suture.roles.advisers.critic import CritiqueBrief, CritiqueReply, critique_draft
-from suture.roles.advisers.debugger import investigate
-from suture.roles.advisers.summariser import LessonsBrief, LessonsReply, lessons_draft
-from suture.workspace import overlay
+from suture.project.workspace import overlay
 
 DIFFS = 4
 """Earlier candidates that the debugger can compare."""

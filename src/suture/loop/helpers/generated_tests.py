@@ -7,9 +7,18 @@ from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 
-from suture.checks.trust.assessing import Assessment, assess_checks
-from suture.languages import LANGUAGES
-from suture.ledger.kinds import AssessedTest, RemovedTest, TestsAssessed, TestsWritten
+from suture.agents import Draft, Prompt
+from suture.agents.testers.adversarial_tester import AdversarialBrief, adversarial_draft
+from suture.agents.testers.blind_testers import (
+    ASKED_FOR,
+    SpecTestBrief,
+    properties_from_reply,
+    spec_test_draft,
+)
+from suture.agents.testers.written_checks import WrittenChecks, checks_from_reply, mean_logprob
+from suture.core.ledger.kinds import AssessedTest, RemovedTest, TestsAssessed, TestsWritten
+from suture.core.records import Check, to_plain
+from suture.judge.trust.assessing import Assessment, assess_checks
 from suture.loop.calls.helper_call import Consultation
 from suture.loop.context import RunContext
 from suture.loop.evaluation.deciding import checks_in, deciding_suite, with_generated
@@ -18,16 +27,7 @@ from suture.loop.helpers.plugin_calls import brought_checks
 from suture.loop.policy.progress import Attempt
 from suture.loop.state import Aids, LoopState, tried_in, with_tried
 from suture.models import Reply
-from suture.records import Check, to_plain
-from suture.roles import Draft, Prompt
-from suture.roles.testers.adversarial_tester import AdversarialBrief, adversarial_draft
-from suture.roles.testers.blind_testers import (
-    ASKED_FOR,
-    SpecTestBrief,
-    properties_from_reply,
-    spec_test_draft,
-)
-from suture.roles.testers.written_checks import WrittenChecks, checks_from_reply, mean_logprob
+from suture.project.languages import LANGUAGES
 
 NOTHING: Mapping[str, float] = MappingProxyType({})
 

@@ -8,23 +8,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from suture.checks import Suite, refused_files
+from suture.agents.advisers.planner import PlanBrief, PlanReply, plan_draft
+from suture.agents.coding.project_coder import rules_of
+from suture.agents.coding.subtask_coder import SubtaskBrief, work_on
+from suture.agents.tools.file_tools import InMemoryFiles, merged_work
+from suture.core.ledger import part_of_branch
+from suture.core.ledger.kinds import PartStepped, Planned, ToolStep
+from suture.core.records import Lesson, Move, Plan, Task, to_plain
 from suture.errors import MalformedReply
-from suture.languages import LANGUAGES
-from suture.ledger import part_of_branch
-from suture.ledger.kinds import PartStepped, Planned, ToolStep
+from suture.judge import Suite, refused_files
 from suture.loop.calls.budgeted_calls import BudgetedCall, prior_decision, reserve
 from suture.loop.calls.helper_call import Consultation
 from suture.loop.context import RunContext
 from suture.loop.recalling import recalled_lines
 from suture.loop.state import Aids
 from suture.models import Role
-from suture.records import Lesson, Move, Plan, Task, to_plain
-from suture.roles.advisers.planner import PlanBrief, PlanReply, plan_draft
-from suture.roles.coding.project_coder import rules_of
-from suture.roles.coding.subtask_coder import SubtaskBrief, work_on
-from suture.roles.tools.file_tools import InMemoryFiles, merged_work
-from suture.workspace import text_of
+from suture.project.languages import LANGUAGES
+from suture.project.workspace import text_of
 
 
 async def planned(aids: Aids, context: RunContext) -> Aids:

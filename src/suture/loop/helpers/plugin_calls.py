@@ -7,9 +7,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from suture.checks import Suite, refused_files
+from suture.agents import RepairBrief
+from suture.core.ledger.kinds import Advised, TestsWritten
+from suture.core.records import Candidate, Check, Provenance, Task
 from suture.errors import SutureError
-from suture.ledger.kinds import Advised, TestsWritten
+from suture.judge import Suite, refused_files
 from suture.loop.calls.helper_call import Consultation, degrade, is_given_up
 from suture.loop.calls.model_call import Question, ask
 from suture.loop.context import RunContext
@@ -19,8 +21,6 @@ from suture.loop.proposing import Lineage, propose_candidate
 from suture.loop.recipes.recipe import Adviser, CheckSource, Mender
 from suture.loop.state import LoopState, tried_in, with_tried
 from suture.models import Message, Sampling
-from suture.records import Candidate, Check, Provenance, Task
-from suture.roles import RepairBrief
 
 T = TypeVar("T")
 

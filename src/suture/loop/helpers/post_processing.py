@@ -7,19 +7,19 @@ import sys
 from dataclasses import replace
 from functools import partial
 
-from suture.checks import Suite, refused_files
-from suture.ledger.kinds import Optimised, Reviewed
+from suture.agents import RepairBrief
+from suture.agents.advisers.reviewer import ReviewReply, review_draft
+from suture.agents.coding.optimiser import OptimiseBrief, optimise_draft, optimised_files
+from suture.core.ledger.kinds import Optimised, Reviewed
+from suture.core.records import Candidate
+from suture.judge import Suite, refused_files
 from suture.loop.calls.helper_call import Consultation
 from suture.loop.context import RunContext
 from suture.loop.evaluation.judging import judge, judged_attempt
 from suture.loop.policy.progress import Attempt
 from suture.loop.proposing import Lineage, propose_candidate
 from suture.loop.state import LoopState, tried_in, with_tried
-from suture.pysource.parsing import parsed
-from suture.records import Candidate
-from suture.roles import RepairBrief
-from suture.roles.advisers.reviewer import ReviewReply, review_draft
-from suture.roles.coding.optimiser import OptimiseBrief, optimise_draft, optimised_files
+from suture.project.python_source.parsing import parsed
 
 
 async def optimised(

@@ -6,8 +6,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from suture.checks import Suite, refused_files
-from suture.ledger.kinds import TestsWritten
+from suture.agents.testers.project_tester import (
+    ProjectTestBrief,
+    project_test_draft,
+    tests_from_project_reply,
+)
+from suture.core.ledger.kinds import TestsWritten
+from suture.core.records import Candidate, to_plain
+from suture.judge import Suite, refused_files
 from suture.loop.calls.helper_call import Consultation
 from suture.loop.context import RunContext
 from suture.loop.evaluation.judging import judge, judged_attempt
@@ -15,13 +21,7 @@ from suture.loop.policy.progress import Attempt, best_of
 from suture.loop.proposing import Lineage, propose_candidate
 from suture.loop.state import LoopState, aids_of, tried_in, with_tried
 from suture.models import Role
-from suture.records import Candidate, to_plain
-from suture.roles.testers.project_tester import (
-    ProjectTestBrief,
-    project_test_draft,
-    tests_from_project_reply,
-)
-from suture.workspace import overlay
+from suture.project.workspace import overlay
 
 DONE = "project tests"
 WHO = "project_tester"

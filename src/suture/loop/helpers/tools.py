@@ -7,12 +7,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from suture.checks.tracing.variables import Probe, first_divergence, observe, render_trace
-from suture.pysource.inspecting import describe_function
-from suture.pysource.parsing import parsed
-from suture.roles.replies.actions import Action
-from suture.roles.tools.react import AgentTool
-from suture.workspace import text_of, unified_diff
+from suture.agents.replies.actions import Action
+from suture.agents.tools.react import AgentTool
+from suture.judge.tracing.variables import Probe, first_divergence, observe, render_trace
+from suture.project.python_source.inspecting import describe_function
+from suture.project.python_source.parsing import parsed
+from suture.project.workspace import text_of, unified_diff
 
 LONGEST_CODE = 4000
 LONGEST_DIFF = 3000

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from suture.checks import Suite
-from suture.checks.differential.clustering import compare_candidates
-from suture.ledger import those_of
-from suture.ledger.kinds import CandidateProposed, CandidatesCompared, DifferingCall
+from suture.core.ledger import those_of
+from suture.core.ledger.kinds import CandidateProposed, CandidatesCompared, DifferingCall
+from suture.judge import Suite
+from suture.judge.differential.clustering import compare_candidates
 from suture.loop.context import RunContext
 from suture.loop.helpers.generated_tests import generated_checks
 from suture.loop.policy.progress import Attempt, best_of

@@ -10,15 +10,15 @@ from typing import Any
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
-from suture.ledger import branch_of_round
+from suture.core.ledger import branch_of_round
+from suture.core.records import Candidate, content_hash
 from suture.loop.context import RunContext
 from suture.loop.evaluation.deciding import deciding_suite
 from suture.loop.evaluation.judging import all_ended, judge, judged_attempt
 from suture.loop.policy.progress import Attempt
 from suture.loop.state import LoopState, aids_of, plain_attempts, proposals_in, tried_in
 from suture.loop.vetting import answered_uses, refused_verdict, use_of
-from suture.records import Candidate, content_hash
-from suture.safety import Finding
+from suture.project.safety import Finding
 
 AT_ONCE = 4
 """Candidates checked at the same time."""

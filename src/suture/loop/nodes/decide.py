@@ -6,13 +6,13 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from suture.ledger import first_of
-from suture.ledger.kinds import AttemptsNearLimit, Decided, ModelEscalated
+from suture.core.ledger import first_of
+from suture.core.ledger.kinds import AttemptsNearLimit, Decided, ModelEscalated
+from suture.core.records import to_plain
 from suture.loop.context import RunContext
 from suture.loop.policy.next_moves import decide, escalation
 from suture.loop.recipes.schema import Recipe
 from suture.loop.state import LoopState
-from suture.records import to_plain
 
 
 async def decide_next(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:

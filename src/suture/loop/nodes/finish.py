@@ -6,7 +6,9 @@ from typing import Any, cast
 
 from langgraph.runtime import Runtime
 
-from suture.ledger.kinds import RunFinished, RunParked
+from suture.core.ledger.kinds import RunFinished, RunParked
+from suture.core.records import Candidate, FaultCause, Outcome, Result, Verdict, to_plain
+from suture.judge.proof.confidence import confidence_in, confidence_when_warned
 from suture.loop.calls.helper_call import degraded_helpers
 from suture.loop.context import RunContext
 from suture.loop.evaluation.deciding import deciding_suite
@@ -15,9 +17,7 @@ from suture.loop.evaluation.suspicion import doubts_about
 from suture.loop.policy.progress import best_of
 from suture.loop.state import LoopState, aids_of, tried_in
 from suture.loop.vetting import warnings_of
-from suture.proof.confidence import confidence_in, confidence_when_warned
-from suture.records import Candidate, FaultCause, Outcome, Result, Verdict, to_plain
-from suture.workspace import overlay, unified_diff
+from suture.project.workspace import overlay, unified_diff
 
 UNSHOWN = "nothing shows the new feature: only that what worked before still does"
 

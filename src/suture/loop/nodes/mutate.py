@@ -8,8 +8,7 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from suture.checks import Suite
-from suture.ledger.kinds import (
+from suture.core.ledger.kinds import (
     BrokenOperator,
     DifferingAnswers,
     FoundRepair,
@@ -18,6 +17,8 @@ from suture.ledger.kinds import (
     SearchStarted,
     Trials,
 )
+from suture.core.records import Verdict, to_plain
+from suture.judge import Suite
 from suture.loop.context import RunContext
 from suture.loop.evaluation.bisecting import suspect_hunks
 from suture.loop.evaluation.deciding import deciding_suite
@@ -35,14 +36,14 @@ from suture.loop.nodes.propose import Branch
 from suture.loop.prompting.briefs import deciding_facts
 from suture.loop.review.disambiguation import FoundRepairs
 from suture.loop.state import LoopState, aids_of
-from suture.records import Verdict, to_plain
-from suture.repair import (
+from suture.mutation import has_grammar
+from suture.project.workspace import text_of
+from suture.search import (
     Difference,
     FailingProject,
     Findings,
     Repair,
     SearchLimits,
-    has_grammar,
     rank_elsewhere,
     rank_repairs,
     recover,
@@ -51,7 +52,6 @@ from suture.repair import (
     search_elsewhere,
     unreadable_elsewhere,
 )
-from suture.workspace import text_of
 
 NO_PYTHON = ("SyntaxError", "IndentationError", "TabError")
 MOST_TOLD = 40

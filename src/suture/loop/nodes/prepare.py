@@ -7,12 +7,12 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from suture.checks import Triage, shows_endless_loops, triage, triage_of_tests, unread_calls, unread_examples
-from suture.checks.command.endings import CUT_OFF
-from suture.checks.projects.smoke_plan import smoke_groups, step_ids
+from suture.core.ledger.kinds import NotTheCodes, TaskPrepared, TriageFinished
+from suture.core.records import Candidate, Task, Verdict, to_plain
 from suture.errors import BudgetExceeded
-from suture.languages import LANGUAGES
-from suture.ledger.kinds import NotTheCodes, TaskPrepared, TriageFinished
+from suture.judge import Triage, shows_endless_loops, triage, triage_of_tests, unread_calls, unread_examples
+from suture.judge.command.endings import CUT_OFF
+from suture.judge.projects.smoke_plan import smoke_groups, step_ids
 from suture.loop.context import RunContext
 from suture.loop.evaluation.judging import judge, unreached_in, with_verdict
 from suture.loop.evaluation.search_setup import look_ahead, make_ready
@@ -21,7 +21,7 @@ from suture.loop.helpers.planning import planned
 from suture.loop.policy.progress import Attempt
 from suture.loop.recalling import recall
 from suture.loop.state import LoopState, aids_of, plain_attempts
-from suture.records import Candidate, Task, Verdict, to_plain
+from suture.project.languages import LANGUAGES
 
 MOST_TOLD = 500
 """Tests that the ledger names one by one."""

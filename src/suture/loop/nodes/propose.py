@@ -8,7 +8,13 @@ from typing import Any, TypedDict
 
 from langgraph.runtime import Runtime
 
-from suture.checks import Suite, refused_files
+from suture.agents import RepairBrief, files_from_reply
+from suture.agents.coding.coder_reply import surplus_in_reply
+from suture.agents.coding.project_coder import ProjectBrief, files_from_project_reply
+from suture.agents.coding.text_coder import TextBrief, files_from_text_reply
+from suture.core.ledger import branch_of_round, first_of
+from suture.core.ledger.kinds import ModelCalled, MoveFailed
+from suture.core.records import Candidate, Move, from_plain
 from suture.errors import (
     BudgetExceeded,
     MalformedReply,
@@ -17,8 +23,7 @@ from suture.errors import (
     PrerequisiteError,
     SandboxError,
 )
-from suture.ledger import branch_of_round, first_of
-from suture.ledger.kinds import ModelCalled, MoveFailed
+from suture.judge import Suite, refused_files
 from suture.loop.agents.work import work_of_agent
 from suture.loop.calls.fit_and_call import answered
 from suture.loop.context import RunContext
@@ -28,12 +33,7 @@ from suture.loop.policy.progress import Attempt, FaultKind
 from suture.loop.prompting.briefs import brief_for
 from suture.loop.proposing import Lineage, Proposed, propose_candidate
 from suture.loop.state import LoopState, aids_of, plain_attempts, tried_in
-from suture.packages import AddedPackages, PackagesRefused
-from suture.records import Candidate, Move, from_plain
-from suture.roles import RepairBrief, files_from_reply
-from suture.roles.coding.coder_reply import surplus_in_reply
-from suture.roles.coding.project_coder import ProjectBrief, files_from_project_reply
-from suture.roles.coding.text_coder import TextBrief, files_from_text_reply
+from suture.sandbox.packages import AddedPackages, PackagesRefused
 
 
 class Branch(TypedDict):

@@ -7,7 +7,7 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from suture.languages import LANGUAGES
+from suture.core.records import to_plain
 from suture.loop.context import RunContext
 from suture.loop.evaluation.deciding import deciding_suite
 from suture.loop.helpers.critique import criticise, diagnose, draw_lessons
@@ -21,7 +21,7 @@ from suture.loop.policy.progress import Attempt, best_of
 from suture.loop.prompting.briefs import repair_brief
 from suture.loop.recipes.schema import Helpers
 from suture.loop.state import Aids, LoopState, aids_of, tried_in, with_tried
-from suture.records import to_plain
+from suture.project.languages import LANGUAGES
 
 
 async def reflect(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:

@@ -9,13 +9,13 @@ from typing import Any
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
-from suture.ledger import those_of
-from suture.ledger.kinds import Diagnosed, ReviewStage
+from suture.core.ledger import those_of
+from suture.core.ledger.kinds import Diagnosed, ReviewStage
+from suture.core.records import content_hash, to_plain
 from suture.loop.context import RunContext
 from suture.loop.policy.progress import Attempt, best_of
 from suture.loop.proposing import Lineage, propose_candidate
 from suture.loop.state import LoopState, plain_attempts, tried_in
-from suture.records import content_hash, to_plain
 
 TOLD = ("round", "moves", "blob", "verdict")
 

@@ -8,9 +8,10 @@ from typing import Any
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
-from suture.checks import Suite
+from suture.core.ledger.kinds import DifferingAnswers, ReviewAsked
+from suture.core.records import Candidate, content_hash, from_plain, to_plain
 from suture.errors import BudgetExceeded, SandboxError
-from suture.ledger.kinds import DifferingAnswers, ReviewAsked
+from suture.judge import Suite
 from suture.loop.context import RunContext
 from suture.loop.evaluation.deciding import deciding_suite
 from suture.loop.evaluation.judging import judge, judged_attempt
@@ -18,8 +19,7 @@ from suture.loop.policy.progress import Attempt
 from suture.loop.proposing import Lineage, Proposed, propose_candidate
 from suture.loop.review.disambiguation import FoundRepairs, preferred
 from suture.loop.state import LoopState, aids_of, plain_attempts, tried_in
-from suture.records import Candidate, content_hash, from_plain, to_plain
-from suture.repair import Difference, Repair
+from suture.search import Difference, Repair
 
 MOST_JUDGED = 8
 """Repairs that the trusted suite judges, likeliest first; it stops at the first that passes."""

@@ -15,19 +15,19 @@ from typing import Any
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
-from suture.checks import Suite, check_candidate, refused_files
+from suture.agents.testers.reproducer import ReproducerBrief, reproducer_draft, test_from_reply
+from suture.core.ledger import last_of
+from suture.core.ledger.kinds import TestAccepted, TestsWritten
+from suture.core.records import Candidate, CheckOutcome, content_hash, from_plain, to_plain
 from suture.errors import MalformedReply, UsageError
-from suture.languages import is_pytest_command
-from suture.ledger import last_of
-from suture.ledger.kinds import TestAccepted, TestsWritten
+from suture.judge import Suite, check_candidate, refused_files
 from suture.loop.calls.helper_call import Consultation
 from suture.loop.context import RunContext
 from suture.loop.prompting.file_focus import named_files
 from suture.loop.state import LoopState, tried_in
 from suture.models import NO_MODEL
-from suture.records import Candidate, CheckOutcome, content_hash, from_plain, to_plain
-from suture.roles.testers.reproducer import ReproducerBrief, reproducer_draft, test_from_reply
-from suture.workspace import is_protected, text_of
+from suture.project.languages import is_pytest_command
+from suture.project.workspace import is_protected, text_of
 
 MOST_TRIES = 3
 """Tests that are asked for until one fails on the present code; a person's hint begins anew."""

@@ -6,10 +6,10 @@ most two rounds in one lineage, then start afresh (see docs/loop.md for the sour
 
 from __future__ import annotations
 
+from suture.core.records import Move, Outcome
 from suture.loop.policy.progress import Attempt, Progress, best_of
 from suture.loop.policy.stuck import circling, rounds_without_gain
 from suture.loop.recipes.schema import Recipe, Way
-from suture.records import Move, Outcome
 
 ENOUGH_TO_COMPARE = 5
 """Candidates without which generated tests earn no trust, where there are no others."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from suture.records import Origin, Strategy, TaskKind, Verdict, content_hash
+from suture.core.records import Origin, Strategy, TaskKind, Verdict, content_hash
 
 FaultKind = Literal["", "malformed", "budget", "model"]
 """Why a move brought no candidate; empty where it brought one."""

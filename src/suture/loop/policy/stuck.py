@@ -6,8 +6,8 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from suture.core.records import content_hash
 from suture.loop.policy.progress import Attempt
-from suture.records import content_hash
 
 Circling = Literal["no", "nudge", "stuck"]
 """Whether the run goes on as it does, goes about it in another way once, or ends."""

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from suture.checks import Suite, refused_files
-from suture.languages import LANGUAGES
+from suture.agents import Brief, EarlierAttempt, RepairBrief, WriteBrief, describe_fact
+from suture.agents.coding.project_coder import ProjectBrief
+from suture.agents.coding.text_coder import TextBrief
+from suture.core.records import Candidate, Counterexample, Move, Strategy, Task, Verdict
+from suture.judge import Suite, refused_files
 from suture.loop.context import RunContext
 from suture.loop.policy.progress import Attempt
 from suture.loop.prompting.excerpts import MAX_WHOLE_CHARS, excerpt
@@ -16,12 +19,9 @@ from suture.loop.prompting.related_functions import siblings_of
 from suture.loop.prompting.search_clues import Clues, clues_of, suspects_in
 from suture.loop.recalling import recalled_lines
 from suture.loop.state import LoopState, aids_of, proposals_in, tried_in
-from suture.pysource.parsing import parsed
-from suture.records import Candidate, Counterexample, Move, Strategy, Task, Verdict
-from suture.roles import Brief, EarlierAttempt, RepairBrief, WriteBrief, describe_fact
-from suture.roles.coding.project_coder import ProjectBrief
-from suture.roles.coding.text_coder import TextBrief
-from suture.workspace import DEFAULT_PROTECTED, is_protected, overlay, text_of
+from suture.project.languages import LANGUAGES
+from suture.project.python_source.parsing import parsed
+from suture.project.workspace import DEFAULT_PROTECTED, is_protected, overlay, text_of
 
 DIGEST = 3
 """Earlier attempts that a repair prompt lists."""

@@ -10,11 +10,11 @@ import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
+from suture.core.records import Counterexample, Language
 from suture.errors import UsageError
-from suture.languages import LANGUAGES, is_source
-from suture.pysource.parsing import parsed
-from suture.records import Counterexample, Language
-from suture.workspace import text_of
+from suture.project.languages import LANGUAGES, is_source
+from suture.project.python_source.parsing import parsed
+from suture.project.workspace import text_of
 
 MAX_SHOWN_CHARS = 12_000
 """About 3,500 tokens of code; more does not help a small model."""

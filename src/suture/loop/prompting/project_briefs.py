@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from suture.checks import Suite, refused_files
-from suture.languages import LANGUAGES
+from suture.agents.coding.project_coder import ProjectBrief, rules_of
+from suture.core.records import Candidate, Move, Task
+from suture.judge import Suite, refused_files
 from suture.loop.context import RunContext
 from suture.loop.policy.progress import Attempt
-from suture.records import Candidate, Move, Task
-from suture.roles.coding.project_coder import ProjectBrief, rules_of
-from suture.workspace import is_test_file, overlay, text_of
+from suture.project.languages import LANGUAGES
+from suture.project.workspace import is_test_file, overlay, text_of
 
 MOST_SHOWN_CHARS = 24_000
 """Of the files of a project that is there."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from suture.ledger import Event, last_of
-from suture.ledger.kinds import SearchFinished, SuspectLine
-from suture.pysource.python_code import lines_of
-from suture.roles import Hint, Suspect
+from suture.agents import Hint, Suspect
+from suture.core.ledger import Event, last_of
+from suture.core.ledger.kinds import SearchFinished, SuspectLine
+from suture.project.python_source.python_code import lines_of
 
 TELLING = 0.5
 """Of the highest score: a line with less is as likely as any other."""

@@ -13,13 +13,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from suture.agents import RepairBrief
+from suture.core.plugins import load_plugin, plugin_names
+from suture.core.records import Check, Task
+from suture.core.safe_files import parse_toml, read_text_file
+from suture.core.settings import LoopSettings, ModelSettings
 from suture.errors import UsageError
 from suture.loop.recipes.schema import Helpers, Recipe, recipe_fields
-from suture.plain_files import parse_toml, read_text_file
-from suture.plugins import load_plugin, plugin_names
-from suture.records import Check, Task
-from suture.roles import RepairBrief
-from suture.settings import LoopSettings, ModelSettings
 
 AskText = Callable[[str], Awaitable[str]]
 """Asks the critic's model a question in words; reserved and paid from the run's budget."""

@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from suture.core.records import Strategy
 from suture.models import Role
-from suture.records import Strategy
 
 Way = Strategy | Literal["fresh"]
 """How one of several parallel repairs goes about it; `fresh` writes the code anew instead."""

@@ -10,17 +10,17 @@ from typing import cast
 
 from langchain_core.runnables import RunnableConfig
 
+from suture.core.ledger import RunFolder, events_until, read_ledger, taken_over
+from suture.core.ledger.kinds import CandidateProposed, ForkPoint, RunStarted
+from suture.core.records import to_plain
 from suture.errors import StorageError, UsageError
-from suture.ledger import RunFolder, events_until, read_ledger, taken_over
-from suture.ledger.kinds import CandidateProposed, ForkPoint, RunStarted
 from suture.loop.context import RunContext
 from suture.loop.graph import Compiled, build_graph
 from suture.loop.policy.progress import best_of
 from suture.loop.proposing import Lineage, edited_candidate, proposed_candidate
 from suture.loop.run_spec import ForkStart
 from suture.loop.state import SCHEMA_VERSION, LoopState, proposals_in, tried_in
-from suture.records import to_plain
-from suture.store import open_checkpointer
+from suture.storage.database import open_checkpointer
 
 ENTRY = "review"
 """The node that a state is said to come from: its edges lead on from any state (see `graph`)."""

@@ -6,13 +6,13 @@ import inspect
 from collections.abc import Mapping
 from typing import Any, cast
 
-from suture.ledger import those_of
-from suture.ledger.kinds import Choice, ReviewAnswered, ReviewAsked, ReviewChoice, UserAnswered
+from suture.core.ledger import those_of
+from suture.core.ledger.kinds import Choice, ReviewAnswered, ReviewAsked, ReviewChoice, UserAnswered
+from suture.core.records import from_plain
 from suture.loop.context import RunContext
 from suture.loop.proposing import edited_candidate
 from suture.loop.review.reviewing import recorded_choice, review_of
-from suture.records import from_plain
-from suture.repair import Difference
+from suture.search import Difference
 
 
 async def answer_to(question: Mapping[str, Any], context: RunContext) -> dict[str, Any] | None:

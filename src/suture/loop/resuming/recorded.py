@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import cast
 
 from suture import errors
+from suture.core.ledger import Divergence, Event, RunFolder, first_of, last_end, read_ledger
+from suture.core.ledger.kinds import RunFinished, RunRefused, RunStarted
+from suture.core.records import Result, Task, to_plain
+from suture.core.settings import Settings
+from suture.core.settings.recording import settings_as_plain, settings_of_record
 from suture.errors import PrerequisiteError, StorageError, UsageError
-from suture.languages import Interpreter
-from suture.ledger import Divergence, Event, RunFolder, first_of, last_end, read_ledger
-from suture.ledger.kinds import RunFinished, RunRefused, RunStarted
 from suture.loop.context import RunContext
 from suture.loop.recipes.recipe import list_recipes, recipe_as_toml
 from suture.loop.run_spec import ForkStart, RunSpec
 from suture.loop.state import SCHEMA_VERSION, LoopState, first_state
 from suture.models import Models
-from suture.records import Result, Task, to_plain
+from suture.project.languages import Interpreter
+from suture.project.recorded_task import is_among, recorded_interpreter
 from suture.sandbox import Sandbox
-from suture.settings import Settings
-from suture.settings.recording import settings_as_plain, settings_of_record
-from suture.tasks.recorded_task import is_among, recorded_interpreter
 
 RECIPE_FILE = "recipe.toml"
 """In a run folder: the recipe, where it does not ship with Suture."""

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import get_args
 
-from suture.ledger.kinds import Choice
+from suture.core.ledger.kinds import Choice
 from suture.loop.review.reviewing import Review, ReviewAnswer, Reviewer
-from suture.repair import Difference, Repair
+from suture.search import Difference, Repair
 
 Asker = Callable[[Difference], Choice | Awaitable[Choice | None] | None]
 """Says which of two answers is right, plain or async; `None` where nobody knows."""

@@ -6,10 +6,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from suture.errors import StorageError, UsageError
-from suture.languages import is_source
-from suture.ledger import Event, RunFolder, first_of, read_ledger, those_of
-from suture.ledger.kinds import (
+from suture.core.ledger import Event, RunFolder, first_of, read_ledger, those_of
+from suture.core.ledger.kinds import (
     Choice,
     Decided,
     ReviewAnswered,
@@ -21,7 +19,7 @@ from suture.ledger.kinds import (
     RunStarted,
     UserAnswered,
 )
-from suture.records import (
+from suture.core.records import (
     Candidate,
     Counterexample,
     Diagnosis,
@@ -29,8 +27,10 @@ from suture.records import (
     Task,
     Verdict,
 )
-from suture.repair import Difference
-from suture.workspace import DEFAULT_PROTECTED, is_protected, overlay, text_of, unified_diff
+from suture.errors import StorageError, UsageError
+from suture.project.languages import is_source
+from suture.project.workspace import DEFAULT_PROTECTED, is_protected, overlay, text_of, unified_diff
+from suture.search import Difference
 
 OF_STEPS = get_args(ReviewChoice)
 OF_DIFFERENCES = (*get_args(Choice), "unsure")

@@ -17,12 +17,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from suture.core.settings.schema import Settings
 from suture.models.choosing.providers import PROVIDERS
 from suture.models.vendors.addresses import without_credentials
 from suture.models.vendors.connections import is_loopback
 from suture.models.weights.cache import list_models
 from suture.models.weights.catalogue import CATALOGUE
-from suture.settings.schema import Settings
 
 if TYPE_CHECKING:
     import httpx

@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from suture.core.settings.schema import Settings
 from suture.errors import PrerequisiteError
 from suture.models.choosing.detection import with_chosen_model
 from suture.models.choosing.prices import Price, Prices, read_prices
 from suture.models.choosing.providers import open_given, open_named
 from suture.models.seam import NO_MODEL, Model
-from suture.settings.schema import Settings
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

@@ -11,9 +11,9 @@ from decimal import Decimal
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from suture.core.safe_files import parse_toml, read_text_file
+from suture.core.settings.schema import Settings
 from suture.errors import UsageError
-from suture.plain_files import parse_toml, read_text_file
-from suture.settings.schema import Settings
 
 if TYPE_CHECKING:
     from genai_prices.types import TieredPrices

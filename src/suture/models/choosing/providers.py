@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
+from suture.core.plugins import load_plugin, plugin_names
+from suture.core.settings.schema import Settings
 from suture.errors import PrerequisiteError, UsageError
 from suture.models.scripted import open_script
 from suture.models.seam import NO_MODEL, Model, RefusingModel, without_model
@@ -21,8 +23,6 @@ from suture.models.vendors.addresses import without_credentials
 from suture.models.vendors.chat import LangChainModel
 from suture.models.vendors.connections import Connection, connect_anthropic, connect_ollama, connect_openai
 from suture.models.vendors.endpoints import EndpointLimits, endpoint_of
-from suture.plugins import load_plugin, plugin_names
-from suture.settings.schema import Settings
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

@@ -15,10 +15,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from suture.core.safe_files import write_atomically
 from suture.errors import ModelError
 from suture.models.embedded.machine import cpu_name, usable_cores
 from suture.models.embedded.server import ServerOptions, start_server
-from suture.plain_files import write_atomically
 
 WORTHWHILE_GAIN = 1.1
 """More threads must bring at least this factor: each of them is taken from the sandbox."""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 
+from suture.core.settings.schema import Settings
 from suture.errors import ContextTooLong, ModelError, PrerequisiteError
 from suture.models.embedded.server import LlamaServer
 from suture.models.embedded.serving import shared_server
@@ -17,7 +18,6 @@ from suture.models.vendors.chat import LangChainModel
 from suture.models.vendors.connections import connect_openai
 from suture.models.weights.cache import model_path
 from suture.models.weights.catalogue import find_entry
-from suture.settings.schema import Settings
 
 DYING_S = 1.0
 """The connection breaks a moment before the process is gone."""

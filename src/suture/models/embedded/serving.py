@@ -6,12 +6,12 @@ import atexit
 import threading
 from pathlib import Path
 
+from suture.core.settings.schema import Settings
 from suture.errors import PrerequisiteError
 from suture.models.embedded.calibrate import calibrate
 from suture.models.embedded.machine import available_bytes
 from suture.models.embedded.server import LlamaServer, ServerOptions, start_server
 from suture.models.weights.catalogue import CatalogueEntry
-from suture.settings.schema import Settings
 
 MAX_SLOTS = 4
 """Replies drawn at the same time; more of them wait in the server's queue."""

@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
+from suture.core.settings.schema import Settings
 from suture.errors import ModelError
 from suture.models.embedded.server import LlamaServer, ServerOptions, start_server
 from suture.models.embedded.serving import server_options
 from suture.models.weights.cache import model_path
 from suture.models.weights.catalogue import find_entry
-from suture.settings.schema import Settings
 
 LEAST_UPTIME_S = 60.0
 """A server that dies sooner after it was started again would only die once more."""

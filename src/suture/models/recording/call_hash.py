@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
-from suture.ledger import steady_text
+from suture.core.ledger import steady_text
+from suture.core.records import content_hash
 from suture.models.seam import Message, Sampling
-from suture.records import content_hash
 
 FIRST_FIELDS = ("temperature", "max_tokens", "index")
 """Of a sampling. Others came later; they name a call only where they are used, so that old hashes stay."""

@@ -9,12 +9,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from suture.core.safe_files import read_stored, write_atomically
 from suture.errors import ModelError, StorageError
 from suture.models.recording.call_hash import call_as_plain, call_hash
 from suture.models.recording.source import ReplyMissing, ReplySource, reply_of_record
 from suture.models.seam import Message, Model, Reply, Sampling
 from suture.models.tokens import count_tokens
-from suture.plain_files import read_stored, write_atomically
 
 MOST_BYTES = 256 * 2**20
 """Of a stored reply with its prompt."""

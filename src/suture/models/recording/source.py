@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
+from suture.core.records import from_plain
+from suture.core.safe_files import read_stored
 from suture.errors import ModelError, StorageError, UsageError
 from suture.models.recording.call_hash import call_hash
 from suture.models.seam import Message, RefusingModel, Reply, Sampling
-from suture.plain_files import read_stored
-from suture.records import from_plain
 
 T = TypeVar("T")
 MOST_BYTES, MOST_REPLY_BYTES = 2**30, 64 * 2**20

@@ -14,10 +14,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from suture.core.settings.schema import Settings
 from suture.errors import ContextTooLong, ModelError, ModelTimeout, PrerequisiteError
 from suture.models.hearing import current_hearer, one_reply
 from suture.models.seam import Message, Reply, Sampling
-from suture.settings.schema import Settings
 
 TORCH_REMEDY = "install the torch that fits your machine (docs/models.md)"
 PACKAGES = (("transformers", 'pip install "suture[huggingface]"'), ("torch", TORCH_REMEDY))

@@ -8,8 +8,8 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from suture.core.safe_files import write_atomically
 from suture.errors import StorageError
-from suture.plain_files import write_atomically
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanag
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
-from suture.languages import Interpreter
+from suture.project.languages import Interpreter
 from suture.sandbox.bubblewrap.command_line import (
     KEPT,
     bubblewrap_arguments,

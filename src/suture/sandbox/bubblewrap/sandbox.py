@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from suture.errors import SandboxUnavailable
-from suture.languages import Interpreter
+from suture.project.languages import Interpreter
 from suture.sandbox.bubblewrap.command_line import find_bubblewraps
 from suture.sandbox.bubblewrap.launching import BubblewrapLauncher
 from suture.sandbox.bubblewrap.troubleshooting import PROC, unavailable

@@ -10,7 +10,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from suture.languages import Interpreter
+from suture.project.languages import Interpreter
 from suture.sandbox.contract import BOX, UIDS, Mount, ProgramLimits
 from suture.sandbox.seccomp import own_filter
 from suture.sandbox.zygote.bundle import boot_source

@@ -14,7 +14,7 @@ from importlib import resources
 from typing import Any
 
 from suture.errors import SandboxUnavailable, UsageError
-from suture.languages import Interpreter
+from suture.project.languages import Interpreter
 from suture.sandbox.contract import LIMITS, UIDS, Capabilities, Mount, ProgramLimits
 from suture.sandbox.e2b.carrier import E2bCarrier
 from suture.sandbox.runs.program import SandboxNotStarted

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from suture.errors import PrerequisiteError, UsageError
-from suture.languages import SHOWN_PACKAGES, Interpreter
+from suture.project.languages import SHOWN_PACKAGES, Interpreter
 from suture.sandbox.contract import BOX, Mount
 from suture.sandbox.mounts.places import (
     in_system,

@@ -17,10 +17,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from suture.core.safe_files import parse_toml
 from suture.errors import PrerequisiteError
-from suture.languages import Interpreter
-from suture.plain_files import parse_toml
-from suture.pysource.parsing import parsed
+from suture.project.languages import Interpreter
+from suture.project.python_source.parsing import parsed
 from suture.sandbox.mounts.places import read_little, where
 
 BESIDE = ("venv", "env", ".env", ".conda", ".hatch/*", "envs/*", ".tox/*", ".nox/*")

@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from suture.errors import PrerequisiteError
-from suture.languages import Interpreter
+from suture.project.languages import Interpreter
 from suture.sandbox.mounts.environments import (
     environments_of,
     lacking,

@@ -14,8 +14,8 @@ from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
+from suture.core.safe_files import read_plain
 from suture.errors import PrerequisiteError
-from suture.plain_files import read_plain
 
 SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
 """Programs and libraries of the machine; always shown."""

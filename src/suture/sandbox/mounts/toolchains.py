@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from suture.core.records import Language
 from suture.errors import PrerequisiteError
-from suture.languages import LANGUAGES, Interpreter, LanguageFacts, Toolchain
-from suture.records import Language
+from suture.project.languages import LANGUAGES, Interpreter, LanguageFacts, Toolchain
 from suture.sandbox.mounts.interpreter import discover_interpreter
 from suture.sandbox.mounts.places import in_system, require_plain
 

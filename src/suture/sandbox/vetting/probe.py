@@ -16,10 +16,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from suture.core.settings.schema import IsolationLevel
 from suture.errors import SandboxBroken
 from suture.sandbox.contract import ProgramLimits, RunRequest, Sandbox
 from suture.sandbox.vetting.canary import kernel
-from suture.settings.schema import IsolationLevel
 
 ANSWER_S = 30.0
 """Seconds for a canary to answer; generous, because a busy machine is no fault of the wall."""

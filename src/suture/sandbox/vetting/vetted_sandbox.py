@@ -12,11 +12,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
+from suture.core.settings.schema import IsolationLevel
 from suture.errors import SandboxUnavailable
 from suture.sandbox.contract import Capabilities, Channel, RunRequest, RunResult, Sandbox
 from suture.sandbox.runs.program_sandbox import refusal
 from suture.sandbox.vetting.probe import ProbeReport, probe
-from suture.settings.schema import IsolationLevel
 
 PROC = Path("/proc")
 SOURCES = Path(__file__).parents[1]

@@ -10,7 +10,7 @@ from functools import partial
 from typing import ClassVar
 
 from suture.errors import SandboxUnavailable
-from suture.languages import Interpreter
+from suture.project.languages import Interpreter
 from suture.sandbox.contract import Mode, Mount, ProgramLimits, RunRequest
 from suture.sandbox.mounts.bind_mounts import planned_mounts
 from suture.sandbox.runs.program_sandbox import ProgramSandbox, trial

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from suture.errors import SandboxBroken
-from suture.languages import Interpreter
+from suture.project.languages import Interpreter
 from suture.sandbox.contract import Mount, ProgramLimits, RunRequest
 from suture.sandbox.runs.packing import pack_for_zygote
 from suture.sandbox.runs.program import SandboxNotStarted

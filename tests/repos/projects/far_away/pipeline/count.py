@@ -1,4 +1,4 @@
-from pipeline.clean import normalise
+from interfaces.ci.clean import normalise
 
 
 def frequencies(words):

@@ -1,4 +1,4 @@
-from pipeline.count import frequencies
+from interfaces.ci.count import frequencies
 
 
 def longest(words):

@@ -1,5 +1,5 @@
-from pipeline.count import frequencies
-from pipeline.report import longest
+from interfaces.ci.count import frequencies
+from interfaces.ci.report import longest
 
 
 def test_longest():

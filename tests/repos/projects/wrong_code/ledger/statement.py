@@ -1,4 +1,4 @@
-from ledger.accounts import deposit, withdraw
+from core.ledger.accounts import deposit, withdraw
 
 
 def closing(opening, movements, limit=0):

@@ -1,0 +1,191 @@
+"""A prompt file: the templates of one role, their variables, and which of their parts may shrink."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from string import Template
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from suture.core.records import content_hash
+from suture.errors import UsageError
+
+
+class FileModel(BaseModel):
+    """What stands in a file is checked: unknown keys are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ShrinkRule(FileModel):
+    """How a part of a prompt gets smaller where there is little room. A part shrinks by whole pieces.
+
+    Attributes:
+        keep: Which pieces stay: the first, the last, or both ends.
+        least: How many stay in any case.
+        most: How many are shown however much room there is.
+        most_chars: How many characters are shown however much room there is.
+        cut: The line that stands where pieces were left out; `$cut` is their number.
+    """
+
+    keep: Literal["first", "last", "ends"]
+    least: int = Field(default=0, ge=0)
+    most: int | None = Field(default=None, ge=1)
+    most_chars: int | None = Field(default=None, ge=1)
+    cut: str
+
+
+class TemplateFile(FileModel):
+    """One template as the file has it; `variables` must be those that the text uses."""
+
+    text: str
+    variables: frozenset[str]
+    shrink: dict[str, ShrinkRule] | None = None
+
+
+class PromptFile(FileModel):
+    """A prompt file as it is written: the templates of one role."""
+
+    name: str
+    version: int = Field(ge=1)
+    templates: dict[str, TemplateFile] = Field(min_length=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromptTemplate:
+    """A template that is known to be sound.
+
+    Attributes:
+        text: With `$variable` places.
+        variables: What must be given to fill it.
+        shrink: Variable -> how its value shrinks, in the order in which they are to shrink.
+    """
+
+    text: str
+    variables: frozenset[str]
+    shrink: Mapping[str, ShrinkRule]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prompt:
+    """The templates of one role.
+
+    Attributes:
+        name: The role.
+        version: Counted up with each change of meaning.
+        templates: The name of a template -> its text.
+        hash: Content hash of all of it; stands in the ledger beside each call.
+        source: Where it was read: a path, or `packaged`.
+    """
+
+    name: str
+    version: int
+    templates: Mapping[str, PromptTemplate]
+    hash: str
+    source: str = "packaged"
+
+    def render(self, template: str, **values: str) -> str:
+        """A template's text with its variables filled in.
+
+        Raises:
+            UsageError: A variable is missing, or one is given that the template does not have.
+        """
+        found = self.templates[template]
+        if found.variables != values.keys():
+            odd = sorted(found.variables ^ values.keys())
+            raise UsageError(
+                f"prompt {self.name!r}, template {template!r}: variables {odd} are missing or unknown"
+            )
+        return Template(found.text).substitute(values).strip()
+
+
+def parse_prompt(raw: Any, source: str, packaged: Prompt | None = None) -> Prompt:
+    """Check what a prompt file says.
+
+    Args:
+        raw: What YAML made of the file.
+        source: Where it stands, for messages.
+        packaged: Our own prompt, where the file stands in its place. What the file leaves out is taken from
+            there, and what the role fills in must have a place: a variable may be left out of a text only
+            where its rule lets it shrink to nothing.
+
+    Raises:
+        UsageError: It is no prompt, or does not fit the role; the message says where.
+    """
+    try:
+        file = PromptFile.model_validate(raw)
+    except ValidationError as fault:
+        first = fault.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the file"
+        raise UsageError(f"{source}: {where}: {first['msg']}") from fault
+    if packaged is not None and file.name != packaged.name:
+        raise UsageError(f"{source}: its name is {file.name!r}, and the role's {packaged.name!r}")
+    templates = dict(packaged.templates) if packaged else {}
+    for name, given in file.templates.items():
+        where = f"{source}: template {name!r}"
+        if packaged is not None and name not in packaged.templates:
+            known = ", ".join(packaged.templates)
+            raise UsageError(f"{where} is none of the role's", remedy=f"one of {known}")
+        templates[name] = _checked(given, where, packaged.templates[name] if packaged else None)
+    plain = {name: _plain(template) for name, template in templates.items()}
+    content = {"name": file.name, "version": file.version, "templates": plain}
+    return Prompt(
+        name=file.name, version=file.version, templates=templates, hash=content_hash(content), source=source
+    )
+
+
+def _checked(given: TemplateFile, where: str, base: PromptTemplate | None) -> PromptTemplate:
+    form = Template(given.text)
+    if not form.is_valid():
+        raise UsageError(f"{where}: a $ stands alone", remedy="write $$ for a dollar sign")
+    used = frozenset(form.get_identifiers())
+    if used != given.variables:
+        odd = sorted(used ^ given.variables)
+        raise UsageError(f"{where}: {odd} are declared and not used, or used and not declared")
+    shrink = dict(given.shrink) if given.shrink is not None else dict(base.shrink) if base else {}
+    filled = base.variables if base else used
+    unknown = used - filled
+    missing = {name for name in filled - used if name not in shrink or shrink[name].least > 0}
+    if unknown or missing:
+        odd = sorted(unknown | missing)
+        raise UsageError(f"{where}: its variables must be {sorted(filled)}; {odd} are unknown or missing")
+    rigid = shrink.keys() - (base.shrink.keys() if base else used)
+    if rigid:
+        raise UsageError(f"{where}: {sorted(rigid)} cannot shrink")
+    return PromptTemplate(text=given.text, variables=filled, shrink=shrink)
+
+
+def _plain(template: PromptTemplate) -> dict[str, Any]:
+    # A list, because the order of the rules is part of what they say.
+    rules = [[name, rule.model_dump()] for name, rule in template.shrink.items()]
+    return {"text": template.text, "variables": sorted(template.variables), "shrink": rules}
+
+
+def prompt_as_plain(prompt: Prompt) -> dict[str, Any]:
+    """A prompt as the JSON values of its file, with every template written out."""
+    templates: dict[str, Any] = {}
+    for name, template in prompt.templates.items():
+        used = sorted(Template(template.text).get_identifiers())
+        templates[name] = {"variables": used, "text": template.text}
+        rules = {part: rule.model_dump(exclude_defaults=True) for part, rule in template.shrink.items()}
+        if rules:
+            templates[name]["shrink"] = {part: rule for part, rule in rules.items() if part in used}
+    return {"name": prompt.name, "version": prompt.version, "templates": templates}
+
+
+def prompt_as_yaml(prompt: Prompt) -> str:
+    """A prompt as a file that means the same; texts of several lines stand as they are."""
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        """Writes long texts as blocks."""
+
+    def as_block(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+        style = "|" if "\n" in text else None
+        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+    Dumper.add_representer(str, as_block)
+    plain = prompt_as_plain(prompt)
+    return str(yaml.dump(plain, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=1000))

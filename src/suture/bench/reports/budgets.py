@@ -1,0 +1,44 @@
+"""The same arms at several caps, side by side: cells that differ in nothing but the cap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from suture.bench.measures.figures import Solved
+from suture.bench.reports.cells import BASELINES
+from suture.bench.reports.summary import Section
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budgets:
+    """What each arm solves with how many generated tokens.
+
+    Attributes:
+        title: What tells it apart: set, regime and model.
+        caps: Smallest first.
+        arms: Baselines first; of each arm what it solves at each cap, `None` where it was not run.
+    """
+
+    title: str
+    caps: tuple[int, ...]
+    arms: dict[str, tuple[Solved | None, ...]]
+
+
+def budgets_of(sections: Sequence[Section]) -> Iterator[Budgets]:
+    """One of each set, regime and model, in the order of the sections."""
+    groups: dict[tuple[str, str, str], list[Section]] = {}
+    for section in sections:
+        groups.setdefault((section.dataset, section.regime, section.model), []).append(section)
+    for (dataset, regime, model), of in groups.items():
+        solved = {(arm.arm, section.cap): arm.solved for section in of for arm in section.arms}
+        caps = tuple(sorted(section.cap for section in of))
+        names = dict.fromkeys(arm for arm, _ in solved)
+        yield Budgets(
+            title=f"{dataset}, regime {regime}, {model}",
+            caps=caps,
+            arms={
+                arm: tuple(solved.get((arm, cap)) for cap in caps)
+                for arm in (*(b for b in BASELINES if b in names), *sorted(names.keys() - set(BASELINES)))
+            },
+        )

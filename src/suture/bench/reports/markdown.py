@@ -1,0 +1,62 @@
+"""A report as Markdown: warnings first, then regimes, then tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from suture.bench.reports.budgets import budgets_of
+from suture.bench.reports.summary import BenchmarkReport, Section, circumstances_in_words
+from suture.bench.reports.tables import Table, budget_tables, tables_of
+
+SPECIAL = re.compile(r"[\\`*{}\[\]<>#|]|(?<![^\W_])_|_(?![^\W_])")
+"""What may act as markup; a `_` between two letters does not."""
+
+
+def report_markdown(report: BenchmarkReport) -> str:
+    """The whole report as one Markdown document."""
+    return "\n".join(_lines(report)) + "\n"
+
+
+def _lines(report: BenchmarkReport) -> Iterator[str]:
+    yield "# Benchmark report"
+    for warning in report.warnings:
+        yield f"\n**{_escaped(warning)}**"
+    for regime, meaning in report.regimes.items():
+        yield f"\nRegime {_escaped(regime)}: {_escaped(meaning)}."
+    for budgets in budgets_of(report.sections):
+        if len(budgets.caps) > 1:
+            yield f"\n## {_escaped(budgets.title)}"
+            for table in budget_tables(budgets):
+                yield from _table(table)
+    for section in report.sections:
+        yield from _section(section)
+    yield from (f"\n{_escaped(line)}" for line in circumstances_in_words(report))
+
+
+def _section(section: Section) -> Iterator[str]:
+    yield f"\n## {_escaped(section.title)}\n"
+    yield from (f"- {_escaped(warning)}" for warning in section.warnings)
+    yield f"\n{_escaped(section.resolution)}"
+    for table in tables_of(section):
+        yield from _table(table)
+
+
+def _table(table: Table) -> Iterator[str]:
+    yield f"\n### {_escaped(table.caption)}\n"
+    if not table.rows:
+        yield "There is none."
+        return
+    yield _line(table.head)
+    yield "|" + "---|" * len(table.head)
+    yield from map(_line, table.rows)
+    yield f"\n{_escaped(table.note)}"
+
+
+def _line(cells: tuple[str, ...]) -> str:
+    return f"| {' | '.join(map(_escaped, cells))} |"
+
+
+def _escaped(text: str) -> str:
+    """Names come from rows, so nothing in them may act as markup."""
+    return SPECIAL.sub(r"\\\g<0>", " ".join(text.split()))

@@ -1,0 +1,123 @@
+"""What many runs add up to, as one page that needs nothing else: no script, no network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import resources
+from typing import Any
+
+from suture.bench.reports.markup import Markup, element, joined
+
+WIDTH, ROW, LABEL = 720.0, 22.0, 190.0
+MOST_BARS = 40
+BAR, PALE = "fill:var(--s1)", "fill:var(--line)"
+INK = "fill:var(--ink)"
+PLOTS = (
+    ("outcomes", "Outcomes", "runs"),
+    ("errors", "Kinds of errors", "iterations"),
+    ("seconds_by_phase", "Seconds by phase", "seconds"),
+    ("tokens_by_role", "Tokens by role", "tokens"),
+    ("tokens_by_move", "Tokens by move", "tokens"),
+    ("candidates", "Candidates by origin", "candidates"),
+)
+"""Keys of a summary, each a name -> number."""
+
+
+def metrics_page(summary: Mapping[str, Any], title: str) -> str:
+    """The page as HTML.
+
+    Args:
+        summary: As `suture.storage.database.looking_back.summary_of` makes it.
+        title: What the numbers are of.
+    """
+    style = resources.files("suture.bench.reports").joinpath("page.css").read_text("utf-8")
+    parts = [element("h1", title), element("p", _sentence(summary))]
+    for key, name, unit in PLOTS:
+        if summary[key]:
+            parts += [element("h2", name), bars(summary[key], f"{name}, {unit}")]
+    parts += [element("h2", "Runs by day"), days(summary["by_day"])] if summary["by_day"] else []
+    steps = summary["iteration_seconds"]
+    parts += [element("h2", "Seconds of an iteration"), _spreads(steps)] if steps else []
+    page = element(
+        "html",
+        element(
+            "head",
+            element("meta", charset="utf-8"),
+            element("meta", name="viewport", content="width=device-width"),
+            element("title", title),
+            Markup(f"<style>{style}</style>"),
+        ),
+        element("body", element("main", *parts)),
+        lang="en",
+    )
+    return f"<!doctype html>\n{page}\n"
+
+
+def _sentence(summary: Mapping[str, Any]) -> str:
+    rate = summary["pass_rate"]
+    share = "no pass rate" if rate is None else f"{rate:.1%} healed of {summary['decided']:,} decided"
+    memory = summary["memory"]
+    used = f"{memory['recalled']:,} memories shown, {memory['healed_recalled']:,} of these in healed runs"
+    return (
+        f"{summary['runs']:,} runs, {share}; {summary['tokens']:,} tokens, ${summary['money']:.2f}; {used}."
+    )
+
+
+def bars(values: Mapping[str, float], caption: str) -> Markup:
+    """Named numbers as bars, the largest first."""
+    shown = list(values.items())[:MOST_BARS]
+    most = max(value for _, value in shown) or 1.0
+    room = WIDTH - LABEL - 100
+    rows = []
+    for number, (name, value) in enumerate(shown):
+        y = number * ROW
+        width = max(1.0, room * value / most)
+        rows += [
+            element("text", name, x=LABEL - 8, y=y + 15, text_anchor="end", style=INK),
+            element("rect", x=LABEL, y=y + 4, width=width, height=ROW - 8, style=BAR),
+            element("text", f"{round(value, 1):,}", x=LABEL + width + 6, y=y + 15, style=INK),
+        ]
+    return _plot(caption, len(shown) * ROW, rows)
+
+
+def days(by_day: Mapping[str, Mapping[str, int]]) -> Markup:
+    """Runs of each day as bars, the healed ones of them darker."""
+    shown = list(by_day.items())[-MOST_BARS:]
+    most = max(day["runs"] for _, day in shown)
+    step, height = WIDTH / len(shown), 140.0
+    rows = []
+    for number, (name, day) in enumerate(shown):
+        x = number * step + step * 0.15
+        for key, fill in (("runs", PALE), ("healed", BAR)):
+            tall = height * day[key] / most
+            bar = element("rect", x=x, y=height - tall, width=min(step * 0.7, 40.0), height=tall, style=fill)
+            rows.append(bar)
+        if number % max(1, len(shown) // 8) == 0:
+            rows.append(element("text", name[5:], x=x, y=height + 16, style=INK))
+    return _plot("Runs by day; coloured: healed", height + 24, rows)
+
+
+def _plot(caption: str, height: float, rows: list[Markup]) -> Markup:
+    svg = element(
+        "svg",
+        element("title", caption),
+        *rows,
+        viewBox=f"0 0 {WIDTH:.0f} {height:.0f}",
+        width=WIDTH,
+        role="img",
+        font_size="13",
+    )
+    return element("figure", svg)
+
+
+def _spreads(steps: Mapping[str, Mapping[str, float]]) -> Markup:
+    head = element("tr", *(element("th", name) for name in ("moves", "count", "median", "p95")))
+    rows = [
+        element(
+            "tr",
+            element("td", move),
+            *(element("td", f"{spread[name]:,}") for name in ("count", "median", "p95")),
+        )
+        for move, spread in steps.items()
+    ]
+    return element("table", joined(head, *rows))

@@ -1,0 +1,78 @@
+"""What reports read from the folders of benchmarks, and reports as files."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from suture.bench.reports.markdown import report_markdown
+from suture.bench.reports.page import report_page
+from suture.bench.reports.summary import BenchmarkReport
+from suture.bench.rows import Row
+from suture.bench.running.bench_folder import BenchFolder
+from suture.core.records import to_plain
+from suture.errors import StorageError, UsageError
+
+
+def read_rows(folders: Sequence[Path]) -> list[Row]:
+    """Every row of some benchmarks; one that stands there twice, word for word, counts once.
+
+    Raises:
+        UsageError: A folder holds no rows, or two rows are of the same task, arm and seed.
+        StorageError: A folder's rows are damaged.
+    """
+    seen: dict[tuple[object, ...], Row] = {}
+    for folder in map(BenchFolder, folders):
+        if not folder.rows_path.is_file():
+            raise UsageError(
+                f"there are no rows in {str(folder.path)!r}", remedy="make some: suture bench run"
+            )
+        for row in folder.rows():
+            cell = (row.dataset, row.regime, row.model, row.cap)
+            key = (*cell, row.arm, row.problem, row.problem_hash, row.seed)
+            if seen.setdefault(key, row) != row:
+                raise UsageError(
+                    f"two different rows of {row.arm!r} on {row.problem!r} with seed {row.seed}, "
+                    f"runs {seen[key].run!r} and {row.run!r}",
+                    remedy="report one of the two, or compare them with `suture bench compare`",
+                )
+    return list(seen.values())
+
+
+def sessions_of(folders: Sequence[Path]) -> dict[str, tuple[Mapping[str, str], ...]]:
+    """Of each benchmark, by its folder's name, the circumstances of every session that measured.
+
+    Folders that share a name are told apart by their paths.
+
+    Raises:
+        StorageError: A plan is damaged.
+    """
+    names = Counter(path.name for path in folders)
+    return {
+        path.name if names[path.name] == 1 else str(path): folder.plan().sessions if folder.exists else ()
+        for path, folder in zip(folders, map(BenchFolder, folders), strict=True)
+    }
+
+
+def report_json(report: BenchmarkReport) -> str:
+    """The whole report as one JSON document."""
+    return json.dumps(to_plain(report), indent=2) + "\n"
+
+
+def write_report(report: BenchmarkReport, folder: Path) -> tuple[Path, ...]:
+    """Write `report.md`, `report.json` and `report.html`; answers where.
+
+    Raises:
+        StorageError: The folder cannot be written to.
+    """
+    texts = {"md": report_markdown(report), "json": report_json(report), "html": report_page(report)}
+    paths = tuple(folder / f"report.{form}" for form in texts)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, text in zip(paths, texts.values(), strict=True):
+            path.write_text(text, "utf-8")
+    except OSError as fault:
+        raise StorageError(f"the report cannot be written to {str(folder)!r}: {fault}") from fault
+    return paths

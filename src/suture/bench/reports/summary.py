@@ -1,0 +1,214 @@
+"""A report as a record: sections of figures and tests, and what a reader must know before them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from suture.bench.measures.figures import ArmMetrics, Count
+from suture.bench.measures.metrics import measure
+from suture.bench.problem import Regime
+from suture.bench.reports.cells import BASELINES, Cell, cells_of
+from suture.bench.reports.pairing import ArmComparison, adjusted, compare_arms
+from suture.bench.rows import Row
+
+REGIME_WORDS: dict[Regime, str] = {
+    "visible": "the loop saw the visible checks only",
+    "self": "no check was run for the loop; the examples of the statement were still to be read",
+    "oracle": "the loop was shown the hidden checks that also grade it, so this is no measure of solving",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """One cell: its figures, its tests, its warnings.
+
+    Attributes:
+        title: What tells it apart.
+        dataset: The data set's name, such as `humaneval`.
+        regime: What the loop could see of the checks.
+        model: `provider:model`.
+        cap: Generated tokens that each run could spend.
+        warnings: What must be read before the numbers, a sentence each.
+        arms: Baselines first.
+        comparisons: Every arm against each baseline there is, at the whole cap, adjusted together.
+        resolution: What the sample can resolve, in a sentence.
+    """
+
+    title: str
+    dataset: str
+    regime: Regime
+    model: str
+    cap: int
+    warnings: tuple[str, ...]
+    arms: tuple[ArmMetrics, ...]
+    comparisons: tuple[ArmComparison, ...]
+    resolution: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchmarkReport:
+    """What a set of rows says.
+
+    Attributes:
+        warnings: Of the whole report, a sentence each, for its first lines.
+        regimes: Each regime in it with what it means.
+        sections: One for each cell: a dataset, regime, model and cap.
+        sessions: Benchmark -> the circumstances of each session that measured.
+        schema_version: The version of this record's form.
+    """
+
+    warnings: tuple[str, ...]
+    regimes: dict[str, str]
+    sections: tuple[Section, ...]
+    sessions: Mapping[str, Sequence[Mapping[str, str]]]
+    schema_version: int = 1
+
+
+def report_of(
+    rows: Sequence[Row], sessions: Mapping[str, Sequence[Mapping[str, str]]] | None = None
+) -> BenchmarkReport:
+    """Sum up rows, each cell for itself.
+
+    Args:
+        rows: Of any number of benchmarks.
+        sessions: Benchmark -> the circumstances of each session that measured.
+    """
+    cells = cells_of(rows)
+    return BenchmarkReport(
+        warnings=tuple(_first_lines(cells)),
+        regimes={cell.regime: REGIME_WORDS[cell.regime] for cell in cells},
+        sections=tuple(map(_section, cells)),
+        sessions=dict(sessions or {}),
+    )
+
+
+def circumstances_in_words(report: BenchmarkReport) -> Iterator[str]:
+    """Of each benchmark, and of each of its sessions, where and with what it was measured."""
+    for name, sessions in report.sessions.items():
+        for number, made in enumerate(sessions or [{}], 1):
+            which = f", session {number}" if len(sessions) > 1 else ""
+            measured_with = "; ".join(f"{what} {value}" for what, value in made.items())
+            yield f"Benchmark {name}{which}: {measured_with or 'circumstances not known'}."
+
+
+def _first_lines(cells: Sequence[Cell]) -> Iterator[str]:
+    if not cells:
+        yield "There are no rows, so there are no numbers."
+    bare = [
+        f"{' or '.join(cell.missing_baselines)} in {cell.title}" for cell in cells if cell.missing_baselines
+    ]
+    if bare:
+        yield (
+            f"NO EQUAL-BUDGET BASELINE: there are no rows of {'; of '.join(bare)}. Without them the numbers "
+            "do not show that a loop does better than sampling with the same tokens."
+        )
+
+
+def _section(cell: Cell) -> Section:
+    arms = tuple(measure(arm, rows) for arm, rows in cell.arms.items())
+    comparisons = adjusted(list(_against_baselines(cell)))
+    return Section(
+        title=cell.title,
+        dataset=cell.dataset,
+        regime=cell.regime,
+        model=cell.model,
+        cap=cell.cap,
+        warnings=tuple(_warnings(cell, arms)),
+        arms=arms,
+        comparisons=comparisons,
+        resolution=_resolution(comparisons),
+    )
+
+
+def _against_baselines(cell: Cell) -> Iterator[ArmComparison]:
+    """Each pair once: `best_of_k` is itself held against `greedy`."""
+    names = list(cell.arms)
+    for baseline in (arm for arm in BASELINES if arm in cell.arms):
+        for arm in names[names.index(baseline) + 1 :]:
+            yield compare_arms(baseline, cell.arms[baseline], arm, cell.arms[arm])
+
+
+def _warnings(cell: Cell, arms: Sequence[ArmMetrics]) -> Iterator[str]:
+    if cell.changed:
+        yield f"Left out, because their content differs between the runs: {', '.join(cell.changed)}."
+    if note := shown_in_words(row for rows in cell.arms.values() for row in rows):
+        yield note
+    for arm in arms:
+        yield from _caveats(arm)
+    for name, rows in cell.arms.items():
+        if over := sum(row.generated > cell.cap for row in rows):
+            yield (
+                f"{name}: {over} runs generated more than the cap. The table of solved tasks and the tests "
+                "stop at the cap; the other figures are of the whole runs."
+            )
+        # A run that had no need of a role says nothing of that role's prompt.
+        versions = {version for row in rows for version in row.prompts.items()}
+        if len(versions) > len({role for role, _ in versions}):
+            yield f"{name}: its rows were made with different versions of the prompts."
+    if len({frozenset(row.problem for row in rows) for rows in cell.arms.values()}) > 1:
+        yield "The arms did not run the same tasks: only the paired tests below compare like with like."
+
+
+def _caveats(arm: ArmMetrics) -> Iterator[str]:
+    """What an arm's numbers leave out, and what they count as wrong or lean on."""
+    if arm.faults:
+        yield f"{arm.arm}: {arm.faults} of {arm.runs} runs left out: the machinery failed, not the code."
+    if arm.ungraded:
+        yield f"{arm.arm}: {arm.ungraded} of {arm.runs} runs left out: their result is not graded."
+    if arm.unknown.count:
+        least = Count(count=arm.spent.solved, of=arm.runs)
+        yield (
+            f"{arm.arm}: were all of its runs without a number wrong, it would have solved "
+            f"{least.count} of {least.of} ({least.share:.1%})."
+        )
+    if arm.timeouts:
+        yield (
+            f"{arm.arm}: a candidate counted as wrong because its grading ran out of time: "
+            f"{', '.join(arm.timeouts)}."
+        )
+    if arm.felled:
+        yield (
+            f"{arm.arm}: a candidate counted as wrong because the wall failed under it twice, and not under "
+            f"harmless code between and after: {', '.join(arm.felled)}."
+        )
+    if weak := {kind: n for kind, n in arm.evidence.items() if kind != "split"}:
+        counts = ", ".join(f"{n} by {kind}" for kind, n in weak.items())
+        yield f"{arm.arm}: verdicts that code under test could reach: {counts} (see verdicts)."
+
+
+def _resolution(comparisons: Sequence[ArmComparison]) -> str:
+    if not comparisons:
+        return "Nothing is compared, so nothing can be told apart."
+    found = [one.detectable for one in comparisons]
+    sizes = [size for size in found if size is not None]
+    tasks = sorted({one.tasks for one in comparisons})
+    count = f"{tasks[0]}" if len(tasks) == 1 else f"{tasks[0]} to {tasks[-1]}"
+    at = f"With {count} tasks in common, tested exactly at p <= 0.05 over {len(comparisons)} comparisons"
+    if len(sizes) < len(found):
+        return f"{at}, some arms could not be told apart whatever they did: the sample is too small."
+    return (
+        f"{at}, a true difference of {100 * max(sizes):.1f} points is found four times in five whichever "
+        "arms are compared; a smaller one is missed more often, so none found does not mean none there."
+    )
+
+
+def shown_in_words(rows: Iterable[Row]) -> str:
+    """Of how many tasks the visible checks are the hidden ones; empty where there is none.
+
+    Args:
+        rows: Of one set. Those of the regime `oracle` are passed over: it is named so.
+    """
+    shown = {row.problem: row.shown for row in rows if row.regime != "oracle"}
+    count = sum(shown.values())
+    if not count:
+        return ""
+    if count < len(shown):
+        return (
+            f"In {count} of {len(shown)} tasks the visible checks are the hidden ones, "
+            "so that a claim cannot be wrong there."
+        )
+    return (
+        f"In all {count} tasks the visible checks are the hidden ones: the loop was shown what grades it, "
+        "claimed minus solved is 0 by construction, and this is no headline."
+    )

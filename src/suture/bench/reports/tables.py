@@ -1,0 +1,295 @@
+"""The tables of a section, once for every form that a report takes: plain cells, each number with its n."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from suture.bench.measures.calibration import Calibration
+from suture.bench.measures.figures import ArmMetrics, Count, GeneratedTests, Solved
+from suture.bench.measures.statistics import Interval
+from suture.bench.reports.budgets import Budgets
+from suture.bench.reports.pairing import ArmComparison
+from suture.bench.reports.summary import Section
+
+NONE = "-"
+"""A number that there is not."""
+COVERAGES = (1.0, 0.75, 0.5, 0.25)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A table of text.
+
+    Attributes:
+        caption: What it shows.
+        head: Of each column its name; the first column names the row.
+        rows: As many cells as the head, each.
+        note: What its columns mean.
+    """
+
+    caption: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+
+
+def tables_of(section: Section) -> Iterator[Table]:
+    """Every table of a section, the most important first; each says of every arm what it leaves out."""
+    yield _with_unknown(_solved_table(section), section)
+    yield comparison_table(section.comparisons)
+    yield _with_unknown(_claims_table(section), section)
+    yield _with_unknown(_cost_table(section), section)
+    yield _with_unknown(_rounds_table(section), section)
+    yield _with_unknown(_errors_table(section), section)
+    if any(arm.seeds > 1 for arm in section.arms):
+        yield _with_unknown(_pass_table(section), section)
+    yield _with_unknown(_calibration_table(section), section)
+    if any(arm.tests for arm in section.arms):
+        yield _with_unknown(_tests_table(section), section)
+
+
+def _with_unknown(table: Table, section: Section) -> Table:
+    """The same table, with a last column of the runs that are in none of its numbers."""
+    unknown = {arm.arm: f"{arm.unknown.count} of {arm.unknown.of}" for arm in section.arms}
+    return replace(
+        table,
+        head=(*table.head, "no number"),
+        rows=tuple((*row, unknown[row[0]]) for row in table.rows),
+    )
+
+
+def comparison_table(comparisons: tuple[ArmComparison, ...]) -> Table:
+    """Paired tests, one a row."""
+    return Table(
+        caption="Paired tests",
+        head=(
+            *("second against first", "tasks (runs)", "only first", "only second", "difference"),
+            *("p", "p (Holm)", "detectable", "left out"),
+        ),
+        rows=tuple(
+            (
+                f"{one.second} against {one.first}",
+                f"{one.tasks} ({one.runs})",
+                str(one.only_first),
+                str(one.only_second),
+                _points(one.difference),
+                _p(one.p_value),
+                _p(one.adjusted),
+                NONE if one.detectable is None else f"{100 * one.detectable:.1f}",
+                f"{one.missing_first} / {one.missing_second} / {one.unknown}",
+            )
+            for one in comparisons
+        ),
+        note="""Same tasks, same seeds, same cap. Difference: second minus first in points of tasks, with a
+        95% interval: with one seed the one that goes with p (Fay and Lumbard 2021), with several a
+        bootstrap over tasks and seeds. p: McNemar's exact test. Detectable:
+        the true difference, in points, that this sample finds four times in five at this number
+        of comparisons. Left out: tasks not run by the first / by the second / without a known
+        truth.""",
+    )
+
+
+def budget_tables(budgets: Budgets) -> Iterator[Table]:
+    """What the arms solve at each cap, and what prompts they take for it."""
+    head = ("arm", *(f"{cap:,} tokens" for cap in budgets.caps))
+    yield Table(
+        caption="Solved by the hidden checks, with a cap of so many generated tokens on each task",
+        head=head,
+        rows=tuple((arm, *(_solved(at) for at in found)) for arm, found in budgets.arms.items()),
+        note="""Each cap is a run of its own, with the same replies. Share of tasks with its 95% interval;
+        then runs solved of runs with a known truth. A dash: not run.""",
+    )
+    yield Table(
+        caption="Prompt tokens beside them",
+        head=head,
+        rows=tuple(
+            (arm, *(NONE if at is None else f"{at.prompted:,.0f}" for at in found))
+            for arm, found in budgets.arms.items()
+        ),
+        note="Mean of a run.",
+    )
+
+
+def _solved_table(section: Section) -> Table:
+    return Table(
+        caption="Solved by the hidden checks",
+        head=("arm", "tasks", "seeds", "solved", "generated tokens", "prompt tokens"),
+        rows=tuple(
+            (
+                *(arm.arm, str(arm.tasks), str(arm.seeds), _solved(arm.solved)),
+                *(f"{arm.solved.generated:,.0f}", f"{arm.solved.prompted:,.0f}"),
+            )
+            for arm in section.arms
+        ),
+        note="""Share of tasks with its 95% interval; then runs solved of runs with a known truth. Tokens:
+        mean of a run.""",
+    )
+
+
+def _claims_table(section: Section) -> Table:
+    return Table(
+        caption="What was claimed, and what it was worth",
+        head=(
+            *("arm", "claimed", "claimed and wrong", "forged", "claimed minus solved", "right, not claimed"),
+            *("first pass", "initial failures healed", "harmed"),
+        ),
+        rows=tuple(
+            (
+                arm.arm,
+                _count(arm.claimed),
+                _count(arm.false_claims),
+                _count(arm.forged),
+                _claimed_minus_solved(arm),
+                _count(arm.unclaimed_right),
+                _count(arm.first_pass),
+                _count(arm.healed),
+                _count(arm.harmed),
+            )
+            for arm in section.arms
+        ),
+        note="""In runs. First pass: a run that proposed no candidate has not passed, unless the given code
+        was right. Forged: the code passed the visible checks in the run, and fails them behind another
+        wall. Harmed: right first (the given code or the first candidate), wrong in the end.""",
+    )
+
+
+def _cost_table(section: Section) -> Table:
+    return Table(
+        caption="Spent for each solved run",
+        head=("arm", "solved runs", "generated", "prompt", "calls", "seconds", "of them model", "US dollars"),
+        rows=tuple(_cost_row(arm) for arm in section.arms),
+        note="""All of the arm's runs, failed ones too, divided by those that it solved. Replayed replies take
+        no model seconds. A dash: nothing was solved, or a price is not known.""",
+    )
+
+
+def _cost_row(arm: ArmMetrics) -> tuple[str, ...]:
+    spent = arm.spent
+    totals = (spent.generated, spent.prompted, spent.calls, spent.seconds, spent.model_s)
+    money = spent.per_solved(spent.money)
+    each = (_number(spent.per_solved(total)) for total in totals)
+    return (arm.arm, str(spent.solved), *each, NONE if money is None else f"{money:.4f}")
+
+
+def _rounds_table(section: Section) -> Table:
+    rounds = sorted({one.rounds for arm in section.arms for one in arm.rounds})
+    counts = {arm.arm: {one.rounds: one.runs for one in arm.rounds} for arm in section.arms}
+    return Table(
+        caption="Rounds",
+        head=("arm", *(f"{n} {'round' if n == 1 else 'rounds'}" for n in rounds)),
+        rows=tuple(
+            (name, *(_count(of[n]) if n in of else NONE for n in rounds)) for name, of in counts.items()
+        ),
+        note="""Runs that ended right, of the runs that took so many rounds.""",
+    )
+
+
+def _errors_table(section: Section) -> Table:
+    return Table(
+        caption="Initial failures by error class",
+        head=("arm", "error of the first candidate", "healed"),
+        rows=tuple((arm.arm, one.error, _count(one.healed)) for arm in section.arms for one in arm.errors),
+        note="""Of the runs whose first candidate is wrong with this error on the visible checks, those that
+        ended right. None seen: it passed all that was visible. No candidate: none was proposed.""",
+    )
+
+
+def _pass_table(section: Section) -> Table:
+    most = max((len(arm.pass_at) for arm in section.arms), default=0)
+    return Table(
+        caption="pass@k over seeds",
+        head=("arm", *(f"k = {k}" for k in range(1, most + 1))),
+        rows=tuple(
+            (
+                arm.arm,
+                *(f"{one.share:.1%} (n = {one.tasks})" for one in arm.pass_at),
+                *(NONE for _ in range(most - len(arm.pass_at))),
+            )
+            for arm in section.arms
+        ),
+        note="""Unbiased, each seed a fresh draw of the whole arm; n in tasks. Candidates inside one run are
+        no such draws, because a run stops when it is content.""",
+    )
+
+
+def _calibration_table(section: Section) -> Table:
+    return Table(
+        caption="Final confidence against the truth",
+        head=("arm", "runs", "Brier", "ECE", *(f"right at {c:.0%} coverage" for c in COVERAGES)),
+        rows=tuple(
+            (
+                arm.arm,
+                str(arm.claimed.of),
+                *(
+                    (f"{found.brier:.3f}", f"{found.ece:.3f}", *(_accuracy_at(found, c) for c in COVERAGES))
+                    if (found := arm.calibration)
+                    else (NONE,) * (2 + len(COVERAGES))
+                ),
+            )
+            for arm in section.arms
+        ),
+        note="""Brier: mean squared error, 0.25 for always saying one half. ECE: mean gap over ten bins.
+        Coverage: the share of the most confident runs that is kept, at least so many.""",
+    )
+
+
+def _tests_table(section: Section) -> Table:
+    return Table(
+        caption="Generated tests against the reference",
+        head=("arm", "right of those that decided", "right of the others", "not known", "Brier", "ECE"),
+        rows=tuple(
+            (arm.arm, *(_tests_cells(arm.tests) if arm.tests else ("not measured",) * 5))
+            for arm in section.arms
+        ),
+        note="""Tests that the arm wrote for itself; right: the reference passes it, tried after the run had
+        ended. Decided: its trust reached the threshold in the run, so that candidates were chosen and
+        repaired by it. Brier and ECE: of the last trust. Not measured: no run of the arm weighed such a
+        test.""",
+    )
+
+
+def _tests_cells(found: GeneratedTests) -> tuple[str, ...]:
+    calibration = found.calibration
+    errors = (f"{calibration.brier:.3f}", f"{calibration.ece:.3f}") if calibration else (NONE, NONE)
+    return (_count(found.decided), _count(found.others), str(found.unknown), *errors)
+
+
+def _accuracy_at(found: Calibration, coverage: float) -> str:
+    kept, accuracy = min(point for point in found.selective if point[0] >= coverage - 1e-9)
+    return f"{accuracy:.1%} (of {kept:.0%})"
+
+
+def _p(value: float) -> str:
+    return "< 0.0001" if value < 0.0001 else f"{value:.4f}"
+
+
+def _solved(at: Solved | None) -> str:
+    if at is None or at.share is None:
+        return NONE
+    return f"{_percent(at.share)} {at.runs.count}/{at.runs.of}"
+
+
+def _claimed_minus_solved(arm: ArmMetrics) -> str:
+    if not arm.claimed.of:
+        return NONE
+    return f"{100 * (arm.claimed.count - arm.spent.solved) / arm.claimed.of:+.1f} points"
+
+
+def _percent(interval: Interval) -> str:
+    return f"{interval.estimate:.1%} [{interval.low:.1%}, {interval.high:.1%}]"
+
+
+def _points(interval: Interval | None) -> str:
+    if interval is None:
+        return NONE
+    return f"{100 * interval.estimate:+.1f} [{100 * interval.low:+.1f}, {100 * interval.high:+.1f}]"
+
+
+def _count(count: Count) -> str:
+    share = count.share
+    return f"0 of {count.of}" if share is None else f"{count.count} of {count.of} ({share:.1%})"
+
+
+def _number(value: float | None) -> str:
+    return NONE if value is None else f"{value:,.1f}"

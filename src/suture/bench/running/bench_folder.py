@@ -1,0 +1,196 @@
+"""A benchmark's folder: its plan, one line for each finished task, and the runs below it."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from suture.bench.grading.hidden import Grade
+from suture.bench.problem import Problem
+from suture.bench.rows import Row
+from suture.bench.running.plans import BenchmarkPlan
+from suture.core.records import content_hash, from_plain, to_plain
+from suture.core.safe_files import write_atomically
+from suture.errors import StorageError, UsageError
+
+RowKey = tuple[str, str, str, str, int, int]
+"""Set, task, arm, model, cap, seed."""
+
+
+def key_of(row: Row) -> RowKey:
+    """What a row is of."""
+    return row.dataset, row.problem, row.arm, row.model, row.cap, row.seed
+
+
+class BenchFolder:
+    """Everything that a benchmark leaves on disk.
+
+    Args:
+        path: The folder. Runs lie in `runs`, and new draws in `pool` unless they go elsewhere.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def rows_path(self) -> Path:
+        """One JSON line for each task, arm, model, cap and seed."""
+        return self.path / "rows.jsonl"
+
+    @property
+    def exists(self) -> bool:
+        """Whether a benchmark was begun here."""
+        return (self.path / "plan.json").is_file()
+
+    def plan(self) -> BenchmarkPlan:
+        """What is measured here.
+
+        Raises:
+            UsageError: No benchmark was begun here.
+            StorageError: The plan is damaged.
+        """
+        return from_plain(BenchmarkPlan, self._read("plan.json"))
+
+    def write_plan(self, plan: BenchmarkPlan) -> None:
+        """Write down what is to be measured; the benchmark keeps its id, or gets one."""
+        known = plan.id or (self.plan().id if self.exists else "")
+        self._write("plan.json", to_plain(replace(plan, id=known or secrets.token_hex(8))))
+
+    @property
+    def id(self) -> str:
+        """Which benchmark this is: its plan's id, or one made of where it lies, for a plan that has none.
+
+        Raises:
+            UsageError: No benchmark was begun here.
+            StorageError: The plan is damaged.
+        """
+        return self.plan().id or content_hash({"folder": str(self.path.resolve())})[:16]
+
+    def references(self) -> dict[str, Grade]:
+        """How the tasks' references were graded, by the hash of the task."""
+        if not (self.path / "references.json").is_file():
+            return {}
+        return {name: from_plain(Grade, grade) for name, grade in self._read("references.json").items()}
+
+    def write_references(self, grades: Mapping[str, Grade]) -> None:
+        """Write down how the tasks' references were graded."""
+        self._write("references.json", {name: to_plain(grade) for name, grade in grades.items()})
+
+    def controls(self) -> list[tuple[str, str]]:
+        """Set and id of the tasks on which the controls were tried."""
+        if not (self.path / "controls.json").is_file():
+            return []
+        return [(dataset, task) for dataset, task in self._read("controls.json")["tried"]]
+
+    def write_controls(self, tried: Sequence[tuple[str, str]]) -> None:
+        """Write down on which tasks the controls scored what they must."""
+        self._write("controls.json", {"right": 1, "wrong": 0, "tried": list(tried)})
+
+    def rows(self) -> list[Row]:
+        """What is finished. A last line that a crash cut short is passed over.
+
+        Raises:
+            StorageError: Another line is no row, or the file cannot be read.
+        """
+        if not self.rows_path.is_file():
+            return []
+        rows = []
+        for number, line in enumerate(self.rows_path.read_bytes().split(b"\n")[:-1], 1):
+            try:
+                rows.append(from_plain(Row, json.loads(line)))
+            except (ValueError, TypeError) as fault:
+                where = f"line {number} of {str(self.rows_path)!r}"
+                raise StorageError(f"{where} is no row of a benchmark: {fault}") from fault
+        return rows
+
+    def write_rows(self, rows: list[Row]) -> None:
+        """Put these rows in the place of those that are there."""
+        write_atomically(self.rows_path, b"".join(map(_line, rows)))
+
+    def add_row(self, row: Row) -> None:
+        """Write a row down, on disk when this returns.
+
+        Raises:
+            StorageError: The disk is full or gone.
+        """
+        try:
+            with self.rows_path.open("ab") as file:
+                file.write(_line(row))
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as fault:
+            raise StorageError(
+                f"{str(self.rows_path)!r} cannot be written: {fault.strerror}", remedy="free some disk space"
+            ) from fault
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Alone with the folder, made where it is missing.
+
+        Raises:
+            UsageError: Another process measures here.
+            StorageError: It cannot be made.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock = (self.path / ".lock").open("ab")
+        except OSError as fault:
+            raise StorageError(f"{str(self.path)!r} cannot be made: {fault.strerror}") from fault
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as fault:
+                raise UsageError(
+                    f"another process measures in {str(self.path)!r}", remedy="wait for it to end"
+                ) from fault
+            yield
+
+    def _read(self, name: str) -> dict[str, Any]:
+        path = self.path / name
+        try:
+            found: dict[str, Any] = json.loads(path.read_bytes())
+        except FileNotFoundError as fault:
+            raise UsageError(
+                f"there is no benchmark in {str(self.path)!r}", remedy="begin one: suture bench run"
+            ) from fault
+        except (OSError, ValueError) as fault:
+            raise StorageError(f"{str(path)!r} cannot be read: {fault}") from fault
+        return found
+
+    def _write(self, name: str, value: Mapping[str, Any]) -> None:
+        write_atomically(self.path / name, json.dumps(value, indent=1).encode("ascii"))
+
+
+def require_same_tasks(
+    folder: BenchFolder, problems: Mapping[tuple[str, str], Problem], rows: Sequence[Row]
+) -> None:
+    """See that each row is of its task as it is now: statement, checks, reference and all.
+
+    Args:
+        folder: The benchmark.
+        problems: Set and id -> the task of now; one that is not there is passed over.
+        rows: Those that have a fault say nothing of a task, and are passed over.
+
+    Raises:
+        UsageError: A task has changed since its row was written.
+    """
+    hashes = {key: problem.content_hash for key, problem in problems.items()}
+    measured = {(row.dataset, row.problem, row.problem_hash) for row in rows if not row.fault}
+    changed = sorted({task for dataset, task, was in measured if hashes.get((dataset, task), was) != was})
+    if changed:
+        raise UsageError(
+            f"{', '.join(changed[:5])}{' and others' if len(changed) > 5 else ''}: not the task that was "
+            f"measured in {str(folder.path)!r}",
+            remedy="give it the set as it was then, or measure the changed one in a new folder",
+        )
+
+
+def _line(row: Row) -> bytes:
+    return json.dumps(to_plain(row)).encode("ascii") + b"\n"

@@ -1,0 +1,118 @@
+"""What MLflow is told of a benchmark and of each of its rows: parameters, metrics, tags."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from suture.bench.measures.metrics import claims
+from suture.bench.rows import Row
+from suture.bench.running.plans import BenchmarkPlan
+from suture.core.records import content_hash, to_plain
+
+LONGEST = 500
+"""Characters of a parameter; older servers refuse longer ones."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Description:
+    """A run as MLflow keeps it: name, parameters, metrics and tags.
+
+    Attributes:
+        name: The run's name, for people.
+        params: What was run: name -> value.
+        metrics: What came of it; a share is in [0, 1].
+        tags: What it is found by.
+    """
+
+    name: str
+    params: Mapping[str, str] = field(default_factory=dict)
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+def describe_benchmark(name: str, key: str, plan: BenchmarkPlan, rows: Sequence[Row]) -> Description:
+    """A whole benchmark as one run of MLflow's.
+
+    Args:
+        name: Its folder's name.
+        key: Its id: folders of one name are different benchmarks.
+        plan: What it was to measure.
+        rows: What is measured up to now.
+    """
+    params = {
+        "sets": ", ".join(f"{dataset} ({len(ids)})" for dataset, ids in plan.ids.items()),
+        "arms": ", ".join(plan.arms),
+        "models": ", ".join(plan.models),
+        "seeds": str(plan.seeds),
+        "caps": ", ".join(map(str, plan.caps)),
+        "regime": plan.regime,
+        **{f"made.{key}": value for key, value in (plan.sessions[-1] if plan.sessions else {}).items()},
+    }
+    metrics: dict[str, float] = {"rows": len(rows), "faults": sum(bool(row.fault) for row in rows)}
+    for arm, cap in itertools.product(plan.arms, plan.caps):
+        what = arm if len(plan.caps) == 1 else f"{arm}.{cap}"
+        own = [row for row in rows if (row.arm, row.cap) == (arm, cap)]
+        metrics[f"faults.{what}"] = sum(bool(row.fault) for row in own)
+        known = [solved for row in own if (solved := row.solved()) is not None]
+        if known:
+            metrics[f"solved.{what}"] = sum(known) / len(known)
+    metrics["tokens"] = sum(row.generated + row.prompted for row in rows)
+    return Description(
+        name=name,
+        params=_cut(params),
+        metrics=metrics,
+        tags={"suture.benchmark": name, "suture.benchmark_id": key, "suture.what": "benchmark"},
+    )
+
+
+def describe_row(benchmark: str, key: str, row: Row) -> Description:
+    """One task under one arm. A row that says something new is another run: its hash is its key."""
+    solved = row.solved()
+    params = {
+        "set": row.dataset,
+        "task": row.problem,
+        "task_hash": row.problem_hash,
+        "arm": row.arm,
+        "model": row.model,
+        "seed": str(row.seed),
+        "cap": str(row.cap),
+        "regime": row.regime,
+        "outcome": row.outcome,
+        **{f"prompt.{role}": version for role, version in row.prompts.items()},
+    }
+    proposed = {step.candidate for step in row.steps if step.origin != "user"}
+    metrics: dict[str, float] = {
+        "retries": max(0, len(proposed) - 1),
+        "claimed": claims(row),
+        "confidence": row.confidence,
+        "generated_tokens": row.generated,
+        "prompt_tokens": row.prompted,
+        "tokens": row.generated + row.prompted,
+        "calls": row.calls,
+        "seconds": row.seconds,
+        "model_seconds": row.model_s,
+        "checks_seconds": row.checks_s,
+    }
+    if solved is not None:
+        metrics["success"] = solved
+    if row.money is not None:
+        metrics["money_usd"] = row.money
+    tags = {
+        "suture.benchmark": benchmark,
+        "suture.benchmark_id": key,
+        "suture.what": "row",
+        "suture.row": content_hash(to_plain(row)),
+        "suture.run": row.run,
+    }
+    if row.fault:
+        tags["suture.fault"] = row.fault[:LONGEST]
+    if row.felled:
+        tags["suture.felled"] = row.felled[:LONGEST]
+    name = f"{row.problem} {row.arm}" + (f" seed {row.seed}" if row.seed else "")
+    return Description(name=name, params=_cut(params), metrics=metrics, tags=tags)
+
+
+def _cut(params: Mapping[str, str]) -> dict[str, str]:
+    return {key: value[:LONGEST] for key, value in params.items()}

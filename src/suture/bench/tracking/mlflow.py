@@ -1,0 +1,193 @@
+"""A benchmark as nested runs of an MLflow server or database, with artifacts and traces."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from suture.bench.rows import Row
+from suture.bench.running.bench_folder import BenchFolder
+from suture.bench.tracking.descriptions import Description, describe_benchmark, describe_row
+from suture.core.ledger import RunFolder, read_ledger
+from suture.core.settings.rendering import shown
+from suture.errors import PrerequisiteError, StorageError
+from suture.storage.tracing import Span, spans_of
+
+EXPERIMENT = "suture"
+NANO = 1_000_000_000
+"""Nanoseconds of a second: MLflow keeps the times of a trace in them."""
+TYPES = {"run": "AGENT", "round": "CHAIN", "model": "LLM", "search": "TOOL", "check": "EVALUATOR"}
+ARTIFACTS = ("ledger.jsonl", "result.diff")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tracked:
+    """What was written to MLflow.
+
+    Attributes:
+        uri: Where: the tracking server or database, without its password.
+        experiment: The experiment's name.
+        run: The benchmark's run id there.
+        rows: Rows that were written now.
+        known: Rows that were there already.
+    """
+
+    uri: str
+    experiment: str
+    run: str
+    rows: int
+    known: int
+
+
+def track_benchmark(folder: BenchFolder, *, uri: str, experiment: str = EXPERIMENT) -> Tracked:
+    """Write a benchmark to MLflow; what is there already, word for word, is not written again.
+
+    Args:
+        folder: The benchmark, ended or not. It is only read.
+        uri: Any tracking URI. Artifacts of an SQLite database lie beside it.
+        experiment: The experiment that the runs belong to; made where it is not there.
+
+    Raises:
+        PrerequisiteError: MLflow is not installed.
+        UsageError: There is no benchmark in the folder.
+        StorageError: The folder is damaged, or MLflow refused or could not be reached.
+    """
+    plan, rows = folder.plan(), folder.rows()
+    with _client(uri) as (client, fault):
+        try:
+            place = _experiment(client, uri, experiment)
+            whole = describe_benchmark(folder.path.name, folder.id, plan, rows)
+            parent = _found(client, place, whole, "suture.benchmark_id") or _made(client, place, whole)
+            _log(client, parent, whole)
+            if folder.rows_path.is_file():
+                client.log_artifact(parent, str(folder.rows_path))
+            known = _known(client, place, folder.id)
+            written = 0
+            for row in rows:
+                description = describe_row(folder.path.name, folder.id, row)
+                if description.tags["suture.row"] not in known:
+                    _write_row(client, place, parent, description, row, folder.path / "runs" / row.run)
+                    written += 1
+            client.set_terminated(parent)
+        except fault as error:
+            why = str(error).replace(uri, shown(uri))
+            raise StorageError(f"MLflow at {shown(uri)!r} did not take the benchmark: {why}") from error
+    return Tracked(uri=shown(uri), experiment=experiment, run=parent, rows=written, known=len(rows) - written)
+
+
+@contextmanager
+def _client(uri: str) -> Iterator[tuple[Any, type[Exception]]]:
+    """A client, and what it raises. MLflow keeps one address for the process; it is put back."""
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+    try:
+        import mlflow
+        from mlflow.exceptions import MlflowException
+    except ImportError as fault:
+        raise PrerequisiteError("MLflow is not installed", remedy="install suture[mlflow]") from fault
+    before = mlflow.get_tracking_uri()
+    mlflow.set_tracking_uri(uri)
+    try:
+        yield mlflow.MlflowClient(uri), MlflowException
+        mlflow.flush_trace_async_logging()
+    finally:
+        mlflow.set_tracking_uri(before)
+
+
+def _experiment(client: Any, uri: str, name: str) -> str:
+    found = client.get_experiment_by_name(name)
+    if found is not None:
+        return str(found.experiment_id)
+    location = None
+    if uri.startswith("sqlite:///"):
+        # Otherwise MLflow would make a folder where the command happens to be started.
+        location = (Path(uri.removeprefix("sqlite:///")).resolve().parent / "mlflow-artifacts").as_uri()
+    return str(client.create_experiment(name, artifact_location=location))
+
+
+def _found(client: Any, place: str, description: Description, tag: str) -> str | None:
+    tags = description.tags
+    asked = f"tags.`{tag}` = '{tags[tag]}' and tags.`suture.what` = '{tags['suture.what']}'"
+    runs = client.search_runs([place], filter_string=asked, max_results=1)
+    return str(runs[0].info.run_id) if runs else None
+
+
+def _known(client: Any, place: str, benchmark: str) -> set[str]:
+    """The keys of rows that are there, and whole."""
+    asked = (
+        f"tags.`suture.benchmark_id` = '{benchmark}' and tags.`suture.what` = 'row' "
+        "and attributes.status != 'RUNNING'"
+    )
+    keys: set[str] = set()
+    token = None
+    while True:
+        runs = client.search_runs([place], filter_string=asked, max_results=1000, page_token=token)
+        keys.update(run.data.tags["suture.row"] for run in runs)
+        token = runs.token
+        if not token:
+            return keys
+
+
+def _made(client: Any, place: str, description: Description, **tags: str) -> str:
+    run = client.create_run(place, run_name=description.name, tags={**description.tags, **tags})
+    return str(run.info.run_id)
+
+
+def _log(client: Any, run: str, description: Description) -> None:
+    from mlflow.entities import Metric, Param
+
+    now_ms = int(time.time() * 1000)
+    metrics = [Metric(key, float(value), now_ms, 0) for key, value in description.metrics.items()]
+    there = client.get_run(run).data.params  # what is there cannot be written again with another value
+    params = [Param(key, value) for key, value in description.params.items() if key not in there]
+    client.log_batch(run, metrics=metrics, params=params)
+
+
+def _write_row(
+    client: Any, place: str, parent: str, description: Description, row: Row, folder: Path
+) -> None:
+    run = _made(client, place, description, **{"mlflow.parentRunId": parent})
+    _log(client, run, description)
+    if row.run and folder.is_dir():
+        for name in ARTIFACTS:
+            if (folder / name).is_file():
+                client.log_artifact(run, str(folder / name))
+        if (folder / "replies").is_dir():  # each holds its prompt beside it
+            client.log_artifacts(run, str(folder / "replies"), "replies")
+        events = read_ledger(RunFolder(folder).ledger_path).events
+        _write_trace(client, place, run, spans_of(events, row.run))
+    client.set_terminated(run, "FAILED" if row.fault else "FINISHED")
+
+
+def _write_trace(client: Any, place: str, run: str, spans: tuple[Span, ...]) -> None:
+    if not spans:
+        return
+    root, *inner = spans
+    trace = client.start_trace(
+        root.name,
+        span_type=TYPES[root.kind],
+        attributes=dict(root.attributes),
+        experiment_id=place,
+        start_time_ns=int(root.start_s * NANO),
+        run_id=run,
+    )
+    made = [trace]
+    for span in inner:
+        assert span.parent is not None  # only the run has none
+        made.append(
+            client.start_span(
+                span.name,
+                trace_id=trace.trace_id,
+                parent_id=made[span.parent].span_id,
+                span_type=TYPES[span.kind],
+                attributes=dict(span.attributes),
+                start_time_ns=int(span.start_s * NANO),
+            )
+        )
+    for span, opened in list(zip(spans, made, strict=True))[:0:-1]:
+        client.end_span(trace.trace_id, opened.span_id, end_time_ns=int(span.end_s * NANO))
+    client.end_trace(trace.trace_id, end_time_ns=int(root.end_s * NANO))

@@ -1,0 +1,27 @@
+"""Healing in a pipeline: what its service says of a change, the gates, and how a heal is handed over.
+
+This room owns `suture ci`. It asks the api for the heal and for its verification, and judges no code itself.
+Names of branches, titles, files and tests, and whatever tests print, are untrusted here: they reach no
+shell, and Markdown by way of `markdown` alone. A token
+goes to the service's own address alone.
+"""
+
+from suture.interfaces.ci.delivering import deliver, gate_open_heals, prepare_delivery
+from suture.interfaces.ci.gates import REASONS, Refusal
+from suture.interfaces.ci.healing import HealRequest, heal_in_pipeline, plan_of
+from suture.interfaces.ci.report import REFUSED, HealReport
+from suture.interfaces.ci.surroundings import read_pipeline
+
+__all__ = [
+    "REASONS",
+    "REFUSED",
+    "HealReport",
+    "HealRequest",
+    "Refusal",
+    "deliver",
+    "gate_open_heals",
+    "heal_in_pipeline",
+    "plan_of",
+    "prepare_delivery",
+    "read_pipeline",
+]

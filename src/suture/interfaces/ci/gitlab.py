@@ -1,0 +1,83 @@
+"""GitLab's REST interface (version 4): a commit on a new branch, a draft, a note."""
+
+from __future__ import annotations
+
+import base64
+import re
+from typing import Any
+from urllib.parse import quote
+
+from pydantic import SecretStr
+
+from suture.errors import CodeHostError
+from suture.interfaces.ci.hosts import MOST_PAGES, PAGE, HandOver, branch_stem, require_pull
+from suture.interfaces.ci.rest import RestClient
+from suture.interfaces.ci.surroundings import Pipeline
+from suture.interfaces.ci.telling import MARK
+
+MARKED = re.compile(re.escape(MARK).replace(r"\{commit\}", "([0-9a-f]{40,64})"))
+
+
+class GitLab:
+    """A project at GitLab, and the branch that a pipeline is of."""
+
+    def __init__(self, pipeline: Pipeline, token: SecretStr) -> None:
+        self._pipeline = pipeline
+        self._rest = RestClient(pipeline.api_url, {"User-Agent": "suture"}, ("PRIVATE-TOKEN", ""), token)
+        self._project = f"/projects/{pipeline.repository}"
+
+    def heals(self) -> list[str]:
+        """The commits whose heals have a branch, or a note on the merge request."""
+        stem = branch_stem(self._pipeline.branch)
+        branches = self._listed(f"/repository/branches?search={quote('^' + stem, safe='')}", "name")
+        found = [name.partition(stem)[2] for name in branches]
+        if self._pipeline.pull is not None:
+            notes = self._listed(f"/merge_requests/{self._pipeline.pull}/notes?sort=asc", "body")
+            found += [commit[1] for body in notes if (commit := MARKED.match(body))]
+        return found
+
+    def _listed(self, path: str, key: str) -> list[str]:
+        found: list[str] = []
+        for page in range(1, MOST_PAGES + 1):
+            _, said = self._rest.call("GET", f"{self._project}{path}&per_page={PAGE}&page={page}")
+            listed = said if isinstance(said, list) else []
+            found += [one[key] for one in listed if isinstance(one, dict) and isinstance(one.get(key), str)]
+            if len(listed) < PAGE:
+                break
+        return found
+
+    def open_draft(self, handed: HandOver) -> str:
+        """A commit on a branch of its own, and a draft of a merge request into the own branch."""
+        name = branch_stem(self._pipeline.branch) + handed.parent
+        self._make(
+            "/repository/commits",
+            branch=name,
+            start_sha=handed.parent,
+            commit_message=handed.message,
+            actions=[
+                {
+                    "action": "create" if file.is_new else "update",
+                    "file_path": file.path,
+                    "content": base64.b64encode(file.content).decode("ascii"),
+                    "encoding": "base64",
+                }
+                for file in handed.files
+            ],
+        )
+        return self._make(
+            "/merge_requests",
+            source_branch=name,
+            target_branch=self._pipeline.branch,
+            title=f"Draft: {handed.title}",
+            description=handed.text,
+        )
+
+    def comment(self, handed: HandOver) -> str:
+        """A note with the diff: a suggestion of GitLab's needs a line of the merge request's own diff."""
+        return self._make(f"/merge_requests/{require_pull(self._pipeline)}/notes", body=handed.text)
+
+    def _make(self, path: str, **body: object) -> str:
+        said: Any = self._rest.call("POST", f"{self._project}{path}", body)[1]
+        if not isinstance(said, dict):
+            raise CodeHostError("GitLab answers something else than its documents say")
+        return str(said.get("web_url", said.get("id", "")))

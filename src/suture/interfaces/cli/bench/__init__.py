@@ -1,0 +1,36 @@
+"""`suture bench`: measure recipes and models on problems with hidden tests.
+
+It parses arguments, shows progress and prints tables; what is measured, and how, is `evals`.
+"""
+
+import typer
+
+from suture.interfaces.cli.bench.finished import (
+    baseline_command,
+    compare_command,
+    regrade_command,
+    report_command,
+    track_command,
+)
+from suture.interfaces.cli.bench.gate import gate_command
+from suture.interfaces.cli.bench.run import run_command
+
+__all__ = ["bench_app"]
+
+bench_app = typer.Typer(
+    name="bench", help="Measure recipes and models on problems with hidden tests.", no_args_is_help=True
+)
+
+
+@bench_app.callback()
+def bench() -> None:
+    """Measure recipes and models on problems with hidden tests."""
+
+
+bench_app.command("run")(run_command)
+bench_app.command("regrade")(regrade_command)
+bench_app.command("report")(report_command)
+bench_app.command("compare")(compare_command)
+bench_app.command("baseline")(baseline_command)
+bench_app.command("gate")(gate_command)
+bench_app.command("track")(track_command)

@@ -1,0 +1,24 @@
+"""Runs that somebody else asked for: each in a process of its own, some at once, the others in a queue.
+
+Front doors that serve many callers hand a `Job` to a `Pool`, or start a `JobProcess` themselves. What was
+asked is on disk before it is queued, so that a server which was killed knows what is left to do; what came of
+it is the run's ledger, as always. A `RayPool` keeps jobs in PostgreSQL and has a Ray cluster do them. This
+room starts runs through the api alone and judges nothing.
+"""
+
+from suture.interfaces.jobs.job import Job, JobEnd, JobFailed, JobKind
+from suture.interfaces.jobs.journal import Journal
+from suture.interfaces.jobs.known import KnownJobs, QueueFull, RunBusy
+from suture.interfaces.jobs.pool import Pool
+
+__all__ = [
+    "Job",
+    "JobEnd",
+    "JobFailed",
+    "JobKind",
+    "Journal",
+    "KnownJobs",
+    "Pool",
+    "QueueFull",
+    "RunBusy",
+]

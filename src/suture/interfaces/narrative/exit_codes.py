@@ -1,0 +1,18 @@
+"""The exit code that each outcome of a run gives its command."""
+
+from __future__ import annotations
+
+from suture.core.records import Outcome
+
+EXIT_CODES: dict[Outcome, int] = {
+    "healed": 0,
+    "nothing_to_heal": 0,
+    "not_healed": 1,
+    "stuck": 1,
+    "not_a_code_fault": 1,
+    "budget_exhausted": 4,
+    "waiting": 5,
+    "infra_error": 6,
+    "cancelled": 130,
+}
+"""The exit code of each outcome; usage errors give 2 and missing prerequisites 3 (see `suture.errors`)."""

@@ -1,0 +1,42 @@
+"""What a run has used, in words: attempts, tokens, seconds and money."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from suture.core.records import Spend
+from suture.interfaces.narrative.lines import counted
+
+SPEND_WORDS = (("attempts", "attempts"), ("tokens", "tokens"), ("money", "$"), ("seconds", "s"))
+
+
+def describe_spend(spend: Spend, limits: Mapping[str, float | None]) -> str:
+    """What was used, and of how much, such as `3 of 12 attempts, 2,310 of 60,000 tokens, 41 of 900 s`."""
+    parts = []
+    for name, unit in SPEND_WORDS:
+        limit = limits.get(name)
+        if name == "money":
+            parts += _money(spend, limit)
+            continue
+        of = "" if limit is None else f" of {limit:,.12g}"
+        used = f"{getattr(spend, name):,.0f}"
+        parts.append(f"{used}{of} {unit[:-1] if used == '1' and not of and len(unit) > 1 else unit}")
+    return ", ".join(parts)
+
+
+def describe_share(spend: Spend) -> str:
+    """What one role or one kind of move has used."""
+    counts = (
+        counted(spend.attempts, "attempt"),
+        counted(spend.tokens, "token"),
+        counted(spend.model_calls, "call"),
+    )
+    return ", ".join([*counts, *_money(spend, None)])
+
+
+def _money(spend: Spend, limit: float | None) -> list[str]:
+    """Money, where there is any to speak of."""
+    unknown = [f"{counted(spend.unpriced_calls, 'call')} of unknown price"] if spend.unpriced_calls else []
+    if not spend.money and limit is None:
+        return unknown
+    return [f"${spend.money:,.4f}" + ("" if limit is None else f" of ${limit:,.12g}"), *unknown]

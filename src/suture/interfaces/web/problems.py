@@ -1,0 +1,140 @@
+"""Errors as problem details (RFC 9457): the same words and remedies as the command line's."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
+
+from suture.errors import (
+    BudgetExceeded,
+    Cancelled,
+    ModelError,
+    PrerequisiteError,
+    StorageError,
+    SutureError,
+    UsageError,
+)
+from suture.interfaces.jobs import QueueFull, RunBusy
+
+MEDIA_TYPE = "application/problem+json"
+FAULTS_SHOWN = 5
+
+
+class Problem(BaseModel):
+    """What went wrong, and what the caller can do about it (RFC 9457)."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {
+                "type": "urn:suture:problem:not-found",
+                "title": "Not Found",
+                "status": 404,
+                "detail": "there is no run called '20260101-000000000-abcdef'",
+                "remedy": "see GET /v1/runs",
+                "exit_code": 2,
+            }
+        }
+    )
+    type: str = Field(description="A name of the kind of problem.")
+    title: str = Field(description="The status in words.")
+    status: int
+    detail: str = Field(description="What went wrong, in one line.")
+    remedy: str = Field(default="", description="What the caller can do about it.")
+    exit_code: int | None = Field(default=None, description="With which the command line would have ended.")
+
+
+class Refused(UsageError):
+    """A request that is answered with a status of its own.
+
+    Args:
+        status: Of HTTP.
+        message: What is wrong with it.
+        remedy: What the caller can do about it.
+    """
+
+    def __init__(self, status: int, message: str, *, remedy: str = "") -> None:
+        super().__init__(message, remedy=remedy)
+        self.status = status
+
+
+STATUSES: tuple[tuple[type[SutureError], int], ...] = (
+    (QueueFull, 429),
+    (RunBusy, 409),
+    (UsageError, 400),
+    (PrerequisiteError, 503),
+    (ModelError, 502),
+    (StorageError, 500),
+    (BudgetExceeded, 409),
+    (Cancelled, 409),
+)
+
+
+def problem_of(fault: SutureError) -> Problem:
+    """A fault of ours as a problem."""
+    known = (status for cls, status in STATUSES if isinstance(fault, cls))
+    status = fault.status if isinstance(fault, Refused) else next(known, 500)
+    return _problem(status, fault.message, remedy=fault.remedy, exit_code=fault.exit_code)
+
+
+def problem_response(problem: Problem, headers: dict[str, str] | None = None) -> JSONResponse:
+    """A problem as an answer."""
+    plain = problem.model_dump(exclude_none=True)
+    return JSONResponse(plain, status_code=problem.status, media_type=MEDIA_TYPE, headers=headers)
+
+
+def refused_response(status: int, detail: str, *, remedy: str = "") -> JSONResponse:
+    """A refusal before any route is asked."""
+    return problem_response(_problem(status, detail, remedy=remedy, exit_code=2))
+
+
+def add_problems(app: FastAPI) -> None:
+    """Have every error of an application answered as a problem."""
+
+    @app.exception_handler(SutureError)
+    async def _ours(_: Request, fault: SutureError) -> JSONResponse:
+        headers = {}
+        if isinstance(fault, QueueFull):
+            headers["Retry-After"] = str(max(1, round(fault.retry_after_s)))
+        if isinstance(fault, Refused) and fault.status == 401:
+            headers["WWW-Authenticate"] = "Bearer"
+        return problem_response(problem_of(fault), headers)
+
+    @app.exception_handler(RequestValidationError)
+    async def _invalid(_: Request, fault: RequestValidationError) -> JSONResponse:
+        # Without the input itself: it may be long, and hold what its sender would not have in a log.
+        said = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in fault.errors()[:FAULTS_SHOWN]]
+        return problem_response(_problem(422, "; ".join(said), remedy="see /openapi.json", exit_code=2))
+
+    @app.exception_handler(Exception)
+    async def _unknown(_: Request, fault: Exception) -> JSONResponse:
+        detail = f"{type(fault).__name__}: this is a fault in Suture; the server's log shows where"
+        return problem_response(_problem(500, detail, exit_code=6))
+
+    @app.exception_handler(HTTPException)
+    async def _http(request: Request, fault: HTTPException) -> JSONResponse:
+        detail = f"{request.method} {request.url.path}: {fault.detail}"
+        return problem_response(_problem(fault.status_code, detail), dict(fault.headers or {}))
+
+
+def _problem(status: int, detail: str, **more: Any) -> Problem:
+    title = HTTPStatus(status).phrase
+    name = title.lower().replace(" ", "-")
+    return Problem(type=f"urn:suture:problem:{name}", title=title, status=status, detail=detail, **more)
+
+
+def declared(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The problems that a route may answer with, for the OpenAPI document."""
+    every = sorted({400, 401, 403, 413, 421, 422, *statuses})
+    return {
+        status: {
+            "description": HTTPStatus(status).phrase,
+            "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        }
+        for status in every
+    }

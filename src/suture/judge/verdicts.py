@@ -1,0 +1,264 @@
+"""The verdict on a candidate."""
+
+from __future__ import annotations
+
+import ast
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from suture.core.records import Candidate, Check, CheckOutcome, Counterexample, Evidence, Task, Verdict
+from suture.core.settings import SandboxSettings
+from suture.judge.command.endings import cut_output
+from suture.judge.refused_files import laid_over
+from suture.judge.sources.needed_names import KnownNames, plan_program
+from suture.judge.split.nonce import run_in_one_process
+from suture.judge.split.split_runner import ProgramOutcome, SplitRunner
+from suture.judge.suite import Suite
+from suture.project.python_source.parsing import parsed
+from suture.project.workspace import text_of
+from suture.sandbox import Sandbox
+from suture.sandbox.packages import PackagesRefused
+
+EVIDENCE: tuple[Evidence, ...] = ("split", "nonce", "report", "exit_status")
+PACKAGES = "its packages are installed"
+"""The check of what a candidate asks for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Graded(CheckOutcome):
+    """The outcome of a hidden test program.
+
+    Attributes:
+        cpu_s: CPU seconds that the candidate took; `None` where it ran in one process with the tests, or
+            where the wall does not tell.
+    """
+
+    cpu_s: float | None = None
+
+
+async def check_candidate(candidate: Candidate, suite: Suite, *, wall_s: float | None = None) -> Verdict:
+    """Judge a candidate. Several may be judged at the same time.
+
+    Args:
+        candidate: What is judged.
+        suite: What it must pass.
+        wall_s: Seconds for each function-level check; the settings' `check_wall_s` where it is left out.
+
+    Raises:
+        UsageError: A path of the candidate leaves the project.
+        PrerequisiteError: It asks for packages, and their index cannot be reached.
+        SandboxError: The wall failed.
+    """
+    refused = suite.vet(candidate) if suite.vet is not None else None
+    if refused is not None:
+        return refused
+    started_s, ran_s = time.monotonic(), 0.0
+    files, notes = laid_over(candidate, suite)
+    try:
+        suite, files = await suite.with_packages(files)
+    except PackagesRefused as fault:
+        return _refusal(candidate, fault)
+    outcomes: list[CheckOutcome] = []
+    outputs: list[str] = []
+    if suite.calls is not None:
+        results, output = await suite.calls.judge(suite.task.checks, files, wall_s)
+        outcomes += _stated_once(suite.task.checks, results)
+        outputs.append(cut_output(output))
+    elif suite.task.checks:
+        names = _names(suite, files)
+        judged, output, _ = await _judge(
+            suite.task.checks, files, suite.sandbox, suite.settings, names, wall_s
+        )
+        outcomes += judged
+        outputs.append(output)
+    if suite.command is not None:
+        run = await suite.command.run(files)
+        outcomes += run.outcomes
+        ran_s = run.wall_s
+        outputs.append(run.output)
+        notes += run.notes
+    if suite.smoke is not None:
+        looked = await suite.smoke.run(files)
+        outcomes += looked.outcomes
+        outputs.append(looked.output)
+        notes += looked.notes
+    return Verdict(
+        candidate=candidate.hash,
+        outcomes=tuple(outcomes),
+        evidence=max((o.evidence for o in outcomes), key=EVIDENCE.index, default="split"),
+        output="\n".join(text for text in outputs if text),
+        wall_s=max(time.monotonic() - started_s, ran_s),
+        notes=(*notes, *_live_notes(outcomes, suite.task.checks)),
+    )
+
+
+async def rule_on(
+    candidate: Candidate, suite: Suite, programs: Sequence[str], wall_s: float
+) -> tuple[ProgramOutcome, ...]:
+    """Run programs that are no checks, such as questions, on a candidate by the split verdict.
+
+    Args:
+        candidate: What is judged.
+        suite: The suite that judges it; its checks are not run.
+        programs: Python sources that use the task's module; of another language nothing is known so.
+        wall_s: Seconds for each.
+
+    Raises:
+        SandboxError: The wall failed.
+    """
+    if suite.calls is not None or (suite.vet is not None and suite.vet(candidate) is not None):
+        return (ProgramOutcome(status="error"),) * len(programs)
+    files, _ = laid_over(candidate, suite)
+    names = _names(suite, files)
+    async with SplitRunner(suite.sandbox, suite.settings, files, names.module, wall_s) as runner:
+        unloadable = await runner.load()
+        if unloadable is not None:
+            return (unloadable,) * len(programs)
+        plans = [plan_program(text, names) for text in programs]
+        return tuple(
+            [
+                ProgramOutcome(status="error", live=plan.live)
+                if plan.live
+                else await runner.try_program(plan)
+                for plan in plans
+            ]
+        )
+
+
+async def grade(
+    source: str,
+    program: str,
+    sandbox: Sandbox,
+    settings: SandboxSettings,
+    *,
+    entry_point: str | None = None,
+    files: Mapping[str, bytes] | None = None,
+    module: str = "solution.py",
+    wall_s: float | None = None,
+    cpu_s: float | None = None,
+    own: Collection[str] | None = None,
+) -> Graded:
+    """Judge a program by a whole hidden test program, for the evaluator; never inside a run.
+
+    Args:
+        source: The candidate's module.
+        program: The test program, such as HumanEval's `check` and its call.
+        sandbox: Where programs run.
+        settings: The group `sandbox`: time and memory for each program.
+        entry_point: What is under test; a candidate cannot make a class of a function.
+        files: What else lies beside the module.
+        module: The module's path.
+        wall_s: Seconds for the program; the settings' `check_wall_s` where it is left out.
+        cpu_s: CPU seconds for the candidate; no limit but the clock's where it is left out.
+        own: Paths that are the task's own, from which tests may import; all of `files` where it is left out.
+    """
+    hidden = Check(id="hidden tests", provenance="oracle", source=program)
+    project = {**(files or {}), module: source.encode("utf-8", "surrogateescape")}
+    is_class = entry_point is not None and entry_point[:1].isupper() and "_" not in entry_point
+    functions = frozenset({entry_point} if entry_point and not is_class else ())
+    imported = tuple(files or () if own is None else own)
+    names = KnownNames(files=imported, module=module, functions=functions)
+    (outcome,), _, used_s = await _judge((hidden,), project, sandbox, settings, names, wall_s, cpu_s)
+    return Graded(**vars(outcome), cpu_s=used_s if outcome.evidence == "split" else None)
+
+
+def _refusal(candidate: Candidate, fault: PackagesRefused) -> Verdict:
+    fact = Counterexample(
+        check_id=PACKAGES, call="its packages", exception=fault.why, expected="packages that can be installed"
+    )
+    outcome = CheckOutcome(check_id=PACKAGES, status="error", counterexample=fact)
+    return Verdict(candidate=candidate.hash, outcomes=(outcome,), evidence="nonce", output=fault.why)
+
+
+def _module(task: Task, files: Mapping[str, bytes]) -> str:
+    if task.entry_point is None or (task.module in files and not task.several):
+        return task.module
+    asked = [path for path in task.modules if path in files]
+    for path, content in {path: files[path] for path in (*asked, *files)}.items():
+        if path.endswith(".py") and _defines(text_of(content), task.entry_point):
+            return path
+    return task.module
+
+
+def _names(suite: Suite, files: Mapping[str, bytes]) -> KnownNames:
+    """What the checks may import: of a module whose path a candidate chose, what the task asks for."""
+    task, module = suite.task, _module(suite.task, files)
+    only = None
+    if module not in task.modules and module not in task.files:
+        only = suite.functions | ({task.entry_point} if task.entry_point else set())
+    return KnownNames(
+        files=(*task.files, *task.modules),
+        module=module,
+        functions=suite.functions,
+        classes=suite.classes,
+        only=only,
+        beside=tuple(path for path in task.modules if path in files and path != module),
+    )
+
+
+def _defines(source: str, name: str) -> bool:
+    tree = parsed(source)
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return tree is not None and any(isinstance(node, kinds) and node.name == name for node in tree.body)
+
+
+async def _judge(
+    checks: Sequence[Check],
+    files: Mapping[str, bytes],
+    sandbox: Sandbox,
+    settings: SandboxSettings,
+    names: KnownNames,
+    wall_s: float | None = None,
+    cpu_s: float | None = None,
+) -> tuple[list[CheckOutcome], str, float | None]:
+    outcomes: list[CheckOutcome] = []
+    async with SplitRunner(sandbox, settings, files, names.module, wall_s, cpu_s) as runner:
+        unloadable = await runner.load()
+        for check in checks:
+            if unloadable is not None:
+                # One fact is enough: it is the same for every check.
+                outcomes.append(_outcome(check, unloadable, "split", with_fact=not outcomes))
+                continue
+            program = plan_program(check.source, names)
+            result = ProgramOutcome(status="error", live=program.live)
+            if not program.live:
+                result = await runner.try_program(program)
+            evidence: Evidence = "nonce" if result.live else "split"
+            if result.live:
+                result = await run_in_one_process(
+                    sandbox, settings, files, names.module, check.source, wall_s
+                )
+            outcomes.append(_outcome(check, result, evidence))
+    return outcomes, cut_output(runner.output.decode("utf-8", "replace")), runner.candidate_cpu_s
+
+
+def _stated_once(checks: Sequence[Check], results: Sequence[ProgramOutcome]) -> list[CheckOutcome]:
+    """The outcomes of calls; a fact that is the same for every check is told once."""
+    pairs = zip(checks, results, strict=True)
+    return [_outcome(check, r, "split", with_fact=r not in results[:n]) for n, (check, r) in enumerate(pairs)]
+
+
+def _outcome(
+    check: Check, result: ProgramOutcome, evidence: Evidence, *, with_fact: bool = True
+) -> CheckOutcome:
+    counterexample = None
+    if result.status != "passed" and with_fact:
+        fact = {key: value for key, value in result.fact.items() if value is not None}
+        counterexample = Counterexample(check_id=check.id, **fact)
+    return CheckOutcome(
+        check_id=check.id,
+        status=result.status,
+        provenance=check.provenance,
+        trust=check.trust,
+        evidence=evidence,
+        counterexample=counterexample,
+    )
+
+
+def _live_notes(outcomes: Sequence[CheckOutcome], checks: Sequence[Check]) -> tuple[str, ...]:
+    own = {check.id for check in checks}
+    live = [o.check_id for o in outcomes if o.evidence == "nonce" and o.check_id in own]
+    if not live:
+        return ()
+    return (f"ran in the candidate's own process, because they need live objects: {'; '.join(live)}",)

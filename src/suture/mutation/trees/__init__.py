@@ -1,0 +1,1 @@
+"""Mutation operators for languages that tree-sitter parses."""

@@ -1,0 +1,294 @@
+"""JavaScript and TypeScript: node's own test runner, Jest and Vitest."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from functools import partial
+from itertools import pairwise
+from pathlib import PurePosixPath
+from typing import Any
+
+from suture.project.languages.calling.javascript import JAVASCRIPT_CALLS, TYPESCRIPT_CALLS
+from suture.project.languages.configured import loaded_by_runners
+from suture.project.languages.grammars import Grammars
+from suture.project.languages.javascript_names import GLOBALS, MEMBERS
+from suture.project.languages.language import LanguageFacts, globs_of
+from suture.project.languages.layouts.javascript import JAVASCRIPT_LAYOUT, TYPESCRIPT_LAYOUT
+from suture.project.languages.package_scripts import tests_by_npm
+from suture.project.languages.reports import Report, ReportedTest, Runner, RunnerOutput
+from suture.project.languages.syntax import Syntax
+from suture.project.languages.unsafe import in_javascript
+from suture.project.languages.unsafe.in_trees import uses_by_queries
+
+FAMILIES = (
+    *(("min", "max"), ("floor", "ceil", "round", "trunc", "abs"), ("push", "unshift", "concat")),
+    *(("pop", "shift"), ("slice", "splice", "substring", "substr"), ("indexOf", "lastIndexOf", "search")),
+    *(("startsWith", "endsWith", "includes"), ("toLowerCase", "toUpperCase"), ("isNaN", "isFinite")),
+    *(("trim", "trimStart", "trimEnd"), ("some", "every", "filter", "find", "findIndex", "map")),
+    *(("map", "flatMap", "forEach", "filter"), ("parseInt", "parseFloat", "Number", "String")),
+    *(("keys", "values", "entries"), ("has", "get", "delete"), ("padStart", "padEnd"), ("add", "delete")),
+    *(("charAt", "charCodeAt", "at"), ("reduce", "reduceRight"), ("replace", "replaceAll")),
+    ("Error", "TypeError", "RangeError", "SyntaxError", "ReferenceError"),
+)
+SYNTAX = Syntax(  # for changes that put code into a file
+    length="{}.length",
+    end=";",
+    test="if ({}) {{ {} }}",
+    stop="throw 0;",
+    equal=("===", "!=="),
+    nothing="null",
+    put="{}.push({});",
+    around=(
+        *("Math.abs({})", "Math.floor({})", "{}.length", "-{}", "{}.toLowerCase()", "{}.sort()"),
+        *("Math.ceil({})", "Math.round({})", "{}.reverse()", "Number({})", "String({})", "{}.toString()"),
+        *("{}.trim()", "{}.slice(1)", "{}.slice(0, -1)", "{}[0]", "[...{}]", "{}.toUpperCase()"),
+        *("{}.join('')", "{}.split('')", "parseInt({})", "{} % 2", "await {}", "[...new Set({})]", "[{}]"),
+        *("{}.slice()", "Math.sqrt({})", "{}.sort((a, b) => a - b)", "({} ?? '')", "({} ?? 0)"),
+        *("Math.max(0, {})", "Math.min(0, {})", "Math.max(1, {})"),
+    ),
+    answers=("true", "false", "0", "[]", "''", "null", "-1", "1", "undefined"),
+    better=("Math.max({0}, {1})", "Math.min({0}, {1})"),
+    rest=("{0}.slice({1})", "{0}.slice(0, {1})"),
+    families=FAMILIES,
+    joined=("{0}.concat({1})",),
+    own_names=GLOBALS,
+    own_members=MEMBERS,
+)
+
+
+COMMANDS = re.compile(r"node|npm|npx|yarn|pnpm|jest|mocha|vitest|ava|tap|tsx|ts-node")
+VARIABLES = {  # CI: test runners that would wait for changes of files run once and end
+    **{"CI": "true", "NO_UPDATE_NOTIFIER": "1", "npm_config_update_notifier": "false"},
+}
+ERROR_LINE = re.compile(
+    r"^\W*(?:Uncaught )?[A-Z]?\w*(?:Error|Exception)(?: \[\w+\])?:|Cannot find (?:module|package) '"
+    r"|\bERR_ASSERTION\b"
+)
+RAN = re.compile(  # node:test, Jest and Vitest, Mocha: each package of a workspace prints its own
+    rb"^(?:#|\xe2\x84\xb9) tests (\d+)|^\s*Tests:?\s.*?(\d+) total|^\s+Tests\s.*\((\d+)\)"
+    rb"|^\s+(\d+) (?:passing|failing)",
+    re.MULTILINE,
+)
+TAKING_TESTS = frozenset(
+    ("mocha", "_mocha", "tape", "tap", "ava", "jasmine", "uvu", "qunit", "lab", "zora", "pta")
+)
+"""Programs whose words are files of tests, and whose report we do not read."""
+STARTING = frozenset(("node", "tsx", "ts-node", "bun"))
+LOADING = ("-r", "--require", "--import", "--loader", "--experimental-loader")
+PROGRAM_ENDING = re.compile(r"\.(?:[cm]?js|cmd)$")
+ABSENT = re.compile(r"Cannot find (?:module|package) '(?P<name>[^']+)'")
+PLACE = re.compile(r"(?:file://)?(/[^\s():]+):(\d+)(?::\d+)?")
+NAME = r"([A-Za-z_$][\w$]*)"
+DEFINITION = re.compile(
+    r"(?:export\s+)?(?:default\s+)?(?:declare\s+)?(?:abstract\s+)?(?:async\s+)?"
+    rf"(?:function\s*\*?|class|const\s+enum|const|let|var|interface|type|enum|namespace)\s+{NAME}"
+    r"|((?:module\.)?exports(?:\.[\w$]+)?)\s*="
+)
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def read_events(output: RunnerOutput) -> Report:
+    """The report that one of our reporters wrote."""
+    tests: dict[str, ReportedTest] = {}
+    for event in output.events:
+        if event.get("event") != "test":
+            continue
+        test = _test(event, output)
+        number, name = 1, test.id
+        while name in tests:  # tests of one name in one file
+            number += 1
+            name = f"{test.id} #{number}"
+        tests[name] = ReportedTest(**{**vars(test), "id": name})
+    said = [event.get("event") for event in output.events]
+    seen = [event for event in output.events if event.get("event") == "watched"]
+    watched = {_path(event["file"], output): frozenset(map(str, event["changed"])) for event in seen}
+    return Report(tests=tuple(tests.values()), begun="begin" in said, ended="end" in said, watched=watched)
+
+
+def _path(file: object, output: RunnerOutput) -> str:
+    return str(file).removeprefix("file://").removeprefix(f"{output.root}/")
+
+
+def _test(event: Mapping[str, Any], output: RunnerOutput) -> ReportedTest:
+    inside = f"{output.root}/"
+    file = _path(event["file"], output)
+    names = [COLOUR.sub("", str(name)) for name in event["names"]]
+    test = f"{file}::{' > '.join(names)}" if names else file
+    if event["status"] != "failed":
+        return ReportedTest(id=test, status=event["status"])
+    message = COLOUR.sub("", str(event.get("message") or ""))
+    stack = COLOUR.sub("", str(event.get("stack") or ""))
+    places = [(path.removeprefix(inside), int(line)) for path, line in PLACE.findall(stack)]
+    place = next((place for place in places if place[0] in output.files), (file, event.get("line")))
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    return ReportedTest(
+        id=test,
+        status="failed",
+        message=" ".join(lines)[:500],
+        expected=str(event.get("expected") or ""),
+        got=str(event.get("got") or ""),
+        file=place[0],
+        line=place[1],
+    )
+
+
+def _by_options(folder: str) -> dict[str, str]:
+    reporters = ("--test-reporter=spec", f"--test-reporter=file://{folder}/node_runner.mjs")
+    asked = (f"{one} --test-reporter-destination=stdout" for one in reporters)
+    return {"NODE_OPTIONS": " ".join((f"--require={folder}/node_guard.cjs", *asked))}
+
+
+RUNNERS = (
+    Runner(
+        name="Jest",
+        command=re.compile(r"(?:^|[\s/])jest(?:\.js)?(?:\s|$)"),
+        read=read_events,
+        reporters=("jest.cjs", "signing.cjs", "jest_guard.cjs"),
+        environment=lambda folder: {"NODE_OPTIONS": f"--require={folder}/jest_guard.cjs"},
+        arguments=lambda folder: ("--reporters=default", f"--reporters={folder}/jest.cjs"),
+        watches=True,
+    ),
+    Runner(
+        name="Vitest",
+        command=re.compile(r"(?:^|[\s/])vitest(?:\.mjs)?(?:\s|$)"),
+        read=read_events,
+        reporters=("vitest.mjs", "signing.cjs", "vitest_guard.mjs", "vite_config.cjs"),
+        environment=lambda folder: {"NODE_OPTIONS": f"--require={folder}/vite_config.cjs"},
+        arguments=lambda folder: ("--reporter=default", f"--reporter={folder}/vitest.mjs"),
+        watches=True,
+    ),
+    Runner(
+        name="node:test",
+        command=re.compile(r"(?:^|[\s/])(?:node|tsx)\s"),
+        read=read_events,
+        reporters=("node_runner.mjs", "signing.cjs", "node_guard.cjs"),
+        environment=_by_options,
+    ),
+)
+
+
+def loaded_by(words: Sequence[str]) -> Iterator[str]:
+    """Globs of the files that a test runner is given, or of what node starts and is told to load before it.
+
+    Args:
+        words: Of one command.
+    """
+    names = [PROGRAM_ENDING.sub("", PurePosixPath(word).name) for word in words]
+    at = next((n for n, name in enumerate(names) if name in TAKING_TESTS), None)
+    if at is None and "--test" in words:
+        at = words.index("--test")
+    if at is not None:
+        for word in words[at + 1 :]:
+            yield from globs_of(word)
+        return
+    start = next((n for n, name in enumerate(names) if name in STARTING), len(names))
+    for before, word in pairwise(words[start:]):
+        if before in LOADING or not word.startswith("-"):
+            yield from (f"/{glob}" for glob in _resolved(word))
+        if before not in LOADING and not word.startswith("-"):
+            return
+
+
+def _resolved(word: str) -> tuple[str, ...]:
+    """`./check` means `check.js` or `check/index.js`."""
+    plain = word.removeprefix("./").rstrip("/")
+    return (f"{plain}.*", f"{plain}/index.*") if plain and plain[0] not in "/." else ()
+
+
+def absent_package(line: str, files: Mapping[str, bytes]) -> tuple[str, str] | None:
+    """What a line says of a package that is not installed, and what to do.
+
+    `None` for a module of the project's own, and for a name that is nearly one that it requires: a slip.
+    """
+    match = ABSENT.search(line)
+    if match is None or match["name"].startswith((".", "/", "#", "node:", "file:")):
+        return None
+    package = "/".join(match["name"].split("/")[: 2 if match["name"].startswith("@") else 1])
+    required = _requirements(files)
+    if package not in required and get_close_matches(package, required, n=1, cutoff=0.8):
+        return None
+    return f"the package {package!r} is not installed", "run `npm install` in the project"
+
+
+def _requirements(files: Mapping[str, bytes]) -> frozenset[str]:
+    try:
+        package = json.loads(files.get("package.json", b"{}"))
+    except (ValueError, RecursionError):
+        return frozenset()
+    groups = [value for key, value in package.items() if key.lower().endswith("dependencies")]
+    return frozenset(str(name) for group in groups if isinstance(group, dict) for name in group)
+
+
+SCRIPT = ("tree_sitter_javascript", "language")
+OF_JAVASCRIPT: Grammars = {"": SCRIPT}
+OF_TYPESCRIPT: Grammars = {
+    "": ("tree_sitter_typescript", "language_typescript"),
+    ".tsx": ("tree_sitter_typescript", "language_tsx"),
+    ".js": SCRIPT,
+}
+STEERING = (
+    *("package.json", "jest.config.*", "vitest.config.*", "vite.config.*", "babel.config.*"),
+    *(".babelrc*", ".mocharc*", "node_modules/", ".pnp.*", "vitest.workspace.*", ".swcrc", "*.conf.[cm]js"),
+    # Others that run tests, or make of the code what is run.
+    *("/*.config.[jt]s", "/*.config.[cm][jt]s", "ava.config.*", "*.conf.js", "tsconfig*.json"),
+    # What a runner's configuration has it load first, by the names that are usual.
+    *("jest.setup.*", "jest-setup.*", "vitest.setup.*", "vitest-setup.*", "setupTests.*"),
+    *("package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml"),
+)
+COMMON: dict[str, Any] = {
+    "steering": STEERING,
+    "program": "node",
+    "commands": COMMANDS,
+    "runners": RUNNERS,
+    "loaded_by": loaded_by,
+    "configured": loaded_by_runners,
+    "line_comment": "//",
+    "installation": ("bin", "lib/node_modules"),
+    "packages": "node_modules",
+    "package_client": "npm",
+    "variables": VARIABLES,
+    "error_line": ERROR_LINE,
+    "find_absent": absent_package,
+    "ran": RAN,
+    "safety_rules": in_javascript.RULES,
+    "definition": DEFINITION,
+    "syntax": SYNTAX,
+}
+JAVASCRIPT = LanguageFacts(
+    label="JavaScript",
+    fence="javascript",
+    endings=(".js", ".cjs", ".mjs", ".jsx"),
+    test_files=(
+        *("__tests__/", "__mocks__/", "*.test.js", "*.test.[cm]js", "*.test.jsx"),
+        *("*.spec.js", "*.spec.[cm]js", "*.spec.jsx"),
+        # What `node --test` takes for tests, and where mocha and jasmine keep theirs.
+        *("/test.js", "/test.[cm]js", "test-*.js", "test-*.[cm]js", "*[-_]test.js", "*[-_]test.[cm]js"),
+        "/spec/**/*.js",
+    ),
+    find_tests=tests_by_npm,
+    grammars=OF_JAVASCRIPT,
+    unsafe_uses=partial(uses_by_queries, OF_JAVASCRIPT, in_javascript.QUERIES),
+    aliases=("node", "js"),
+    new_project=JAVASCRIPT_LAYOUT,
+    calls=JAVASCRIPT_CALLS,
+    **COMMON,
+)
+TYPESCRIPT = LanguageFacts(
+    label="TypeScript",
+    fence="typescript",
+    endings=(".ts", ".cts", ".mts", ".tsx"),
+    compiled=True,
+    test_files=(
+        *("*.test.ts", "*.test.[cm]ts", "*.test.tsx", "*.spec.ts", "*.spec.[cm]ts", "*.spec.tsx"),
+        *("/test.ts", "*[-_]test.ts", "/spec/**/*.ts"),
+    ),
+    grammars=OF_TYPESCRIPT,
+    unsafe_uses=partial(uses_by_queries, OF_TYPESCRIPT, in_javascript.QUERIES),
+    aliases=("ts",),
+    new_project=TYPESCRIPT_LAYOUT,
+    calls=TYPESCRIPT_CALLS,
+    **COMMON,
+)

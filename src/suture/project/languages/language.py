@@ -1,0 +1,172 @@
+"""What a language is to us: one object, which other rooms ask and never compare."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from suture.errors import UsageError
+from suture.project.languages.calling.call_driver import CallDriver
+from suture.project.languages.grammars import Grammars
+from suture.project.languages.layouts.layout import ProjectLayout
+from suture.project.languages.reports import Runner
+from suture.project.languages.syntax import Syntax
+from suture.project.languages.unsafe.rule import FindUses, SafetyRule
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProjectSigns:
+    """A project whose user gave no test command.
+
+    Attributes:
+        files: Path -> content.
+        tests: Those of them that are tests in the language.
+        has_pytest: Whether the project's Python has pytest; it is looked for when asked.
+    """
+
+    files: Mapping[str, bytes]
+    tests: Collection[str]
+    has_pytest: Callable[[], bool]
+
+
+FindTests = Callable[[ProjectSigns], tuple[tuple[str, ...], str] | None]
+"""The test command as an argument vector, and how it was found, in words; `None` where nothing shows one."""
+
+
+NEVER = re.compile(r"(?!)")
+WILD = re.compile(r"[*?\[{]")
+CHOICE = re.compile(r"\{([^{}]*)\}")
+MOST_CHARS, MOST_CHOICES = 1000, 64
+"""Of a word of a command, and of what it may mean."""
+FindAbsent = Callable[[str, Mapping[str, bytes]], tuple[str, str] | None]
+"""A line of output and the project's files -> what is not installed and what to do; `None` for all else."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DownloadedPackages:
+    """Packages outside the project that were downloaded before: there is no network behind the wall.
+
+    Attributes:
+        folder: Where they lie, by the user's environment.
+        shown_as: Where they are shown behind the wall.
+        variable: The environment variable that says so there.
+    """
+
+    folder: Callable[[Mapping[str, str]], str]
+    shown_as: str
+    variable: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageFacts:
+    """One language.
+
+    Attributes:
+        label: Its name, for people and models.
+        fence: What stands behind the opening fence of a block of its code.
+        endings: Of its source files.
+        program: What must be installed for its tests; empty for Python's, which are an `Interpreter`.
+        commands: Programs that run its tests.
+        runners: Those that report on each test; any other command is judged by its exit status. Pytest's
+            report is a plug-in of `suture.judge`, which runs in pytest.
+        line_comment: What begins a comment up to the line's end.
+        test_files: Globs of its tests, as in a `.gitignore`.
+        steering: Globs of what configures a run of these, or is loaded before the project's own code.
+        loaded_by: Globs of the files that the words of one command have its programs load, such as its tests;
+            a folder's ends with a slash.
+        configured: The same of what a project's files have them load, such as plugins of a test runner.
+        find_tests: Finds the test command of a project; where there is none, the user says it.
+        installation: What lies in an installation outside the system's folders, and is shown with it.
+        beside_it: What of this lies there too: files that only some installations have.
+        packages: The folder of a project that holds what it requires; empty where it lies elsewhere.
+        downloaded: Where that is, if so.
+        package_client: What fetches packages for a new project; empty where nothing does.
+        variables: Environment variables of its programs behind the wall.
+        error_line: A line of output that tells of an error.
+        find_absent: Finds in such a line a package that is not installed.
+        aliases: What else people call it.
+        parsed: Whether `suture.project.python_source` reads it, so that examples and asserts can judge it, tests are
+            written for it, and replies are put together by its syntax. The rest is read as text.
+        compiled: Whether a compiler may refuse what does not fit together before any test runs.
+        new_project: How one is laid out; `None` where only code that is there can be healed.
+        definition: What a piece of code at the left margin defines, its name a group; where there is none, a
+            reply must hold whole files.
+        ran: How many tests ran, in the output of a command without a report: each match counts one, or the
+            number that its group holds.
+        grammars: Tree-sitter's, for its files.
+        syntax: What a repair without a model must know to write it, beside these; `None` where there is none.
+        safety_rules: What the safety scan looks for in it.
+        unsafe_uses: Finds that.
+        calls: Calls one function of it from outside; Python has a judge of its own (`suture.judge.split`).
+    """
+
+    label: str
+    fence: str
+    endings: tuple[str, ...]
+    program: str
+    commands: re.Pattern[str]
+    parsed: bool = False
+    compiled: bool = False
+    new_project: ProjectLayout | None = None
+    definition: re.Pattern[str] = NEVER
+    aliases: tuple[str, ...] = ()
+    runners: tuple[Runner, ...] = ()
+    line_comment: str
+    test_files: tuple[str, ...] = ()
+    steering: tuple[str, ...] = ()
+    loaded_by: Callable[[Sequence[str]], Iterable[str]] = lambda words: ()
+    configured: Callable[[Mapping[str, bytes]], Iterable[str]] = lambda files: ()
+    find_tests: FindTests | None = None
+    installation: tuple[str, ...] = ()
+    beside_it: tuple[str, ...] = ()
+    packages: str = ""
+    downloaded: DownloadedPackages | None = None
+    package_client: Literal["", "pip", "npm", "go"] = ""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    error_line: re.Pattern[str] = NEVER
+    find_absent: FindAbsent | None = None
+    ran: re.Pattern[bytes] = re.compile(rb"(?!)")
+    grammars: Grammars = field(default_factory=dict)
+    syntax: Syntax | None = None
+    safety_rules: tuple[SafetyRule, ...] = ()
+    unsafe_uses: FindUses | None = None
+    calls: CallDriver | None = None
+
+    @property
+    def layout(self) -> ProjectLayout:
+        """How a new project is laid out.
+
+        Raises:
+            UsageError: No new code can be written in it.
+        """
+        if self.new_project is None:
+            raise UsageError(
+                f"nothing new can be written in {self.label}", remedy="heal code that is there: suture heal"
+            )
+        return self.new_project
+
+
+def globs_of(word: str) -> tuple[str, ...]:
+    """What a word of a command means that is a pattern for files, a folder, or a file without its ending.
+
+    Args:
+        word: It; nothing is meant by an option, by all of the project, or by what lies outside of it.
+    """
+    plain = word.removeprefix("./").rstrip("/")
+    if not plain or plain[0] in "-/." or len(plain) > MOST_CHARS:
+        return ()
+    if not WILD.search(plain):
+        return (f"/{plain}/", f"/{plain}.*")
+    found: list[str] = []
+    waiting = [plain]
+    while waiting and len(found) < MOST_CHOICES:
+        one = waiting.pop(0)
+        choice = CHOICE.search(one)
+        if choice is None:
+            found.append(f"/{one}")
+        else:
+            before, after = one[: choice.start()], one[choice.end() :]
+            waiting += [f"{before}{way}{after}" for way in choice[1].split(",")]
+    return tuple(found)

@@ -1,0 +1,256 @@
+"""Python: which command runs a project's tests, which ones run pytest, and what `python` in them means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import PurePosixPath
+
+from suture.project.languages.configured import loaded_by_pytest
+from suture.project.languages.interpreter import SHOWN_PACKAGES, Interpreter
+from suture.project.languages.language import LanguageFacts, ProjectSigns, globs_of
+from suture.project.languages.layouts.python import PYTHON_LAYOUT
+from suture.project.languages.unsafe import in_python
+
+PYTHON = re.compile(r"python(3(\.\d+)?)?")
+PYTEST = ("pytest", "py.test")
+OPTIONS_WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
+SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
+CONFIGURES: Mapping[str, bytes] = {
+    "pytest.ini": b"",
+    ".pytest.ini": b"",
+    "pytest.toml": b"",
+    ".pytest.toml": b"",
+    "pyproject.toml": b"[tool.pytest",
+    "tox.ini": b"[pytest]",
+    "setup.cfg": b"[tool:pytest]",
+}
+"""Files that configure pytest, and what must stand in them."""
+STEERING = (
+    *("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", "setup.cfg", "pyproject.toml"),
+    "noxfile.py",
+    # What Python runs before anything else.
+    *("sitecustomize.py", "usercustomize.py", "sitecustomize/", "usercustomize/", "*.pth"),
+    # What pytest loads as a plugin because it looks installed.
+    *("*.dist-info/", "*.egg-info/"),
+    # Modules in the tree come before the real ones of the same name.
+    *("/pytest.py", "/pytest/", "/_pytest/", "/pluggy/", "/unittest.py", "/unittest/"),
+    *("requirements*.txt", "constraints*.txt"),
+)
+"""Files that decide what a test command says, or what it loads."""
+UNITTEST_OPTIONS = {
+    **{"-s": "start", "--start-directory": "start", "-p": "pattern", "--pattern": "pattern"},
+    **{"-t": "top", "--top-level-directory": "top", "-k": "names"},
+}
+"""Those whose next word is a value."""
+TEST_CASE = re.compile(rb"^class \w+\(.*TestCase\b.*\):", re.MULTILINE)
+NOT_UNITTEST = re.compile(rb"^(?:async )?def test|^\s*(?:import|from) pytest\b", re.MULTILINE)
+BY_PYTEST = ("python", "-m", "pytest", "-q")
+FOUND_BY_NAME = re.compile(r"(?:.*/)?(?:test_[^/]*|[^/]*_test)\.py")
+"""Files in which pytest looks for tests by itself."""
+HOLDS_TESTS = re.compile(rb"^[ \t]*(?:async )?def test", re.MULTILINE)
+
+
+def tests_in_python(signs: ProjectSigns) -> tuple[tuple[str, ...], str] | None:
+    """Pytest, and unittest only where pytest is not there and not needed."""
+    files, tests = signs.files, signs.tests
+    settings = next((name for name, mark in CONFIGURES.items() if name in files and mark in files[name]), "")
+    if settings:
+        return BY_PYTEST, f"{settings} configures pytest"
+    if not tests:
+        return None
+    cases = [name for name in tests if TEST_CASE.search(files[name])]
+    if not any(map(FOUND_BY_NAME.fullmatch, tests)):
+        named = sorted(name for name in tests if HOLDS_TESTS.search(files[name]))
+        if named:
+            return _by_name(named, signs)
+    if not cases or any(NOT_UNITTEST.search(files[name]) for name in tests):
+        return BY_PYTEST, f"{min(tests)} is a test in Python"
+    if signs.has_pytest():
+        return BY_PYTEST, "the tests are unittest's; pytest runs them too, and reports each by itself"
+    why = "the tests are unittest's, and the project's Python has no pytest"
+    return ("python", "-m", "unittest", *_discovery(files, cases)), why
+
+
+def _by_name(named: Sequence[str], signs: ProjectSigns) -> tuple[tuple[str, ...], str]:
+    """A command for files whose names pytest and unittest do not know as those of tests: `tests.py`."""
+    why = f"{named[0]} holds tests, and no file is named as pytest looks for them"
+    plain = any(NOT_UNITTEST.search(signs.files[name]) for name in named)
+    return (
+        (*BY_PYTEST, *named) if plain or signs.has_pytest() else ("python", "-m", "unittest", *named)
+    ), why
+
+
+def _discovery(files: Mapping[str, bytes], cases: Collection[str]) -> tuple[str, ...]:
+    """Where unittest must look: by itself it enters packages only."""
+    folders = {PurePosixPath(name).parts[0] if "/" in name else "" for name in cases}
+    if len(folders) != 1 or "" in folders:
+        return ("discover",)
+    folder = folders.pop()
+    return ("discover", "-s", folder, *(("-t", ".") if f"{folder}/__init__.py" in files else ()))
+
+
+def loaded_by(words: Sequence[str]) -> Iterator[str]:
+    """Globs of the tests that unittest looks for, of pytest's plugins, and of a folder that is a program.
+
+    Args:
+        words: Of one command.
+    """
+    pairs = list(pairwise(words))
+    if ("-m", "unittest") in pairs:
+        yield from _looked_for(words[pairs.index(("-m", "unittest")) + 2 :])
+        return
+    if any(PurePosixPath(word).name in PYTEST for word in words):
+        plugins = (word.replace(".", "/") for before, word in pairs if before == "-p")
+        yield from (glob for name in plugins for glob in (f"/{name}.py", f"/{name}/"))
+        return
+    start = next(
+        (n for n, word in enumerate(words) if PYTHON.fullmatch(PurePosixPath(word).name)), len(words)
+    )
+    program = next((word for word in words[start + 1 :] if not word.startswith("-")), "")
+    yield from (f"{glob}__main__.py" for glob in globs_of(program) if glob.endswith("/"))
+
+
+def _looked_for(words: Sequence[str]) -> Iterator[str]:
+    """What `python -m unittest` takes for tests where it is told no names of such."""
+    given: dict[str, str] = {}
+    plain: list[str] = []
+    for before, word in pairwise(("", *words)):
+        if option := UNITTEST_OPTIONS.get(before):
+            given[option] = word
+        elif not word.startswith("-"):
+            plain.append(word)
+    if plain and plain[0] != "discover":
+        return
+    start, pattern = [*plain[1:3], "", ""][:2]
+    folder = (given.get("start") or start or ".").removeprefix("./").rstrip("/")
+    inside = "" if folder == "." else f"/{folder}"
+    yield f"{inside}/**/{given.get('pattern') or pattern or 'test*.py'}"
+    if inside:
+        yield f"{inside}/"
+
+
+PYTHON_FACTS = LanguageFacts(
+    label="Python",
+    fence="python",
+    endings=(".py",),
+    program="",
+    commands=re.compile(r"python(3(\.\d+)?)?|pytest|py\.test|tox|nox|unittest"),
+    line_comment="#",
+    safety_rules=in_python.RULES,
+    unsafe_uses=in_python.uses_in_python,
+    test_files=("test_*.py", "*_test.py", "tests.py", "conftest.py"),
+    steering=STEERING,
+    loaded_by=loaded_by,
+    configured=loaded_by_pytest,
+    find_tests=tests_in_python,
+    parsed=True,
+    package_client="pip",
+    new_project=PYTHON_LAYOUT,
+)
+
+
+def is_pytest_command(argv: Sequence[str]) -> bool:
+    """Whether a command runs pytest: `pytest ...`, or `python [options] -m pytest ...`.
+
+    Args:
+        argv: The command; its first word may be a path.
+    """
+    if not argv:
+        return False
+    program = PurePosixPath(argv[0]).name
+    if program in PYTEST:
+        return True
+    return bool(PYTHON.fullmatch(program)) and _module_of(argv) == "pytest"
+
+
+def pytest_equivalent(argv: Sequence[str]) -> tuple[str, ...] | None:
+    """A pytest command that runs the tests which a unittest command runs; `None` for any other command.
+
+    It is a guide and no verdict: pytest runs such tests a little differently.
+
+    Args:
+        argv: The command, such as `python -m unittest discover -s tests`.
+    """
+    if not argv or not PYTHON.fullmatch(PurePosixPath(argv[0]).name) or _module_of(argv) != "unittest":
+        return None
+    folder, pattern, targets = ".", "test*.py", list[str]()
+    words = iter(_after_module(argv))
+    for word in words:
+        if word in ("-s", "--start-directory"):
+            folder = next(words, folder)
+        elif word in ("-p", "--pattern"):
+            pattern = next(words, pattern)
+        elif word in ("-k", "-t", "--top-level-directory", "--durations"):
+            next(words, None)
+        elif not word.startswith("-") and word != "discover":
+            targets.append(_as_target(word))
+    return (argv[0], "-m", "pytest", "-o", f"python_files={pattern}", *(targets or [folder]))
+
+
+def _as_target(name: str) -> str:
+    """`tests.test_cart.CartTest.test_total` as pytest writes it; a path stays one."""
+    if name.endswith(".py"):
+        return name
+    parts = name.split(".")
+    first = next((n for n, part in enumerate(parts) if part[:1].isupper()), len(parts))
+    return "::".join([f"{'/'.join(parts[:first])}.py", *parts[first:]])
+
+
+def _after_module(argv: Sequence[str]) -> Sequence[str]:
+    at = next(n for n, word in enumerate(argv) if word.startswith("-m"))
+    return argv[at + 1 :] if argv[at] != "-m" else argv[at + 2 :]
+
+
+def _module_of(argv: Sequence[str]) -> str | None:
+    words = iter(argv[1:])
+    for word in words:
+        if word in OPTIONS_WITH_VALUE:
+            next(words, None)
+        elif word == "-m":
+            return next(words, None)
+        elif word.startswith("-m"):
+            return word[2:]
+        elif not word.startswith("-") or word in ("-c", "-"):
+            return None
+    return None
+
+
+def resolve_command(argv: Sequence[str], interpreter: Interpreter) -> tuple[str, ...]:
+    """A command with the words `python` and `pytest` replaced by what they mean here.
+
+    Only a bare first word is replaced: who writes a path means that path.
+
+    Args:
+        argv: The command as the user wrote it.
+        interpreter: What `python` means.
+    """
+    if not argv:
+        return ()
+    if argv[0] in PYTEST:
+        return (interpreter.executable, "-m", "pytest", *argv[1:])
+    if PYTHON.fullmatch(argv[0]):
+        return (interpreter.executable, *argv[1:])
+    return tuple(argv)
+
+
+def program_environment(interpreter: Interpreter, box: str) -> dict[str, str]:
+    """The environment variables with which a project's commands find their interpreter behind the wall.
+
+    Args:
+        interpreter: What `python` means.
+        box: The folder behind the wall that holds the project.
+    """
+    toolchain = interpreter.toolchain
+    folders = [str(PurePosixPath(interpreter.executable).parent), *(toolchain.folders if toolchain else ())]
+    environment = {"PATH": ":".join((*folders, SYSTEM_PATH)), **(toolchain.variables if toolchain else {})}
+    # glibc lays 64 MiB of address space aside for a thread's own: the limit on it has room for some twenty.
+    environment["MALLOC_ARENA_MAX"] = "1"
+    if interpreter.is_virtual:
+        environment["VIRTUAL_ENV"] = interpreter.prefix
+    roots = [str(PurePosixPath(box) / root) for root in interpreter.source_roots]
+    roots += [SHOWN_PACKAGES] if interpreter.packages else []
+    if roots:
+        environment["PYTHONPATH"] = ":".join(roots)
+    return environment

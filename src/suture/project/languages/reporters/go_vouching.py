@@ -1,0 +1,94 @@
+"""Go's test programs vouch for the tests that they ran: package `testing` has a few lines more."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Collection, Iterable, Mapping
+from importlib import resources
+from pathlib import Path
+
+from suture.project.languages.reports import Vouching
+
+ENDS = re.compile(r"^func \(m \*M\) Run\(\) \(code int\) \{$", re.MULTILINE)
+REPORTS = re.compile(r"^func \((\w) \*[TF]\) report\(\) \{$", re.MULTILINE)
+EXAMPLES = re.compile(
+    r"^func \(eg \*InternalExample\) processRunResult\(.*\) \(passed bool\) \{$", re.MULTILINE
+)
+SAW = r"\g<0>" "\n\t" r"sutureSaw(\1.name, sutureStatus(\1.Failed(), \1.Skipped()))"
+SAW_EXAMPLE = r"\g<0>" "\n\tdefer func() { sutureSaw(eg.Name, sutureStatus(!passed, false)) }()"
+OVERLAY = "overlay.json"
+PROBE = {
+    "go.mod": b"module probe\n\ngo 1.16\n",
+    "probe_test.go": b'package probe\n\nimport "testing"\n\nfunc TestProbe(t *testing.T) {}\n',
+}
+
+
+def vouching_files(program: str, folder: str) -> Mapping[str, bytes]:
+    """Package `testing` with our lines in it, and what tells Go of it; empty where it is not as we know it.
+
+    Args:
+        program: Path of `go` on this machine.
+        folder: Where the files will lie.
+    """
+    source = Path(program).resolve().parent.parent / "src" / "testing"
+    try:
+        whole, fuzz, example = (
+            (source / name).read_text("utf-8") for name in ("testing.go", "fuzz.go", "example.go")
+        )
+    except (OSError, UnicodeDecodeError):
+        return {}
+    whole, ends = ENDS.subn("func (m *M) sutureRun() (code int) {", whole)
+    whole, tests = REPORTS.subn(SAW, whole)
+    fuzz, fuzzed = REPORTS.subn(SAW, fuzz)
+    example, examples = EXAMPLES.subn(SAW_EXAMPLE, example)
+    if (ends, tests, fuzzed, examples) != (1, 1, 1, 1):
+        return {}
+    more = resources.files(__package__).joinpath("vouching.go").read_text("utf-8")
+    texts = {"testing.go": whole + more.partition("\n")[2], "fuzz.go": fuzz, "example.go": example}
+    places = {str(source / name): f"{folder}/testing/{name}" for name in texts}
+    overlay = {OVERLAY: json.dumps({"Replace": places}).encode()}
+    return {**overlay, **{f"testing/{name}": text.encode() for name, text in texts.items()}}
+
+
+def tokens_for(files: Iterable[str]) -> Mapping[str, bytes]:
+    """One token for each folder of tests, under the name of its file; see `vouching.go`."""
+    folders = {path[: path.rfind("/") + 1] for path in files if path.endswith("_test.go")}
+    return {f"tokens/%{folder.replace('/', '%')}": secrets.token_hex(16).encode() for folder in folders}
+
+
+def vouched_for(report: bytes, tokens: Collection[bytes]) -> Mapping[str, Mapping[str, str]]:
+    """Package -> test -> how it ended, of the packages whose test programs came to their end.
+
+    Args:
+        report: What they wrote; whatever shares a process with the code under test may write there.
+        tokens: What they were given; each is good for one package.
+    """
+    owners: dict[bytes, bytes] = {}
+    found: dict[bytes, dict[str, str]] = {}
+    for line in report.split(b"\n"):
+        token, *fields = line.split(b"\t")
+        if token not in tokens or not fields:
+            continue
+        if owners.setdefault(token, fields[0]) != fields[0]:
+            return {}  # somebody else's token
+        of_package = found.setdefault(fields[0], {})
+        for field in fields[1:]:
+            status, _, name = field.decode("utf-8", "replace").partition(" ")
+            of_package[name] = status
+    return {package.decode("utf-8", "replace"): tests for package, tests in found.items()}
+
+
+GO_VOUCHING = Vouching(
+    files=vouching_files,
+    tokens=tokens_for,
+    environment=lambda folder: {
+        "SUTURE_VOUCHING": folder,
+        "GOFLAGS": f"-p=4 -v -json -overlay={folder}/{OVERLAY}",
+    },
+    read=vouched_for,
+    probe=PROBE,
+    probed_by=("go", "test", "./..."),
+    fits=lambda line: "-overlay" not in line,
+)

@@ -1,0 +1,292 @@
+"""A snippet into a whole file: what it defines takes the place of its namesake, all else stays as it is."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from suture.project.python_source.inventory import covers, is_empty, role_of
+from suture.project.python_source.parsing import first_line, parsed
+from suture.project.python_source.python_code import (
+    Definition,
+    inner_statements,
+    is_docstring,
+    is_main_guard,
+    lines_of,
+    names_of,
+    parses,
+    read_names,
+)
+from suture.project.python_source.source_lines import after_preamble, indented
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Import = ast.Import | ast.ImportFrom
+
+
+MOST_STATEMENTS = 1000
+
+
+class _NoPlaceError(Exception):
+    """Something in the snippet has no one place in the file."""
+
+
+def splice(original: str, patch: str) -> str | None:
+    """Put what `patch` defines into `original`, and leave everything else there.
+
+    A function, a class or an assignment replaces its namesake; a method written without its class replaces
+    the only method of that name; a class that leaves members out is merged member by member. What is new is
+    put before the first thing that is replaced, imports on top. Examples of use are left out.
+
+    Returns:
+        The new text; `None` where either does not parse, or something in the patch has no one place.
+    """
+    old, new = parsed(original), parsed(patch)
+    if old is None or new is None or _is_endless(new):
+        return None
+    work = _Splice(old=lines_of(original), new=lines_of(patch), patch=new)
+    try:
+        work.module(old, new)
+        text = work.text()
+    except _NoPlaceError:
+        return None
+    return text if parses(text) else None
+
+
+def _is_endless(patch: ast.Module) -> bool:
+    """Whether it has more statements side by side than are compared with each other."""
+    return any(len(getattr(node, "body", ())) > MOST_STATEMENTS for node in (patch, *patch.body))
+
+
+def _is_method(node: ast.stmt) -> bool:
+    if not isinstance(node, Function):
+        return False
+    if any(getattr(decorator, "id", "") == "staticmethod" for decorator in node.decorator_list):
+        return True
+    first = [*node.args.posonlyargs, *node.args.args][:1]
+    return first[:1] != [] and first[0].arg in ("self", "cls")
+
+
+def _one_name(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Assign | ast.AnnAssign) and len(names_of(node)) == 1
+
+
+@dataclass(kw_only=True)
+class _Splice:
+    """Edits of the old lines, gathered first and made at once, so that line numbers stay true."""
+
+    old: list[str]
+    new: list[str]
+    patch: ast.Module
+    edits: list[tuple[int, int, str]] = field(default_factory=list)
+
+    def text(self) -> str:
+        edits = sorted(self.edits, key=lambda edit: edit[:2])
+        parts: list[str] = []
+        at = 0
+        for start, end, source in edits:
+            if start < at:
+                raise _NoPlaceError
+            parts += [*self.old[at:start], source]
+            at = end
+        return "".join([*parts, *self.old[at:]])
+
+    def module(self, old: ast.Module, new: ast.Module) -> None:
+        used = read_names(node for node in new.body if isinstance(node, Definition))
+        known = frozenset(name for node in old.body for name in names_of(node))
+        wanted: list[ast.stmt] = []
+        for node in new.body:
+            if isinstance(node, Import):
+                self._import(node, old.body, known)
+            elif isinstance(node, ast.Return):
+                raise _NoPlaceError  # the body of something, and nobody knows of what
+            elif isinstance(node, Definition):
+                wanted.append(node)
+            elif names_of(node) & (known | used) and not is_main_guard(node):
+                wanted.append(node)  # a new variable that no function reads is an example of use
+        methods = [node for node in wanted if _is_method(node) and not names_of(node) & known]
+        self._methods(methods, [node for node in old.body if isinstance(node, ast.ClassDef)])
+        self._lay_over(old.body, [node for node in wanted if node not in methods], prefix="")
+
+    def _import(self, node: Import, body: Sequence[ast.stmt], known: frozenset[str]) -> None:
+        source = self._source(node, self.patch.body, "")
+        if not names_of(node) <= known:
+            at = after_preamble(body)
+            self.edits.append((at, at, source))
+            return
+        same = [old for old in body if isinstance(old, Import) and names_of(old) == names_of(node)]
+        if len(same) == 1 and ast.dump(same[0]) != ast.dump(node):
+            self._replace(same[0], body, source)
+
+    def _methods(self, methods: Sequence[ast.stmt], classes: Sequence[ast.ClassDef]) -> None:
+        """Methods that stand without their class."""
+        owners: dict[str, ast.ClassDef] = {}
+        for node in methods:
+            having = [c for c in classes if any(names_of(node) & names_of(inner) for inner in c.body)]
+            if len(having or classes) != 1:
+                raise _NoPlaceError
+            owners[(having or classes)[0].name] = (having or classes)[0]
+        for owner in owners.values():
+            mine = [n for n in methods if any(names_of(n) & names_of(inner) for inner in owner.body)]
+            new = [n for n in methods if not any(names_of(n) & names_of(i) for c in classes for i in c.body)]
+            self._members(owner, [*mine, *new], self.patch.body)
+
+    def _members(self, owner: ast.ClassDef, members: Sequence[ast.stmt], siblings: list[ast.stmt]) -> None:
+        first = owner.body[0]
+        if first.lineno == owner.lineno or first_line(first) <= owner.lineno:
+            raise _NoPlaceError
+        prefix = self.old[first.lineno - 1][: first.col_offset]
+        self._lay_over(owner.body, members, prefix=prefix, siblings=siblings)
+
+    def _lay_over(
+        self,
+        old: list[ast.stmt],
+        new: Sequence[ast.stmt],
+        *,
+        prefix: str,
+        siblings: list[ast.stmt] | None = None,
+    ) -> None:
+        """Put the statements of one scope over those of another."""
+        siblings = self.patch.body if siblings is None else siblings
+        fresh: list[ast.stmt] = []
+        replaced: list[ast.stmt] = []
+        groups: dict[frozenset[str], list[ast.stmt]] = {}
+        for node in new:
+            groups.setdefault(names_of(node), []).append(node)
+        for names, nodes in groups.items():
+            places = [node for node in old if names & names_of(node) and not isinstance(node, Import)]
+            if all(isinstance(node, Definition) for node in nodes):
+                # Not those that import the name or set it to None before or after the real thing.
+                places = [node for node in places if isinstance(node, Definition)] or places
+            if places:
+                replaced += places
+                self._group(nodes, places, old, siblings)
+            else:
+                fresh += nodes
+        if fresh:
+            self._insert(fresh, old, replaced, prefix, siblings)
+
+    def _group(
+        self,
+        nodes: Sequence[ast.stmt],
+        places: Sequence[ast.stmt],
+        old: list[ast.stmt],
+        siblings: list[ast.stmt],
+    ) -> None:
+        """All statements that define one name, over all that did: a property and its setter, overloads."""
+        if len(places) == 1 and len(nodes) == 1:
+            self._single(nodes[0], places[0], old, siblings)
+            return
+        if not all(isinstance(node, Function) for node in (*nodes, *places)):
+            raise _NoPlaceError
+        roles, place_roles = [role_of(node) for node in nodes], [role_of(node) for node in places]
+        prefix = self._margin(places[0])
+        if roles == place_roles:
+            pairs = list(zip(nodes, places, strict=True))
+        elif len(set(roles)) == len(roles) and all(place_roles.count(role) <= 1 for role in roles):
+            pairs = [(n, p) for n, r in zip(nodes, roles, strict=True) for p in places if role_of(p) == r]
+        elif set(place_roles) <= set(roles) and "register" not in roles:
+            text = "\n".join(self._source(node, siblings, prefix) for node in nodes)
+            self._replace(places[0], old, text)
+            for place in places[1:]:
+                self._replace(place, old, "")
+            return
+        else:
+            raise _NoPlaceError
+        for node, place in pairs:
+            if not (is_empty(node) and not is_empty(place)):
+                self._replace(place, old, self._source(node, siblings, prefix))
+        met = [node for node, _ in pairs]
+        at = places[-1].end_lineno or 0
+        for node in nodes:
+            if node not in met:
+                self.edits.append((at, at, "\n" + self._source(node, siblings, prefix)))
+
+    def _single(self, node: ast.stmt, place: ast.stmt, old: list[ast.stmt], siblings: list[ast.stmt]) -> None:
+        if is_empty(node) and not is_empty(place):
+            return  # the model left the body out; it did not mean to empty it
+        prefix = self._margin(place)
+        if isinstance(node, ast.ClassDef) and isinstance(place, ast.ClassDef):
+            if covers(self._source(node, siblings, ""), self._old_source(place)):
+                self._replace(place, old, self._source(node, siblings, prefix))
+            else:
+                members = [n for n in node.body if names_of(n)]
+                self._members(place, members, node.body)
+        elif isinstance(node, Function) and role_of(node) != role_of(place):
+            at = place.end_lineno or 0  # a setter joins its property
+            self.edits.append((at, at, "\n" + self._source(node, siblings, prefix)))
+        elif self._stands_for(node, place):
+            self._replace(place, old, self._source(node, siblings, prefix))
+        else:
+            self._nested(node, place, siblings)
+
+    def _stands_for(self, node: ast.stmt, place: ast.stmt) -> bool:
+        if isinstance(node, Definition):
+            same = isinstance(node, Function) and isinstance(place, Function)
+            return same or (_one_name(place) and names_of(place) == names_of(node))
+        plain = isinstance(place, ast.Assign | ast.AnnAssign) and isinstance(node, ast.Assign | ast.AnnAssign)
+        compound = type(place) is type(node) and any(True for _ in inner_statements(place))
+        return (plain or compound) and names_of(place) <= names_of(node)
+
+    def _nested(self, node: ast.stmt, place: ast.stmt, siblings: list[ast.stmt]) -> None:
+        """The one definition of that name inside an `if` or `try`."""
+        inner = [n for n in inner_statements(place) if names_of(n) & names_of(node)]
+        if len(inner) != 1 or isinstance(inner[0], Import) or isinstance(place, Definition):
+            raise _NoPlaceError
+        self._single(node, inner[0], list(inner_statements(place)), siblings)
+
+    def _insert(
+        self,
+        fresh: Sequence[ast.stmt],
+        old: list[ast.stmt],
+        replaced: Sequence[ast.stmt],
+        prefix: str,
+        siblings: list[ast.stmt],
+    ) -> None:
+        gap = "\n" if prefix else "\n\n"
+        if prefix and (fields := [node for node in fresh if not isinstance(node, Definition)]):
+            self._insert_fields(fields, old, prefix, siblings)
+            fresh = [node for node in fresh if node not in fields]
+        pieces = gap.join(self._source(node, siblings, prefix) for node in fresh)
+        before = [*replaced] or [node for node in old if is_main_guard(node)]
+        if pieces and before:
+            at = min(first_line(node) for node in before) - 1
+            while at and self.old[at - 1].strip().startswith("#"):
+                at -= 1  # a comment stays with what it stands above
+            self.edits.append((at, at, pieces + gap))
+        elif pieces:
+            at = (old[-1].end_lineno or 0) if old else len(self.old)
+            newline = "" if at == 0 or self.old[at - 1].endswith("\n") else "\n"
+            self.edits.append((at, at, newline + gap + pieces))
+
+    def _insert_fields(
+        self, fields: Sequence[ast.stmt], old: list[ast.stmt], prefix: str, siblings: list[ast.stmt]
+    ) -> None:
+        """New variables of a class come after the ones it has: a dataclass cares about their order."""
+        above = [node for node in old if isinstance(node, ast.Assign | ast.AnnAssign) or is_docstring(node)]
+        at = (above[-1].end_lineno or 0) if above else first_line(old[0]) - 1
+        self.edits.append((at, at, "".join(self._source(node, siblings, prefix) for node in fields)))
+
+    def _replace(self, place: ast.stmt, siblings: Iterable[ast.stmt], source: str) -> None:
+        start, end = first_line(place) - 1, place.end_lineno or place.lineno
+        _require_own_lines(place, siblings)
+        self.edits.append((start, end, source))
+
+    def _margin(self, place: ast.stmt) -> str:
+        return self.old[place.lineno - 1][: place.col_offset]
+
+    def _old_source(self, node: ast.stmt) -> str:
+        source = "".join(self.old[first_line(node) - 1 : node.end_lineno])
+        return indented(source, "", drop=node.col_offset)
+
+    def _source(self, node: ast.stmt, siblings: Iterable[ast.stmt], prefix: str) -> str:
+        _require_own_lines(node, siblings)
+        source = "".join(self.new[first_line(node) - 1 : node.end_lineno])
+        return indented(source, prefix, drop=node.col_offset).rstrip("\n") + "\n"
+
+
+def _require_own_lines(node: ast.stmt, siblings: Iterable[ast.stmt]) -> None:
+    start, end = first_line(node), node.end_lineno or node.lineno
+    for other in siblings:
+        if other is not node and first_line(other) <= end and start <= (other.end_lineno or other.lineno):
+            raise _NoPlaceError

@@ -1,0 +1,176 @@
+"""A test command as the user types it: its words, and the files that decide what it says."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+
+from suture.errors import UsageError
+from suture.project.languages import LANGUAGES, is_source, scripts_reached_by, task_lines
+from suture.project.workspace import is_protected, is_test_file
+
+ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+SHELL_MARKS = frozenset(";<>|&`")
+WORD_ENDS = re.compile(r"[\s;&|()<>'\"]+")
+COMMAND_ENDS = re.compile(r"[;&|\n]+")
+ALL_OF_A_FOLDER = re.compile(r"/$|/\*(?:\.\w+)?$")
+MOST_SHELL_BYTES = 1 << 16
+"""Of a script that a command names, to be read for what it starts."""
+MOST_LINES = 4000
+"""Of the scripts that a command comes to."""
+MOST_GLOBS = 1000
+"""No command of people has as many words that name files; a certificate of strangers' may."""
+OPTIONS_WITH_VALUE = ("-k", "-s", "-p", "-t")
+"""Options of `python -m unittest` whose next word is no test."""
+
+
+def words_of(test: str | Sequence[str]) -> tuple[str, ...]:
+    """The argument vector of a test command; no shell will read it.
+
+    Args:
+        test: As typed, or already in words.
+
+    Raises:
+        UsageError: A quote stays open, or it needs a shell.
+    """
+    if not isinstance(test, str):
+        words = tuple(test)
+    else:
+        try:
+            words = tuple(shlex.split(test))
+        except ValueError as fault:
+            raise UsageError(
+                f"the test command {test!r} cannot be read: {str(fault).lower()}",
+                remedy="close the quote, or put a backslash before it",
+            ) from fault
+        if _needs_shell(test):
+            raise UsageError(
+                f"the test command {test!r} needs a shell, and is started without one",
+                remedy=f"write it as: sh -c {shlex.quote(test)}",
+            )
+    if words and ASSIGNMENT.match(words[0]):
+        raise UsageError(
+            f"the test command starts with {words[0]!r}, which is no program",
+            remedy=f"write it as: env {shlex.join(words)}",
+        )
+    return words
+
+
+def _needs_shell(test: str) -> bool:
+    quote, skip = "", False
+    for mark, following in zip(test, f"{test[1:]} ", strict=True):
+        if skip:
+            skip = False
+        elif mark == "\\" and quote != "'":
+            skip = True
+        elif quote:
+            quote = "" if mark == quote else quote
+        elif mark in "'\"":
+            quote = mark
+        elif mark in SHELL_MARKS or mark + following == "$(":
+            return True
+    return False
+
+
+def files_deciding(command: Sequence[str], files: Mapping[str, bytes], root: Path) -> tuple[str, ...]:
+    """The task's files that decide what a test command says.
+
+    They are those that it names, or that the scripts and targets do which it runs; and what its programs load
+    by that, or by their configuration, such as the tests in a folder, and plugins. Of a folder in which tests
+    have usual names, the others are the code.
+
+    Args:
+        command: The argument vector; a word may itself be a line for a shell.
+        files: The task's files, path -> content.
+        root: The folder that holds them, for absolute paths in the command.
+    """
+    lines = _lines_reached(command, files, root)
+    commands = list(_commands_in(lines))
+    named = dict.fromkeys(path for words in commands for path in files_named_in(words, files, root))
+    globs = (glob for words in commands for one in LANGUAGES.values() for glob in one.loaded_by(words))
+    configured = (glob for one in LANGUAGES.values() for glob in one.configured(files))
+    loaded: list[str] = []
+    for glob in dict.fromkeys((*islice(globs, MOST_GLOBS), *islice(configured, MOST_GLOBS))):
+        own = [path for path in files if is_protected(path, (glob,))]
+        loaded += [] if ALL_OF_A_FOLDER.search(glob) and any(map(is_test_file, own)) else own
+    return tuple(dict.fromkeys((*named, *loaded)))
+
+
+def _lines_reached(command: Sequence[str], files: Mapping[str, bytes], root: Path) -> list[str]:
+    """A command as a line, and the lines of all scripts and targets that it comes to."""
+    first = " ".join(command)
+    found, waiting = {first: None}, [first]
+    while waiting and len(found) < MOST_LINES:
+        line = waiting.pop(0)
+        new = [*scripts_reached_by(command if line is first else line.split(), files)]
+        for words in _commands_in((line,)):
+            new += task_lines(words, files)
+        for path in files_named_in((line,), files, root):
+            is_shell = not any(is_source(path, language) for language in LANGUAGES)
+            if is_shell and len(files[path]) <= MOST_SHELL_BYTES:
+                new += files[path].decode("utf-8", "replace").splitlines()
+        fresh = [one for one in dict.fromkeys(new) if one.strip() and one not in found]
+        found.update(dict.fromkeys(fresh))
+        waiting += fresh
+    return list(found)
+
+
+def _commands_in(lines: Iterable[str]) -> Iterator[list[str]]:
+    """The words of each command in some lines for a shell."""
+    for line in lines:
+        for one in COMMAND_ENDS.split(line):
+            if words := [word for word in WORD_ENDS.split(one) if word]:
+                yield words
+
+
+def files_named_in(command: Sequence[str], files: Mapping[str, bytes], root: Path) -> tuple[str, ...]:
+    """The task's files that are words of a test command, or the modules that it runs.
+
+    Args:
+        command: The argument vector; a word may itself be a line for a shell.
+        files: The task's files, path -> content.
+        root: The folder that holds them, for absolute paths in the command.
+    """
+    words = [part for word in command for part in WORD_ENDS.split(word) if part]
+    paths = [path for word in words for path in _paths(word, root)]
+    paths += [path for module in _modules(words) for path in _module_files(module)]
+    return tuple(dict.fromkeys(path for path in paths if path in files))
+
+
+def _paths(word: str, root: Path) -> Iterator[str]:
+    for text in (word, word.split("::")[0]):
+        inside = text.removeprefix(f"{root.as_posix()}/")
+        yield posixpath.normpath(inside)
+
+
+def _modules(words: Sequence[str]) -> Iterator[str]:
+    """What `python -m` runs, and what it hands to `unittest`; another tool's `-m` means something else."""
+    at = words.index("-m") if "-m" in words else len(words)
+    if not any(re.search(r"python[\d.]*$", word) for word in words[:at]) or at + 1 >= len(words):
+        return
+    yield words[at + 1]
+    if words[at + 1] == "unittest":
+        pairs = zip(words[at + 1 :], words[at + 2 :], strict=False)
+        yield from (
+            word for before, word in pairs if before not in OPTIONS_WITH_VALUE and not word.startswith("-")
+        )
+
+
+def _module_files(word: str) -> Iterator[str]:
+    """`tests.core.TestX` is a class in `tests/core.py`: any part in front may be the module."""
+    parts = word.split(".")
+    for count in range(1, len(parts) + 1):
+        stem = "/".join(parts[:count])
+        yield f"{stem}.py"
+        if count == len(parts):
+            yield from (f"{stem}/__main__.py", f"{stem}/__init__.py")
+
+
+def literal_glob(path: str) -> str:
+    """The pattern of a `.gitignore` that means this one path and no other."""
+    escaped = re.sub(r"([\\*?\[\]])", r"\\\1", path)
+    return "/" + re.sub(r" $", r"\\ ", escaped)

@@ -1,0 +1,202 @@
+"""A verified change into the user's tree: all of it or nothing, and never over someone else's edit."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from suture.core.safe_files import read_plain
+from suture.errors import StorageError, UsageError
+from suture.project.workspace.diffs import unified_diff
+
+
+@dataclass(frozen=True, kw_only=True)
+class Applied:
+    """What was done to the user's tree.
+
+    Attributes:
+        paths: What was written or deleted, relative to the root, sorted.
+        undo: A patch that takes it back; write it with `surrogateescape`.
+    """
+
+    paths: tuple[str, ...]
+    undo: str
+
+
+def apply_changes(root: Path, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> Applied:
+    """Write the difference between two states into a folder.
+
+    Every new content, and a copy of every old one, lies on disk beside its target before the first file
+    changes; each file then changes in one step. When a step fails, those before it are taken back. Only a
+    power cut between two steps can leave half of a change.
+
+    Args:
+        root: The project's folder.
+        before: What the snapshot saw, path -> content.
+        after: What shall be; a path that is missing here is deleted.
+
+    Raises:
+        UsageError: A file is no longer what the snapshot saw, or is reached through a link.
+        StorageError: A file could not be written; what was written before it was taken back.
+    """
+    paths = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
+    for path in paths:
+        _require_as_seen(root, path, before.get(path))
+    change = _Change(root=root)
+    try:
+        for path in paths:
+            change.prepare(path, before.get(path), after.get(path))
+        for path in paths:
+            # Once more: to write all of it beside takes a while, in which an editor may save.
+            _require_as_seen(root, path, before.get(path))
+            change.carry_out(path)
+    except BaseException as fault:
+        change.take_back()
+        if isinstance(fault, OSError):
+            raise StorageError(
+                f"the change could not be written under {str(root)!r}: {fault.strerror}; nothing was changed",
+                remedy="check the disk's space and the folder's permissions",
+            ) from fault
+        raise
+    finally:
+        change.clean_up()
+    return Applied(paths=tuple(paths), undo=unified_diff(after, before))
+
+
+def _require_as_seen(root: Path, path: str, seen: bytes | None) -> None:
+    parts = PurePosixPath(path).parts
+    if not parts or PurePosixPath(path).is_absolute() or ".." in parts or "\0" in path:
+        raise UsageError(f"the path {path!r} is not inside the project")
+    if any(part.lower() == ".git" for part in parts):  # whoever asks: git runs what lies there
+        raise UsageError(f"the path {path!r} lies in a git repository's own folder; nothing was written")
+    for count in range(1, len(parts) + 1):
+        if root.joinpath(*parts[:count]).is_symlink():
+            raise UsageError(f"{path!r} is reached through a link; nothing was written")
+    target = root / path
+    try:
+        now = read_plain(target, len(seen or b""))  # one byte more is read of a longer file
+        if now is None and target.lstat():
+            raise UsageError(f"{path!r} is no regular file; nothing was written")
+    except FileNotFoundError:
+        now = None
+    except OSError as fault:
+        raise UsageError(f"{path!r} cannot be read: {fault.strerror}; nothing was written") from fault
+    if now != seen:
+        raise UsageError(
+            f"{path!r} was changed since the run started; nothing was written",
+            remedy="run again, or apply the saved diff by hand",
+        )
+
+
+def missing_folders(root: Path, paths: Iterable[str]) -> tuple[Path, ...]:
+    """The folders that have to be made to write these files, the outermost first.
+
+    Args:
+        root: The project's folder, which may itself be missing.
+        paths: Files, relative to it.
+    """
+    wanted = {parent for path in paths for parent in (root / path).parents}
+    return tuple(sorted(folder for folder in wanted if not os.path.lexists(folder)))
+
+
+def remove_empty_folders(root: Path, folders: Sequence[str]) -> None:
+    """Remove folders that were made for a change, where nothing else lies in them now.
+
+    Args:
+        root: The project's folder; what lies neither in it nor around it is left alone, and so is the
+            folder that the process stands in.
+        folders: The outermost first.
+    """
+    for folder in map(Path, reversed(folders)):
+        ours = folder.is_relative_to(root) or root.is_relative_to(folder)
+        if ours and not Path.cwd().is_relative_to(folder):
+            with contextlib.suppress(OSError):  # not empty, or gone
+                folder.rmdir()
+
+
+@dataclass(kw_only=True)
+class _Change:
+    root: Path
+    fresh: dict[str, Path] = field(default_factory=dict)
+    """Path -> the file that will take its place."""
+    backups: dict[str, Path] = field(default_factory=dict)
+    """Path -> a copy of what it was."""
+    done: list[str] = field(default_factory=list)
+    made_folders: list[Path] = field(default_factory=list)
+
+    def prepare(self, path: str, old: bytes | None, new: bytes | None) -> None:
+        target = self.root / path
+        self._make_folders(target.parent)
+        if old is not None:
+            self.backups[path] = self._write_beside(target, old)
+        if new is not None:
+            self.fresh[path] = self._write_beside(target, new)
+
+    def _make_folders(self, folder: Path) -> None:
+        missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
+        for parent in reversed(missing):
+            parent.mkdir()
+            self.made_folders.append(parent)
+
+    def _write_beside(self, target: Path, content: bytes) -> Path:
+        partial = target.with_name(f".suture-{secrets.token_hex(6)}")
+        # Not `tempfile`: a new file shall get the mode that the user's umask gives it.
+        handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            if target.exists():
+                _keep_mode_and_owner(target, partial)
+        except BaseException:
+            partial.unlink()
+            raise
+        return partial
+
+    def carry_out(self, path: str) -> None:
+        self.done.append(path)  # first, so that an interrupt in the middle takes this one back too
+        if path in self.fresh:
+            self.fresh[path].replace(self.root / path)
+            del self.fresh[path]
+        else:
+            (self.root / path).unlink()
+
+    def take_back(self) -> None:
+        stuck: list[str] = []
+        for path in reversed(self.done):
+            try:
+                if path in self.backups:
+                    self.backups[path].replace(self.root / path)
+                    del self.backups[path]
+                else:
+                    (self.root / path).unlink(missing_ok=True)
+            except OSError:
+                kept = self.backups.pop(path, None)  # out of reach of `clean_up`
+                stuck.append(f"{path!r}" + (f" (its content is in {kept.name!r} beside it)" if kept else ""))
+        self.clean_up()
+        for folder in reversed(self.made_folders):
+            with contextlib.suppress(OSError):  # not empty: someone else uses it already
+                folder.rmdir()
+        if stuck:
+            raise StorageError(f"a change failed half-way, and could not be taken back in {', '.join(stuck)}")
+
+    def clean_up(self) -> None:
+        for partial in (*self.fresh.values(), *self.backups.values()):
+            with contextlib.suppress(OSError):
+                partial.unlink()
+        self.fresh.clear()
+        self.backups.clear()
+
+
+def _keep_mode_and_owner(target: Path, partial: Path) -> None:
+    status = target.stat()
+    if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
+        with contextlib.suppress(PermissionError):  # only root may give a file away
+            os.chown(partial, status.st_uid, status.st_gid)
+    partial.chmod(stat.S_IMODE(status.st_mode))

@@ -1,0 +1,23 @@
+"""Packages that new code asks for: fetched, locked by their hashes, and shown behind the wall.
+
+The user's own pip, npm and go fetch them, from the index that the user has set, and run nothing of a package:
+archives alone, and no script. They do so behind a wall of their own (`client`), with an empty folder to write
+to and one way out: a proxy of ours that leads to the index and nowhere else (`gate`). It asks nobody whether
+a package may be had: `suture.project.safety` has seen to that before. It starts no program of a project.
+"""
+
+from suture.sandbox.packages.added import AddedPackages
+from suture.sandbox.packages.installer import Installed, PackagesRefused
+from suture.sandbox.packages.of_task import packages_of
+from suture.sandbox.packages.packages import Packages, asks_in, is_lock, showing
+
+__all__ = [
+    "AddedPackages",
+    "Installed",
+    "Packages",
+    "PackagesRefused",
+    "asks_in",
+    "is_lock",
+    "packages_of",
+    "showing",
+]

@@ -1,0 +1,1 @@
+"""What outlives a process besides the ledger: the database, checkpoints, memory and tracing."""

@@ -1,4 +1,0 @@
-"""How the tables came to be, version by version; run by Alembic through `suture.store.migrating`.
-
-A version that was released is never changed. The newest one makes what `suture.store.tables` says.
-"""

@@ -1,0 +1,136 @@
+"""Property tester, reviewer and optimiser."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+
+from suture.agents import RepairBrief, packaged_prompt
+from suture.agents.advisers.reviewer import ReviewReply, review_draft
+from suture.agents.coding.optimiser import OptimiseBrief, OptimiseGoal, optimise_draft, optimised_files
+from suture.agents.testers.blind_testers import (
+    ASKED_FOR,
+    SpecTestBrief,
+    properties_from_reply,
+    spec_test_draft,
+)
+from suture.core.records import Candidate, CodeReview, Concern, Task
+from suture.core.settings import SandboxSettings
+from suture.errors import MalformedReply
+from suture.judge import check_candidate, prepare_suite
+from suture.judge.sources.needed_names import KnownNames, plan_program
+from suture.models import Reply, Sampling
+from suture.models.structured import ask
+from suture.sandbox import BubblewrapSandbox
+from suture.testing import ScriptedModel
+
+CODE = "def f(x):\n    y = x\n    return y + 1\n"
+PROPERTIES = """\
+```python
+import random
+from random import randint
+rng = random.Random(7)
+
+for _ in range(30):
+    n = rng.randint(-9, 9)
+    assert f(n) == n + 1
+
+for _ in range(30):
+    n = randint(-9, 9)
+    assert f(n) > n
+
+assert f(0) == 1
+```"""
+
+
+def test_the_property_tester_sees_no_code() -> None:
+    assert {field.name for field in fields(SpecTestBrief)} == {
+        "statement",
+        "entry_point",
+        "examples",
+        "count",
+    }
+    draft = spec_test_draft(
+        SpecTestBrief(statement="Add one.", count=ASKED_FOR), packaged_prompt("property_tester")
+    )
+    assert "3 properties of the function of the task" in draft.messages(draft.full())[-1].content
+
+
+def test_properties_draw_the_same_inputs_each_time() -> None:
+    drawn, shared, plain = properties_from_reply(Reply(text=PROPERTIES), "f").checks
+    assert "seeded_random = random.Random(0)\nrandint = seeded_random.randint\n" in shared.source
+    assert drawn.source.startswith("import random\n")
+    assert plain.source == "assert f(0) == 1\n"
+    assert {check.provenance for check in (drawn, shared, plain)} == {"property"}
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "import random\nrandom.seed(3)\nfor _ in range(9):\n    assert f(random.random()) > 1",
+        "import random as r, math\nfor _ in range(9):\n    assert f(r.random()) > math.pi - 3",
+        "from random import random as draw, seed\nseed(1)\nfor _ in range(9):\n    assert f(draw()) > 1",
+    ],
+)
+def test_whatever_a_property_draws_from_begins_at_the_same_place(test: str) -> None:
+    (check,) = properties_from_reply(Reply(text=f"```python\n{test}\n```"), "f").checks
+
+    def inputs() -> list[float]:
+        seen: list[float] = []
+
+        def f(value: float) -> int:
+            seen.append(value)
+            return 2
+
+        exec(check.source, {"f": f})
+        return seen
+
+    assert len(set(inputs())) == 9
+    assert inputs() == inputs()
+    assert plan_program(check.source, KnownNames(files=("solution.py",), module="solution.py")).live == ""
+
+
+async def test_properties_judge_a_candidate(sandbox: BubblewrapSandbox) -> None:
+    written = properties_from_reply(Reply(text=PROPERTIES), "f")
+    suite = await prepare_suite(
+        Task(statement="", entry_point="f", checks=written.checks), sandbox, SandboxSettings()
+    )
+    right = Candidate(files={"solution.py": CODE}, origin="sample")
+    wrong = Candidate(files={"solution.py": "def f(x):\n    return abs(x) + 1\n"}, origin="sample")
+    assert (await check_candidate(right, suite)).all_passed
+    verdict = await check_candidate(wrong, suite)
+    assert verdict.failed == {written.checks[0].id}
+    assert verdict.counterexamples[0].call.startswith("f(-")
+
+
+async def test_a_review_is_a_record() -> None:
+    draft = review_draft(RepairBrief(statement="", files={"m.py": CODE}), packaged_prompt("reviewer"))
+    messages = draft.messages(draft.full())
+    assert "### m.py" in messages[-1].content
+    reply = (
+        '{"concerns": [{"problem": "y is not needed", "kind": "readability", "severity": "low", "line": 2}]}'
+    )
+    model = ScriptedModel([reply, '{"concerns": []}'])
+    found = (await ask(model.complete, messages, ReviewReply, Sampling())).value.record()
+    assert found == CodeReview(
+        concerns=(Concern(problem="y is not needed", kind="readability", severity="low", line=2),)
+    )
+    assert (await ask(model.complete, messages, ReviewReply, Sampling())).value.record() == CodeReview(
+        concerns=()
+    )
+
+
+@pytest.mark.parametrize(("goal", "asked"), [("simpler", "shorter"), ("faster", "large inputs")])
+def test_the_optimiser_rewrites_what_works(goal: OptimiseGoal, asked: str) -> None:
+    brief = OptimiseBrief(statement="Add one.", files={"m.py": CODE}, entry_point="f", goal=goal)
+    draft = optimise_draft(brief, packaged_prompt("optimiser"))
+    text = draft.messages(draft.full())[-1].content
+    assert asked in text
+    assert "parameters of `f`" in text
+    shorter = "def f(x):\n    return x + 1\n"
+    assert optimised_files(Reply(text=f"```python\n{shorter}```"), brief) == {"m.py": shorter}
+    with pytest.raises(MalformedReply):
+        optimised_files(Reply(text=f"```python\n{CODE}```"), brief)
+    with pytest.raises(MalformedReply):
+        optimised_files(Reply(text="It is good as it is."), brief)

@@ -1,0 +1,180 @@
+"""How a reply begins, so that the model writes only what is missing."""
+
+from __future__ import annotations
+
+import pytest
+
+from suture.agents import RepairBrief, WriteBrief, files_from_reply
+from suture.agents.coding.beginnings import AT_MARGIN, END, begin_function, begin_module
+from suture.agents.coding.coder_reply import goes_in_circles
+from suture.agents.coding.known_imports import with_known_imports
+from suture.agents.prompting.fitting import Beginning
+from suture.models import Reply
+
+STUB = '''from typing import List
+
+
+def total(xs: List[int]) -> int:
+    """Add up.
+
+    >>> total([1])
+    1
+    """
+'''
+CART = '''class Cart(dict, metaclass=M):
+    limit = 3
+
+    @property
+    def total(self):
+        """All."""
+        return -1
+
+    def add(self, x): self[x] = 1
+
+
+def total_of(
+    carts,
+):
+    return 0
+'''
+
+
+def begun(statement: str, entry: str | None = "total", tests: str = "", *, certain: bool = True) -> str:
+    return begin_module(statement, entry, certain=certain, tests=tests).text.removeprefix("```python")
+
+
+def found_in(text: str, *names: str) -> tuple[str, Beginning]:
+    found = begin_function("a.py", text, names)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("body", ["", "    pass\n", "    ...\n", "    raise NotImplementedError\n"])
+def test_a_stub_is_given_up_to_where_its_body_is_to_stand(body: str) -> None:
+    assert begun(STUB + body) == "\n" + STUB.rstrip() + "\n   "
+
+
+def test_a_stub_without_a_docstring_ends_with_its_signature() -> None:
+    assert begun("def f(x): ...\n") == "\ndef f(x):\n   "
+    assert begun("@wraps\nasync def f(\n    x,\n):\n    pass\n") == "\n@wraps\nasync def f(\n    x,\n):\n   "
+    assert begun('class Stack:\n    """LIFO."""\n') == '\nclass Stack:\n    """LIFO."""\n   '
+
+
+@pytest.mark.parametrize("statement", ["def f(x):\n    return x + 1\n", "x = 1\n", "", "Add up the numbers."])
+def test_what_is_no_stub_is_not_repeated(statement: str) -> None:
+    assert begun(statement) == ""
+
+
+SOLUTION = """class Solution:
+    limit = 3
+
+    def total(self, xs: list[int]) -> int:
+        raise NotImplementedError
+"""
+
+
+def test_a_class_with_one_method_to_write_is_given_up_to_its_body() -> None:
+    head = SOLUTION.partition("        raise")[0]
+    assert begun(SOLUTION, "Solution") == f"\n{head}       "
+    both = SOLUTION.replace("    limit = 3", "    def other(self): ...")
+    assert begun(both, "Solution") == ""
+
+
+def test_a_stub_in_the_one_block_of_a_text_is_given_too() -> None:
+    prose = "Add up.\n\n```python\ndef total(xs):\n    ...\n```\n"
+    assert begun(prose) == "\ndef total(xs):\n   "
+    assert begun(prose, "other", certain=False) == ""
+    assert begun(f"{prose}\nLike\n\n```python\ndef twice(x): ...\n```\n") == ""
+
+
+def test_the_name_that_the_tests_call_begins_a_definition() -> None:
+    prose = "Add up the numbers."
+    assert begun(prose, tests="assert total([1]) == 1") == "\ndef total("
+    assert begun(prose, "Stack", tests="assert Stack([1]).pop() == 1") == "\nclass Stack"
+    assert begun(prose, tests="assert total([1]) == 1", certain=False) == ""
+    assert begun(prose, tests="assert subtotal([1]) == 1") == ""
+    assert begin_module(prose, None, certain=False, tests="").stop == END
+
+
+@pytest.mark.parametrize(
+    ("prose", "begins"),
+    [
+        ('The roman numeral of n. roman(4) == "IV"', "\ndef roman("),
+        ("Write roman(n) that gives the numeral.", "\ndef roman("),
+        ("roman(4) -> IV", "\ndef roman("),
+        (">>> roman(4)\n'IV'", "\ndef roman("),
+        ("Write a function called roman.", ""),
+        ("Do not use roman() from any library.", ""),
+    ],
+)
+def test_a_name_in_prose_counts_where_the_prose_says_what_a_call_gives(prose: str, begins: str) -> None:
+    assert begun(prose, "roman", certain=False) == begins
+
+
+@pytest.mark.parametrize(
+    ("lines", "circles"),
+    [
+        (["x = 1"] * 9, True),
+        (["a = b", "b = a"] * 7, True),
+        (["a", "b", "c", "d"] * 7, True),
+        ([f"x{n} = {n}" for n in range(30)], False),
+        (["x = 1"] * 4, False),
+        ([], False),
+    ],
+)
+def test_a_text_that_goes_in_circles(lines: list[str], circles: bool) -> None:
+    assert goes_in_circles("def f():\n" + "\n\n".join(lines)) is circles
+
+
+def test_a_function_of_a_file_begins_with_all_that_stands_above_its_body() -> None:
+    name, beginning = found_in(CART, "nope", "total_of")
+    assert name == "total_of"
+    assert beginning.text == "### a.py\n```python\ndef total_of(\n    carts,\n):\n   "
+    assert beginning.stop == (*END, *AT_MARGIN)
+
+
+def test_a_method_stands_in_its_class_and_ends_before_the_next() -> None:
+    _, beginning = found_in(CART, "total")
+    head = '    @property\n    def total(self):\n        """All."""'
+    assert beginning.text == f"### a.py\n```python\nclass Cart(dict, metaclass=M):\n{head}\n       "
+    assert {"\n    def ", "\n    @"} <= set(beginning.stop)
+    reply = Reply(text=beginning.text + " return sum(self.values())", begun=beginning.text)
+    brief = RepairBrief(statement="", files={"a.py": CART}, project=frozenset({"a.py"}))
+    assert files_from_reply(reply, brief) == {"a.py": CART.replace("return -1", "return sum(self.values())")}
+
+
+def test_a_body_on_the_line_of_its_signature_is_left_out() -> None:
+    _, beginning = found_in(CART, "add")
+    assert beginning.text.endswith("    def add(self, x):\n       ")
+
+
+def test_several_of_a_name_are_none() -> None:
+    assert begin_function("a.py", "def f():\n    pass\n\n\ndef f():\n    pass\n", ["f"]) is None
+    assert begin_function("a.py", "def f(:\n", ["f"]) is None
+
+
+def test_a_reply_of_a_body_is_the_module_with_its_imports() -> None:
+    brief = WriteBrief(statement=STUB, module="solution.py", entry_point="total")
+    head = begin_module(STUB, "total", certain=True, tests="").text
+    files = files_from_reply(Reply(text=f"{head} return math.fsum(xs)", begun=head), brief)
+    names: dict[str, object] = {}
+    exec(files["solution.py"], names)
+    assert callable(names["total"])
+    assert names["total"]([1, 2]) == 3
+
+
+@pytest.mark.parametrize(
+    ("code", "first"),
+    [
+        ("def f(x):\n    return math.sqrt(x)\n", "import math\n"),
+        ("def f(x):\n    return Counter(x)\n", "from collections import Counter\n"),
+        ("def f(x: List[int]):\n    return re.sub('a', 'b', x)\n", "import re\nfrom typing import List\n"),
+        ("def f(math):\n    return math.sqrt(1)\n", ""),
+        ("import math\n\ndef f(x):\n    return math.sqrt(x)\n", ""),
+        ("def f(x):\n    string = x\n    return string.upper()\n", ""),
+        ("def f(x):\n    return nobody.knows(x)\n", ""),
+        ("def f(x:\n", ""),
+    ],
+)
+def test_known_imports_stand_in_front_where_nothing_else_binds_the_name(code: str, first: str) -> None:
+    assert with_known_imports(code) == first + code

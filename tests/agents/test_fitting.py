@@ -1,0 +1,207 @@
+"""Prompts that fit: what may shrink does, in order and as little as needed; the rest never."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from suture.agents import (
+    EarlierAttempt,
+    RepairBrief,
+    WriteBrief,
+    as_shown,
+    coder_draft,
+    diagnosis_draft,
+    fit,
+    packaged_prompt,
+)
+from suture.agents.prompting.fitting import PromptPart
+from suture.agents.prompting.prompt_files import ShrinkRule
+from suture.core.records import Counterexample
+from suture.errors import ContextTooLong
+from suture.models import Message, count_upper_bound
+from suture.models.tokens import estimate_tokens
+
+CODER = packaged_prompt("coder")
+
+
+def rule(keep: Any, **more: Any) -> ShrinkRule:
+    return ShrinkRule(keep=keep, cut="<$cut>", **more)
+
+
+async def by_bytes(messages: Sequence[Message]) -> int:
+    return count_upper_bound(messages)
+
+
+@pytest.mark.parametrize(
+    ("keep", "count", "shown"),
+    [
+        ("first", 4, "a b c d"),
+        ("first", 2, "a b <2>"),
+        ("last", 1, "<3> d"),
+        ("ends", 3, "a b <1> d"),
+        ("ends", 2, "a <2> d"),
+        ("ends", 1, "a <3>"),
+        ("first", 0, ""),
+    ],
+)
+def test_a_part_shows_whole_pieces_and_says_what_is_cut(keep: str, count: int, shown: str) -> None:
+    assert PromptPart(pieces=["a", "b", "c", "d"], joint=" ").shown(rule(keep), count) == shown
+
+
+def test_what_stands_around_a_part_goes_with_its_last_piece() -> None:
+    part = PromptPart(pieces=["a"], before="(", after=")")
+    assert (part.shown(rule("last"), 1), part.shown(rule("last"), 0)) == ("(a)", "")
+    assert PromptPart(pieces=[], before="(", after=")").shown(rule("last"), 0) == ""
+
+
+def test_a_limit_counts_pieces_or_characters() -> None:
+    part = PromptPart(pieces=["x" * 9] * 100)
+    assert part.most(rule("ends")) == 100
+    assert part.most(rule("ends", most=7)) == 7
+    limited = rule("ends", most_chars=100)
+    assert part.most(limited) == 9
+    assert len(part.shown(limited, 9)) <= 100 < len(part.shown(limited, 10))
+    assert part.most(rule("ends", most_chars=1, least=3)) == 3
+
+
+def brief(**changes: Any) -> RepairBrief:
+    given: dict[str, Any] = {
+        "statement": "Mend it.",
+        "files": {f"f{n}.py": f"# file {n}\n" + "x = 1\n" * 40 for n in range(3)},
+        "facts": [Counterexample(check_id="t", call=f"f({n})", got="1", expected="2") for n in range(6)],
+        "history": [EarlierAttempt(label=f"attempt {n}", passed=n, total=9) for n in range(3)],
+    }
+    return RepairBrief(**{**given, **changes})
+
+
+async def test_a_prompt_that_fits_is_not_counted_and_not_cut() -> None:
+    async def never(messages: Sequence[Message]) -> int:
+        raise AssertionError("nobody needs to count")
+
+    fitted = await fit(coder_draft(brief(), CODER), 100_000, never)
+    assert fitted.cut == {}
+    assert (await fit(coder_draft(brief(), CODER), None, never)).messages == fitted.messages
+    text = fitted.messages[1].content
+    assert "- and 2 more failures" in text  # a few facts are enough, however much room there is
+
+
+async def test_parts_shrink_in_the_order_of_the_file_and_no_more_than_needed() -> None:
+    draft = coder_draft(brief(), CODER)
+    full = count_upper_bound((await fit(draft, None, by_bytes)).messages)
+    little = await fit(draft, full - 10, by_bytes)
+    assert little.cut == {"history": 1}
+    assert "- 1 more before these\n- attempt 1" in little.messages[1].content
+    more = await fit(draft, full - 200, by_bytes)
+    assert set(more.cut) == {"history", "facts"}
+    assert "Earlier attempts" not in more.messages[1].content
+    least = await fit(draft, full - 600, by_bytes)
+    none = dict.fromkeys(("siblings", "history", "hints", "suspects", "refused", "advice", "output"), 0)
+    assert least.kept == {**none, "facts": 1, "files": 1}
+
+
+@given(st.integers(300, 2500))
+async def test_what_fits_fits_and_what_is_shown_is_whole(room: int) -> None:
+    wanted = brief()
+    try:
+        fitted = await fit(coder_draft(wanted, CODER), room, by_bytes)
+    except ContextTooLong:
+        assert room < 900
+        return
+    text = fitted.messages[1].content
+    assert count_upper_bound(fitted.messages) <= room
+    assert text.startswith("Mend it.")
+    shown = as_shown(wanted, fitted)
+    assert isinstance(shown, RepairBrief)
+    assert shown.files
+    for path, source in wanted.files.items():
+        assert (f"### {path}\n```python\n{source.strip()}\n```" in text) == (path in shown.files)
+        assert (source.splitlines()[0] in text) == (path in shown.files)
+
+
+async def test_a_task_that_does_not_fit_is_an_error_with_a_remedy() -> None:
+    draft = coder_draft(brief(statement="Mend it. " * 200), CODER)
+    with pytest.raises(ContextTooLong, match="room for 500") as caught:
+        await fit(draft, 500, by_bytes)
+    assert "model.context_tokens" in caught.value.remedy
+
+
+async def test_a_log_keeps_its_head_and_its_tail() -> None:
+    lines = [f"line {n}" for n in range(1000)]
+    lines[3] = "y" * 5000
+    draft = coder_draft(brief(facts=(), output="\n".join(lines)), CODER)
+    text = (await fit(draft, None, by_bytes)).messages[1].content
+    assert "    line 0\n    line 1\n" in text
+    assert "    line 999\n" in text
+    assert "yyy ... 4700 characters are cut ... yyy" in text
+    (said,) = [line for line in text.splitlines() if "lines are cut here" in line]
+    kept = [line for line in text.splitlines() if line.startswith("    line") or "yyy" in line]
+    assert said == f"    ... {1000 - len(kept)} lines are cut here ..."
+    smaller = (await fit(draft, 1900, by_bytes)).messages[1].content
+    assert "    line 0\n" in smaller
+    assert "    line 999\n" in smaller
+    assert len(smaller) < len(text)
+
+
+async def test_tests_are_shown_from_their_start() -> None:
+    tests = "\n".join(f"assert f({n}) == {n}" for n in range(1000))
+    draft = coder_draft(WriteBrief(statement="Write f.", module="m.py", tests=tests), CODER)
+    text = (await fit(draft, None, by_bytes)).messages[1].content
+    assert "```python\nassert f(0) == 0\n" in text
+    assert " more lines are not shown\n```" in text
+    assert len(text) < 4500
+    none = (await fit(draft, 420, by_bytes)).messages[1].content
+    assert "assert" not in none
+    assert "Write f." in none
+
+
+def test_the_repair_prompt_reads_as_it_should() -> None:
+    draft = coder_draft(
+        RepairBrief(
+            statement="Add up.",
+            files={"a.py": "def f(): pass\n"},
+            facts=[Counterexample(check_id="t", call="f()", got="None", expected="3")],
+            history=[
+                EarlierAttempt(label="sample 1, greedy", passed=1, total=2, first_failure="`f()` gave 1")
+            ],
+        ),
+        CODER,
+    )
+    system, user = draft.messages(draft.full())
+    assert system.content == (
+        "You are an expert Python programmer. "
+        "You answer with code in fenced blocks and keep explanations short."
+    )
+    assert user.content == (
+        "Add up.\n\nThe code below fails its tests.\n\n### a.py\n```python\ndef f(): pass\n```\n"
+        "What the tests saw:\n- `f()` gave None, but should give 3\n\n"
+        "Earlier attempts that did not work:\n- sample 1, greedy: 1 of 2 checks passed; `f()` gave 1\n\n"
+        "Find the mistake and change as little as possible.\n"
+        "Reply with one ```python block that holds the complete corrected `a.py`. Do not change the tests."
+    )
+
+
+def test_the_write_prompt_reads_as_it_should() -> None:
+    draft = coder_draft(WriteBrief(statement="Write f.", module="m.py", tests="assert f()"), CODER)
+    assert draft.messages(draft.full())[1].content == (
+        "Write the Python module `m.py` for this task:\n\nWrite f.\n\n"
+        "It must pass these tests:\n\n```python\nassert f()\n```\n\n"
+        "Reply with one ```python block that holds the complete module: the imports it needs and the code, "
+        "without tests and without example calls."
+    )
+
+
+def test_the_diagnosis_asks_for_its_type_in_words() -> None:
+    draft = diagnosis_draft(brief(), packaged_prompt("diagnose"))
+    text = draft.messages(draft.full())[1].content
+    assert '"category": one of "syntax", "missing_name"' in text
+    assert '"confidence": a number from 0 to 1' in text
+
+
+def test_an_estimate_is_below_the_bound_and_above_nothing() -> None:
+    messages = [Message(role="user", content="def f(x):\n    return x * 31\n" * 20 + "日本語" * 9)]
+    assert 200 < estimate_tokens(messages) <= count_upper_bound(messages)

@@ -1,0 +1,35 @@
+"""Which files a module loads, by what it imports."""
+
+from __future__ import annotations
+
+import pytest
+
+from suture.project.python_source.module_paths import imported_paths, loaded_files
+
+
+@pytest.mark.parametrize(
+    ("code", "paths"),
+    [
+        ("import shop.cart", {"shop/cart"}),
+        ("from shop import cart", {"shop", "shop/cart"}),
+        ("from .cart import total", {"shop/cart", "shop/cart/total"}),
+        ("from . import cart", {"shop", "shop/cart"}),
+        ("def f():\n    import json\n", {"json"}),
+        ("def (", set()),
+    ],
+)
+def test_what_a_file_imports(code: str, paths: set[str]) -> None:
+    assert imported_paths(code, "shop/cli.py") == paths
+
+
+def test_files_that_are_loaded_with_another() -> None:
+    files = {
+        "shop/__init__.py": "from .money import cents",
+        "shop/cart.py": "import os",
+        "shop/money.py": "",
+        "shop/cli.py": "from shop.cart import total",
+        "loop.py": "import loop",
+    }
+    assert loaded_files(files, ["shop/cart.py"]) == {"shop/__init__.py", "shop/cart.py", "shop/money.py"}
+    assert loaded_files(files, ["shop/cli.py"]) == files.keys() - {"loop.py"}
+    assert loaded_files(files, ["loop.py", "gone.py"]) == {"loop.py"}

@@ -1,0 +1,91 @@
+"""Critic and summariser: what they are asked, and what their answers become."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from suture.agents import Draft, EarlierAttempt, RepairBrief, coder_draft, packaged_prompt
+from suture.agents.advisers.critic import CritiqueBrief, CritiqueReply, critique_draft
+from suture.agents.advisers.summariser import LessonsBrief, LessonsReply, lessons_draft
+from suture.core.records import Counterexample, Critique, Lesson, from_plain, to_plain
+from suture.errors import MalformedReply
+from suture.models import Message, Sampling
+from suture.models.structured import ask
+from suture.testing import ScriptedModel
+
+CODE = "def f(x):\n    return x\n"
+FACT = Counterexample(check_id="c", call="f(1)", expected="2", got="1")
+
+
+def shown(draft: Draft) -> str:
+    return draft.messages(draft.full())[-1].content
+
+
+def prompt_of(draft: Draft) -> Sequence[Message]:
+    return draft.messages(draft.full())
+
+
+def critique(**more: int) -> Draft:
+    brief = CritiqueBrief(statement="Add one.", files={"m.py": CODE}, facts=[FACT], **more)
+    return critique_draft(brief, packaged_prompt("critic"))
+
+
+def test_the_critic_sees_the_task_the_code_and_what_the_tests_saw() -> None:
+    text = shown(critique(passed=1, total=3))
+    for part in ("Add one.", "### m.py", "return x", "1 of 3 tests passed", "`f(1)` gave 1", '"approved"'):
+        assert part in text
+    assert "line by line" in text
+
+
+def test_of_passing_code_the_critic_is_asked_for_what_tests_miss() -> None:
+    assert "The tests may miss something" in shown(critique(passed=3, total=3))
+    assert "It was not tested" in shown(critique())
+
+
+async def test_a_critique_is_a_record() -> None:
+    model = ScriptedModel(['{"issues": ["returns x itself"], "score": 0.2, "approved": false}'])
+    answer = await ask(model.complete, prompt_of(critique()), CritiqueReply, Sampling())
+    record = answer.value.record()
+    assert record == Critique(issues=("returns x itself",), score=0.2, approved=False)
+    assert from_plain(Critique, to_plain(record)) == record
+
+
+@pytest.mark.parametrize("reply", ["Looks good to me!", '{"score": 1, "approved": true}', "{}"])
+async def test_a_critic_that_says_nothing_usable_approves_nothing(reply: str) -> None:
+    model = ScriptedModel([reply], repeat_last=True)
+    with pytest.raises(MalformedReply):
+        await ask(model.complete, prompt_of(critique()), CritiqueReply, Sampling())
+
+
+def lessons(known: Sequence[Lesson] = ()) -> Draft:
+    tried = EarlierAttempt(label="sample 1", passed=1, total=3, first_failure="`f(1)` gave 1")
+    brief = LessonsBrief(statement="Add one.", history=[tried], remarks=["x is returned"], known=known)
+    return lessons_draft(brief, packaged_prompt("summariser"))
+
+
+def test_the_summariser_sees_what_was_tried_and_the_lessons_so_far() -> None:
+    text = shown(lessons([Lesson(text="Add before you return.")]))
+    for part in ("Add one.", "sample 1: 1 of 3", "x is returned", "Add before you return.", "at most 5"):
+        assert part in text
+    assert "Lessons so far" not in shown(lessons())
+
+
+async def test_lessons_are_few_and_said_once() -> None:
+    replies = ['{"lessons": ["Add one!", "add ONE", "Return it."]}', '{"lessons": []}']
+    model = ScriptedModel(replies, repeat_last=True)
+    answer = await ask(model.complete, prompt_of(lessons()), LessonsReply, Sampling())
+    assert answer.value.record() == (Lesson(text="Add one!"), Lesson(text="Return it."))
+    with pytest.raises(MalformedReply):
+        await ask(model.complete, prompt_of(lessons()), LessonsReply, Sampling())
+
+
+def test_advice_reaches_the_coder_and_without_any_its_prompt_stays_as_it_was() -> None:
+    prompt = packaged_prompt("coder")
+    silent = RepairBrief(statement="Add one.", files={"m.py": CODE}, facts=[FACT])
+    advised = RepairBrief(statement="Add one.", files={"m.py": CODE}, facts=[FACT], advice=["add\n1"])
+    with_advice, without = shown(coder_draft(advised, prompt)), shown(coder_draft(silent, prompt))
+    said = "\nAdvice that may help:\n- add 1\n"
+    assert with_advice.replace(said, "") == without
+    assert said in with_advice

@@ -1,0 +1,175 @@
+"""Planner and its coder: plans that can be followed, files in memory, and work put together."""
+
+from __future__ import annotations
+
+import pytest
+
+from suture.agents import Draft, packaged_prompt
+from suture.agents.advisers.planner import PlanBrief, PlanReply, plan_draft
+from suture.agents.coding.subtask_coder import SubtaskBrief, work_on
+from suture.agents.replies.actions import Action
+from suture.agents.tools.file_tools import MOST_WRITTEN, InMemoryFiles, merged_work
+from suture.agents.tools.react import Trail
+from suture.core.records import Lesson, Plan, Subtask
+from suture.errors import MalformedReply
+from suture.models import Reply, Sampling
+from suture.models.structured import ask as ask_typed
+from suture.testing import ScriptedModel
+
+FENCE = "```"
+G = "def g():\n    return 1\n"
+COUNT = "def count():\n    return 0"
+
+
+def code(text: str) -> str:
+    return f"{FENCE}python\n{text}\n{FENCE}"
+
+
+def plan() -> Draft:
+    brief = PlanBrief(
+        statement="Sort words.", module="words.py", project=["words.py"], lessons=[Lesson(text="No regex.")]
+    )
+    return plan_draft(brief, packaged_prompt("planner"))
+
+
+async def test_a_plan_is_a_record_that_can_be_followed() -> None:
+    good = '{"subtasks": [{"goal": "a", "needs": [1, 2]}, {"goal": "b", "needs": [1, 1]}]}'
+    model = ScriptedModel(['{"subtasks": []}', good])
+    messages = plan().messages(plan().full())
+    for part in ("Sort words.", "- words.py", "No regex.", "at most 4"):
+        assert part in messages[-1].content
+    answer = await ask_typed(model.complete, messages, PlanReply, Sampling())
+    assert answer.value.record() == Plan(subtasks=(Subtask(goal="a"), Subtask(goal="b", needs=(1,))))
+
+
+def desk(files: dict[str, str] | None = None) -> InMemoryFiles:
+    given = {"m.py": "import os\n\n\ndef f():\n    return os\n"} if files is None else files
+    return InMemoryFiles(given, lambda path: not path.startswith("test"))
+
+
+async def use(tools: InMemoryFiles, name: str, given: str = "", text: str = "") -> str:
+    tool = next(tool for tool in tools.tools() if tool.name == name)
+    return await tool.run(Action(tool=name, input=given, code=text))
+
+
+async def test_files_are_listed_read_and_written_in_memory() -> None:
+    files = desk()
+    assert await use(files, "list_files") == "m.py"
+    assert "return os" in await use(files, "read_file", "`./m.py`")
+    assert await use(files, "read_file", "n.py") == "There is no file 'n.py'."
+    assert (
+        await use(files, "create_file", "pkg/n.py", "def g():\n    return 1\n")
+        == "pkg/n.py is written; it defines g."
+    )
+    assert await use(files, "list_files") == "m.py\npkg/n.py"
+    assert files.written == {"pkg/n.py": G}
+
+
+def test_where_there_are_no_files_there_is_nothing_to_read() -> None:
+    assert [tool.name for tool in desk({}).tools()] == ["create_file"]
+    assert [tool.name for tool in desk().tools()] == ["create_file", "read_file", "list_files"]
+
+
+async def test_what_a_file_held_before_stays_in_it() -> None:
+    files = desk()
+    assert (
+        await use(files, "create_file", "m.py", "def g():\n    return 1\n")
+        == "m.py is written; it defines f, g."
+    )
+    assert "def f():" in files.written["m.py"]
+    await use(files, "create_file", "m.py", "def f():\n    return 2\n")
+    assert "return 2" in files.written["m.py"]
+    assert "def g():" in files.written["m.py"]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "why"),
+    [
+        ("../m.py", "x = 1", "may not be written"),
+        ("/etc/m.py", "x = 1", "may not be written"),
+        ("a/../../m.py", "x = 1", "may not be written"),
+        ("test_m.py", "x = 1", "may not be written"),
+        ("m.sh", "x = 1", "may not be written"),
+        ("", "x = 1", "There was no path"),
+        ("n.py", "", "There was no code"),
+        ("n.py", "# the code of this part", "There was no code"),
+        ("n.py", "def f(:", "does not parse"),
+        ("n.py", "x = 1\n" * 9000, "too much"),
+    ],
+)
+async def test_what_may_not_be_written_is_told(path: str, text: str, why: str) -> None:
+    files = desk()
+    assert why in await use(files, "create_file", path, text)
+    assert files.written == {}
+
+
+async def test_there_may_be_only_so_many_files() -> None:
+    files = desk()
+    told = [await use(files, "create_file", f"n{number}.py", "x = 1") for number in range(MOST_WRITTEN + 1)]
+    assert "too much" in told[-1]
+    assert len(files.written) == MOST_WRITTEN
+
+
+async def work(files: InMemoryFiles, *replies: str) -> tuple[Trail, list[str]]:
+    model = ScriptedModel(replies, repeat_last=True)
+    prompts: list[str] = []
+
+    async def ask(draft: Draft) -> Reply:
+        messages = draft.messages(draft.full())
+        prompts.append(messages[-1].content)
+        return await model.complete(messages, Sampling())
+
+    brief = SubtaskBrief(statement="Count.", goal="write count", module="m.py", done=("write read",))
+    trail = await work_on(brief, packaged_prompt("subtask_coder"), files, ask=ask)
+    return trail, prompts
+
+
+async def test_a_part_is_done_with_tools_until_its_module_is_written() -> None:
+    files = desk()
+    helper = f"TOOL: create_file\nINPUT: n.py\n{code(COUNT)}"
+    create = f"TOOL: create_file\nINPUT: m.py\n{code(COUNT)}"
+    trail, prompts = await work(files, "TOOL: read_file\nINPUT: m.py", helper, create, "never asked")
+    assert trail.ended == "done"
+    assert [step.tool for step in trail.steps] == ["read_file", "create_file", "create_file"]
+    assert "def count():" in files.written["m.py"]
+    assert "write count" in prompts[0]
+    assert "- write read" in prompts[0]
+    assert "RESULT:\nimport os" in prompts[1]
+    assert "n.py is written; it defines count." in prompts[2]
+
+
+async def test_a_block_of_code_alone_is_the_module() -> None:
+    files = desk({})
+    trail, _ = await work(files, f"Here it is:\n{code(COUNT)}")
+    assert trail.ended == "done"
+    assert files.written == {"m.py": "def count():\n    return 0\n"}
+
+
+async def test_another_file_than_the_module_is_kept_when_the_model_is_done() -> None:
+    files = desk({})
+    trail, _ = await work(files, f"TOOL: create_file\nINPUT: n.py\n{code(COUNT)}", "TOOL: done")
+    assert trail.ended == "done"
+    assert list(files.written) == ["n.py"]
+
+
+@pytest.mark.parametrize("reply", ["TOOL: done", "I cannot.", "TOOL: list_files", code("def f(:")])
+async def test_a_part_without_a_file_is_malformed(reply: str) -> None:
+    with pytest.raises(MalformedReply, match="wrote no file"):
+        await work(desk(), reply)
+
+
+def test_what_parallel_workers_wrote_is_put_together() -> None:
+    base = {"m.py": "def a():\n    return 0\n\n\ndef b():\n    return 0\n"}
+    one = {"m.py": base["m.py"].replace("return 0", "return 1", 1), "x.py": "X = 1\n"}
+    two = {"m.py": "import os\n\n\n" + base["m.py"].replace("b():\n    return 0", "b():\n    return os")}
+    merged = merged_work(base, [one, two])
+    assert merged["x.py"] == "X = 1\n"
+    names: dict[str, object] = {}
+    exec(merged["m.py"], names)
+    assert names["a"]() == 1  # type: ignore[operator]
+    assert "return os" in merged["m.py"]
+
+
+def test_of_two_versions_of_one_thing_the_later_stays() -> None:
+    works = [{"m.py": f"def a():\n    return {number}\n"} for number in (1, 2)]
+    assert merged_work({}, [dict(work) for work in works]) == works[1]

@@ -1,0 +1,131 @@
+"""Replies that hold several files, in the habits that models have of naming them."""
+
+from __future__ import annotations
+
+import pytest
+
+from suture.agents import WriteBrief, files_from_reply
+from suture.agents.coding.coder_reply import surplus_in_reply
+from suture.errors import MalformedReply
+from suture.loop.intake.module_under_test import asks_for_several, wanted_files
+from suture.models import Reply
+
+CART = "def total(prices):\n    return sum(prices)\n"
+CLI = "from shop.cart import total\n\n\ndef main(argv):\n    return total(map(int, argv))\n"
+BRIEF = WriteBrief(
+    statement="A shop.", module="shop/cart.py", beside=("shop/cli.py",), several=True, entry_point="total"
+)
+BOTH = {"shop/cart.py": CART, "shop/cli.py": CLI}
+
+NAMED = {
+    "a heading": "### {path}\n\n```python\n{code}```",
+    "a heading in backticks, numbered": "#### 1. `{path}`\n```python\n{code}```",
+    "bold": "**{path}**\n\n```python\n{code}```",
+    "bold, called a file": "**File: `{path}`**\n\n```python\n{code}```",
+    "a file with a number": "### File 1: {path}\n```python\n{code}```",
+    "in backticks, with a colon": "`{path}`:\n```python\n{code}```",
+    "a list item with what it is": "- `{path}` - one of the files\n```python\n{code}```",
+    "a sentence": "Now create `{path}`:\n\n```python\n{code}```",
+    "another sentence": "Here is the code of `{path}`:\n\n```python\n{code}```",
+    "the info string": "```python {path}\n{code}```",
+    "the info string, as a title": '```python title="{path}"\n{code}```',
+    "behind a colon": "```python:{path}\n{code}```",
+    "a comment as first line": "```python\n# {path}\n{code}```",
+    "a comment that says file": "```python\n# file: {path}\n{code}```",
+    "a comment that says filename": "```python\n# Filename: {path}\n{code}```",
+    "a tag": '<file path="{path}">\n{code}</file>',
+    "a tag around a fence": '<file path="{path}">\n```python\n{code}```\n</file>',
+    "a folder around all": "### my-project/{path}\n```python\n{code}```",
+    "a dot in front": "### ./{path}\n```python\n{code}```",
+}
+
+
+def files_of(text: str, brief: WriteBrief = BRIEF) -> dict[str, str]:
+    return files_from_reply(Reply(text=text), brief)
+
+
+@pytest.mark.parametrize("habit", NAMED.values(), ids=NAMED)
+def test_each_habit_of_naming_files_is_read(habit: str) -> None:
+    text = "\n\n".join(habit.format(path=path, code=code) for path, code in BOTH.items())
+    files = files_of(f"Sure, here they are.\n\n{text}\n\nRun it:\n```bash\npython -m shop.cli 1\n```\n")
+    commented = {path: code.split("\n", 1)[1] for path, code in files.items() if code.startswith("#")}
+    assert {**files, **commented} == BOTH
+
+
+def test_a_list_of_the_files_before_the_files_is_none() -> None:
+    tree = "Files:\n- `shop/cart.py`: the cart\n- `shop/cli.py`: the rest\n\n```\nshop/\n  cart.py\n```\n"
+    text = "\n".join(f"### {path}\n```python\n{code}```" for path, code in BOTH.items())
+    assert files_of(f"{tree}\n{text}") == BOTH
+
+
+def test_the_module_may_stand_unnamed_beside_named_files() -> None:
+    assert files_of(f"```python\n{CART}```\n\n### shop/cli.py\n```python\n{CLI}```") == BOTH
+
+
+def test_of_two_blocks_for_a_file_the_whole_one_counts() -> None:
+    part = "### shop/cli.py\n```python\nmain(['1'])\n```"
+    text = "\n".join(f"### {path}\n```python\n{code}```" for path, code in BOTH.items())
+    assert files_of(f"{text}\n{part}") == BOTH
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (f"### shop/cart.py\n```python\n{CART}```", r"holds no shop/cli\.py"),
+        (f"### shop/cart.py\n```python\n{CART}```\n### shop/cli.py\n```python\ndef (:\n```", "is no Python"),
+        (f"### shop/cart.py\n```python\nx = 1\n```\n### shop/cli.py\n```python\n{CLI}```", "'total'"),
+    ],
+)
+def test_half_of_what_was_asked_for_is_no_candidate(text: str, why: str) -> None:
+    with pytest.raises(MalformedReply, match=why):
+        files_of(text)
+
+
+@pytest.mark.parametrize("path", ["/etc/x.py", "../x.py", ".ssh/x.py", "a/../../x.py"])
+def test_a_file_outside_of_the_folder_is_never_one(path: str) -> None:
+    text = "\n".join(
+        f"### {where}\n```python\n{code}```" for where, code in {**BOTH, path: "x = 1\n"}.items()
+    )
+    assert files_of(text).keys() <= {*BOTH, "etc/x.py", "x.py"}
+
+
+def test_where_one_file_was_asked_for_the_others_are_named() -> None:
+    brief = WriteBrief(statement="Write total.", module="solution.py", entry_point="total")
+    reply = Reply(
+        text=f"```python\n{CART}```\n### extra.py\n```python\ndef more(): return 1\n```\n"
+        "### notes.md\n```markdown\n# Notes\n```\nRun `extra.py`:\n```bash\npython extra.py\n```"
+    )
+    files = files_from_reply(reply, brief)
+    assert files == {"solution.py": CART}
+    assert surplus_in_reply(reply, brief, files) == ("extra.py", "notes.md")
+
+
+def test_what_the_one_file_imports_comes_with_it() -> None:
+    brief = WriteBrief(statement="Write main.", module="solution.py", entry_point="main")
+    reply = Reply(
+        text=f"```python\n{CLI}```\n### shop/cart.py\n```python\n{CART}```\n"
+        "### other.py\n```python\ny = 1\n```"
+    )
+    files = files_from_reply(reply, brief)
+    assert files == {"solution.py": CLI, "shop/cart.py": CART}
+    assert surplus_in_reply(reply, brief, files) == ("other.py",)
+
+
+@pytest.mark.parametrize(
+    ("statement", "files"),
+    [
+        ("Write shop/cart.py with total(prices) and shop/cli.py.", ("shop/cart.py", "shop/cli.py")),
+        ("Write a module `intervals.py` with merge(intervals).", ("intervals.py",)),
+        ("Write a function that sorts like the one in utils.py does.", ()),
+        ("Write add(a, b).", ()),
+        ("Write cart.py, cart_cli.py and tests/test_cart.py.", ("cart.py", "cart_cli.py")),
+    ],
+)
+def test_a_statement_names_the_files_it_wants(statement: str, files: tuple[str, ...]) -> None:
+    assert wanted_files(statement) == files
+
+
+def test_a_package_is_several_files() -> None:
+    assert asks_for_several("Write a small package for intervals.")
+    assert asks_for_several("Write merge(intervals) and a command line for it.")
+    assert not asks_for_several("Write a function that compares package versions in two lists.")

@@ -1,0 +1,142 @@
+"""Testers: what they are told, and which asserts of their replies become checks."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+
+from suture.agents import packaged_prompt
+from suture.agents.testers.adversarial_tester import AdversarialBrief, adversarial_draft
+from suture.agents.testers.blind_testers import SpecTestBrief, spec_test_draft
+from suture.agents.testers.written_checks import MOST_CHECKS, UNTRIED, WrittenChecks, checks_from_reply
+from suture.core.records import Candidate, Task
+from suture.core.settings import SandboxSettings
+from suture.errors import MalformedReply
+from suture.judge import check_candidate, prepare_suite
+from suture.models import Reply
+from suture.sandbox import BubblewrapSandbox
+
+FENCE = "```"
+
+
+def read(text: str, entry_point: str | None = "f", **more: str) -> WrittenChecks:
+    return checks_from_reply(Reply(text=text, **more), "spec", entry_point)  # type: ignore[arg-type]
+
+
+def block(code: str) -> str:
+    return f"Here are the tests:\n\n{FENCE}python\n{code}\n{FENCE}\nThey cover everything."
+
+
+def sources(written: WrittenChecks) -> list[str]:
+    return [check.source.strip() for check in written.checks]
+
+
+def test_each_assert_is_a_check_of_its_own_that_nobody_trusts_yet() -> None:
+    written = read(block("assert f(1) == 2\nassert f(2) == 3, 'two'\nassert f(1) == 2"))
+    assert sources(written) == ["assert f(1) == 2", "assert f(2) == 3, 'two'"]
+    assert {check.provenance for check in written.checks} == {"spec"}
+    assert {check.trust for check in written.checks} == {UNTRIED}
+    assert written.dropped == {}
+
+
+def test_a_check_brings_what_it_needs_and_nothing_else() -> None:
+    code = (
+        "import math\nimport os\nfrom solution import f\nprint('go')\nlimit = math.inf\n"
+        "cart = [1]\ncart.append(2)\nos.getcwd()\nassert f(cart) == limit"
+    )
+    (source,) = sources(read(block(code)))
+    assert source == "import math\nlimit = math.inf\ncart = [1]\ncart.append(2)\nassert f(cart) == limit"
+
+
+def test_the_tester_never_tests_its_own_code() -> None:
+    code = (
+        "def f(x):\n    return x\n\ndef test_f():\n    expected = 1\n    assert f(1) == expected\n\ntest_f()"
+    )
+    assert sources(read(block(code))) == ["expected = 1\nassert f(1) == expected"]
+    with pytest.raises(MalformedReply, match="no usable assert"):
+        read(block("def test_f():\n    def f(x):\n        return x\n    assert g(1) == 1"))
+
+
+def test_blocks_that_hold_an_assert_are_checks() -> None:
+    loop = "for n in range(3):\n    assert f(n) == n"
+    refusal = "try:\n    f(None)\n    assert False\nexcept TypeError:\n    pass"
+    assert sources(read(block(f"{loop}\n{refusal}"))) == [loop, refusal]
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("assert True", "does not use what is tested"),
+        ("assert g(1) == 2", "does not use what is tested"),
+        ("assert f(data) == 2", "uses names that nothing defines"),
+        ("assert f(1) = 2", "no Python"),
+        ("class TestF:\n    def test(self):\n        assert f(1) == 2", "a test class"),
+        ("def test_f(value):\n    assert f(value) == 2", "a test with parameters"),
+        (f"assert f({'1 + ' * 900}1) == 900", "too long"),
+    ],
+)
+def test_what_cannot_be_used_is_dropped_and_counted(code: str, why: str) -> None:
+    written = read(block(f"{code}\nassert f(3) == 4"))
+    assert sources(written) == ["assert f(3) == 4"]
+    assert written.dropped == {why: 1}
+    with pytest.raises(MalformedReply, match=why):
+        read(block(code))
+
+
+def test_a_reply_that_was_cut_gives_the_asserts_before_the_cut() -> None:
+    text = f"{FENCE}python\nassert f(1) == 2\nassert f(2) == 3\nassert f(3) =="
+    assert sources(read(text, finish="length")) == ["assert f(1) == 2", "assert f(2) == 3"]
+
+
+def test_asserts_without_a_fence_are_read_line_by_line() -> None:
+    assert sources(read("Sure!\nassert f(1) == 2\nassert f(2) == 3\nHope that helps.")) == [
+        "assert f(1) == 2",
+        "assert f(2) == 3",
+    ]
+
+
+def test_a_list_without_end_is_cut() -> None:
+    written = read(block("\n".join(f"assert f({n}) == {n}" for n in range(100))))
+    assert len(written.checks) == MOST_CHECKS
+    assert written.dropped == {"more than enough": 100 - MOST_CHECKS}
+
+
+@pytest.mark.parametrize("text", ["", "No.", block(""), block("print(f(1))")])
+def test_a_reply_without_asserts_is_malformed(text: str) -> None:
+    with pytest.raises(MalformedReply, match="no usable assert"):
+        read(text)
+
+
+def test_without_a_known_name_any_call_is_tested() -> None:
+    assert sources(read(block("assert total([1]) == 1\nassert 1 == 1"), None)) == ["assert total([1]) == 1"]
+
+
+def test_the_spec_tester_has_no_place_for_code() -> None:
+    """Independence of the two suites rests on this: a tester that sees the code tests what it does."""
+    shared_fields = {"statement", "entry_point", "examples", "count"}
+    assert {field.name for field in fields(SpecTestBrief)} == shared_fields
+    prompt = packaged_prompt("spec_tester")
+    assert prompt.templates["tests"].variables == {"task", "name", "count", "examples"}
+    canary = "def f(x):\n    return x + 'canary-of-the-candidate'"
+    statement, examples = "Add one to x.", "assert f(1) == 2"
+    seeing = AdversarialBrief(statement=statement, files={"m.py": canary}, entry_point="f", examples=examples)
+    shared = {k: getattr(seeing, k) for k in shared_fields}
+    blind = spec_test_draft(SpecTestBrief(**shared), prompt)
+    told = "".join(message.content for message in blind.messages(blind.full()))
+    assert "canary" not in told
+    assert all(text in told for text in (statement, examples, "`f`"))
+    hostile = adversarial_draft(seeing, packaged_prompt("adversarial_tester"))
+    assert "canary" in "".join(message.content for message in hostile.messages(hostile.full()))
+
+
+async def test_written_checks_judge_a_candidate(sandbox: BubblewrapSandbox) -> None:
+    loop = "for n in random.Random(0).sample(range(99), 20):\n    assert f(n) == n + 1"
+    written = read(block(f"from m import f\nassert f(1) == 2\nassert f(-5) == -4\nimport random\n{loop}"))
+    task = Task(statement="", entry_point="f", checks=written.checks)
+    suite = await prepare_suite(task, sandbox, SandboxSettings())
+    right = Candidate(files={"solution.py": "def f(x):\n    return x + 1\n"}, origin="sample")
+    wrong = Candidate(files={"solution.py": "def f(x):\n    return abs(x) + 1\n"}, origin="sample")
+    assert (await check_candidate(right, suite)).all_passed
+    failed = (await check_candidate(wrong, suite)).failed
+    assert failed == {"assert f(-5) == -4"}

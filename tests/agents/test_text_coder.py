@@ -1,0 +1,118 @@
+"""Replies in languages whose source is not parsed."""
+
+from __future__ import annotations
+
+import pytest
+
+from suture.agents import packaged_prompt
+from suture.agents.coding.text_coder import TextBrief, files_from_text_reply, text_draft
+from suture.core.records import Language
+from suture.errors import MalformedReply
+from suture.models import Reply
+
+GO = """package clock
+
+import "fmt"
+
+// Add moves.
+func Add(a, b int) int {
+	return a - b
+}
+
+func (c Clock) Show() string {
+	return fmt.Sprint(c)
+}
+"""
+JS = """const fs = require('fs');
+
+function add(a, b) {
+  return a - b;
+}
+
+module.exports = { add };
+"""
+TS = """interface Point {
+  x: number;
+}
+
+export function add(a: number, b: number): number {
+  return a - b;
+}
+
+export const enum Side {
+  Left,
+}
+"""
+
+
+def read(text: str, language: Language, **files: str) -> dict[str, str]:
+    named = {name.replace("__", "/").replace("_", "."): content for name, content in files.items()}
+    brief = TextBrief(statement="", language=language, files=named)
+    return files_from_text_reply(Reply(text=text), brief)
+
+
+def test_a_whole_file_replaces_the_file() -> None:
+    mended = JS.replace("a - b", "a + b")
+    assert read(f"Here:\n```js\n{mended}```", "javascript", lib__a_js=JS) == {"lib/a.js": mended}
+
+
+@pytest.mark.parametrize(
+    ("language", "original", "part"),
+    [
+        ("go", GO, "// Add moves.\nfunc Add(a, b int) int {\n\treturn a + b\n}\n"),
+        ("go", GO, "package clock\n\nfunc Add(a, b int) int {\n\treturn a + b\n}\n"),
+        ("javascript", JS, "function add(a, b) {\n  return a + b;\n}\n"),
+        ("typescript", TS, "export function add(a: number, b: number): number {\n  return a + b;\n}\n"),
+    ],
+)
+def test_a_part_replaces_its_namesake_and_the_rest_stays(
+    language: Language, original: str, part: str
+) -> None:
+    (text,) = read(f"```\n{part}```", language, a_x=original).values()
+    assert "a + b" in text
+    assert "a - b" not in text
+    for line in original.splitlines():
+        assert "a - b" in line or line.startswith("// Add") or line in text.splitlines(), line
+
+
+def test_the_named_file_is_meant() -> None:
+    mended = JS.replace("a - b", "a + b")
+    both = {"lib__a_js": JS, "b_js": JS.replace("add", "sum")}
+    for text in (
+        f"### lib/a.js\n```\n{mended}```",
+        f"```javascript\n// lib/a.js\n{mended}```",
+        f"```\n{mended}```",
+    ):
+        assert list(read(text, "javascript", **both)) == ["lib/a.js"]
+
+
+def test_search_and_replace_blocks_apply() -> None:
+    text = "### a.js\n<<<<<<< SEARCH\n  return a - b;\n=======\n  return a + b;\n>>>>>>> REPLACE\n"
+    assert read(text, "javascript", a_js=JS) == {"a.js": JS.replace("a - b", "a + b")}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It is fine as it is.",
+        f"```js\n{JS}```",
+        "```js\nconsole.log(1);\n```",
+        f"```js\n{JS.replace('a - b', 'a + b')}",
+        "```bash\nnpm test\n```",
+    ],
+)
+def test_a_reply_without_a_change_is_malformed(text: str) -> None:
+    with pytest.raises(MalformedReply):
+        read(text, "javascript", a_js=JS)
+
+
+def test_the_prompt_speaks_of_the_language_and_not_of_python() -> None:
+    brief = TextBrief(
+        statement="", language="go", files={"a.go": GO, "b.go": GO}, output="a_test.go:1: Python"
+    )
+    draft = text_draft(brief, packaged_prompt("coder"))
+    system, user = draft.messages(draft.full())
+    assert "Go programmer" in system.content
+    assert user.content.count("```go") == 3
+    assert "```python" not in user.content
+    assert "a_test.go:1: Python" in user.content

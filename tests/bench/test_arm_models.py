@@ -1,0 +1,46 @@
+"""A row names one model, and no other answers in its run, whatever the user's settings name for roles."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from suture.bench.grading.hidden import Grade
+from suture.bench.problem import Problem
+from suture.bench.running.evaluating import EvaluationJob, arm_settings
+from suture.core.settings import Settings
+from suture.core.settings.model_schema import RoleSettings
+from suture.models import Role, open_models
+from suture.testing import ScriptedModel
+
+JOB = EvaluationJob(
+    problem=Problem(
+        id="made/1",
+        dataset="made",
+        kind="write",
+        statement="Write f.",
+        entry_point="f",
+        hidden="assert f(1) == 2\n",
+        reference="def f(x):\n    return x + 1\n",
+        licence="none",
+        source="here",
+    ),
+    arm="adaptive",
+    model="scripted:it",
+    seed=0,
+    cap=1000,
+    regime="visible",
+    reference=Grade(standing="right"),
+)
+
+
+def test_the_job_s_model_speaks_for_every_role() -> None:
+    named = RoleSettings.model_validate(
+        {**dict.fromkeys(get_args(Role), "openai:another"), "coder_temperature": 0.25}
+    )
+    settings = arm_settings(Settings(models=named), JOB)
+    model = ScriptedModel([], name=JOB.model)
+    seats = [role for role in get_args(Role) if role != "escalate"]
+    models = open_models(settings, model, in_use=seats)
+    assert {models.for_role(role).chain for role in seats} == {(model,)}
+    assert models.stronger is None
+    assert models.for_role("coder").temperature == 0.25

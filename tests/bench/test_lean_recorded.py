@@ -1,0 +1,51 @@
+"""The committed lean replies: replayed, the tasks come out as they were measured, and nobody is asked."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from requirements import Require
+from suture.bench.datasets import load_problems
+from suture.errors import PrerequisiteError
+
+ROOT = Path(__file__).parents[2]
+RECORDINGS = ROOT / "benchmarks" / "recordings"
+MEASURED = {"HumanEval/0": True, "HumanEval/2": True, "HumanEval/4": True, "HumanEval/32": False}
+"""Whether `lean_best_of_k` solves it within 500 tokens."""
+
+
+@pytest.mark.usefixtures("sandbox")
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("size", ["0.5b"])
+def test_replayed_the_tasks_come_out_as_they_were_measured(
+    tmp_path: Path, require: Require, size: str
+) -> None:
+    try:
+        load_problems("humaneval")
+    except PrerequisiteError as missing:
+        require("data", False, str(missing))
+    model = f"qwen2.5-coder-{size}"
+    recording = RECORDINGS / f"humaneval-lean-{model}.jsonl.gz"
+    command = [
+        sys.executable,
+        "-m",
+        "suture.interfaces.cli",
+        "bench",
+        "run",
+        str(tmp_path / "bench"),
+        "--replayed",
+    ]
+    command += ["--dataset", "humaneval", "--arm", "lean_best_of_k", "--cap", "500"]
+    command += [word for task in MEASURED for word in ("--task", task)]
+    command += ["--model", f"local:{model}", "--recording", str(recording)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in (tmp_path / "bench" / "rows.jsonl").read_text().splitlines()]
+    leading = {row["problem"]: [step for step in row["steps"] if step["leads"]][-1] for row in rows}
+    found = {problem: step["grade"]["standing"] == "right" for problem, step in leading.items()}
+    assert found == MEASURED

@@ -1,0 +1,127 @@
+"""What a cluster says when it fails, and what its workers leave behind."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from bench.bench_tasks import LuckyModel, write_set
+from bench.test_ray import carried_out, errand
+from requirements import Require
+from suture.bench.replies.reply_pool import ReplyPool
+from suture.bench.running.bench_folder import BenchFolder
+from suture.bench.running.ray_tasks import LOST, RETRIES, Cluster
+from suture.core.settings import Settings
+from suture.sandbox import BubblewrapSandbox
+
+CHILD = """
+import asyncio, sys, types
+from pathlib import Path
+from suture.bench.running.bench_folder import BenchFolder
+from suture.bench.running.plans import BenchmarkPlan
+from suture.bench.running.benchmark import run_benchmark
+from suture.core.settings import Settings
+
+here_only = types.ModuleType("here_only")
+exec("def opener(settings, name): raise AssertionError('never called')", here_only.__dict__)
+sys.modules["here_only"] = here_only
+plan = BenchmarkPlan(ids={"mbpp": (sys.argv[2],)}, arms=("greedy",), models=("lucky:model",))
+asyncio.run(
+    run_benchmark(
+        plan, BenchFolder(Path(sys.argv[1])), Settings(), cluster="local", opener=here_only.opener
+    )
+)
+"""
+
+
+class RayError(Exception):
+    """As Ray's own tree has it."""
+
+
+class RayTaskError(RayError):
+    def __init__(self, cause: Exception) -> None:
+        super().__init__("a page of traceback")
+        self.cause = cause
+
+
+class WorkerCrashedError(RayError):
+    """A name of `LOST`."""
+
+
+def fake_ray(fault: Exception) -> ModuleType:
+    """A cluster that answers every task with a fault."""
+
+    class Remote:
+        async def remote(self, errand: object) -> object:
+            raise fault
+
+    ray = ModuleType("ray")
+    lost = {name: WorkerCrashedError for name in LOST}
+    ray.exceptions = SimpleNamespace(RayError=RayError, RayTaskError=RayTaskError, **lost)  # type: ignore[attr-defined]
+    ray.init = lambda **named: None  # type: ignore[attr-defined]
+    ray.shutdown = lambda: None  # type: ignore[attr-defined]
+    ray.remote = lambda **named: lambda function: Remote()  # type: ignore[attr-defined]
+    return ray
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        (
+            RayTaskError(ModuleNotFoundError("No module named 'suture'")),
+            "it failed on its worker: ModuleNotFoundError: No module named 'suture'",
+        ),
+        (
+            RayTaskError(RuntimeError("Traceback:\n  a line\nImportError: no such name\n")),
+            "it failed on its worker: RuntimeError: ImportError: no such name",
+        ),
+        (WorkerCrashedError("died"), f"its worker was lost {RETRIES + 1} times: WorkerCrashedError: died"),
+        (RayError(), "the cluster failed: RayError"),
+    ],
+)
+async def test_a_fault_of_the_cluster_is_told_for_what_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Exception, told: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", fake_ray(fault))
+    job = errand(tmp_path, monkeypatch, lambda settings, name: LuckyModel(tmp_path / "calls")).job
+    pool = ReplyPool(tmp_path / "pool")
+    async with Cluster("local", home=tmp_path, settings=Settings(), pool=pool, opener=None) as cluster:
+        assert (await cluster.row(job)).fault == told
+
+
+def test_a_worker_leaves_no_folder_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandbox: BubblewrapSandbox
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    brought = carried_out(
+        errand(tmp_path, monkeypatch, lambda settings, name: LuckyModel(tmp_path / "calls"))
+    )
+    assert brought.row is not None
+    assert brought.row.fault == ""
+    assert brought.run
+    assert brought.draws
+    assert list((tmp_path / "tmp").glob("suture-bench-*")) == []
+
+
+@pytest.mark.timeout(300)
+def test_what_a_real_worker_lacks_is_told(
+    tmp_path: Path, sandbox: BubblewrapSandbox, require: Require
+) -> None:
+    """A function of a module that only the machine in front has: the worker cannot import it."""
+    require("ray", importlib.util.find_spec("ray") is not None, "the extra `ray` is not installed")
+    (id_,) = write_set(tmp_path / "data", 1)
+    folder = tmp_path / "bench"
+    env = {**os.environ, "SUTURE_DATA": str(tmp_path / "data"), "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"}
+    env["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    subprocess.run([sys.executable, "-c", CHILD, str(folder), id_], env=env, check=True, capture_output=True)
+    (row,) = BenchFolder(folder).rows()
+    assert row.fault.startswith("it failed on its worker: ")
+    assert "here_only" in row.fault

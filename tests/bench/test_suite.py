@@ -1,0 +1,107 @@
+"""Suture's own suite measures what it should: references pass, given code and wrong solutions do not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Coroutine, Iterable
+from typing import Any, TypeVar
+
+import pytest
+
+from suture.bench import grade_code, load_problems, task_of
+from suture.bench.problem import MODULE, Problem
+from suture.bench.suites import suite_tasks
+from suture.bench.suites.tasks import SuiteTask
+from suture.core.records import Candidate
+from suture.core.settings import SandboxSettings
+from suture.judge import check_candidate, prepare_suite
+from suture.sandbox import Sandbox
+
+T = TypeVar("T")
+TASKS = suite_tasks()
+pytestmark = pytest.mark.timeout(600)  # some grade a hundred programs
+SETTINGS = SandboxSettings(check_wall_s=60)  # a busy machine is no failure
+WRITE = {problem.entry_point: problem for problem in load_problems("suture")}
+HEAL = {problem.entry_point: problem for problem in load_problems("suture-heal")}
+CATEGORIES = [
+    "boundaries",
+    "intervals",
+    "logs",
+    "machines",
+    "normalising",
+    "projects",
+    "text",
+    "transforming",
+]
+
+
+def test_the_suite_is_as_large_as_it_says() -> None:
+    assert len(WRITE) == len(HEAL) == len(TASKS) >= 24
+    assert sorted(Counter(task.category for task in TASKS).items()) == [(name, 3) for name in CATEGORIES]
+    assert {task.category for task in TASKS[:8]} == set(CATEGORIES)
+    assert {task.difficulty for task in TASKS} == {1, 2, 3}
+    assert all(len(task.wrong) >= 2 for task in TASKS)
+
+
+@pytest.mark.parametrize("problem", [*WRITE.values(), *HEAL.values()], ids=lambda problem: problem.id)
+def test_what_grades_is_not_shown(problem: Problem) -> None:
+    task = task_of(problem)
+    assert len(task.checks) >= (3 if problem.kind == "heal" else 2)
+    seen = task.statement + "".join(check.source for check in task.checks)
+    files = {path: text.decode() for path, text in task.files.items()}
+    assert not all(files.get(path) == text for path, text in problem.solution.items())
+    assert problem.reference not in seen
+    seen += "".join(files.values())
+    graded = [line for line in problem.hidden.splitlines() if line.startswith("assert ")]
+    assert sum(line in seen for line in graded) <= 1 < len(graded)  # at most what reports the bug
+
+
+async def test_references_pass_and_all_that_is_wrong_fails(sandbox: Sandbox) -> None:
+    async def standings(task: SuiteTask) -> dict[str, tuple[str, str]]:
+        changes = (task.bug, *task.wrong)
+        codes = {"": task.solution, **{change.why: change.made_to(task.solution) for change in changes}}
+        problem = WRITE[task.entry_point]
+        grades = {why: await grade_code(problem, code, sandbox, SETTINGS) for why, code in codes.items()}
+        return {why: (grade.standing, grade.evidence) for why, grade in grades.items()}
+
+    def wanted(task: SuiteTask) -> dict[str, tuple[str, str]]:
+        wrong = (change.why for change in (task.bug, *task.wrong))
+        return {"": ("right", "split"), **dict.fromkeys(wrong, ("wrong", "split"))}
+
+    graded = await _few_at_a_time(standings(task) for task in TASKS)
+    assert graded == [wanted(task) for task in TASKS]
+
+
+async def test_what_is_given_to_heal_fails_a_visible_test_and_not_all(sandbox: Sandbox) -> None:
+    async def standing(task: SuiteTask) -> tuple[str, bool, bool, bool, bool]:
+        problem = HEAL[task.entry_point]
+        suite = await prepare_suite(task_of(problem), sandbox, SETTINGS)
+        given = await check_candidate(Candidate(files=problem.given_files, origin="user"), suite)
+        healed = await check_candidate(Candidate(files=problem.solution, origin="repair"), suite)
+        untouched = await grade_code(problem, {}, sandbox, SETTINGS)
+        mended = await grade_code(problem, problem.solution, sandbox, SETTINGS)
+        realistic = bool(given.passed and given.failed)
+        return task.name, realistic, healed.all_passed, not untouched.right, mended.right
+
+    graded = await _few_at_a_time(standing(task) for task in TASKS)
+    assert graded == [(task.name, True, True, True, True) for task in TASKS]
+
+
+async def _few_at_a_time(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    room = asyncio.Semaphore(4)
+
+    async def one(work: Coroutine[Any, Any, T]) -> T:
+        async with room:
+            return await work
+
+    return list(await asyncio.gather(*map(one, works)))
+
+
+async def test_a_project_is_written_among_its_files(sandbox: Sandbox) -> None:
+    problem = WRITE["checkout"]
+    assert "def percent_off(total, percent):" in problem.statement
+    assert task_of(problem).files.keys() == {"prices.py"}
+    alone = await grade_code(problem, {MODULE: problem.reference, "prices.py": ""}, sandbox, SETTINGS)
+    assert alone.standing == "wrong"
+    assert (await grade_code(problem, problem.reference, sandbox, SETTINGS)).right

@@ -1,0 +1,69 @@
+"""Tests that a run wrote for itself are tried on the reference once it has ended."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from scenario.cast import Cast
+from scenario.test_recipes import HELPFUL
+from scenario.test_runs_with_generated_tests import GOOD, RIGHT, TASK, block
+from suture.bench import Problem
+from suture.bench.grading.hidden import Grade
+from suture.bench.reports import report_markdown, report_of
+from suture.bench.rows import Row
+from suture.bench.running.evaluating import EvaluationJob, evaluate
+from suture.core.settings import Settings
+from suture.sandbox import Sandbox
+
+REFERENCE = "def largest(items):\n    return max(items)\n"
+
+
+async def row_of(tests: str, sandbox: Sandbox, home: Path) -> Row:
+    settings = Settings()
+    paths = settings.paths.model_copy(update={"home": home})
+    job = EvaluationJob(
+        problem=Problem(
+            id="made/1",
+            dataset="made",
+            kind="write",
+            statement=TASK,
+            entry_point="largest",
+            hidden="assert largest([-5, -2]) == -2\n",
+            reference=REFERENCE,
+            licence="none",
+            source="here",
+        ),
+        arm="dual_oracle",
+        model="scripted:it",
+        seed=0,
+        cap=100_000,
+        regime="visible",
+        reference=Grade(standing="right"),
+    )
+    model = Cast({**HELPFUL, "coder": RIGHT, "spec_tester": [tests], "adversarial_tester": [tests]})
+    return await evaluate(
+        job,
+        model=model,
+        settings=settings.model_copy(update={"paths": paths}),
+        sandbox=sandbox,
+        judge=sandbox,
+    )
+
+
+async def test_tests_that_decided_and_are_right(tmp_path: Path, sandbox: Sandbox) -> None:
+    made = await row_of(GOOD, sandbox, tmp_path)
+    assert made.fault == ""
+    assert {test.right for test in made.tests} == {True}
+    assert any(test.decided for test in made.tests)
+    report = report_markdown(report_of([made, replace(made, arm="greedy", tests=())]))
+    assert "Generated tests against the reference" in report
+    assert "| greedy | not measured |" in report
+
+
+async def test_a_wrong_test_is_told_from_right_ones(tmp_path: Path, sandbox: Sandbox) -> None:
+    mixed = block(["assert largest([4, 9]) == 9", "assert largest([4, 8]) == 4"])
+    made = await row_of(mixed, sandbox, tmp_path)
+    assert sorted(str(test.right) for test in made.tests) == ["False", "True"]
+    (wrong,) = (test for test in made.tests if test.right is False)
+    assert not wrong.decided

@@ -1,0 +1,239 @@
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from suture.core.ledger import (
+    Budget,
+    Ledger,
+    Limits,
+    RawPayload,
+    Reservation,
+    read_ledger,
+    spend_by,
+    spend_of,
+)
+from suture.core.records import Spend
+from suture.errors import BudgetExceeded
+from suture.testing import FakeClock
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def ledger(tmp_path: Path, clock: FakeClock) -> Iterator[Ledger]:
+    with Ledger(tmp_path / "l", clock) as ledger:
+        ledger.append(RawPayload(kind="run.started"))
+        yield ledger
+
+
+def test_a_reservation_counts_in_full_until_it_is_settled(ledger: Ledger, clock: FakeClock) -> None:
+    budget = Budget(ledger, Limits(attempts=3, tokens=100, seconds=60), clock)
+    reservation = budget.reserve("sample", attempts=1, tokens=80)
+    assert (budget.remaining_attempts(), budget.remaining_tokens()) == (2, 20)
+    budget.settle(reservation, prompt_tokens=20, completion_tokens=10, model_calls=1)
+    assert (budget.remaining_attempts(), budget.remaining_tokens()) == (2, 70)
+    assert budget.spend() == Spend(
+        attempts=1, tokens=30, prompt_tokens=20, completion_tokens=10, model_calls=1
+    )
+
+
+def test_what_is_released_was_never_spent(ledger: Ledger, clock: FakeClock) -> None:
+    budget = Budget(ledger, Limits(attempts=1, tokens=10), clock)
+    budget.release(budget.reserve("sample", attempts=1, tokens=10))
+    assert budget.spend() == Spend()
+
+
+def test_money_counts_in_full_until_it_is_settled(ledger: Ledger, clock: FakeClock) -> None:
+    budget = Budget(ledger, Limits(money=1), clock)
+    first = budget.reserve("sample", attempts=1, tokens=80, money=0.75)
+    assert budget.remaining_money() == 0.25
+    with pytest.raises(BudgetExceeded, match=r"budget\.money"):
+        budget.reserve("sample", money=0.5)
+    budget.settle(first, prompt_tokens=1, model_calls=1, money=0.125)
+    lost = budget.reserve("sample", money=0.5)
+    budget.write_off(lost)
+    budget.release(budget.reserve("sample", money=0.25))
+    assert budget.remaining_money() == 0.375
+    assert spend_of(read_ledger(ledger.path).events).money == 0.625
+
+
+def test_calls_of_unknown_price_are_counted(ledger: Ledger, clock: FakeClock) -> None:
+    budget = Budget(ledger, Limits(), clock)
+    budget.settle(budget.reserve("sample"), model_calls=1, unpriced_calls=1)
+    assert (budget.spend().money, budget.spend().unpriced_calls) == (0, 1)
+
+
+def test_a_ledger_from_before_there_was_money_is_read(ledger: Ledger) -> None:
+    ledger.append(RawPayload(kind="budget.reserved", data={"what": "sample 0", "attempts": 1, "tokens": 80}))
+    old = {"reservation": 1, "attempts": 1, "prompt_tokens": 5, "completion_tokens": 5, "model_calls": 1}
+    ledger.append(RawPayload(kind="budget.settled", data=old))
+    spend = spend_of(ledger.events)
+    assert (spend.tokens, spend.money) == (10, 0)
+    assert spend_by(ledger.events, "role") == {}
+
+
+def test_settling_twice_counts_once(ledger: Ledger, clock: FakeClock) -> None:
+    budget = Budget(ledger, Limits(), clock)
+    reservation = budget.reserve("sample", attempts=1, tokens=10)
+    budget.settle(reservation, prompt_tokens=4)
+    budget.settle(reservation, prompt_tokens=4)
+    assert budget.spend().prompt_tokens == 4
+    assert budget.spend().attempts == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "wanted"),
+    [("attempts", {"attempts": 3}), ("tokens", {"tokens": 11}), ("money", {"money": 0.51})],
+)
+def test_what_could_exceed_a_limit_is_refused_and_not_reserved(
+    ledger: Ledger, clock: FakeClock, kind: str, wanted: dict[str, Any]
+) -> None:
+    budget = Budget(ledger, Limits(attempts=2, tokens=10, money=0.5), clock)
+    before = len(ledger.events)
+    with pytest.raises(BudgetExceeded) as caught:
+        budget.reserve("sample", **wanted)
+    assert caught.value.kind == kind
+    assert len(ledger.events) == before
+
+
+def test_replies_have_a_limit_of_their_own(ledger: Ledger, clock: FakeClock) -> None:
+    budget = Budget(ledger, Limits(completion_tokens=100), clock)
+    first = budget.reserve("sample", tokens=900, completion_tokens=60)
+    assert budget.remaining_completion_tokens() == 40
+    with pytest.raises(BudgetExceeded, match=r"budget\.completion_tokens"):
+        budget.reserve("sample", tokens=900, completion_tokens=41)
+    budget.settle(first, prompt_tokens=800, completion_tokens=10)
+    budget.write_off(budget.reserve("sample", tokens=500, completion_tokens=50))
+    assert budget.remaining_completion_tokens() == 40
+    assert budget.spend() == Spend(tokens=1310, prompt_tokens=1250, completion_tokens=60, model_calls=1)
+
+
+def test_no_limit_means_no_limit(ledger: Ledger, clock: FakeClock) -> None:
+    budget = Budget(ledger, Limits(), clock)
+    budget.reserve("sample", attempts=10**6, tokens=10**9)
+    assert (budget.remaining_attempts(), budget.remaining_tokens(), budget.remaining_s()) == (
+        None,
+        None,
+        None,
+    )
+
+
+def test_time_is_up_at_the_limit(ledger: Ledger, clock: FakeClock) -> None:
+    budget = Budget(ledger, Limits(seconds=60), clock)
+    clock.advance(59)
+    assert budget.remaining_s() == 1
+    budget.require_time()
+    clock.advance(1)
+    with pytest.raises(BudgetExceeded, match=r"budget of 60 seconds is spent \(60 used\)"):
+        budget.reserve("sample")
+
+
+def test_a_run_that_was_parked_has_not_used_the_time_between(ledger: Ledger, clock: FakeClock) -> None:
+    clock.advance(10)
+    ledger.append(RawPayload(kind="run.waiting"))
+    clock.advance(86_400)
+    ledger.append(RawPayload(kind="run.resumed"))
+    clock.advance(5)
+    assert spend_of(ledger.events, now_s=clock.now()).seconds == 15
+    assert spend_of(ledger.events).seconds == 10
+
+
+def test_what_comes_after_the_end_takes_no_time_of_the_run(ledger: Ledger, clock: FakeClock) -> None:
+    clock.advance(10)
+    ledger.append(RawPayload(kind="run.finished"))
+    clock.advance(86_400)
+    ledger.append(RawPayload(kind="tree.undone"))
+    assert spend_of(ledger.events).seconds == 10
+    ledger.append(RawPayload(kind="run.resumed"))
+    clock.advance(5)
+    assert spend_of(ledger.events, now_s=clock.now()).seconds == 15
+
+
+def test_the_time_before_the_first_event_is_the_runs(tmp_path: Path, clock: FakeClock) -> None:
+    with Ledger(tmp_path / "asked", clock) as ledger:
+        ledger.append(RawPayload(kind="run.started", data={"kind": "heal", "seconds": 7.5}))
+        clock.advance(2)
+        assert Budget(ledger, Limits(seconds=60), clock).remaining_s() == 50.5
+
+
+def test_a_clock_that_was_set_back_gives_no_time_back(ledger: Ledger, clock: FakeClock) -> None:
+    clock.advance(-500)
+    ledger.append(RawPayload(kind="run.waiting"))
+    ledger.append(RawPayload(kind="run.resumed"))
+    clock.advance(7)
+    assert spend_of(ledger.events, now_s=clock.now()).seconds == 7
+
+
+def test_after_a_crash_an_open_reservation_is_spent_in_full(tmp_path: Path, clock: FakeClock) -> None:
+    path = tmp_path / "crashed"
+    limits = Limits(attempts=2, tokens=100)
+    with Ledger(path, clock) as ledger:
+        Budget(ledger, limits, clock).reserve("sample", attempts=1, tokens=70)
+    with Ledger(path, clock) as ledger:
+        budget = Budget(ledger, limits, clock)
+        assert budget.spend() == Spend(attempts=1, tokens=70)
+        with pytest.raises(BudgetExceeded):
+            budget.reserve("sample", tokens=31)
+        # The reply was on disk after all: whoever finds it settles the old reservation.
+        budget.settle(Reservation(id=0, attempts=1, tokens=70), prompt_tokens=5, completion_tokens=5)
+        assert budget.remaining_tokens() == 90
+
+
+Act = tuple[bool, int, int, float, float]
+
+
+@given(
+    acts=st.lists(
+        st.tuples(st.booleans(), st.integers(0, 4), st.integers(0, 60), st.floats(0, 1), st.floats(0, 2))
+    ),
+    limits=st.builds(
+        Limits,
+        attempts=st.integers(0, 10),
+        tokens=st.integers(0, 200),
+        completion_tokens=st.integers(0, 100),
+        money=st.floats(0, 3),
+    ),
+)
+def test_no_sequence_of_acts_exceeds_the_limits(acts: list[Act], limits: Limits) -> None:
+    clock = FakeClock()
+    with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder) / "l", clock) as ledger:
+        budget = Budget(ledger, limits, clock)
+        open_reservations: list[Reservation] = []
+        for settles, attempts, tokens, share, money in acts:
+            if settles and open_reservations:
+                reservation = open_reservations.pop(0)
+                used = int(reservation.completion_tokens * share)
+                budget.settle(
+                    reservation,
+                    prompt_tokens=reservation.tokens - reservation.completion_tokens,
+                    completion_tokens=used,
+                    money=reservation.money * share,
+                )
+            else:
+                with contextlib.suppress(BudgetExceeded):
+                    open_reservations.append(
+                        budget.reserve(
+                            "act",
+                            attempts=attempts,
+                            tokens=tokens,
+                            completion_tokens=tokens // 2,
+                            money=money,
+                        )
+                    )
+            spend = budget.spend()
+            assert spend.attempts <= (limits.attempts or 0)
+            assert spend.tokens <= (limits.tokens or 0)
+            assert spend.completion_tokens <= (limits.completion_tokens or 0)
+            assert spend.money <= (limits.money or 0) + 1e-9  # sums of floats
+        assert spend_of(read_ledger(ledger.path).events) == spend_of(ledger.events)

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from suture.core.ledger import LAST_EVENTS, Event, Ledger, RawPayload, follow_ledger
+from suture.core.ledger.reading import Heard, listening
+from suture.errors import StorageError
+
+
+@pytest.mark.parametrize("last", LAST_EVENTS)
+async def test_a_follower_sees_every_event_once_and_stops_with_the_run(tmp_path: Path, last: str) -> None:
+    with Ledger(tmp_path / "l") as ledger:
+        ledger.append(RawPayload(kind="run.started"))
+
+        async def follow() -> list[str]:
+            return [event.kind async for event in follow_ledger(ledger.path, every_s=0.001)]
+
+        following = asyncio.create_task(follow())
+        for count in range(5):
+            ledger.append(RawPayload(kind=f"step {count}"))
+            await asyncio.sleep(0.002)
+        ledger.append(RawPayload(kind=last))
+        ledger.append(RawPayload(kind="tree.applied"))
+        kinds = await following
+    assert kinds[:6] == ["run.started", *(f"step {count}" for count in range(5))]
+    assert kinds[6:] == [last]
+
+
+async def test_following_nothing_is_a_storage_error(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="cannot be read"):
+        async for _ in follow_ledger(tmp_path / "none"):
+            pass
+
+
+@pytest.mark.parametrize("deaf_after", [None, "step 1"])
+async def test_whoever_asks_a_person_can_wait_until_all_so_far_was_told(
+    tmp_path: Path, deaf_after: str | None
+) -> None:
+    told: list[str] = []
+
+    def tell(event: Event) -> None:
+        told.append(event.kind)
+        if event.kind == deaf_after:
+            raise ValueError("deaf")
+
+    heard = Heard(tell)
+    with Ledger(tmp_path / "l") as ledger:
+        heard.written = lambda: ledger.events
+        await heard.all_so_far()  # nothing is written yet
+        ledger.append(RawPayload(kind="run.started"))
+        waits = asyncio.create_task(_asked(heard, ledger))
+        try:
+            async with listening(ledger.path, heard):
+                await waits
+                ledger.append(RawPayload(kind=LAST_EVENTS[0]))
+        except ValueError:
+            assert deaf_after
+    assert told[:3] == ["run.started", "step 0", "step 1"]
+
+
+async def _asked(heard: Heard, ledger: Ledger) -> None:
+    for count in range(3):
+        ledger.append(RawPayload(kind=f"step {count}"))
+    await heard.all_so_far()

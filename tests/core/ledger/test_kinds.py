@@ -1,0 +1,215 @@
+"""The catalogue of events: each kind survives the disk, and what is not known is kept and passed over."""
+
+from __future__ import annotations
+
+import json
+import types
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pages.event_types import describe_events
+from suture.core.ledger import (
+    CATALOGUE,
+    Event,
+    Ledger,
+    Payload,
+    RawPayload,
+    first_of,
+    read_ledger,
+    taken_over,
+)
+from suture.core.ledger.kinds import (
+    BudgetReserved,
+    BudgetSettled,
+    CommitMade,
+    Decided,
+    LessonsDrawn,
+    ModelCalled,
+    MoveFailed,
+    RunStarted,
+    SearchFinished,
+)
+from suture.core.ledger.payload import data_of, payload_of
+from suture.core.records import Move, Plan, Subtask
+from suture.errors import StorageError
+
+PLANS = st.just(Plan(subtasks=(Subtask(goal="a"), Subtask(goal="b", needs=(1,)))))
+SCALARS: Mapping[Any, st.SearchStrategy[Any]] = {
+    str: st.text(),
+    int: st.integers(),
+    float: st.floats(allow_nan=False, allow_infinity=False),
+    bool: st.booleans(),
+    Any: st.none() | st.booleans() | st.text(),
+    Plan: PLANS,
+}
+
+
+def values(hint: Any) -> st.SearchStrategy[Any]:
+    """Any value of a type that a field can have."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if hint in SCALARS:
+        return SCALARS[hint]
+    if origin in (Union, types.UnionType):
+        return st.none() | values(arguments[0])
+    if origin is Literal:
+        return st.sampled_from(arguments)
+    if origin is tuple:
+        return st.lists(values(arguments[0]), min_size=1, max_size=3).map(tuple)
+    if origin is Mapping:
+        return st.dictionaries(st.text(), values(arguments[1]), max_size=3)
+    assert is_dataclass(hint), hint
+    assert isinstance(hint, type), hint
+    hints = get_type_hints(hint)
+    return st.builds(hint, **{one.name: values(hints[one.name]) for one in fields(hint)})
+
+
+def through_disk(payload: Payload) -> Payload:
+    data = json.loads(json.dumps(data_of(payload)))
+    return payload_of(payload.event_kind, data, payload.event_version)
+
+
+@pytest.mark.parametrize("kind", CATALOGUE)
+@settings(max_examples=20)
+@given(data=st.data())
+def test_every_kind_survives_the_disk(kind: str, data: st.DataObject) -> None:
+    payload = data.draw(values(CATALOGUE[kind]))
+    assert through_disk(payload) == payload
+
+
+@pytest.mark.parametrize("kind", CATALOGUE)
+def test_a_kind_is_called_as_its_type(kind: str) -> None:
+    words = kind.replace(".", "_").split("_")
+    assert CATALOGUE[kind].__name__ == "".join(word.capitalize() for word in words)
+
+
+def test_every_kind_and_every_field_is_described() -> None:
+    stages = list(describe_events())
+    told = [kind for stage in stages for kind in (*stage.kinds, *stage.values)]
+    assert {kind.name for stage in stages for kind in stage.kinds} == CATALOGUE.keys()
+    assert [kind.name for kind in told if not kind.text] == []
+    without = [(kind.name, field.name) for kind in told for field in kind.fields if not field.text]
+    assert without == []
+
+
+def test_an_event_says_which_run_it_is_of(tmp_path: Path) -> None:
+    path = tmp_path / "20261123-120000000-abc123" / "ledger.jsonl"
+    path.parent.mkdir()
+    with Ledger(path) as ledger:
+        event = ledger.append(MoveFailed(kind="MalformedReply", message="no code"))
+        assert event.run == path.parent.name
+    assert read_ledger(path).events == (event,)
+    assert "run" not in json.loads(path.read_text())  # its place says so, also where it was copied to
+
+
+def test_what_has_nothing_to_say_is_not_written_and_what_always_is_there_is() -> None:
+    plain: dict[str, Any] = {**dict.fromkeys(NAMES, ""), **dict.fromkeys(COUNTS, 0)}
+    data = data_of(ModelCalled(**plain, replayed=False, money=None, begun=False))
+    assert data.keys() == {one.name for one in fields(ModelCalled)}
+    assert "forks" not in data_of(started())
+    assert data_of(started(replays="r"))["replays"] == "r"
+
+
+NAMES = ("role", "move", "call", "model", "prompt", "counted", "finish", "from_run")
+COUNTS = ("index", "prompt_tokens", "completion_tokens", "seconds", "retries")
+
+
+def started(**more: Any) -> RunStarted:
+    given: dict[str, Any] = {
+        **dict.fromkeys(("statement", "task", "recipe", "model", "common_model", "sandbox", "settings"), "x"),
+        **{"schema_version": 1, "kind": "write", "unpriced": (), "limits": {}, "interpreter": None},
+    }
+    return RunStarted(**given, **more)
+
+
+def event(kind: str, data: dict[str, Any], **more: Any) -> Event:
+    return Event(seq=0, time_s=0.0, kind=kind, data=data, **more)
+
+
+DECIDED = {"decision": 1, "round": 0, "moves": [{"kind": "sample"}], "best": None}
+
+
+def test_fields_of_a_newer_version_are_kept_and_passed_over() -> None:
+    newer = event("decided", {**DECIDED, "colour": "blue", "moves": [{"kind": "sample", "size": 3}]})
+    assert newer.payload == Decided(decision=1, round=0, moves=(Move(kind="sample"),), best=None)
+    assert newer.data["colour"] == "blue"
+
+
+@pytest.mark.parametrize(
+    "unknown",
+    [
+        event("never.heard_of", {"a": 1}),
+        event("decided", DECIDED, version=2),
+        event("decided", {**DECIDED, "moves": [{"kind": "dance"}]}),
+        event("decided", {**DECIDED, "moves": []}),
+        event("decided", {"b": 2}),
+        event("triage.finished", {"cause": "fate", "set_apart": [], "code_faults": 0}),
+    ],
+    ids=lambda unknown: f"{unknown.kind}-{unknown.version}",
+)
+def test_what_this_version_does_not_know_is_kept_and_passed_over(tmp_path: Path, unknown: Event) -> None:
+    assert unknown.payload == RawPayload(kind=unknown.kind, data=unknown.data, version=unknown.version)
+    assert first_of([unknown], CATALOGUE.get(unknown.kind, Decided)) is None
+    with Ledger(tmp_path / "ledger.jsonl") as ledger:
+        ledger.append_all(taken_over([unknown], "r0", offset=0))
+    (kept,) = read_ledger(tmp_path / "ledger.jsonl").events
+    assert (kept.kind, kept.version) == (unknown.kind, unknown.version)
+    assert kept.data == {**unknown.data, "from_run": "r0"}
+
+
+def test_a_line_with_more_around_its_data_is_read(tmp_path: Path) -> None:
+    line = {"seq": 0, "time_s": 1.0, "kind": "decided", "data": DECIDED, "host": "elsewhere"}
+    (tmp_path / "ledger.jsonl").write_text(json.dumps(line) + "\n")
+    (read,) = read_ledger(tmp_path / "ledger.jsonl").events
+    assert isinstance(read.payload, Decided)
+
+
+def test_what_the_budget_is_counted_from_is_never_passed_over(tmp_path: Path) -> None:
+    for kind, counted in CATALOGUE.items():
+        assert counted.event_counted == (counted in (BudgetReserved, BudgetSettled)), kind
+    line = {"seq": 0, "time_s": 1.0, "kind": "budget.settled", "data": {"reservation": 0}}
+    (tmp_path / "ledger.jsonl").write_text(json.dumps(line) + "\n")
+    with pytest.raises(StorageError, match=r"'budget\.settled' has no 'attempts'"):
+        read_ledger(tmp_path / "ledger.jsonl")
+
+
+def test_what_older_versions_did_not_write_is_what_was_true_then() -> None:
+    called = event("model.called", {"prompt_tokens": 3, "completion_tokens": 4}).payload
+    assert isinstance(called, ModelCalled)
+    assert (called.retries, called.replayed, called.money) == (0, False, None)
+    found = event("search.finished", {"faults": [], "trials": None}).payload
+    assert isinstance(found, SearchFinished)
+    assert (found.trials.disagreements, found.divergences) == (0, {})
+
+
+def test_lessons_were_objects_once() -> None:
+    told = event("lessons.drawn", {"lessons": [{"text": "a"}, "b"]}).payload
+    assert told == LessonsDrawn(lessons=("a", "b"))
+
+
+def test_a_branch_of_git_is_no_place_in_the_run(tmp_path: Path) -> None:
+    made = CommitMade(root="/p", parent="a", branch="heal", commit="c")
+    with Ledger(tmp_path / "ledger.jsonl") as ledger:
+        written = ledger.append(made)
+        placed = ledger.append(
+            RawPayload(kind="decided", data={**DECIDED, "step": 1, "branch": 2, "part": 3})
+        )
+    assert (written.branch, written.payload) == (None, made)
+    assert (placed.step, placed.branch, placed.part) == (1, 2, 3)
+    assert read_ledger(tmp_path / "ledger.jsonl").events == (written, placed)
+
+
+def test_a_fork_of_a_ledger_that_settles_what_was_never_reserved_is_refused() -> None:
+    settled = Event(
+        seq=1,
+        time_s=1.0,
+        kind="budget.settled",
+        data={"reservation": 7, "attempts": 1, "prompt_tokens": 1, "completion_tokens": 1, "model_calls": 1},
+    )
+    with pytest.raises(StorageError, match="event 1 settles what was not reserved"):
+        taken_over([settled], "r0", offset=0)

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from suture.core.ledger import Ledger, RunFolder, find_run, list_runs, new_run
+from suture.core.records import Candidate
+from suture.errors import StorageError, UsageError
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    return new_run(tmp_path)
+
+
+def make_runs(home: Path, *times_s: float) -> list[RunFolder]:
+    runs = [new_run(home, now_s=time_s) for time_s in times_s]
+    for run in runs:
+        Ledger(run.ledger_path).close()
+    return runs
+
+
+def test_what_a_run_leaves_is_its_owners_alone(tmp_path: Path) -> None:
+    home = tmp_path / "state" / "suture"
+    run = new_run(home)
+    assert {path.stat().st_mode & 0o777 for path in (home, home / "runs", run.path)} == {0o700}
+    open_home = tmp_path / "shared"
+    open_home.mkdir(mode=0o755)
+    assert new_run(open_home).path.stat().st_mode & 0o777 == 0o700
+    assert open_home.stat().st_mode & 0o777 == 0o755  # the user's own choice
+
+
+def test_blobs_come_back_by_hash_and_are_stored_once(run: RunFolder) -> None:
+    digest = run.put_blob(b"\x00\xff")
+    assert run.put_blob(b"\x00\xff") == digest
+    assert run.get_blob(digest) == b"\x00\xff"
+    assert [path.name for path in (run.path / "blobs").iterdir()] == [digest]
+
+
+def test_a_blob_that_was_changed_on_disk_is_refused(run: RunFolder) -> None:
+    digest = run.put_blob(b"true")
+    (run.path / "blobs" / digest).write_bytes(b"false")
+    with pytest.raises(StorageError, match="was changed on disk"):
+        run.get_blob(digest)
+
+
+def test_a_blob_that_is_not_there_is_a_storage_error(run: RunFolder) -> None:
+    with pytest.raises(StorageError, match="cannot be read"):
+        run.get_blob("0" * 64)
+
+
+def test_json_comes_back(run: RunFolder) -> None:
+    assert run.get_json(run.put_json({"text": "half a pair \ud83d"})) == {"text": "half a pair \ud83d"}
+
+
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [("latin \udce9\n", b"latin \xe9\n"), ("half \ud83d", b"half \\ud83d"), ("é", "é".encode())],
+)
+def test_text_for_people_is_written_whatever_it_holds(run: RunFolder, text: str, content: bytes) -> None:
+    assert run.write_text("result.diff", text).read_bytes() == content
+
+
+def test_runs_sort_by_time_to_the_millisecond(tmp_path: Path) -> None:
+    late, early, same_second = make_runs(tmp_path, 2e9, 1e9, 1e9 + 0.5)
+    assert [run.id for run in list_runs(tmp_path)] == [early.id, same_second.id, late.id]
+    assert find_run(tmp_path, "last").id == late.id
+
+
+def test_a_replay_is_not_the_last_run(tmp_path: Path) -> None:
+    early, late = make_runs(tmp_path, 1e9, 2e9)
+    late.ledger_path.write_text(
+        json.dumps({"data": {"replays": early.id, "project": str(Path.cwd())}}) + "\n"
+    )
+    assert [find_run(tmp_path, name).id for name in ("last", "newest")] == [early.id, early.id]
+    assert find_run(tmp_path, late.id).id == late.id
+
+
+def test_a_folder_without_a_ledger_is_no_run(tmp_path: Path) -> None:
+    new_run(tmp_path)
+    assert list_runs(tmp_path) == []
+    assert list_runs(tmp_path / "nowhere") == []
+
+
+def test_a_run_is_found_by_its_start_or_its_end(tmp_path: Path) -> None:
+    first, second = make_runs(tmp_path, 1e9, 2e9)
+    assert find_run(tmp_path, first.id).id == first.id
+    assert find_run(tmp_path, first.id[:8]).id == first.id
+    assert find_run(tmp_path, second.id[-6:]).id == second.id
+    with pytest.raises(UsageError, match="2 runs called '20'"):
+        find_run(tmp_path, "20")
+    with pytest.raises(UsageError, match="no run called 'x'"):
+        find_run(tmp_path, "x")
+
+
+def test_no_runs_at_all_says_how_to_start_one(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="suture run --example"):
+        find_run(tmp_path, "last")
+
+
+def test_a_home_that_is_a_file_is_a_storage_error(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.touch()
+    with pytest.raises(StorageError, match="SUTURE_HOME"):
+        new_run(home)
+
+
+@pytest.mark.parametrize("value", [7, None, [], "files", {}, {"files": 7}, {"files": {"a": 1}}])
+def test_a_blob_that_is_no_such_record_is_damage(tmp_path: Path, value: object) -> None:
+    run = new_run(tmp_path)
+    with pytest.raises(StorageError, match="is no Candidate"):
+        run.get_record(Candidate, run.put_json(value))
+
+
+def test_a_short_blob_of_millions_of_values_is_refused(tmp_path: Path) -> None:
+    run = new_run(tmp_path)
+    with pytest.raises(StorageError, match="more than 6,000,000 values"):
+        run.get_json(run.put_blob(b"[" + b"0," * 6_000_000 + b"0]"))
+
+
+def test_last_is_of_this_project_and_newest_of_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a" / "inside").mkdir(parents=True)
+    starts = ("a", "b", None, "a", "b")
+    runs = []
+    for number, project in enumerate(starts):
+        run = tmp_path / "runs" / f"2026010{number}"
+        run.mkdir(parents=True)
+        data = {} if project is None else {"project": str(tmp_path / project)}
+        (run / "ledger.jsonl").write_text(json.dumps({"data": data}) + "\n" + "no json\n")
+        runs.append(run)
+    (tmp_path / "runs" / "20260109").mkdir()
+    (tmp_path / "runs" / "20260109" / "ledger.jsonl").write_text("damaged")
+    monkeypatch.chdir(tmp_path / "a" / "inside")
+    assert find_run(tmp_path, "last").path == runs[3]
+    assert find_run(tmp_path, "newest").id == "20260109"
+    monkeypatch.chdir(tmp_path)
+    assert find_run(tmp_path, "last").id == "20260109"

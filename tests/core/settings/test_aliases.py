@@ -1,0 +1,263 @@
+"""Every name that an ancestor's users know works, or says what to use instead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from suture.core.settings import Loaded, flags_from_arguments, load_settings, render_settings
+from suture.core.settings.aliases import VARIABLES
+from suture.core.settings.arguments import ARGUMENTS
+from suture.errors import UsageError
+from trusting import load_trusted
+
+KEYS = "keys.openai", "keys.anthropic", "keys.qwen", "keys.huggingface", "keys.e2b"
+
+
+def load(folder: Path, **environ: str) -> Loaded:
+    return load_trusted(folder, None, {"HOME": str(folder), **environ})
+
+
+def value_of(loaded: Loaded, key: str) -> object:
+    group, _, field = key.partition(".")
+    value = getattr(getattr(loaded.settings, group), field)
+    return value.get_secret_value() if key in KEYS else value
+
+
+# Variables that work: what is set -> the setting, its value, and the variable that gets the credit.
+WORKS: tuple[tuple[dict[str, str], str, object, str], ...] = (
+    ({"LLM_MODEL": "qwen2.5-coder:7b"}, "model.name", "ollama:qwen2.5-coder:7b", "LLM_MODEL"),
+    ({"LLM_MODEL": "openai:gpt-4"}, "model.name", "openai:gpt-4", "LLM_MODEL"),
+    ({"LLM_PROVIDER": "ollama"}, "model.name", "ollama:llama3", "LLM_PROVIDER"),
+    ({"LLM_PROVIDER": "ollama", "LLM_MODEL": "m"}, "model.name", "ollama:m", "LLM_MODEL"),
+    ({"LLM_PROVIDER": "Auto", "OLLAMA_MODEL": "m"}, "model.name", "ollama:m", "OLLAMA_MODEL"),
+    ({"LLM_PROVIDER": "mock"}, "model.name", "scripted:example", "LLM_PROVIDER"),
+    ({"LLM_PROVIDER": "mock", "LLM_MODEL": "m"}, "model.name", "scripted:example", "LLM_PROVIDER"),
+    ({"LLM_PROVIDER": "openai", "LLM_MODEL": "gpt-4"}, "model.name", "openai:gpt-4", "LLM_PROVIDER"),
+    ({"LLM_PROVIDER": "anthropic", "LLM_MODEL": "c"}, "model.name", "anthropic:c", "LLM_PROVIDER"),
+    ({"OLLAMA_MODEL": "llama3"}, "model.name", "ollama:llama3", "OLLAMA_MODEL"),
+    (
+        {"OLLAMA_MODEL": "llama3", "OLLAMA_GENERATOR_MODEL": "llama3.2:3b"},
+        "model.name",
+        "ollama:llama3.2:3b",
+        "OLLAMA_GENERATOR_MODEL",
+    ),
+    (
+        {"OLLAMA_MODEL": "m", "OLLAMA_BASE_URL": "http://h:1"},
+        "model.base_url",
+        "http://h:1",
+        "OLLAMA_BASE_URL",
+    ),
+    (
+        {"SUTURE_MODEL": "openai:m", "OPENAI_BASE_URL": "http://h"},
+        "model.base_url",
+        "http://h",
+        "OPENAI_BASE_URL",
+    ),
+    ({"MAX_RETRIES": "2"}, "budget.attempts", 3, "MAX_RETRIES"),
+    ({"MAX_RETRIES": "0"}, "budget.attempts", 1, "MAX_RETRIES"),
+    ({"OPENAI_API_KEY": "k"}, "keys.openai", "k", "OPENAI_API_KEY"),
+    ({"ANTHROPIC_API_KEY": "k"}, "keys.anthropic", "k", "ANTHROPIC_API_KEY"),
+    ({"HF_TOKEN": "k"}, "keys.huggingface", "k", "HF_TOKEN"),
+    ({"QWEN_API_KEY": "k"}, "keys.qwen", "k", "QWEN_API_KEY"),
+    ({"E2B_API_KEY": "k"}, "keys.e2b", "k", "E2B_API_KEY"),
+    ({"LLM_PROVIDER": "qwen", "LLM_MODEL": "qwen-plus"}, "model.name", "qwen:qwen-plus", "LLM_PROVIDER"),
+    ({"LLM_PROVIDER": "huggingface", "HF_MODEL": "m"}, "model.name", "huggingface:m", "LLM_PROVIDER"),
+    (
+        {"LLM_PROVIDER": "huggingface", "HF_MODEL": "m", "USE_4BIT": "True"},
+        "model.quantization",
+        "4bit",
+        "USE_4BIT",
+    ),
+)
+
+# Variables that may merely happen to be set: the run goes on, a note names what to use instead.
+NOTED = {
+    "DB_PASSWORD": "SUTURE_DATABASE_URL",
+    "LANGCHAIN_TRACING_V2": "LangSmith",
+    "LANGCHAIN_API_KEY": "LangChain",
+    "LANGCHAIN_PROJECT": "LangChain",
+}
+
+# Where silence would change what was asked for.
+REFUSED: tuple[tuple[dict[str, str], str], ...] = (
+    ({"LLM_PROVIDER": "huggingface"}, "LLM_PROVIDER=huggingface needs a model .*HF_MODEL"),
+    ({"LLM_PROVIDER": "qwen"}, "needs a model .*LLM_MODEL"),
+    ({"LLM_PROVIDER": "huggingface", "HF_MODEL": "m", "USE_4BIT": "maybe"}, "neither true nor false"),
+    ({"LLM_PROVIDER": "gpt"}, "names no known provider .*known are mock, anthropic"),
+    ({"LLM_PROVIDER": "openai"}, "needs a model .*LLM_MODEL"),
+    ({"MAX_RETRIES": "many"}, "'many' is not a whole number .*SUTURE_BUDGET_ATTEMPTS"),
+    ({"MAX_RETRIES": "-1"}, "not a whole number"),
+)
+
+ARGUMENTS_OF_ANCESTORS = (
+    *("model_provider", "model_name", "max_iterations", "temperature", "max_tokens"),
+    *("coder_provider", "coder_model", "coder_max_tokens", "coder_temperature"),
+    *("critic_provider", "critic_model", "critic_max_tokens", "critic_temperature"),
+    *(
+        "stuck_threshold",
+        "early_termination",
+        "schema_retries",
+        "approval_threshold",
+        "patience",
+        "min_delta",
+    ),
+    *("autonomy_level", "enable_cross_session_memory", "parallel_strategies", "enable_spec_tests"),
+    *("enable_critic", "critic_confidence_threshold", "enable_checkpointing", "persist_checkpoints"),
+    "model_overrides",
+)
+
+
+@pytest.mark.parametrize(("environ", "key", "value", "credit"), WORKS)
+@pytest.mark.parametrize("place", ["environment", ".env"])
+def test_a_variable_works(
+    tmp_path: Path, environ: dict[str, str], key: str, value: object, credit: str, place: str
+) -> None:
+    if place == ".env":
+        (tmp_path / ".env").write_text("".join(f"{name}='{text}'\n" for name, text in environ.items()))
+        environ = {}
+    loaded = load(tmp_path, **environ)
+    assert value_of(loaded, key) == value
+    assert loaded.origins[key] == f"{tmp_path / '.env' if place == '.env' else place} {credit}"
+
+
+@pytest.mark.parametrize("name", NOTED)
+def test_a_variable_that_happens_to_be_set_is_noted(tmp_path: Path, name: str) -> None:
+    loaded = load(tmp_path, **{name: "a-secret"})
+    (note,) = loaded.notes
+    assert note.startswith(f"{name} is no setting here: ")
+    assert NOTED[name] in note
+    assert "a-secret" not in note
+    plain = load(tmp_path)
+    shown, without = (render_settings(one.settings, one.origins) for one in (loaded, plain))
+    assert {row[1] for row in shown} == {row[1] for row in without}
+
+
+@pytest.mark.parametrize(("environ", "says"), REFUSED)
+def test_a_variable_that_cannot_be_followed_fails_naming_its_successor(
+    tmp_path: Path, environ: dict[str, str], says: str
+) -> None:
+    with pytest.raises(UsageError, match=says):
+        load(tmp_path, **environ)
+
+
+@pytest.mark.parametrize("kind", ["postgresql", "postgres"])
+def test_a_postgresql_of_the_environment_may_hold_the_tables(tmp_path: Path, kind: str) -> None:
+    loaded = load_settings(tmp_path, {}, {"HOME": str(tmp_path), "DATABASE_URL": f"{kind}://u:p@h/d"})
+    assert loaded.settings.store.fallback_url == f"{kind}://u:p@h/d"
+    assert loaded.origins["store.fallback_url"] == "environment DATABASE_URL"
+
+
+def test_a_database_of_the_project_or_of_another_kind_is_not_ours(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("DATABASE_URL=postgresql://u:p@h/d\n")
+    loaded = load_settings(tmp_path, {}, {"HOME": str(tmp_path)})
+    assert (loaded.settings.store.fallback_url, loaded.notes) == (None, ())
+    loaded = load_settings(tmp_path, {}, {"HOME": str(tmp_path), "DATABASE_URL": "mysql://u:p@h/d"})
+    assert (loaded.settings.store.fallback_url, loaded.notes) == (None, ())
+
+
+def test_every_variable_of_the_table_is_tested_and_the_other_way_round() -> None:
+    tested = {name for environ, *_ in WORKS for name in environ} | NOTED.keys() | {"DATABASE_URL"}
+    assert {alias.name for alias in VARIABLES} == {name for name in tested if not name.startswith("SUTURE_")}
+    assert {alias.name for alias in VARIABLES if not alias.setting} == NOTED.keys()
+
+
+@pytest.mark.parametrize(
+    ("environ", "key", "credit"),
+    [(env, key, credit) for env, key, _, credit in WORKS if "SUTURE_MODEL" not in env],
+)
+def test_our_own_variable_beats_it_and_both_is_a_note(
+    tmp_path: Path, environ: dict[str, str], key: str, credit: str
+) -> None:
+    own = f"SUTURE_{key}".upper().replace(".", "_")
+    values = {"model.name": "ollama:mine", "budget.attempts": "9", "model.quantization": "none"}
+    ours = {**values, "model.base_url": "http://mine.test"}.get(key, "mine")
+    (tmp_path / ".env").write_text(f"{own}={ours}\n")  # a weaker place than the environment, and yet
+    loaded = load(tmp_path, **environ)
+    assert str(value_of(loaded, key)) == ours
+    assert f"{credit} has no effect: {tmp_path}/.env {own} decides {key}" in loaded.notes
+
+
+def test_our_own_variable_makes_a_provider_that_is_not_there_moot(tmp_path: Path) -> None:
+    loaded = load(tmp_path, LLM_PROVIDER="gpt", SUTURE_MODEL="local:x")
+    assert loaded.settings.model.name == "local:x"
+    assert loaded.notes == ("LLM_PROVIDER has no effect: environment SUTURE_MODEL decides model.name",)
+
+
+def test_a_variable_beats_the_projects_file_and_the_flag_beats_it(tmp_path: Path) -> None:
+    (tmp_path / "suture.toml").write_text('[model]\nname = "local:x"\n')
+    environ = {"HOME": str(tmp_path), "LLM_MODEL": "m"}
+    assert load_settings(tmp_path, None, environ).settings.model.name == "ollama:m"
+    assert load_settings(tmp_path, {"model.name": "local:y"}, environ).settings.model.name == "local:y"
+
+
+def test_the_environment_beats_dotenv_for_the_same_variable(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("LLM_MODEL=weak\nMAX_RETRIES=1\n")
+    settings = load(tmp_path, LLM_MODEL="strong").settings
+    assert (settings.model.name, settings.budget.attempts) == ("ollama:strong", 2)
+
+
+def test_auto_looks_for_ollama_where_it_is_said_to_be(tmp_path: Path) -> None:
+    loaded = load(tmp_path, OLLAMA_BASE_URL="http://h:1")
+    assert (loaded.settings.model.name, loaded.settings.model.base_url) == ("auto", "http://h:1")
+
+
+@pytest.mark.parametrize("name", ["OLLAMA_BASE_URL", "OPENAI_BASE_URL", "USE_4BIT"])
+def test_what_belongs_to_another_provider_is_not_used(tmp_path: Path, name: str) -> None:
+    loaded = load(tmp_path, SUTURE_MODEL="local:x", **{name: "http://h"})
+    assert loaded.settings.model.base_url is None
+    assert loaded.notes == (f"{name} has no effect: the model is {loaded.settings.model.name}",)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "flags"),
+    [
+        (
+            {"model_provider": "openai", "model_name": "gpt-4", "max_iterations": 5},
+            {"model.name": "openai:gpt-4", "budget.attempts": 5},
+        ),
+        ({"model_provider": "mock"}, {"model.name": "scripted:example"}),
+        ({"model_name": "ollama:llama3.2:3b"}, {"model.name": "ollama:llama3.2:3b"}),
+        (
+            {"max_retries": 2, "temperature": 0.7, "max_tokens": 99},
+            {"budget.attempts": 3, "model.temperature": 0.7, "model.max_tokens": 99},
+        ),
+        ({"model_provider": None, "model_name": None, "enable_critic": None}, {}),
+        (
+            {"coder_provider": "qwen", "coder_model": "q", "coder_temperature": 0.2, "critic_max_tokens": 64},
+            {"models.coder": "qwen:q", "models.coder_temperature": 0.2, "models.critic_max_tokens": 64},
+        ),
+    ],
+)
+def test_constructor_arguments_become_flags(
+    tmp_path: Path, arguments: dict[str, object], flags: dict[str, object]
+) -> None:
+    assert flags_from_arguments(arguments) == flags
+    load_settings(tmp_path, flags, {"HOME": str(tmp_path)})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"model_provider": "gpt", "model_name": "m"}, "names no known provider"),
+        ({"coder_provider": "qwen"}, "needs a model .*coder_model"),
+        ({"critic_model": "gpt-4"}, "needs a provider .*critic_provider"),
+        ({"model_provider": "openai"}, "needs a model .*model_name"),
+        ({"model_name": "gpt-4"}, "needs a provider"),
+        ({"max_retries": -1}, "whole number"),
+        ({"colour": "blue"}, "no argument 'colour' .*known are model_provider"),
+    ],
+)
+def test_constructor_arguments_that_cannot_be_followed_fail(arguments: dict[str, object], says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        flags_from_arguments(arguments)
+
+
+@pytest.mark.parametrize("name", ARGUMENTS_OF_ANCESTORS)
+def test_every_constructor_argument_works_or_fails_naming_its_successor(name: str) -> None:
+    if name in {argument.name for argument in ARGUMENTS if argument.setting}:
+        return
+    with pytest.raises(UsageError, match=f"'{name}' is not available here") as caught:
+        flags_from_arguments({name: 1})
+    assert caught.value.remedy

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+
+from suture.core.settings.sources import parse_dotenv
+from suture.errors import UsageError
+
+
+def parse(text: str) -> dict[str, str]:
+    return parse_dotenv(text, lambda name: name != "THEIRS")
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        ("A=b", "b"),
+        ("A = b ", "b"),
+        ("export A=b", "b"),
+        ("  A=b", "b"),
+        ("A=", ""),
+        ("A=b c", "b c"),
+        ("A=b # comment", "b"),
+        ("A=b#c", "b#c"),
+        ("A= # comment", ""),
+        ("A='b # c'", "b # c"),
+        ('A="b # c" # comment', "b # c"),
+        (r'A="b\nc\"d\$e\\f"', 'b\nc"d$e\\f'),
+        (r"A='b\nc'", r"b\nc"),
+        ('A="two\nlines"', "two\nlines"),
+        ("A=$HOME/x", "$HOME/x"),
+        ("A=b\r", "b"),
+        ("A=b=c", "b=c"),
+        ("A=it's", "it's"),
+    ],
+)
+def test_a_line_is_read_as_a_shell_would_without_running_anything(line: str, value: str) -> None:
+    assert parse(line + "\nLAST=x\n") == {"A": value, "LAST": "x"}
+
+
+def test_the_last_of_equal_names_wins() -> None:
+    assert parse("A=1\nA=2") == {"A": "2"}
+
+
+@pytest.mark.parametrize(
+    "line", ["no equals sign", "1A=b", "# A=b", "=b", "", "THEIRS='open", "A-B=c", "[section]"]
+)
+def test_lines_that_are_not_ours_are_passed_over(line: str) -> None:
+    assert parse(line + "\nLAST=x\n") == {"LAST": "x"}
+
+
+@pytest.mark.parametrize("line", ["A='open", 'A="open', "A='b'c"])
+def test_an_open_quote_in_a_value_of_ours_is_an_error(line: str) -> None:
+    with pytest.raises(UsageError, match=r"\.env: the value of A has an opening quote"):
+        parse(line)

@@ -1,0 +1,141 @@
+"""Files of settings that keep a parser busy, or put a name together with the user's own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from suture.core.ledger import RunFolder
+from suture.core.settings import Settings, digest_of_project, load_settings
+from suture.core.settings.named_files import is_path, kind_of
+from suture.core.settings.schema import THE_USERS_ALONE, setting_fields
+from suture.errors import StorageError, UsageError
+from suture.loop.intake.building import write_task
+from trusting import load_trusted
+
+
+@pytest.mark.parametrize("text", [".".join(["a"] * 30_000) + "=1", "loop.samples=" + "9" * 5000])
+def test_a_text_that_keeps_the_parser_busy_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "suture.toml").write_text(text)
+    with pytest.raises(UsageError, match="is not TOML"):
+        load_settings(tmp_path, environ={"HOME": str(tmp_path)})
+
+
+def test_a_model_named_by_user_and_project_together_takes_trust(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("LLM_MODEL=openai:costly\n")
+    mine = {"HOME": str(tmp_path), "LLM_PROVIDER": "huggingface", "HF_MODEL": "mine"}
+    with pytest.raises(UsageError, match=r"model\.name"):
+        load_settings(tmp_path, environ=mine)
+
+
+@pytest.mark.parametrize("digest", ["../ledger.jsonl", "/dev/zero", 5, "0" * 64])
+def test_a_blob_is_a_regular_file_named_by_a_hash(tmp_path: Path, digest: str) -> None:
+    (tmp_path / "blobs").mkdir()
+    (tmp_path / "blobs" / ("0" * 64)).symlink_to("/dev/zero")
+    with pytest.raises(StorageError):
+        RunFolder(tmp_path).get_blob(digest)
+
+
+def test_a_pipe_is_no_file_of_tests(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "test_x.py")
+    with pytest.raises(UsageError, match="no regular file"):
+        write_task("def f(): ...", test=tmp_path / "test_x.py")
+    os.mkfifo(tmp_path / "conftest.py")
+    (tmp_path / "test_y.py").write_text("from y import f\n\ndef test_y():\n    assert f()\n")
+    assert "conftest.py" not in " ".join(write_task("def f(): ...", test=tmp_path / "test_y.py").files)
+
+
+def test_every_setting_that_can_name_a_file_is_known_to_do_so(tmp_path: Path) -> None:
+    """A setting that says of itself that it names a file, or a model, which a script may be."""
+    for key, field in setting_fields().items():
+        says = (field.description or "").lower()
+        if "`provider:model`" in says or "models to ask" in says or "toml file" in says:
+            assert is_path(field) or kind_of(field), key
+        if (is_path(field) or kind_of(field)) and key not in THE_USERS_ALONE:
+            group, _, name = key.partition(".")
+            said = "own.toml" if key == "loop.recipe" else "scripted:own.toml"
+            (tmp_path / "suture.toml").write_text(
+                f"{group}.{name} = '{'own.toml' if is_path(field) else said}'"
+            )
+            before = digest_of_project(tmp_path)
+            (tmp_path / "own.toml").write_text("changed")
+            assert digest_of_project(tmp_path) != before, key
+            (tmp_path / "own.toml").unlink()
+
+
+@pytest.mark.parametrize("kind", ["a pipe", "a device", "a pipe in it", "a link to a folder"])
+def test_what_is_named_and_no_file_is_not_waited_for(tmp_path: Path, kind: str) -> None:
+    said = "model.name = 'huggingface:own'" if kind == "a link to a folder" else "paths.prompts = 'own'"
+    (tmp_path / "suture.toml").write_text(said)
+    own = tmp_path / "own"
+    if kind == "a pipe":
+        os.mkfifo(own)
+    elif kind == "a device":
+        own.symlink_to("/dev/zero")
+    else:
+        own.mkdir()
+        (own / "inner").symlink_to("/proc/self") if "link" in kind else os.mkfifo(own / "coder.yaml")
+    if kind == "a link to a folder":
+        with pytest.raises(UsageError, match="link to a folder"):
+            digest_of_project(tmp_path)
+    else:
+        assert digest_of_project(tmp_path) == digest_of_project(tmp_path)
+
+
+def test_a_yes_or_no_is_one_where_the_setting_is(tmp_path: Path) -> None:
+    def read(text: str) -> Settings:
+        (tmp_path / "suture.toml").write_text(text)
+        return load_settings(tmp_path, environ={"HOME": str(tmp_path)}).settings
+
+    assert not read("repair.enabled = false").repair.enabled
+    assert read("repair.enabled = true").repair.enabled
+    with pytest.raises(UsageError, match=r"loop\.samples .* not True"):
+        read("loop.samples = true")
+
+
+@pytest.mark.parametrize("place", ["project", "user"])
+def test_a_file_names_files_beside_itself(tmp_path: Path, place: str) -> None:
+    folder = tmp_path / ".config" / "suture" if place == "user" else tmp_path
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "said.yaml").write_text("- x")
+    (folder / "suture.toml").write_text(
+        "loop.recipe = 'way.toml'\n[model]\nname = 'scripted:said.yaml'\n"
+        "fallbacks = ['scripted:example', 'a:b']\n"
+    )
+    loaded = load_settings(tmp_path, environ={"HOME": str(tmp_path)}, looks=True)
+    if place == "project":
+        loaded = load_trusted(tmp_path, None, {"HOME": str(tmp_path)})
+    assert loaded.settings.loop.recipe == str(folder / "way.toml")
+    assert loaded.settings.model.name == f"scripted:{folder / 'said.yaml'}"
+    assert loaded.settings.model.fallbacks == ("scripted:example", "a:b")
+
+
+@pytest.mark.parametrize("key", ["sk-1\nsk-2", "sk-1\r\nX-More: 1", "sk-é", "sk 1", "sk\x00"])
+def test_a_key_that_no_header_may_hold_is_refused_unseen(tmp_path: Path, key: str) -> None:
+    with pytest.raises(UsageError, match=r"keys\.openai") as caught:
+        load_settings(tmp_path, environ={"HOME": str(tmp_path), "OPENAI_API_KEY": key})
+    assert "sk" not in caught.value.message
+    loaded = load_settings(tmp_path, environ={"HOME": str(tmp_path), "OPENAI_API_KEY": " sk-1\n"})
+    assert loaded.settings.keys.openai is not None
+    assert loaded.settings.keys.openai.get_secret_value() == "sk-1"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1:9",
+        "file:///etc/passwd",
+        "http://",
+        "http://[::1",
+        "http://h:99999/v1",
+        "http://h\r\nx: y",
+        "x",
+    ],
+)
+def test_an_address_that_is_none_is_told_at_once(tmp_path: Path, address: str) -> None:
+    with pytest.raises(UsageError, match=r"model\.base_url"):
+        load_settings(tmp_path, {"model.base_url": address}, {"HOME": str(tmp_path)})
+    for fine in ("http://[::1]:8/v1", "https://me:pw@host.test/v1", "http://localhost"):
+        assert load_settings(tmp_path, {"model.base_url": fine}, {"HOME": str(tmp_path)})

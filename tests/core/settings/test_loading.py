@@ -1,0 +1,328 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from pages.setting_texts import describe_settings
+from suture.core.settings import Loaded, Settings, render_settings
+from suture.core.settings.rendering import shown
+from suture.core.settings.schema import THE_USERS_ALONE, setting_fields
+from suture.errors import UsageError
+from trusting import load_trusted
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    folder = tmp_path / "home"
+    (folder / ".config" / "suture").mkdir(parents=True)
+    return folder
+
+
+def load(project: Path, home: Path, _flags: Mapping[str, object] | None = None, /, **environ: str) -> Loaded:
+    return load_trusted(project, _flags, {"HOME": str(home), **environ})
+
+
+def user_file(home: Path, text: str) -> None:
+    (home / ".config" / "suture" / "suture.toml").write_text(text)
+
+
+def test_each_source_beats_the_ones_below_it_and_says_so(project: Path, home: Path) -> None:
+    expected: list[tuple[int, str]] = [(60_000, "default")]
+
+    def seen(flags: Mapping[str, object] | None = None, **environ: str) -> tuple[int, str]:
+        loaded = load(project, home, flags, **environ)
+        return loaded.settings.budget.tokens, loaded.origins["budget.tokens"]
+
+    assert [seen()] == expected
+    user_file(home, "[budget]\ntokens = 1")
+    assert seen() == (1, f"{home}/.config/suture/suture.toml")
+    (project / "suture.toml").write_text("[budget]\ntokens = 2")
+    assert seen() == (2, f"{project}/suture.toml")
+    (project / ".env").write_text("SUTURE_BUDGET_TOKENS=3")
+    assert seen() == (3, f"{project}/.env SUTURE_BUDGET_TOKENS")
+    assert seen(SUTURE_BUDGET_TOKENS="4") == (4, "environment SUTURE_BUDGET_TOKENS")
+    assert seen({"budget.tokens": 5}, SUTURE_BUDGET_TOKENS="4") == (5, "flag")
+    assert seen({"budget.tokens": None}, SUTURE_BUDGET_TOKENS="4") == (4, "environment SUTURE_BUDGET_TOKENS")
+
+
+def test_groups_of_two_files_are_merged_value_by_value(project: Path, home: Path) -> None:
+    user_file(home, "[budget]\ntokens = 1\nattempts = 2")
+    (project / "suture.toml").write_text("[budget]\ntokens = 3")
+    budget = load(project, home).settings.budget
+    assert (budget.tokens, budget.attempts) == (3, 2)
+
+
+def test_nothing_set_is_the_defaults(project: Path, home: Path) -> None:
+    loaded = load(project, home)
+    assert loaded.settings.model_dump(exclude={"paths"}) == Settings().model_dump(exclude={"paths"})
+    assert set(loaded.origins.values()) == {"default"}
+    assert loaded.notes == ()
+
+
+@pytest.mark.parametrize("field", ["home", "cache"])
+def test_a_path_knows_the_home_folder_and_what_it_is_relative_to(
+    project: Path, home: Path, field: str
+) -> None:
+    def path_of(loaded: Loaded) -> Path:
+        return Path(getattr(loaded.settings.paths, field))
+
+    assert path_of(load(project, home)) in (home / ".local/state/suture", home / ".cache/suture")
+    own = home / ".config" / "suture" / "suture.toml"
+    own.write_text(f'[paths]\n{field} = "here"')
+    assert path_of(load(project, home)) == own.parent / "here"
+    own.write_text(f'[paths]\n{field} = "~/there"')
+    assert path_of(load(project, home)) == home / "there"
+    assert path_of(load(project, home, {f"paths.{field}": Path("x")})) == Path.cwd() / "x"
+
+
+def test_the_folders_of_the_xdg_specification_are_honoured(project: Path, home: Path, tmp_path: Path) -> None:
+    (tmp_path / "conf" / "suture").mkdir(parents=True)
+    (tmp_path / "conf" / "suture" / "suture.toml").write_text("[loop]\nsamples = 7")
+    loaded = load(
+        project,
+        home,
+        XDG_STATE_HOME=str(tmp_path / "state"),
+        XDG_CACHE_HOME="relative/is/invalid",
+        XDG_CONFIG_HOME=str(tmp_path / "conf"),
+    )
+    assert loaded.settings.paths.home == tmp_path / "state" / "suture"
+    assert loaded.origins["paths.home"] == "default under XDG_STATE_HOME"
+    assert loaded.settings.paths.cache == home / ".cache" / "suture"
+    assert loaded.settings.loop.samples == 7
+
+
+def test_the_short_names(project: Path, home: Path) -> None:
+    loaded = load(project, home, SUTURE_HOME="~/runs", SUTURE_MODEL="openai:gpt-4")
+    assert loaded.settings.paths.home == home / "runs"
+    assert loaded.settings.model.name == "openai:gpt-4"
+    with pytest.raises(UsageError, match=r"say two things of model\.name"):
+        load(project, home, SUTURE_MODEL="a:b", SUTURE_MODEL_NAME="c:d")
+
+
+def test_a_file_stands_for_its_folder(project: Path, home: Path) -> None:
+    (project / "a.py").touch()
+    (project / "suture.toml").write_text("[loop]\nsamples = 3")
+    assert load(project / "a.py", home).settings.loop.samples == 3
+
+
+def test_an_empty_variable_is_not_set(project: Path, home: Path) -> None:
+    assert load(project, home, SUTURE_BUDGET_TOKENS="", LLM_PROVIDER=" ").settings.budget.tokens == 60_000
+
+
+def test_variables_that_only_the_tests_read_are_no_settings(project: Path, home: Path) -> None:
+    assert load(project, home, SUTURE_DATA="x", SUTURE_REQUIRE="y").notes == ()
+
+
+def test_a_virtual_environment_called_dotenv_is_no_file_of_ours(project: Path, home: Path) -> None:
+    (project / ".env").mkdir()
+    assert load(project, home).notes == ()
+
+
+def test_other_programs_variables_in_dotenv_are_theirs(project: Path, home: Path) -> None:
+    (project / ".env").write_text("DATABASE_URL='x\nDEBUG\nSUTURE_LOOP_SAMPLES=3\n")
+    assert load(project, home).settings.loop.samples == 3
+
+
+@pytest.mark.parametrize(
+    ("environ", "flags", "toml", "says"),
+    [
+        (
+            {"SUTURE_BUDGET_TOKEN": "1"},
+            {},
+            "",
+            "environment: .*SUTURE_BUDGET_TOKEN .did you mean SUTURE_BUDGET_TOKENS?",
+        ),
+        ({}, {"budget.token": 1}, "", "the flags: .*'budget.token' .did you mean budget.tokens?"),
+        ({}, {}, "[budget]\ntoken = 1", "suture.toml': .*'budget.token' .did you mean budget.tokens?"),
+        ({}, {}, "tokens = 1", "suture.toml': .*'tokens' .did you mean budget.tokens?"),
+        ({}, {}, "[budgets]\ntokens = 1", "'budgets.tokens' .did you mean budget.tokens?"),
+        ({}, {}, "[zzz]", "'zzz' .*suture config show"),
+        ({}, {}, "budget = 3", "there is no setting 'budget'"),
+        ({}, {}, "[budget\n", "is not TOML: .*line 1"),
+        (
+            {"SUTURE_BUDGET_TOKENS": "many"},
+            {},
+            "",
+            "budget.tokens from environment SUTURE_BUDGET_TOKENS: a whole number is wanted, not 'many'",
+        ),
+        ({}, {"budget.attempts": 0}, "", "budget.attempts from flag: at least 1 is wanted, not 0"),
+        ({}, {}, "[budget]\nattempts = true", "budget.attempts from .*not True"),
+        ({}, {}, "[model]\nname = 3", "model.name from .*: a text is wanted, not 3"),
+        ({}, {}, "[budget]\nattempts = [1]", r"budget.attempts from .*: a whole number is wanted, not \[1\]"),
+        ({}, {}, "[budget.attempts]\nx = 1", "budget.attempts from .*a whole number is wanted"),
+        ({"SUTURE_SANDBOX_MODE": "hot"}, {}, "", "sandbox.mode .* is wanted, not .hot."),
+        ({}, {}, "[paths]\nhome = 3", "paths.home from .*no say in this"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line_that_names_the_place(
+    project: Path, home: Path, environ: dict[str, str], flags: dict[str, object], toml: str, says: str
+) -> None:
+    (project / "suture.toml").write_text(toml)
+    with pytest.raises(UsageError) as caught:
+        load(project, home, flags, **environ)
+    assert re.search(says, str(caught.value))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_no_text_is_a_usage_error(project: Path, home: Path) -> None:
+    (project / "suture.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(UsageError, match="not UTF-8"):
+        load(project, home)
+
+
+def test_a_wrong_key_is_not_repeated_in_the_error(project: Path, home: Path) -> None:
+    (project / "suture.toml").write_text("[keys]\nopenai = 12345678")
+    with pytest.raises(UsageError, match=r"keys\.openai from") as caught:
+        load(project, home)
+    assert "12345678" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+
+
+OPENAI = {"SUTURE_MODEL": "openai:gpt-4"}
+ADDRESS = '[model]\nbase_url = "http://user:hunter2@elsewhere.test/v1"\n'
+
+
+@pytest.mark.parametrize(
+    ("environ", "says"),
+    [
+        ({**OPENAI, "OPENAI_API_KEY": "sk-1"}, "environment OPENAI_API_KEY"),
+        ({**OPENAI, "SUTURE_KEYS_OPENAI": "sk-1"}, "environment SUTURE_KEYS_OPENAI"),
+        ({"SUTURE_MODEL": "groq:x"}, "your key for 'groq'"),
+        ({"SUTURE_MODEL": "ollama:x", "OLLAMA_API_KEY": "k"}, "your key for 'ollama'"),
+        ({"SUTURE_MODEL": "qwen:x", "QWEN_API_KEY": "k"}, "environment QWEN_API_KEY"),
+        ({"SUTURE_MODEL": "auto", "OLLAMA_API_KEY": "k"}, "your key for 'auto'"),
+    ],
+)
+@pytest.mark.parametrize("file", ["suture.toml", ".env"])
+def test_a_project_cannot_have_the_users_key_sent_where_it_likes(
+    project: Path, home: Path, environ: dict[str, str], says: str, file: str
+) -> None:
+    address = (
+        ADDRESS if file == "suture.toml" else "SUTURE_MODEL_BASE_URL=http://user:hunter2@elsewhere.test/v1"
+    )
+    (project / file).write_text(address)
+    with pytest.raises(UsageError) as caught:
+        load(project, home, **environ)
+    assert says in str(caught.value)
+    assert file in str(caught.value)
+    assert "SUTURE_MODEL_BASE_URL" in caught.value.remedy
+    assert "sk-1" not in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_project_cannot_do_so_through_an_ancestors_variable_either(project: Path, home: Path) -> None:
+    (project / ".env").write_text("OPENAI_BASE_URL=http://elsewhere.test\nLLM_MODEL=openai:x\n")
+    with pytest.raises(UsageError, match="would send your key"):
+        load(project, home, OPENAI_API_KEY="sk-1")
+
+
+def test_the_key_in_the_users_file_is_the_users_too(project: Path, home: Path) -> None:
+    user_file(home, '[keys]\nopenai = "sk-1"\n[model]\nname = "openai:x"')
+    (project / "suture.toml").write_text(ADDRESS)
+    with pytest.raises(UsageError, match="would send your key"):
+        load(project, home)
+
+
+@pytest.mark.parametrize(
+    ("environ", "dotenv"),
+    [
+        ({**OPENAI, "OPENAI_API_KEY": "k", "SUTURE_MODEL_BASE_URL": "http://mine.test"}, ""),
+        ({**OPENAI, "OPENAI_API_KEY": "k"}, "SUTURE_KEYS_OPENAI=the-projects-own"),
+        ({**OPENAI, "ANTHROPIC_API_KEY": "k"}, ""),
+        ({"SUTURE_MODEL": "ollama:x", "OPENAI_API_KEY": "k"}, ""),
+        ({"OPENAI_API_KEY": "k"}, ""),
+    ],
+)
+def test_an_address_without_the_users_key_is_fine(
+    project: Path, home: Path, environ: dict[str, str], dotenv: str
+) -> None:
+    (project / "suture.toml").write_text(ADDRESS)
+    (project / ".env").write_text(dotenv)
+    assert load(project, home, **environ).settings.model.base_url
+
+
+@pytest.mark.parametrize("setting", ["MEMORY_MB", "TOTAL_MEMORY_MB", "DISK_MB", "PROCESSES"])
+def test_a_limit_that_no_kernel_takes_is_refused(project: Path, home: Path, setting: str) -> None:
+    with pytest.raises(UsageError, match="at most"):
+        load(project, home, **{f"SUTURE_SANDBOX_{setting}": "9" * 30})
+
+
+@pytest.mark.parametrize("address", ["http://h.test/v1?key=hunter2", "http://h.test/v1#hunter2"])
+def test_an_address_holds_no_query_where_a_key_could_stand(project: Path, home: Path, address: str) -> None:
+    with pytest.raises(UsageError, match=r"no `\?` and no `#`") as refused:
+        load(project, home, SUTURE_MODEL_BASE_URL=address)
+    assert "hunter2" not in str(refused.value)
+
+
+def test_what_follows_the_path_of_an_address_is_not_shown() -> None:
+    assert shown("tcp://u:pw@h.test:1/a?key=hunter2") == "tcp://********@h.test:1/a?********"
+
+
+def test_secrets_are_masked_wherever_settings_are_shown(project: Path, home: Path) -> None:
+    (project / "suture.toml").write_text(ADDRESS)
+    loaded = load(project, home, OPENAI_API_KEY="sk-secret")
+    rows = {key: (value, origin) for key, value, origin in render_settings(loaded.settings, loaded.origins)}
+    assert rows["keys.openai"] == ("********", "environment OPENAI_API_KEY")
+    assert rows["keys.anthropic"] == ("unset", "default")
+    assert rows["model.base_url"][0] == "http://********@elsewhere.test/v1"
+    assert "sk-secret" not in repr(loaded)
+    assert list(rows) == [description.key for description in describe_settings()]
+
+
+def test_every_setting_is_documented_and_has_a_variable(project: Path, home: Path) -> None:
+    for described in describe_settings():
+        assert described.text.endswith("."), described.key
+        assert described.default == "unset" or not Path(described.default).is_absolute()
+        value = "64" if described.key.endswith("_tokens") else "http://h" if "url" in described.key else "1"
+        value = value if described.default == "unset" else described.default
+        loaded = load(project, home, **{described.variable: value})
+        assert loaded.origins[described.key] == f"environment {described.variable}"
+
+
+def test_settings_made_by_hand_have_real_paths() -> None:
+    assert Settings().paths.home.is_absolute()
+
+
+@pytest.mark.parametrize("key", THE_USERS_ALONE)
+@pytest.mark.parametrize("file", ["suture.toml", ".env"])
+def test_a_project_has_no_say_in_how_it_is_walled_in(project: Path, home: Path, key: str, file: str) -> None:
+    group, _, field = key.partition(".")
+    values = {
+        "sandbox.minimum_level": "none",
+        "project.untrusted": "ignore",
+        "store.runs": "database",
+        "serve.executor": "ray",
+        "safety.approve_deps": "never",
+        "proposer.outside": "true",
+        "proposer.seconds": "60",
+        "proposer.turns": "3",
+    }
+    is_number = any(kind in str(setting_fields()[key].annotation) for kind in ("int", "float"))
+    value = values.get(key, "7" if is_number else "container")
+    line = f'[{group}]\n{field} = "{value}"' if file == "suture.toml" else f"SUTURE_{key.upper()}={value}"
+    (project / file).write_text(line.replace(key.upper(), key.upper().replace(".", "_")))
+    with pytest.raises(UsageError, match="no say in this"):
+        load(project, home)
+    assert load(project, home, {key: value})
+    own = home / ".config" / "suture" / "suture.toml"
+    own.write_text(f'[{group}]\n{field} = "{value}"')
+    (project / file).unlink()
+    assert load(project, home)
+
+
+def test_the_users_own_headers_do_not_go_to_an_address_of_the_projects(project: Path, home: Path) -> None:
+    (project / "suture.toml").write_text('[model]\nname = "openai:x"\nbase_url = "http://elsewhere"')
+    assert load(project, home)
+    with pytest.raises(UsageError, match="would send your key"):
+        load(project, home, OPENAI_CUSTOM_HEADERS="authorization: x")

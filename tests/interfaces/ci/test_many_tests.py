@@ -1,0 +1,88 @@
+"""A thousand tests are not run for each candidate: all runs are counted; an old failure is left out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from bare_pytest import BARE_PYTEST
+from interfaces.ci.red_pipelines import ADA, RedPipeline, commit, git, make_repository
+from requirements import Require
+from suture.core.settings import Settings
+from suture.interfaces.ci import HealRequest, heal_in_pipeline
+from suture.interfaces.ci.surroundings import Pipeline
+from suture.sandbox import BubblewrapSandbox, Requirement, RunRequest, RunResult
+
+CODE = """def clipped(value, low, high):
+    if value < low:
+        return low
+    if value {sign} high:
+        return high
+    return value
+"""
+TESTS = """import pytest
+from shop import clipped
+
+
+@pytest.mark.parametrize("n", range(1000))
+def test_clipped(n):
+    assert clipped(n, 5, 990) == max(5, min(990, n))
+
+
+def test_of_old():
+    assert clipped("a", 5, 990) == "a"
+"""
+
+
+class CountingSandbox(BubblewrapSandbox):
+    """A real wall that notes how many tests each run of pytest was for; -1 stands for all of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runs: list[int] = []
+
+    async def run(self, request: RunRequest) -> RunResult:
+        if request.stdin and b'"only"' in request.stdin:
+            only = json.loads(request.stdin)["only"]
+            collects = "--collect-only" in request.env.get("PYTEST_ADDOPTS", "")
+            if not collects:
+                self.runs.append(len(only) or -1)
+        return await super().run(request)
+
+
+async def test_candidates_run_the_new_failing_tests_alone(
+    tmp_path: Path, require: Require, wall: Requirement
+) -> None:
+    require("bubblewrap", wall.ok, wall.detail)
+    files = {"shop.py": CODE.format(sign=">"), "test_shop.py": TESTS}
+    folder = tmp_path / "checkout"
+    base = make_repository(RedPipeline(name="", outcome="healed", status=0, files=files), folder)[1]
+    (folder / "shop.py").write_text(CODE.format(sign="> 2 *"))
+    commit(folder, ADA, "Clip later")
+    counting = CountingSandbox()
+    plain = {"paths": {"home": tmp_path / "home"}, "model": {"name": "none"}, "proof": {"seconds": 0}}
+    settings = Settings.model_validate({**plain, "ci": {"confidence": 0}, "repair": {"candidates": 60}})
+    try:
+        report = await heal_in_pipeline(
+            HealRequest(root=folder, test=BARE_PYTEST, base=base),
+            Pipeline(),
+            settings,
+            print,
+            sandbox=counting,
+        )
+    finally:
+        await counting.close()
+    assert report.verdict is not None
+    assert (report.outcome, len(report.failing), len(report.verdict.outcomes)) == ("healed", 10, 1001)
+    assert report.old_failures == ("test_shop.py::test_of_old",)
+    tried = json.loads(
+        next(
+            line
+            for line in (tmp_path / "home" / "runs" / report.run / "ledger.jsonl").read_text().splitlines()
+            if "search.finished" in line
+        )
+    )["data"]["tried"]
+    whole = counting.runs.count(-1)
+    assert tried > 10
+    assert whole < 10, counting.runs
+    assert git(folder, "status", "--porcelain") == ""

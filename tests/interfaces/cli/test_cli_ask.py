@@ -1,0 +1,43 @@
+"""`suture heal --ask`: the question on a terminal, and none without one."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from suture.api import Difference
+from suture.interfaces.cli.commands.work.review import ask_which_is_right
+
+DIFFERENCE = Difference(
+    call="joined(3, 2)", answers={"- becomes +": "5", "- becomes *": "6"}, by_repair=("5", "5", "6", "1")
+)
+
+
+@pytest.mark.parametrize(
+    ("typed", "choice"),
+    [("1\n", "first"), ("2\n", "second"), ("N\n", "neither"), ("yes\n\n2\n", "second"), ("what\n", None)],
+)
+async def test_the_question_is_asked_until_it_is_answered(
+    typed: str, choice: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = iter(typed.splitlines())
+
+    async def read() -> str | None:
+        return next(lines, None)
+
+    assert await ask_which_is_right(DIFFERENCE, read) == choice
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "For joined(3, 2) they give:\n  1: 5\n  2: 6\n" in told.err
+    assert told.err.count("Which is right") == typed.count("\n") + (choice is None)
+
+
+def test_without_a_terminal_it_is_a_usage_error(
+    suture: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    done = suture("heal", str(tmp_path), "--ask")
+    assert done.returncode == 2
+    assert "--ask needs a terminal" in done.stderr

@@ -1,0 +1,82 @@
+"""The pages tell the truth: generated ones are fresh, their code runs, their commands and links exist."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+from suture.interfaces.cli.app import app
+from write_pages import PAGES
+
+ROOT = Path(__file__).parents[3]
+PAPERS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")])
+MAKE_TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def command_lines() -> Iterator[tuple[str, str]]:
+    """Each line of a code block that starts a command of ours, and its page; comments are cut off."""
+    for page in PAPERS:
+        text = page.read_text()
+        lines = re.findall(r"^ {4,}(.+)$", text, re.MULTILINE)
+        lines += [line for block in blocks(text, "(?:sh|bash|shell|console)") for line in block.splitlines()]
+        for line in (line.strip() for line in lines):
+            if re.match(r"(?:suture|make) ", line):
+                yield str(page.relative_to(ROOT)), line
+
+
+@pytest.mark.parametrize("name", sorted(PAGES))
+def test_generated_pages_are_fresh(name: str) -> None:
+    assert (ROOT / "docs" / name).read_text() == PAGES[name](), "run `python tests/write_pages.py`"
+
+
+@pytest.mark.parametrize(
+    ("page", "code"),
+    [(str(page.relative_to(ROOT)), code) for page in PAPERS for code in blocks(page.read_text(), "python")],
+)
+def test_python_in_the_pages_runs(page: str, code: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=tmp_path,
+        env={**os.environ, "SUTURE_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == 0, f"{page}:\n{done.stderr}"
+
+
+@pytest.mark.parametrize(("page", "line"), sorted(set(command_lines())))
+def test_commands_in_the_pages_exist(page: str, line: str) -> None:
+    program, *words = shlex.split(line.partition(" <")[0], comments=True)
+    if program == "make":
+        assert set(words) <= MAKE_TARGETS
+        return
+    command: Any = typer.main.get_command(app)
+    while words and hasattr(command, "commands"):
+        name = words.pop(0)
+        if name.startswith("-"):
+            words.insert(0, name)
+            break
+        assert name in command.commands, f"{page}: {line}"
+        command = command.commands[name]
+    known = {option for param in command.params for option in param.opts} | {"--help", "-h"}
+    assert {word for word in words if word.startswith("--")} <= known, f"{page}: {line}"
+
+
+@pytest.mark.parametrize("page", PAPERS, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
+        assert "://" in target or (page.parent / target).exists(), target

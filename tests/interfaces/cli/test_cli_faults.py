@@ -1,0 +1,84 @@
+"""Every way to fail ends in one line, a remedy and the documented exit code."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import get_args
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+import suture
+from suture import errors
+from suture.core.records import Outcome
+from suture.interfaces.cli.terminal.faults import of_typers_click, reports_faults
+from suture.interfaces.narrative.exit_codes import EXIT_CODES
+
+
+def end(fault: BaseException, *arguments: str) -> Result:
+    app = typer.Typer(rich_markup_mode=None)
+
+    @app.command()
+    @reports_faults
+    def fail(debug: bool = False) -> None:
+        raise fault
+
+    return CliRunner().invoke(app, list(arguments))
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "lines"),
+    [
+        (errors.UsageError("bad", remedy="do good"), 2, ["error: bad", "  try: do good"]),
+        (errors.PrerequisiteError("no bwrap"), 3, ["error: no bwrap"]),
+        (errors.SandboxUnavailable("no namespaces"), 3, ["error: no namespaces"]),
+        (errors.ModelAuthError("refused"), 3, ["error: refused"]),
+        (errors.ModelTimeout("late"), 6, ["error: late"]),
+        (
+            errors.BudgetExceeded("tokens", 5, 4),
+            4,
+            ["error: budget of 4 tokens is spent (5 used)", "  try: raise budget.tokens"],
+        ),
+        (errors.StorageError("disk full"), 6, ["error: disk full"]),
+        (errors.Cancelled("stopped", remedy="see it"), 130, ["stopped", "  try: see it"]),
+        (KeyboardInterrupt(), 130, ["cancelled"]),
+        (errors.UsageError("two\nlines \x1b[2J"), 2, ["error: two lines \\x1b[2J"]),
+        (ZeroDivisionError(), 6, ["error: ZeroDivisionError: no message"]),
+    ],
+)
+def test_one_line_a_remedy_and_the_exit_code(fault: BaseException, code: int, lines: list[str]) -> None:
+    result = end(fault)
+    assert result.exit_code == code
+    assert result.stdout == ""
+    assert result.stderr.splitlines()[: len(lines)] == lines
+    assert "Traceback" not in result.stderr
+
+
+def test_debug_adds_the_traceback() -> None:
+    result = end(ZeroDivisionError("by zero"), "--debug")
+    assert "Traceback" in result.stderr
+    assert result.stderr.rstrip().endswith("error: ZeroDivisionError: by zero")
+    assert result.exit_code == 6
+
+
+def test_every_outcome_has_an_exit_code() -> None:
+    assert EXIT_CODES.keys() == set(get_args(Outcome))
+
+
+def test_the_page_on_errors_tells_the_same_codes() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "errors.md").read_text()
+    for outcome, code in EXIT_CODES.items():
+        assert f"| {code} | `{outcome}` |" in page
+
+
+def test_nothing_that_runs_names_a_private_module_of_typer() -> None:
+    """Typer has moved its click once; what has no public name is found beside what has one."""
+    for path in Path(suture.__file__).parent.rglob("*.py"):
+        tree = ast.parse(path.read_text("utf-8"))
+        for_types = {id(one) for node in tree.body if isinstance(node, ast.If) for one in ast.walk(node)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and id(node) not in for_types:
+                assert not (node.module or "").startswith("typer._"), f"{path}, line {node.lineno}"
+    assert of_typers_click("exceptions").BadParameter is typer.BadParameter

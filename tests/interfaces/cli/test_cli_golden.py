@@ -1,0 +1,30 @@
+"""What a person sees at 60 and 100 columns is as in the golden files; golden.py says how to renew them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from interfaces.cli.golden import COLUMNS, GOLDEN, Scene, golden_file, play, scenes
+
+pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]
+
+
+@pytest.mark.parametrize(
+    ("scene", "columns"),
+    [pytest.param(scene, columns, id=f"{scene.name}-{columns}") for scene, columns in scenes()],
+)
+def test_a_screen_is_as_its_golden_file(
+    scene: Scene, columns: int, environ: dict[str, str], bare: Path, vetted: Path
+) -> None:
+    """Word by word, as a longer number moves a line's end; a word that a line's end cuts is two."""
+    own = {**environ, "VIRTUAL_ENV": str(bare)}
+    assert play(scene, columns, own, vetted).split() == golden_file(scene, columns).read_text().split()
+
+
+@pytest.mark.parametrize("columns", COLUMNS)
+def test_no_screen_is_wider_than_its_terminal(columns: int) -> None:
+    for file in GOLDEN.glob(f"*-{columns}.txt"):
+        said = [line for line in file.read_text().splitlines() if not line.startswith("$ ")]
+        assert max(map(len, said)) <= columns, file.name

@@ -1,0 +1,137 @@
+"""The live view: what it shows of a run, in any width, and that a terminal is left as it was."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyte
+import pytest
+from rich.console import Console
+from rich.segment import Segment
+
+from interfaces.cli.terminals import Terminal
+from suture.core.ledger import Event
+from suture.core.settings import BudgetSettings
+from suture.interfaces.cli.terminal import progress
+from suture.interfaces.cli.terminal.live import LiveView
+
+STORY: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("run.started", {"kind": "write"}),
+    ("decided", {"round": 0, "best": None, "moves": [{"kind": "sample"}]}),
+    (
+        "candidate.checked",
+        {"candidate": "a" * 64, "label": "sample 1, greedy", "passed": 1, "failed": 2, "verdict": "v"},
+    ),
+    (
+        "candidate.checked",
+        {"candidate": "b" * 64, "label": "sample\x1b[2J 2", "passed": 3, "failed": 0, "verdict": "v"},
+    ),
+    ("lessons.drawn", {"lessons": [{"text": "an empty list is a case too"}]}),
+    ("decided", {"round": 1, "best": "b" * 64, "moves": [{"kind": "repair"}]}),
+    ("candidate.checked", {"candidate": 7}),
+)
+
+
+def told(story: tuple[tuple[str, dict[str, Any]], ...] = STORY) -> LiveView:
+    view = LiveView({"attempts": 12, "tokens": 60_000, "money": None, "seconds": 900})
+    for seq, (kind, data) in enumerate(story):
+        view.tell(Event(seq=seq, time_s=1_000.0 + seq, kind=kind, data=data))
+    return view
+
+
+def drawn(view: LiveView, width: int, height: int = 24) -> list[str]:
+    screen = io.StringIO()
+    console = Console(file=screen, width=width, height=height, force_terminal=True, color_system=None)
+    console.print(view, soft_wrap=False)
+    return screen.getvalue().rstrip("\n").split("\n")
+
+
+def test_it_shows_phase_scores_spend_and_lessons() -> None:
+    text = "\n".join(drawn(told(), 100))
+    assert "checking · round 2" in text
+    assert "1/3  aaaaaaaa  try 1" in text
+    assert "3/3  bbbbbbbb  sample\\x1b[2J 2 (best)" in text
+    assert "0 of 12 attempts, 0 of 60,000 tokens" in text
+    assert "lesson: an empty list is a case too" in text
+
+
+def test_words_of_the_first_of_several_replies_are_shown_and_the_tokens_of_all() -> None:
+    view = told()
+    for number, words in ((4, "def "), (5, "class"), (4, "def f(x):"), (5, "class A:")):
+        view.hear(number, words)
+    text = "\n".join(drawn(view, 100))
+    assert "4 tokens" in text
+    assert "| def f(x):" in text
+    assert "class A" not in text
+    view.hear(4, None)
+    assert "| class A:" in "\n".join(drawn(view, 100))
+    view.hear(5, None)
+    assert " tokens\n" not in "\n".join(drawn(view, 100))
+
+
+@pytest.mark.parametrize("width", [1, 2, 7, 20, 40, 79, 200])
+def test_no_line_ever_wraps(width: int) -> None:
+    view = told()
+    lines = drawn(view, width)
+    assert len(lines) == len(view.widths) == 5
+    assert all(cells < max(width, 2) for cells in view.widths)
+
+
+def test_it_fits_a_low_terminal() -> None:
+    assert len(drawn(told(), 80, height=4)) == 2
+
+
+def test_what_is_said_while_the_view_is_drawn_leaves_no_row_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The view gets higher with each candidate: what is cleared must be what is on the screen by then."""
+
+    class Slow(Console):
+        def render(self, *arguments: Any) -> Iterator[Segment]:
+            time.sleep(0.001)
+            yield from super().render(*arguments)
+
+    sent = io.StringIO()
+    screen = Slow(file=sent, width=100, height=50, force_terminal=True, color_system=None)
+    monkeypatch.setattr(progress, "console", lambda *, stderr: screen)
+    monkeypatch.setattr(progress, "REFRESHES_PER_SECOND", 1000)
+    with progress.RunProgress(BudgetSettings(), "verbose") as shown:
+        for seq in range(20):
+            for kind, data in (*STORY[:3], STORY[4]):
+                shown(Event(seq=seq, time_s=1_000.0, kind=kind, data=data | {"candidate": f"{seq:064}"}))
+    seen = pyte.HistoryScreen(100, 50, history=5000)
+    pyte.Stream(seen).feed(sent.getvalue().replace("\n", "\r\n"))
+    rows = ["".join(line[x].data for x in range(100)) for line in seen.history.top] + seen.display
+    assert sum("1 of 3 pass" in row for row in rows) == 20
+    assert not [row for row in rows if "· round" in row]
+
+
+@pytest.mark.usefixtures("sandbox")
+def test_ctrl_c_leaves_the_terminal_as_it_was(
+    environ: dict[str, str], tmp_path: Path, script: Callable[..., str]
+) -> None:
+    (tmp_path / "test_slow.py").write_text(
+        "import time\nfrom solution import f\n\n\ndef test_f():\n    time.sleep(60)\n"
+    )
+    model = script("```python\ndef f():\n    return 1\n```")
+    screen = Terminal(["run", "Write f().", "--test", "test_slow.py", "--model", model], environ, tmp_path)
+    screen.wait_for("checking")
+    screen.wait_for("· round 1")
+    screen.type("\x03")
+    assert screen.end() == 130, screen.screen
+    assert "Traceback" not in screen.screen
+    assert screen.screen.count("\x1b[?25l") == screen.screen.count("\x1b[?25h") == 1
+
+
+def test_without_a_terminal_there_are_only_lines(
+    sandbox: None, suture: Callable[..., subprocess.CompletedProcess[str]], script: Callable[..., str]
+) -> None:
+    model = script("```python\ndef double(n):\n    return 2 * n\n```")
+    done = suture("run", "Write double(n).\n\n>>> double(4)\n8\n", "--model", model)
+    assert done.returncode == 0, done.stderr
+    assert "\x1b" not in done.stderr
+    assert "round 1" not in done.stderr
+    assert "try 1, " in done.stderr

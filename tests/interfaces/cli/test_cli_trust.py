@@ -1,0 +1,162 @@
+"""`suture trust`, as a user types it, and what runs without it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Suture = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "a.py").write_text("def f():\n    return 1\n")
+    (folder / "test_a.py").write_text("from a import f\n\n\ndef test_f():\n    assert f() == 2\n")
+    (folder / "suture.toml").write_text(
+        '[model]\nbase_url = "http://u:pw@elsewhere.test"\n[budget]\ntokens = 7\n'
+    )
+    (folder / ".env").write_text("OPENAI_API_KEY=sk-theirs\n")
+    return folder
+
+
+def test_a_hostile_clone_runs_nothing_and_is_still_looked_at(
+    suture: Suture, project: Path, home: Path
+) -> None:
+    refused = suture("heal", str(project), "--model", "scripted:example")
+    assert refused.returncode == 2
+    assert "budget.tokens" in refused.stderr
+    assert f"suture trust {project}" in refused.stderr
+    assert not (home / "runs").exists()
+    for command in (("history",), ("config", "show")):
+        looked = suture(*command, cwd=project)
+        assert looked.returncode == 0, looked.stderr
+    assert "has no say in" in looked.stderr.replace("have no say in", "has no say in")
+
+
+def test_trust_is_shown_given_listed_and_taken_back(suture: Suture, project: Path) -> None:
+    asked = suture("trust", str(project))
+    assert (asked.returncode, "nobody can be asked here" in asked.stderr) == (2, True)
+    assert "budget.tokens" in asked.stdout
+    assert "60000" in asked.stdout
+    assert "pw" not in asked.stdout
+    assert "sk-theirs" not in asked.stdout
+    assert suture("trust", "--list").stdout.strip() == "no project is trusted"
+
+    given = json.loads(suture("trust", str(project), "--yes", "--json").stdout)
+    assert given["trusted"]
+    assert {wish["key"] for wish in given["wishes"]} == {"model.base_url", "budget.tokens", "keys.openai"}
+    assert suture("trust", "--list").stdout.split() == [str(project), "trusted"]
+    shown = json.loads(suture("config", "show", "--json", cwd=project).stdout)
+    assert shown["budget.tokens"]["value"] == "7"
+
+    (project / "suture.toml").write_text("[budget]\ntokens = 999999\n")
+    assert "changed since" in suture("trust", "--list").stdout
+    shown = json.loads(suture("config", "show", "--json", cwd=project).stdout)
+    assert shown["budget.tokens"]["value"] == "60000"
+    assert suture("trust", "--revoke", str(project)).returncode == 0
+    assert suture("trust", "--list").stdout.strip() == "no project is trusted"
+
+
+RECIPE = "summary = 'ours'\nmax_rounds = 1\n"
+REPLIES = "- one\n"
+NAMED = {
+    "loop.recipe": ("[loop]\nrecipe = 'way.toml'\n", "way.toml", RECIPE),
+    "a recipe with a comma": ("[loop]\nrecipe = 'a,way.toml'\n", "a,way.toml", RECIPE),
+    "model.name": ("[model]\nname = 'scripted:sub/said.yaml'\n", "sub/said.yaml", REPLIES),
+    "model.fallbacks": ("[model]\nfallbacks = ['ollama:x', 'scripted:said.yaml']\n", "said.yaml", REPLIES),
+    "models.critic": ("[models]\ncritic = 'scripted:said.yaml'\n", "said.yaml", REPLIES),
+    "weights": ("[model]\nname = 'huggingface:weights'\n", "weights/config.json", "{}"),
+    "paths.prompts": ("[paths]\nprompts = 'own'\n", "own/coder.yaml", "system: x\n"),
+    "LLM_MODEL": ("LLM_MODEL=scripted:said.yaml\nLLM_PROVIDER=openai\n", "said.yaml", REPLIES),
+}
+
+
+WAYS = [(name, "changed") for name in NAMED] + [
+    ("loop.recipe", how) for how in ("removed", "a link", "later")
+]
+
+
+@pytest.mark.parametrize(("name", "change"), WAYS)
+def test_a_file_that_trusted_settings_name_is_part_of_what_is_trusted(
+    suture: Suture, tmp_path: Path, name: str, change: str
+) -> None:
+    said, file, content = NAMED[name]
+    project, elsewhere = tmp_path / "named", tmp_path / "elsewhere"
+    project.mkdir()
+    (project / (".env" if "=o" in said else "suture.toml")).write_text(said)
+    target = project / file
+    target.parent.mkdir(exist_ok=True)
+    if change != "later":
+        target.write_text(content)
+    elsewhere.mkdir()
+    given = suture("trust", str(project), "--yes", cwd=elsewhere)
+    assert given.returncode == 0, given.stderr
+    assert suture("trust", "--list").stdout.split()[1:] == ["trusted"]
+    if change in ("removed", "a link"):
+        target.unlink()
+    if change == "a link":
+        (tmp_path / "other").write_text(f"{content}# and more\n")
+        target.symlink_to(tmp_path / "other")
+    elif change != "removed":
+        target.write_text(f"{content}# and more\n")
+    assert "changed since" in suture("trust", "--list").stdout
+    (project / "a.py").write_text("def f():\n    return 1\n")
+    refused = suture("heal", str(project), cwd=elsewhere)
+    assert (refused.returncode, "takes your trust" in refused.stderr) == (2, True)
+
+
+def test_what_a_projects_settings_name_lies_in_the_project(
+    suture: Suture, sandbox: None, tmp_path: Path, project: Path
+) -> None:
+    (project / ".env").unlink()
+    (project / "suture.toml").write_text(
+        "[loop]\nrecipe = 'way.toml'\n[model]\nname = 'scripted:said.yaml'\n"
+    )
+    (project / "way.toml").write_text("max_rounds = 1\n")
+    (project / "said.yaml").write_text("- no code\n")
+    (tmp_path / "way.toml").write_text("this is the current folder's\n")
+    (tmp_path / "said.yaml").write_text("{}")
+    assert suture("trust", str(project), "--yes", cwd=tmp_path).returncode == 0
+    done = suture("heal", str(project), "--json", cwd=tmp_path)
+    assert json.loads(done.stdout)["outcome"] == "not_healed", done.stderr
+
+
+def test_more_than_can_be_looked_at_is_not_trusted(suture: Suture, project: Path) -> None:
+    (project / "suture.toml").write_text("[model]\nname = 'huggingface:weights'\n")
+    (project / "weights").mkdir()
+    with (project / "weights" / "model.safetensors").open("wb") as file:
+        file.truncate(2**33)
+    refused = suture("trust", str(project), "--yes")
+    assert (refused.returncode, "too much to be trusted" in refused.stderr) == (2, True)
+
+
+def test_options_that_exclude_each_other_and_nothing_to_trust(suture: Suture, tmp_path: Path) -> None:
+    assert suture("trust", "--list", "--revoke").returncode == 2
+    (tmp_path / "calm").mkdir()
+    (tmp_path / "calm" / "suture.toml").write_text("[loop]\nsamples = 2\n")
+    assert "nothing to trust" in suture("trust", "calm").stdout
+    assert suture("trust", "nowhere").returncode == 2
+
+
+@pytest.mark.parametrize("name", ["typer", "tomllib", "pydantic", "difflib"])
+def test_a_module_in_the_project_stands_in_for_none_of_ours(
+    environ: dict[str, str], project: Path, name: str
+) -> None:
+    (project / f"{name}.py").write_text(f"open({str(project / 'it ran')!r}, 'w')\nraise SystemExit(9)\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "suture.interfaces.cli", "config", "show"],
+        env=environ,
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert not (project / "it ran").exists()

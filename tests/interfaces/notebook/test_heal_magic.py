@@ -1,0 +1,146 @@
+"""`%%heal` in a real kernel, driven by nbclient; and what a cell becomes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from interfaces.web.server import environ_of, scripted
+from suture.errors import UsageError
+from suture.interfaces.notebook.cell import CODE, EARLIER, TESTS, project_of
+
+BROKEN_CELL = """\
+def total(prices):
+    return sum(prices) + START + 1
+
+assert total([1, 2]) == (
+    3
+)
+assert total([]) == START"""
+RIGHT_CELL = BROKEN_CELL.replace(" + 1", "")
+
+
+def test_a_cell_becomes_code_tests_and_what_it_uses_of_others() -> None:
+    def twice(n: int) -> int:
+        return 2 * n
+
+    source = "import math\n\ndef area(r):\n    return twice(math.pi) * r ** TWO\n\nassert area(0) == 0; \n"
+    project = project_of(source, {"twice": len, "TWO": 2, "unused": object(), "area": twice})
+    assert project.files[EARLIER] == "TWO = 2\n\nfrom builtins import len as twice\n"
+    assert project.files[CODE].startswith("from earlier_cells import TWO, twice\nimport math\n")
+    assert "\nassert" not in project.files[CODE]
+    assert project.files[TESTS] == (
+        "from cell import area\n\n\ndef test_line_6():\n    assert area(0) == 0; \n"
+    )
+    assert project.cell_of(project.files[CODE]) == source.rstrip("\n")
+    assert (
+        project.cell_of("def area(r):\n    return 0\n") == "def area(r):\n    return 0\nassert area(0) == 0; "
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("!ls\nassert True", "no plain Python"),
+        ("def f(:\n", "no plain Python at line 1 below %%heal: invalid syntax .mend that first"),
+        ("x = 1", "no assert"),
+        ("x = 1; assert x", "more than an assert"),
+        ("assert thing", "'thing' comes from another cell"),
+    ],
+)
+def test_a_cell_that_cannot_be_tested_is_refused(source: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        project_of(source, {"thing": object()})
+
+
+@pytest.fixture
+def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for a kernel, whose environment is nobody's but ours."""
+    for name, value in environ_of(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    monkeypatch.setenv("JUPYTER_PREFER_ENV_PATH", "1")
+    return tmp_path
+
+
+async def carried_out(folder: Path, *sources: str, fails: bool = False) -> list[Any]:
+    """The cells of a notebook after a real kernel has run them."""
+    make: Any = nbformat.v4  # which has no types
+    notebook = make.new_notebook(cells=[make.new_code_cell(source) for source in sources])
+    client = NotebookClient(
+        notebook,
+        timeout=250,
+        kernel_name="python3",
+        allow_errors=fails,
+        resources={"metadata": {"path": str(folder)}},
+    )
+    await client.async_execute()
+    return list(notebook.cells)
+
+
+def html_of(cell: Any) -> str:
+    return "".join(output["data"].get("text/html", "") for output in cell.outputs if "data" in output)
+
+
+@pytest.mark.usefixtures("sandbox")
+@pytest.mark.timeout(300)
+async def test_a_cell_is_healed_in_a_real_kernel(kernel: Path) -> None:
+    looks = (
+        "import json, pathlib\n"
+        "from suture.judge.proof import sealing\n"
+        "last = sorted(pathlib.Path('home/runs').iterdir())[0]\n"
+        "sealing.read_certificate((last / 'certificate.json').read_bytes())"
+    )
+    cells = await carried_out(
+        kernel,
+        "%load_ext suture",
+        "START = 0",
+        f"%%heal --model none\n{BROKEN_CELL}",
+        looks,
+        f"%%heal --model none\n{RIGHT_CELL}",
+        "print(total([20, 22]))",
+    )
+    told = html_of(cells[2])
+    assert "<strong>healed</strong>" in told
+    assert "-    return sum(prices) + START + 1" in told
+    payload = "".join(str(output.get("text", "")) for output in cells[2].outputs)
+    assert "Your code: 2 of 2 fail" in payload
+    assert "<strong>certificate</strong>" in html_of(cells[3])
+    assert "test_line_4" in html_of(cells[3])
+    assert cells[5].outputs[0]["text"] == "42\n"  # what holds is run, and defines what it defines
+
+
+@pytest.mark.usefixtures("sandbox")
+@pytest.mark.timeout(300)
+async def test_what_a_model_writes_shows_as_text(kernel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUTURE_REPAIR_ENABLED", "false")  # else small edits might do
+    reply = "```python\ndef shout(s):\n    return s.upper() + '<img src=x onerror=alert(1)>'\n```"
+    model = scripted(kernel, reply)
+    cell = "def shout(s):\n    return None\n\nassert shout('a').startswith('A')"
+    cells = await carried_out(kernel, "%load_ext suture", f"%%heal --model {model}\n{cell}")
+    told = html_of(cells[1])
+    assert "&lt;img src=x onerror=alert(1)&gt;" in told
+    assert "<img" not in told
+
+
+@pytest.mark.usefixtures("sandbox")
+@pytest.mark.timeout(300)
+async def test_bad_input_is_one_line(kernel: Path) -> None:
+    cells = await carried_out(
+        kernel,
+        "%load_ext suture",
+        "%%heal --model none\nx = 1",
+        "%%heal --colour red\nassert True",
+        "%%heal --model 'none\nassert True",
+        fails=True,
+    )
+    for cell, says in zip(
+        cells[1:], ("no assert", "unrecognized arguments", "No closing quotation"), strict=True
+    ):
+        told = "".join(str(output.get("text", "")) for output in cell.outputs)
+        assert says in told, cell.outputs
+        assert "Traceback" not in told

@@ -1,0 +1,50 @@
+"""A real browser, a folder for a server that runs code behind a wall, and a run that all tests look at."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from interfaces.web.browser import CHROMIUM, chromium
+from interfaces.web.server import TASK, Server
+from requirements import Require
+from suture.sandbox import Requirement
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+
+@pytest.fixture(scope="module")
+def browser(require: Require) -> Iterator[Browser]:
+    require("chromium", CHROMIUM is not None, "no chromium on PATH: apt-get install chromium")
+    with chromium() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def folder(
+    tmp_path_factory: pytest.TempPathFactory, require: Require, wall: Requirement, vetted: Path
+) -> Path:
+    """Where a module's server works, whose runs need a wall."""
+    require("bubblewrap", wall.ok, wall.detail)
+    made = tmp_path_factory.mktemp("server")
+    shutil.copytree(vetted, made / "cache")
+    return made
+
+
+@pytest.fixture(scope="module")
+def task() -> str:
+    """What is to be written."""
+    return TASK
+
+
+@pytest.fixture(scope="module")
+def written(server: Server, task: str) -> str:
+    """A run of the module's server that has written a function."""
+    run = server.run(kind="write", task=task)
+    assert server.until(run, "ended")["outcome"] == "healed"
+    return run

@@ -1,0 +1,118 @@
+"""What a server makes of the rows and the workers that others have a hand in."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from suture.interfaces.jobs import Job, ray_pool
+from suture.interfaces.jobs.job import job_as_json
+from suture.interfaces.jobs.ray_cluster import RayCluster
+from suture.interfaces.jobs.ray_pool import MOST_LOST, RayPool
+from suture.storage.database.shared_jobs import JobRow, SharedJobs
+
+
+class Rows:
+    """The database, as far as it is asked here."""
+
+    store = None
+
+    def __init__(self, *asked: str) -> None:
+        self.rows = {
+            text: JobRow(asked=text, stopped=False, tries=0, ended=None, changed_s=1.0) for text in asked
+        }
+        self.ended: dict[str, str] = {}
+
+    def changed(self, since_s: float, unfinished: Collection[str] = ()) -> list[JobRow]:
+        return [*self.rows.values()]
+
+    def end(self, job: str, ended: str, *, unless_begun: bool = False) -> bool:
+        self.ended[job] = ended
+        return True
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+
+class Forgetful:
+    """A cluster that has a job until it is made to lose it."""
+
+    def __init__(self) -> None:
+        self.held: set[str] = set()
+        self.given: list[str] = []
+
+    def place(self, job: str, flags: Mapping[str, object]) -> None:
+        self.given.append(job)
+        self.held.add(job)
+
+    def placed(self) -> set[str]:
+        return {*self.held}
+
+    def close(self) -> None:
+        """Nothing to leave."""
+
+
+def asked(name: str) -> str:
+    return json.dumps(job_as_json(Job(id=name, run=name, kind="write", request={}, caller="a")))
+
+
+def pool_of(rows: Rows, cluster: Forgetful, home: Path) -> RayPool:
+    return RayPool(cast(SharedJobs, rows), cast(RayCluster, cluster), home, {}, queue=9)
+
+
+async def until(reached: object) -> None:
+    assert callable(reached)
+    async with asyncio.timeout(60):
+        while not reached():  # a thread of the pool gets there
+            await asyncio.sleep(0.01)
+
+
+ODD_ID = '{"id": [], "run": "b", "kind": "write", "request": {}, "exit_code": "0"}'
+ODD_REQUEST = '{"id": "b", "run": "b", "kind": "write", "request": [], "exit_code": null}'
+
+
+@pytest.mark.parametrize("damaged", ["{", "[]", '{"id": "b"}', "[" * 100_000, ODD_ID, ODD_REQUEST])
+async def test_a_row_that_cannot_be_read_is_told_once_and_the_others_are_done(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, damaged: str
+) -> None:
+    caplog.set_level(logging.WARNING, "suture.interfaces.jobs")
+    rows, cluster = Rows(damaged, asked("good")), Forgetful()
+    pool = pool_of(rows, cluster, tmp_path)
+    assert [job.id for job in pool.take_up()] == ["good"]
+    await until(lambda: cluster.given == ["good"])
+    rows.rows["end"] = JobRow(asked=asked("good"), stopped=False, tries=0, ended=damaged, changed_s=2.0)
+    pool._asked.set()
+    (job,) = (one for one in pool.unfinished() if one.id == "good")
+    end = await pool.ended(job)
+    await pool.close()
+    assert end.exit_code == 6
+    assert "cannot be read" in end.error
+    assert len([one for one in caplog.messages if "cannot be read" in one]) == 1
+
+
+async def test_losses_count_no_more_once_a_worker_has_kept_its_job_for_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray_pool, "LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr(ray_pool, "CHECK_EVERY_S", 0.0)
+    monkeypatch.setattr(ray_pool, "KEPT_WELL_S", 0.0)
+    rows, cluster = Rows(asked("long")), Forgetful()
+    pool = pool_of(rows, cluster, tmp_path)
+    pool.take_up()
+    for times in range(1, MOST_LOST + 3):
+        await until(lambda wanted=times: len(cluster.given) >= wanted and not pool._given)
+        cluster.held.clear()
+    assert not rows.ended
+
+    monkeypatch.setattr(ray_pool, "KEPT_WELL_S", 3600.0)
+    while not rows.ended:
+        cluster.held.clear()
+        await asyncio.sleep(0.01)
+    await pool.close()
+    assert "had no worker" in rows.ended["long"]

@@ -1,0 +1,22 @@
+"""What of a server's command line goes to Ray, which shows it to the whole cluster."""
+
+from __future__ import annotations
+
+from suture.interfaces.jobs.ray_pool import flags_of_workers
+
+
+def test_no_secret_and_no_folder_of_the_server_goes_to_its_workers() -> None:
+    given = {
+        "model.name": "openai:x",
+        "budget.seconds": 60,
+        "keys.openai": "sk-secret",
+        "store.url": "postgresql://me:secret@db/x",
+        "paths.home": "/srv",
+        "serve.port": 1,
+    }
+    assert flags_of_workers(given, "team") == {
+        "model.name": "openai:x",
+        "budget.seconds": 60,
+        "store.runs": "database",
+        "store.namespace": "team",
+    }

@@ -1,0 +1,247 @@
+"""A Ray cluster of two nodes on this machine, either of which can be killed, and a model that counts."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from interfaces.web.server import Server, environ_of
+from models.openai_stub import chat_completion
+
+START_S = 120.0
+QUICK = {
+    "RAY_health_check_initial_delay_ms": "1000",
+    "RAY_health_check_period_ms": "1000",
+    "RAY_health_check_failure_threshold": "3",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
+}
+"""A node that is gone is noticed within seconds, and nothing is told to anybody."""
+NAME = re.compile(r"\bdouble_\d+\b")
+
+
+def task(number: int) -> str:
+    """A task of its own for each run, so that no two ask the same."""
+    return f"Write a function double_{number}(n) that doubles a number. For example: double_{number}(4) == 8"
+
+
+class CountingModel:
+    """Speaks OpenAI's protocol: wrong first, right the next time; counts what was heard of each request.
+
+    Args:
+        pause_s: How long a reply takes.
+    """
+
+    def __init__(self, pause_s: float) -> None:
+        self.answered: Counter[str] = Counter()
+        self.asked: Counter[str] = Counter()
+        self.first: dict[str, str] = {}
+        """The first request of each run, by the name that it is to define."""
+        self.open = threading.Event()
+        """Second replies are given from then on."""
+        self.gone = 0
+        """How many hung up before their reply."""
+        self._pause_s = pause_s
+        self._lock = threading.Lock()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05})
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+
+    @property
+    def repeated(self) -> dict[str, int]:
+        """The prompts that were answered more than once."""
+        return {prompt[-200:]: count for prompt, count in self.answered.items() if count > 1}
+
+    def __enter__(self) -> CountingModel:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.open.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        model = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                prompt = self.rfile.read(int(self.headers["content-length"])).decode()
+                name = NAME.findall(prompt)[0]
+                with model._lock:
+                    model.asked[prompt] += 1
+                    second = model.first.setdefault(name, prompt) != prompt
+                time.sleep(model._pause_s)
+                while not (hung_up := self._hung_up()) and second and not model.open.wait(0.05):
+                    pass
+                if hung_up:
+                    with model._lock:
+                        model.gone += 1
+                    return
+                text = f"```python\ndef {name}(n):\n    return {2 if second else 4} * n\n```"
+                body = json.dumps(chat_completion(text)).encode()
+                with model._lock:
+                    model.answered[prompt] += 1
+                self.send_response(200)
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                with contextlib.suppress(OSError):
+                    self.wfile.write(body)
+
+            def _hung_up(self) -> bool:
+                return bool(select.select([self.connection], [], [], 0)[0])
+
+            def log_message(self, format: str, *args: object) -> None:
+                """Keep quiet."""
+
+        return Handler
+
+
+class Node:
+    """A node of the cluster: its processes are known by the home that they were started with.
+
+    Args:
+        folder: The node's own, where its runs lie.
+        environ: What its workers are told.
+        options: Of `ray start`.
+    """
+
+    def __init__(self, folder: Path, environ: dict[str, str], *options: str) -> None:
+        folder.mkdir()
+        self.home = folder / "home"
+        self._mark = f"SUTURE_HOME={self.home}".encode()
+        with (folder / "words").open("wb") as words:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", *options],
+                cwd=folder,
+                env={**environ_of(folder), **QUICK, **environ},
+                stdin=subprocess.DEVNULL,
+                stdout=words,
+                stderr=words,
+            )
+
+    def kill(self) -> None:
+        """As if the machine had lost its power: all of it, at once, and every connection with it."""
+        killed = set[int]()
+        for _ in range(3):  # what was just being forked, too
+            for pid in self.pids():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                killed.add(pid)
+        self.process.wait(30)
+        while any(map(_has_files, killed)):
+            time.sleep(0.05)
+
+    def pids(self) -> list[int]:
+        """Its processes."""
+        found = []
+        for entry in Path("/proc").iterdir():
+            with contextlib.suppress(OSError):
+                if entry.name.isdigit() and self._mark in (entry / "environ").read_bytes().split(b"\0"):
+                    found.append(int(entry.name))
+        return found
+
+
+def _has_files(pid: int) -> bool:
+    """Whether a process that was killed may still hold its connections: it is neither gone nor a zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+    except OSError:
+        return False
+
+
+class TwoNodes:
+    """A cluster of two nodes, and servers that share it.
+
+    Args:
+        folder: Where all of it lies.
+        url: The PostgreSQL's.
+        model: Who answers.
+        cpus: Of each node.
+    """
+
+    def __init__(self, folder: Path, url: str, model: CountingModel, *, cpus: int) -> None:
+        self._folder = folder
+        self._environ = {
+            "SUTURE_DATABASE_URL": url,
+            "OPENAI_API_KEY": "sk-stub",
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        }
+        self._model = model
+        self._cpus = cpus
+        self._words = Path(tempfile.mkdtemp(prefix="ray-"))  # a socket's path has 107 characters
+        self._nodes: list[Node] = []
+        self.address = ""
+
+    def __enter__(self) -> TwoNodes:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.address = f"127.0.0.1:{port}"
+        common = (
+            "--node-ip-address=127.0.0.1",
+            f"--num-cpus={self._cpus}",
+            "--object-store-memory=100000000",
+        )
+        head = ("--head", f"--port={port}", f"--temp-dir={self._words}", "--include-dashboard=false")
+        self.head = self._node("head", *head, *common)
+        self._wait_for(port)
+        self.second = self._node("second", f"--address={self.address}", *common)
+        return self
+
+    def _node(self, name: str, *options: str) -> Node:
+        node = Node(self._folder / name, self._environ, *options)
+        self._nodes.append(node)
+        return node
+
+    def _wait_for(self, port: int) -> None:
+        until_s = time.monotonic() + START_S
+        while time.monotonic() < until_s:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                return
+            time.sleep(0.1)
+        raise RuntimeError((self._folder / "head" / "words").read_text())
+
+    def __exit__(self, *_: object) -> None:
+        for node in reversed(self._nodes):
+            if node.pids():
+                node.kill()
+        shutil.rmtree(self._words, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def server(self, name: str, *options: str) -> Iterator[Server]:
+        """One more server of this cluster, with a home of its own."""
+        place = self._folder / name
+        place.mkdir()
+        settings = {
+            "serve.executor": "ray",
+            "serve.ray_address": self.address,
+            "store.runs": "database",
+            "model.base_url": self._model.base_url,
+            "model.retries": "0",
+            "loop.samples": "1",
+        }
+        words = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
+        with Server(place, "--model", "openai:stub", *words, *options, environ=self._environ) as server:
+            yield server

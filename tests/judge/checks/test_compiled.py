@@ -1,0 +1,106 @@
+"""What the unchanged project compiles to is used again, and only for what is unchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from suture.judge.command.compiled import compiled_from
+
+Prepare = Callable[..., Any]
+
+FILES = {
+    "mod.py": "X = 1\n",
+    "test_mod.py": (
+        "import os\nimport mod\n\n"
+        "def test_value():\n    assert mod.X == 1\n\n"
+        "def test_is_compiled():\n    assert os.path.exists(mod.__cached__)\n"
+    ),
+}
+SOURCES = {"a/b.py": b"x = 1\n", "a/c.py": b""}
+HEAD = b'[["a/b.py", "b.cpython-311.pyc", 3], ["a/b.py", "b.cpython-311-pytest-9.pyc", 2]]\n'
+
+
+def _encoded(files: dict[str, str]) -> dict[str, bytes]:
+    return {path: text.encode() for path, text in files.items()}
+
+
+async def test_a_later_run_finds_what_the_first_one_compiled(prepare: Prepare) -> None:
+    suite = await prepare(FILES)
+    run = await suite.command.run(suite.task.files)
+    assert {o.check_id: o.status for o in run.outcomes} == {
+        "test_mod.py::test_value": "passed",
+        "test_mod.py::test_is_compiled": "passed",
+    }
+
+
+async def test_a_change_counts_though_it_is_as_long_as_what_was_there(prepare: Prepare) -> None:
+    suite = await prepare(FILES)
+    run = await suite.command.run(_encoded({**FILES, "mod.py": "X = 2\n"}))
+    assert {o.check_id: o.status for o in run.outcomes} == {
+        "test_mod.py::test_value": "failed",
+        "test_mod.py::test_is_compiled": "failed",
+    }
+
+
+PLANTING = """\
+import atexit, glob, marshal
+
+X = 0
+
+
+def plant():
+    for place in glob.glob("__pycache__/test_mod.*pytest*.pyc"):
+        with open(place, "rb") as file:
+            head = file.read(16)
+        code = compile("def test_value(): pass\\ndef test_is_compiled(): pass\\n", "test_mod.py", "exec")
+        with open(place, "wb") as file:
+            file.write(head + marshal.dumps(code))
+
+
+plant()
+"""
+
+
+async def test_what_the_code_under_test_writes_in_the_place_of_a_compiled_test_is_not_kept(
+    prepare: Prepare,
+) -> None:
+    suite = await prepare({**FILES, "mod.py": PLANTING})
+    await suite.command.run(suite.task.files)
+    run = await suite.command.run(_encoded({**FILES, "mod.py": "X = 3\n"}))
+    assert {o.check_id: o.status for o in run.outcomes}["test_mod.py::test_value"] == "failed"
+
+
+def test_what_was_brought_back_lies_beside_its_source() -> None:
+    found = compiled_from(HEAD + b"abcde", SOURCES)
+    assert found.beside(SOURCES) == {
+        "a/__pycache__/b.cpython-311.pyc": b"abc",
+        "a/__pycache__/b.cpython-311-pytest-9.pyc": b"de",
+    }
+    assert found.dated(SOURCES) == ["a/b.py"]
+
+
+def test_nothing_lies_beside_a_source_that_changed() -> None:
+    found = compiled_from(HEAD + b"abcde", SOURCES)
+    assert found.beside({**SOURCES, "a/b.py": b"x = 2\n"}) == {}
+    assert found.dated({"a/c.py": b""}) == []
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"no JSON\n",
+        b"{}\n",
+        b'[["a/b.py", "b.pyc", 30]]\nabc',
+        b'[["a/b.py", "../b.pyc", 3]]\nabc',
+        b'[["a/b.py", "c.cpython-311.pyc", 3]]\nabc',
+        b'[["other.py", "other.pyc", 3]]\nabc',
+        b'[["a/b.py", "b.pyc", -1]]\nabc',
+        b'[["a/b.py", "b.py", 3]]\nabc',
+    ],
+)
+def test_what_is_of_another_shape_is_nothing(content: bytes) -> None:
+    assert compiled_from(content, SOURCES).by_source == {}

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from suture.core.records import Candidate, Check, Task
+from suture.core.settings import SandboxSettings
+from suture.judge import prepare_suite
+from suture.judge.differential.clustering import Comparison, InputLimits, compare_candidates
+from suture.judge.differential.questions import edge_questions, questions_near
+from suture.judge.split.value_digest import digest_answer
+from suture.sandbox import Sandbox
+
+TASK = Task(
+    statement="def middle(a, b, c):\n    '''The middle one.\n\n    >>> middle(3, 1, 2)\n    2\n    '''",
+    entry_point="middle",
+    checks=(Check(id="v", provenance="visible", source="assert middle(1, 2, 3) == 2"),),
+)
+SORTED = "def middle(a, b, c):\n    return sorted((a, b, c))[1]\n"
+SUMMED = "def middle(a, b, c):\n    return a + b + c - max(a, b, c) - min(a, b, c)\n"
+TYPED = "def middle(a, b, c):\n    return float(sorted((a, b, c))[1])\n"
+GUESSED = "def middle(a, b, c):\n    return 2\n"
+ENDLESS = "def middle(a, b, c):\n    while a > 3: pass\n    return 2\n"
+FRAGILE = "def middle(a, b, c):\n    return {1: 2, 3: 2}[a]\n"
+
+Compare = Callable[..., Awaitable[tuple[Comparison, list[str]]]]
+
+
+@pytest.fixture
+def compare(sandbox: Sandbox, wall_settings: SandboxSettings) -> Compare:
+    """`await compare(code, ...)` answers the comparison and the hashes in the order of the codes."""
+
+    async def run(*codes: str, task: Task = TASK, **more: object) -> tuple[Comparison, list[str]]:
+        suite = await prepare_suite(task, sandbox, wall_settings)
+        candidates = [Candidate(files={"solution.py": code}, origin="sample") for code in codes]
+        found = await compare_candidates(candidates, suite, **more)  # type: ignore[arg-type]  # of each test
+        return found, [candidate.hash for candidate in candidates]
+
+    return run
+
+
+async def test_the_larger_cluster_is_preferred_and_the_difference_is_shown(compare: Compare) -> None:
+    found, (guessed, one, two, three) = await compare(GUESSED, SORTED, SUMMED, TYPED)
+    assert found.clusters == ((one, two, three), (guessed,))
+    assert found.preferred == one
+    assert found.calls > 10
+    assert found.reason == f"3 of 4 candidates answer {found.calls} further calls alike"
+    first = found.disagreements[0]
+    assert first.call.startswith("middle(")
+    assert first.answers[guessed] == "2"
+    assert eval(first.call, {"middle": lambda a, b, c: sorted((a, b, c))[1]}) == int(first.answers[one])
+
+
+async def test_code_that_was_written_more_often_counts_so_often(compare: Compare) -> None:
+    names = [Candidate(files={"solution.py": code}, origin="sample").hash for code in (SORTED, GUESSED)]
+    found, (_, guessed) = await compare(SORTED, GUESSED, drawn={names[1]: 3})
+    assert found.preferred == guessed
+    assert found.reason == f"3 of 4 candidates answer {found.calls} further calls alike"
+
+
+async def test_exceptions_and_endless_loops_are_behaviour(compare: Compare) -> None:
+    limits = InputLimits(inputs=8, call_s=1.2)
+    found, (endless, fragile, one, two) = await compare(ENDLESS, FRAGILE, SORTED, SUMMED, limits=limits)
+    assert found.clusters == ((one, two), (fragile,), (endless,))
+    assert "raises KeyError" in [told.answers[fragile] for told in found.disagreements]
+    assert found.reason.endswith("; 1 did not end in time on several")
+
+
+async def test_edges_are_asked_where_nothing_else_differs(compare: Compare) -> None:
+    task = Task(statement="", checks=(Check(id="v", provenance="visible", source="assert top([3, 1]) == 3"),))
+    careful = "def top(xs):\n    return max(xs) if xs else None\n"
+    other = "def top(xs):\n    return max(xs, default=None)\n"
+    careless = "def top(xs):\n    return sorted(xs)[-1]\n"
+    found, (first, one, two) = await compare(careless, careful, other, task=task)
+    assert found.clusters == ((one, two), (first,))
+    assert [told.call for told in found.disagreements] == ["top([])"]
+    assert found.disagreements[0].answers == {first: "raises IndexError", one: "None", two: "None"}
+
+
+async def test_without_a_majority_the_first_stays_and_that_is_said(compare: Compare) -> None:
+    found, (guessed, one) = await compare(GUESSED, SORTED)
+    assert found.clusters == ((guessed,), (one,))
+    assert found.reason.startswith("no majority")
+
+
+async def test_what_cannot_be_compared_is_said(compare: Compare) -> None:
+    found, _ = await compare(SORTED, GUESSED, task=Task(statement="", entry_point="middle"))
+    assert (found.clusters, found.preferred) == ((), None)
+    assert found.reason == "not compared: no other call is known"
+    found, _ = await compare(SORTED)
+    assert found.reason == "not compared: there is no second candidate"
+    found, _ = await compare(SORTED, GUESSED, limits=InputLimits(seconds=0.001))
+    assert found.reason == "not compared: no call could be compared"
+    holds_a_class = Task(
+        statement="", entry_point="Box", checks=(Check(id="v", provenance="visible", source="Box(1)"),)
+    )
+    boxes = (
+        "class Box:\n    def __init__(self, n): self.n = n\n",
+        "class Box:\n    def __init__(self, m): self.m = m\n",
+    )
+    found, _ = await compare(*boxes, task=holds_a_class)
+    assert found.clusters == ()
+
+
+async def test_mutated_arguments_and_generators_are_part_of_the_answer(compare: Compare) -> None:
+    task = Task(
+        statement="",
+        checks=(Check(id="v", provenance="visible", source="assert list(up([2, 1])) == [1, 2]"),),
+    )
+    kept = "def up(xs):\n    return sorted(xs)\n"
+    changed = "def up(xs):\n    xs.sort()\n    return xs\n"
+    lazy = "def up(xs):\n    yield from sorted(xs)\n"
+    found, hashes = await compare(kept, changed, lazy, task=task)
+    assert found.clusters == ((hashes[0], hashes[2]), (hashes[1],))
+
+
+def test_questions_are_new_reproducible_and_take_hints() -> None:
+    hints = (Check(id="h", provenance="spec", source="assert middle(7, 7, -1) == 99"),)
+    assert "middle(0, 2, 3)" in edge_questions(TASK, hints, 20)
+    asked = questions_near(TASK, hints, 20, 1)
+    assert asked == questions_near(TASK, hints, 20, 1) != questions_near(TASK, hints, 20, 2)
+    assert asked[0] == "middle(7, 7, -1)"
+    assert len(set(asked)) == 20
+    assert not {"middle(1, 2, 3)", "middle(3, 1, 2)"} & set(asked)
+
+
+def test_equal_answers_have_equal_keys() -> None:
+    assert digest_answer({1, 2, "a"}, ())[0] == digest_answer({"a", 2.0, True}, ())[0]
+    assert digest_answer({"a": 1, "b": 2}, ())[0] == digest_answer({"b": 2, "a": 1}, ())[0]
+    assert digest_answer([1], ())[0] != digest_answer((1,), ())[0]
+    assert digest_answer([1], ([],))[0] != digest_answer([1], ([1],))[0]
+    assert digest_answer(float("nan"), ())[0] == digest_answer(float("nan"), ())[0]
+    assert digest_answer(10**5000, ())[1].startswith("<int whose repr raised")

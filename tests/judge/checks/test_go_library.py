@@ -1,0 +1,132 @@
+"""Go's standard library, compiled once: runs take it, grow it by what they import, and cannot change it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from requirements import Require
+from suture.core.settings import SandboxSettings
+from suture.judge.command.go_library import THERE, with_library
+from suture.judge.programs import test_limits as limits_of
+from suture.project.languages import Interpreter, program_environment
+from suture.sandbox import (
+    BOX,
+    BubblewrapSandbox,
+    Requirement,
+    RunRequest,
+    RunResult,
+    discover_programs,
+    interpreter_mounts,
+)
+
+SETTINGS = SandboxSettings()
+POISON = """package own
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestOwn(t *testing.T) {
+	for _, root := range []string{os.Getenv("GOCACHE"), "/go-library"} {
+		_ = filepath.Walk(root, func(path string, info os.FileInfo, err error) error {
+			if err == nil && !info.IsDir() && !strings.HasSuffix(path, "trim.txt") {
+				_ = os.WriteFile(path, []byte("poison"), 0o644)
+				_ = os.Remove(path)
+			}
+			return nil
+		})
+	}
+	if Own(1) != "1" {
+		t.Fatal(Own(1))
+	}
+}
+"""
+FILES = {
+    "go.mod": b"module example.org/own\n\ngo 1.16\n",
+    "own.go": b'package own\n\nimport "fmt"\n\nfunc Own(n int) string { return fmt.Sprint(n) }\n',
+    "own_test.go": POISON.encode(),
+}
+
+
+class CachingBubblewrap(BubblewrapSandbox):
+    """A wall that knows where things are kept."""
+
+    def __init__(self, cache: Path | None) -> None:
+        super().__init__()
+        self.cache = cache
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """A wall, and Go as it is without a library."""
+
+    wall: CachingBubblewrap
+    programs: Interpreter
+
+    async def able(self, files: dict[str, bytes]) -> Interpreter:
+        return await with_library(self.programs, files, self.wall, SETTINGS)
+
+    async def run(self, programs: Interpreter, *argv: str) -> RunResult:
+        request = RunRequest(
+            argv=argv,
+            files=FILES,
+            env=program_environment(programs, BOX),
+            mounts=interpreter_mounts(programs),
+            limits=limits_of(SETTINGS, 100, "go"),
+        )
+        return await self.wall.run(request)
+
+
+@pytest.fixture
+async def machine(wall: Requirement, require: Require, tmp_path: Path) -> AsyncIterator[Machine]:
+    require("bubblewrap", wall.ok, wall.detail)
+    require("go", shutil.which("go") is not None, "it is not on PATH")
+    environ = {"VIRTUAL_ENV": sys.prefix, "PATH": os.environ["PATH"]}
+    made = CachingBubblewrap(tmp_path)
+    yield Machine(wall=made, programs=discover_programs(None, environ, "go"))
+    await made.close()
+
+
+def digests(folder: Path) -> dict[str, str]:
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+async def test_a_run_takes_the_library_and_no_run_changes_it(machine: Machine) -> None:
+    """Go tells with `-x` what it starts: for packages of its own nothing, however often it is run."""
+    able = await machine.able(FILES)
+    assert able.toolchain is not None
+    assert f"{THERE}/bin" in able.toolchain.folders
+    (folder,) = (Path(here) for here, there in able.toolchain.shown.items() if there == THERE)
+    made = digests(folder)
+    assert sum(name.startswith("entries/") for name in made) > 20
+    for _ in range(2):
+        result = await machine.run(able, "go", "test", "-x", "./...")
+        assert result.status == "ok", result.stderr[-2000:]
+        started = [line for line in result.stderr.splitlines() if b"/compile " in line or b"/vet " in line]
+        assert 0 < len(started) <= 3, result.stderr[-2000:]
+        assert digests(folder) == made
+    assert await machine.able(FILES) == able
+    assert digests(folder) == made
+    more = {**FILES, "more.go": b'package own\n\nimport _ "html"\nimport _ "no/such/package"\n'}
+    assert await machine.able(more) == able
+    grown = digests(folder)
+    assert {name: grown[name] for name in made if name != "packages"}.items() <= made.items()
+    assert len(grown) > len(made)
+    assert {"html", "no/such/package"} <= {*(folder / "packages").read_text().split()}
+
+
+async def test_a_wall_that_keeps_nothing_runs_go_as_it_is(machine: Machine) -> None:
+    machine.wall.cache = None
+    assert await machine.able(FILES) is machine.programs

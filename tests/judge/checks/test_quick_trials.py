@@ -1,0 +1,66 @@
+"""Trials of a command that npm starts leave npm out, where that says the same of the unchanged code."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+
+import pytest
+
+from requirements import Require
+from suture.core.records import Task
+from suture.core.settings import SandboxSettings
+from suture.judge.command.command_line import CommandLine
+from suture.judge.command.plain_command import PlainCommand
+from suture.sandbox import BubblewrapSandbox, RunRequest, RunResult, discover_programs
+
+RIGHT = b"exports.twice = (n) => n * 2;\n"
+CHECK = b"""console.log('1 check');
+if (require('./twice').twice(5) !== 10) { console.log('no'); process.exit(3); }
+"""
+
+
+class Watched(BubblewrapSandbox):
+    """A wall that notes what it was asked to start."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.started: list[str] = []
+
+    async def run(self, request: RunRequest) -> RunResult:
+        """Note it, and let it run."""
+        self.started.append(request.argv[0])
+        return await super().run(request)
+
+
+@pytest.mark.parametrize(
+    ("script", "quick"), [("node check.js", True), ("echo $npm_lifecycle_event; node check.js", False)]
+)
+async def test_a_trial_is_started_without_npm_where_the_base_says_the_same(
+    script: str, quick: bool, sandbox: BubblewrapSandbox, require: Require
+) -> None:
+    require("npm", shutil.which("npm") is not None, "it is not on PATH")
+    files = {
+        "package.json": json.dumps({"scripts": {"check": script}}).encode(),
+        "twice.js": RIGHT.replace(b"*", b"+"),
+        "check.js": CHECK,
+    }
+    task = Task(
+        statement="", kind="heal", files=files, test_command=("npm", "run", "check"), language="javascript"
+    )
+    programs = discover_programs(None, {"VIRTUAL_ENV": sys.prefix, "PATH": os.environ["PATH"]}, "javascript")
+    line = CommandLine(task=task, settings=SandboxSettings(), interpreter=programs)
+    wall = Watched()
+    try:
+        command = PlainCommand(line, wall)
+        await command.try_out()
+        wall.started.clear()
+        (wrong,) = await command.run_some(files, ())
+        (right,) = await command.run_some({**files, "twice.js": RIGHT}, ())
+    finally:
+        await wall.close()
+    assert (wrong.passed, right.passed) == (False, True)
+    # The first asks whether the unchanged code says the same; where it does, that was a run of it.
+    assert wall.started == ["/bin/sh"] * 2 if quick else ["/bin/sh", "npm", "npm"]

@@ -1,0 +1,52 @@
+"""What node and Go print, and whether it tells of the surroundings or of the code."""
+
+from __future__ import annotations
+
+import pytest
+
+from suture.core.records import Language
+from suture.judge.triage.surroundings import fault_in_line, printed_errors
+
+FILES = {
+    "package.json": b'{"dependencies": {"express": "4"}, "devDependencies": {"@scope/kit": "1"}}',
+    "go.mod": b"module example.org/rota\n\ngo 1.19\n",
+    "lib/data.js": b"fs.writeFileSync('made.txt', text)",
+    "lib/list.csv": b"",
+}
+
+
+@pytest.mark.parametrize(
+    ("language", "output", "says"),
+    [
+        ("javascript", "Error: Cannot find module 'express'\nRequire stack:\n- /box/a.js", "'express'"),
+        (
+            "javascript",
+            "# Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'left-pad' imported",
+            "'left-pad'",
+        ),
+        ("javascript", "    Cannot find module '@scope/kit/inner' from 'a.test.js'", "'@scope/kit'"),
+        ("javascript", "Error: Cannot find module './sum'", None),
+        ("javascript", "Error: Cannot find module 'expres'", None),
+        ("javascript", "Error: Cannot find module 'express'\n  code: 'ERR_ASSERTION'", None),
+        ("javascript", "Error: Cannot find module 'express'\nTypeError: a is not a function", None),
+        ("javascript", "Error: ENOENT: no such file or directory, open '/box/town.csv'", "'town.csv'"),
+        ("javascript", "Error: ENOENT: no such file or directory, open '/box/list.csv'", None),
+        ("javascript", "Error: ENOENT: no such file or directory, open 'made.txt'", None),
+        ("javascript", "Error: getaddrinfo EAI_AGAIN example.org", "network"),
+        ("javascript", "not ok 1 - adds", None),
+        ("go", "a.go:3:8: no required module provides package github.com/x/y; to add it:", "github.com/x/y"),
+        ("go", "a.go:3:8: no required module provides package example.org/rota/clok", None),
+        ("go", "a.go:4:2: undefined: foo", None),
+        ("go", "--- FAIL: TestA\n    a_test.go:9: open town.csv: no such file or directory", "'town.csv'"),
+        ("go", "--- FAIL: TestA\n    a_test.go:9: got 1, want 2", None),
+        ("go", "panic: runtime error: index out of range", None),
+        ("go", "a.go:3:8: package clok is not in GOROOT (/usr/lib/go/src/clok)", None),
+    ],
+)
+def test_only_what_is_wholly_of_the_surroundings_is_set_apart(
+    language: Language, output: str, says: str | None
+) -> None:
+    causes = [fault_in_line(line, FILES, language) for line in printed_errors(output, language)]
+    told = causes[0] if causes and None not in causes else None
+    assert (told is None) == (says is None), causes
+    assert told is None or says is None or says in told[0]

@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from suture.core.records import Check, CheckStatus, Provenance
+from suture.judge.trust.assessing import assess
+from suture.judge.trust.claims import claim_of, contradict
+from suture.judge.trust.matrix import CandidateRow
+from suture.judge.trust.prefilter import sift
+
+GIVEN = (Check(id="given", provenance="visible", source="assert f(1) == [2]"),)
+
+
+def spec(*sources: str, author: Provenance = "spec") -> tuple[Check, ...]:
+    return tuple(Check(id=s[:40], provenance=author, source=s, trust=0.0) for s in sources)
+
+
+def row(name: str, passed: str, failed: str = "", *, viable: bool = True) -> CandidateRow:
+    ended: dict[str, CheckStatus] = dict.fromkeys(passed.split("|"), "passed") if passed else {}
+    ended |= dict.fromkeys(failed.split("|"), "failed") if failed else {}
+    return CandidateRow(candidate=name, viable=viable, statuses=ended)
+
+
+@pytest.mark.parametrize(
+    ("source", "call", "kind", "value"),
+    [
+        ("assert f(0x10, b = 'a') == 2, 'no'", "f(16, b='a')", "equals", 2),
+        ("assert [1, (2,)] == f( )", "f()", "equals", [1, (2,)]),
+        ("assert f(1) is None", "f(1)", "equals", None),
+        ("assert f(1)", "f(1)", "truth", True),
+        ("assert not f(1)  # never", "f(1)", "truth", False),
+        ("assert sorted(f(1)) == [1]", "sorted(f(1))", "equals", [1]),
+        ("x = [1]\nassert f(x) == -1", "x = [1]\nf(x)", "equals", -1),
+    ],
+)
+def test_a_claim_is_read(source: str, call: str, kind: str, value: object) -> None:
+    claim = claim_of(Check(id="c", provenance="spec", source=source))
+    assert claim is not None
+    assert claim.expected is not None
+    assert (claim.call, claim.expected.kind, claim.expected.value) == (call, kind, value)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "for i in range(3):\n    assert f(f(i)) == i",
+        "assert abs(f(1) - 2) < 1e-6",
+        "assert f(1) == f(2)",
+        "assert len([1]) == 1",
+        "assert f(1) == 1 == f(2)",
+        "assert f(1) == 2\nassert f(2) == 3",
+    ],
+)
+def test_what_is_no_single_claim_has_no_call(source: str) -> None:
+    claim = claim_of(Check(id="c", provenance="property", source=source))
+    assert claim is not None
+    assert (claim.call, claim.expected) == ("", None)
+
+
+def test_truths_and_values_contradict_each_other_only_where_they_must() -> None:
+    claims = [claim_of(check) for check in spec("assert f()", "assert not f()", "assert f() == 3")]
+    true, false, three = [claim.expected for claim in claims if claim and claim.expected]
+    assert contradict(true, false)
+    assert contradict(false, three)
+    assert not contradict(true, three)
+
+
+def test_what_needs_no_run_is_removed_and_told() -> None:
+    checks = spec(
+        "assert f(1) == [2], 'again'",
+        "assert f(1) == [3]",
+        "assert f(2) == [4]",
+        "assert  f( 2 ) == [4], 'twice'",
+        "assert g(2) == 4",
+        "assert f(3) == f(3)",
+        "assert f(",
+    )
+    sifted = sift(checks, GIVEN, "f")
+    assert [check.source for check in sifted.checks] == ["assert f(2) == [4]"]
+    assert [removed.reason for removed in sifted.removed] == [
+        "a given check says the same",
+        "it contradicts a given check: assert f(1) == [2]",
+        "it repeats: assert f(2) == [4]",
+        "it does not use f",
+        "it holds for any code",
+        "it cannot be read as Python",
+    ]
+    assert sifted.record == {"spec": (1, 1)}
+    deep = spec(f"assert f({'+'.join('1' * 900)}) == [900]")
+    assert len(sift(deep, GIVEN, "f").checks) + len(sift(deep, GIVEN, "f").removed) == 1
+
+
+def test_equal_ids_of_different_checks_are_told_apart() -> None:
+    one = Check(id="given", provenance="spec", source="x = 1\nassert f(x) == [5]")
+    two = Check(id="given", provenance="adversarial", source="x = 2\nassert f(x) == [5]")
+    sifted = sift((one, two), GIVEN, "f")
+    assert len({check.id for check in sifted.checks} | {"given"}) == 3
+    assert set(sifted.claims) == {check.id for check in sifted.checks}
+
+
+def test_of_checks_that_contradict_each_other_the_one_with_more_behind_it_stays() -> None:
+    sifted = sift(spec("assert f(2) == [4]", "assert f(2) == [5]", "assert f(3) == [6]"), GIVEN, "f")
+    rows = [
+        row("a", "assert f(2) == [4]|assert f(3) == [6]", "assert f(2) == [5]"),
+        row("b", "assert f(2) == [4]|assert f(3) == [6]", "assert f(2) == [5]"),
+        row("c", "assert f(2) == [5]", "assert f(2) == [4]|assert f(3) == [6]"),
+    ]
+    assessment = assess(sifted, rows)
+    assert {check.id for check in assessment.checks} == {"assert f(2) == [4]", "assert f(3) == [6]"}
+    assert "contradicts 'assert f(2) == [4]'" in assessment.removed[0].reason
+    assert (assessment.heard, assessment.behaviours) == (3, 2)
+    tied = assess(sift(spec("assert f(2) == [4]", "assert f(2) == [5]"), GIVEN, "f"), [])
+    assert tied.checks == ()
+
+
+def test_candidates_that_fail_a_given_check_are_not_heard() -> None:
+    sifted = sift(spec("assert f(2) == [4]"), GIVEN, "f")
+    rows = [row(str(n), "assert f(2) == [4]", viable=False) for n in range(5)]
+    (check,) = assess(sifted, rows).checks
+    assert check.trust <= 0.5
+
+
+def test_an_author_that_contradicts_the_examples_is_trusted_less() -> None:
+    def trust(*also: str) -> float:
+        sifted = sift(spec("assert f(2) == [4]", *also), GIVEN, "f")
+        rows = [row(str(n), "assert f(2) == [4]") for n in range(3)]
+        return assess(sifted, rows).checks[0].trust
+
+    assert trust("assert f(1) == [9]") < trust() < trust("assert f(1) == [2]")
+
+
+def test_a_check_that_the_model_was_unsure_of_only_loses_trust() -> None:
+    sifted = sift(spec("assert f(2) == [4]"), GIVEN, "f")
+    (check,) = sifted.checks
+    rows = [row(str(n), "assert f(2) == [4]") for n in range(3)]
+    trusts = [
+        assess(sifted, rows, told).checks[0].trust
+        for told in ({}, {check.source: -0.01}, {check.source: -1.5}, {"assert f(3) == [6]": -1.5})
+    ]
+    assert trusts[0] == trusts[1] == trusts[3] > trusts[2]
+
+
+IDS = ["assert f(2) == [4]", "assert f(3) == [6]", "for i in (1, 2):\n    assert f(i)"]
+TABLES = st.lists(
+    st.lists(st.sampled_from(["passed", "failed", "timeout", None]), min_size=3, max_size=3), max_size=6
+)
+
+
+@given(TABLES)
+@settings(max_examples=60, deadline=None)
+def test_more_votes_never_lower_a_trust_and_order_says_nothing(table: list[list[CheckStatus | None]]) -> None:
+    sifted = sift(spec(*IDS), GIVEN, "f")
+    ids = [check.id for check in sifted.checks]
+
+    def trusts(rows: list[list[CheckStatus | None]]) -> dict[str, float]:
+        made = [
+            CandidateRow(
+                candidate=str(n), viable=True, statuses={i: s for i, s in zip(ids, ended, strict=True) if s}
+            )
+            for n, ended in enumerate(rows)
+        ]
+        return {check.id: check.trust for check in assess(sifted, made).checks}
+
+    before = trusts(table)
+    assert set(before) == set(ids)
+    assert all(0 <= trust <= 1 for trust in before.values())
+    assert trusts(table[::-1]) == before
+    assert all(before[i] <= trust for i, trust in trusts([*table, ["passed"] * 3]).items())

@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+from collections import Counter, OrderedDict, defaultdict, deque
+from datetime import date, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from suture.judge.split.decoding import decode, well_formed
+from suture.judge.split.encoding import Encoder
+from suture.judge.split.wire import BadFrame, NotData, dump, load
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.integers(min_value=1 << 62, max_value=1 << 200)
+    | st.floats()
+    | st.complex_numbers()
+    | st.text(st.characters(codec=None, categories=("L", "N", "P", "S", "Z", "C", "Cs")))
+    | st.binary()
+    | st.builds(range, st.integers(), st.integers(), st.integers(min_value=1))
+    | st.just(...)
+    | st.fractions()
+    | st.dates()
+    | st.timedeltas()
+)
+KEYS = st.recursive(
+    SCALARS, lambda s: st.lists(s, max_size=3).map(tuple) | st.frozensets(s, max_size=3), max_leaves=4
+)
+VALUES = st.recursive(
+    KEYS | st.binary().map(bytearray),
+    lambda v: (
+        st.lists(v, max_size=4)
+        | st.lists(v, max_size=4).map(tuple)
+        | st.sets(KEYS, max_size=4)
+        | st.dictionaries(KEYS, v, max_size=4)
+        | st.lists(v, max_size=3).map(deque)
+        | st.dictionaries(KEYS, v, max_size=3).map(OrderedDict)
+        | st.builds(slice, v, v, v)
+    ),
+    max_leaves=8,
+)
+
+
+def refuse(thing: Any) -> Any:
+    raise NotData(type(thing).__name__)
+
+
+def crossed(value: Any) -> Any:
+    encoder = Encoder(refuse)
+    message = load(dump({"value": encoder.encode(value), "nodes": encoder.nodes()}))
+    assert well_formed(message["value"], message["nodes"])
+    return decode(message["value"], message["nodes"], refuse)[0]
+
+
+def same(a: Any, b: Any) -> bool:
+    """Equal in value and in every type; nan equals nan, 0.0 is not -0.0."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, float):
+        return bool(a.hex() == b.hex())
+    if isinstance(a, complex):
+        return same(a.real, b.real) and same(a.imag, b.imag)
+    if isinstance(a, dict):
+        pairs = zip(a.items(), b.items(), strict=True)
+        return len(a) == len(b) and all(same(x, y) for p, q in pairs for x, y in zip(p, q, strict=True))
+    if isinstance(a, (set, frozenset)):
+        return len(a) == len(b) and all(any(same(x, y) for y in b) for x in a)
+    if isinstance(a, slice):
+        return all(
+            same(x, y) for x, y in zip((a.start, a.stop, a.step), (b.start, b.stop, b.step), strict=True)
+        )
+    if isinstance(a, (list, tuple, deque)):
+        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
+    return bool(a == b)
+
+
+@given(VALUES)
+def test_every_value_comes_back_as_it_was(value: Any) -> None:
+    assert same(crossed(value), value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "\ud83d\ude00",
+        -0.0,
+        math.nan,
+        -math.inf,
+        1 << 20_000,
+        defaultdict(None, {1: [2]}),
+        Counter("aab"),
+        deque([1, 2], maxlen=2),
+        Decimal("1.50"),
+        Fraction(1, 3),
+        date(2024, 2, 29),
+        timedelta(days=-1, microseconds=3),
+        {(1, frozenset({b"x"})): {None: ...}},
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_odd_values_come_back(value: Any) -> None:
+    assert same(crossed(value), value)
+
+
+def test_aliases_and_cycles_survive() -> None:
+    inner: list[Any] = []
+    loop: dict[str, Any] = {"a": inner, "b": inner, "t": (inner,)}
+    inner.append(loop)
+    back = crossed(loop)
+    assert back["a"] is back["b"] is back["t"][0]
+    assert back["a"][0] is back
+
+
+class Always:
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = None  # type: ignore[assignment]  # as Python sets it beside an __eq__
+
+
+class Whole(int):
+    pass
+
+
+@pytest.mark.parametrize("value", [Always(), Whole(3), [Whole(3)], len, int, (Always(),)])
+def test_only_exact_types_are_data(value: Any) -> None:
+    with pytest.raises(NotData):
+        crossed(value)
+
+
+def test_a_changed_argument_changes_in_place_and_untouched_ones_are_not_sent() -> None:
+    here: list[Any] = [[1], [math.nan]]
+    nan = here[1][0]
+    sent = Encoder(refuse)
+    value, nodes = sent.encode(here), sent.nodes()
+    there, objects = decode(value, nodes, refuse)
+    there[0].append(there)
+    reply = Encoder(refuse, objects)
+    result = reply.encode(there[0])
+    changed = reply.changed(nodes)
+    assert len(changed) == 1
+    back, _ = decode(result, changed, refuse, sent.objects)
+    assert back is here[0]
+    assert here[0][1] is here
+    assert here[1][0] is nan
+
+
+def test_true_in_the_place_of_one_is_a_change() -> None:
+    here = [1]
+    sent = Encoder(refuse)
+    value, nodes = sent.encode(here), sent.nodes()
+    there, objects = decode(value, nodes, refuse)
+    there[0] = True
+    reply = Encoder(refuse, objects)
+    decode(reply.encode(None), reply.changed(nodes), refuse, sent.objects)
+    assert here[0] is True
+
+
+@pytest.mark.parametrize(
+    ("value", "nodes"),
+    [
+        (["r", 5], []),
+        (["r", 0], [[0, "tuple", ["r", 0]]]),
+        (["r", 0], [[0, "dict", 1]]),
+        (["r", 0], [[0, "set", ["r", 1]], [1, "list"]]),
+        (["i", "x"], []),
+        (["f", 1], []),
+        (["b", "0"], []),
+        (["os.system", "true"], []),
+        (["decimal.Decimal", "x"], []),
+    ],
+)
+def test_nonsense_is_refused(value: Any, nodes: Any) -> None:
+    with pytest.raises(BadFrame):
+        decode(value, nodes, refuse)
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists))
+def test_no_json_breaks_the_reader(value: Any) -> None:
+    if well_formed(value, []):
+        with contextlib.suppress(BadFrame):
+            decode(value, [], lambda v: v)
+
+
+@pytest.mark.parametrize("frame", [b"", b"[]", b"[" * 100_000, b"\xff", b'{"a":'])
+def test_what_is_no_message_is_refused(frame: bytes) -> None:
+    with pytest.raises(BadFrame):
+        load(frame)
+
+
+def test_a_value_of_the_wrong_shape_is_seen_without_reading_it() -> None:
+    deep = json.loads("[" * 50 + "]" * 50)
+    odd: tuple[Any, ...] = (deep, {}, 1.5, ["nothing"], ["f"], [], ["f", "0x0p+0", "x"])
+    for value in odd:
+        assert not well_formed(value, [])
+    assert not well_formed(None, [[-1, "list"]])
+    assert not well_formed(None, [["0", "list"]])
+    assert not well_formed(None, None)

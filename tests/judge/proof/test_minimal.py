@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from suture.judge.proof.minimisation.minimal import minimise, minimise_lines
+
+LINES = [f"line_{number} = {number}" for number in range(30)]
+BASE = {"a.txt": ("\n".join(LINES) + "\n").encode(), "b.txt": b"one\ntwo\n"}
+
+
+async def test_only_what_is_needed_is_left() -> None:
+    lines = [f"{line}  # touched" for line in LINES]
+    lines[7], lines[20] = "line_7 = 'mended'", "line_20 = 'mended'"
+    files = {"a.txt": "\n".join(lines) + "\n", "b.txt": "one\nthree\n"}
+
+    async def passes(part: Mapping[str, str]) -> bool:
+        return part.get("a.txt", "").count("mended") == 2
+
+    found = await minimise_lines(BASE, files, passes, max_runs=200)
+    wanted = [*LINES]
+    wanted[7], wanted[20] = lines[7], lines[20]
+    assert found.files == {"a.txt": "\n".join(wanted) + "\n"}
+    assert (found.edits_found, found.edits, found.is_minimal) == (31, 2, True)
+
+
+@given(needed=st.sets(st.integers(0, 11)), extra=st.lists(st.sampled_from(["x", "y"]), max_size=4))
+async def test_no_edit_that_is_left_can_be_spared(needed: set[int], extra: list[str]) -> None:
+    base = {"a.txt": "".join(f"{n}\n" for n in range(12)).encode()}
+    text = "".join(f"{n}!\n" for n in range(12)) + "".join(f"{mark}\n" for mark in extra)
+    wanted = {f"{n}!" for n in needed}
+
+    async def passes(part: Mapping[str, str]) -> bool:
+        return wanted <= set(part.get("a.txt", "").split("\n")) if part else not wanted
+
+    found = await minimise_lines(base, {"a.txt": text}, passes, max_runs=500)
+    assert found.is_minimal
+    assert found.edits == max(1, len(needed))
+    assert await passes(found.files)
+
+
+async def test_the_limit_holds_and_what_is_left_still_passes() -> None:
+    text = "\n".join(f"{line}!" for line in LINES) + "\n"
+    calls = itertools.count()
+
+    async def passes(part: Mapping[str, str]) -> bool:
+        next(calls)
+        return all(f"{line}!" in part.get("a.txt", "") for line in LINES[::3])
+
+    found = await minimise_lines(BASE, {"a.txt": text}, passes, max_runs=9)
+    assert (found.runs, next(calls), found.is_minimal) == (9, 9, False)
+    assert await passes(found.files)
+
+
+async def test_halves_that_do_not_parse_cost_no_run() -> None:
+    base = {"m.py": b"def f(x):\n    return x\n"}
+    text = "def f(x):\n    if x is None:\n        return 0\n    return x\n"
+    asked: list[str] = []
+
+    async def passes(part: Mapping[str, str]) -> bool:
+        asked.append(part["m.py"])
+        return part["m.py"] == text
+
+    found = await minimise_lines(base, {"m.py": text}, passes, max_runs=50)
+    assert found.files == {"m.py": text}
+    assert found.is_minimal
+    for source in asked:
+        compile(source, "m.py", "exec")
+
+
+async def test_a_new_file_is_needed_or_not() -> None:
+    async def passes(part: Mapping[str, str]) -> bool:
+        return "new.txt" in part
+
+    found = await minimise(BASE, {"new.txt": "x\ny", "b.txt": "1\n2\n"}, passes, max_runs=50)
+    assert set(found.files) == {"new.txt"}
+
+
+SHOP = """\
+BOOK = {}
+LIMIT = 3
+
+
+def add(name, price):
+    BOOK[name] = price
+
+
+def price_of(name):
+    return BOOK.get(name)
+
+
+def same(one, other):
+    return one == other
+
+
+def half(n):
+    return n / 2
+
+
+def rounded(n):
+    return round(half(n))
+
+
+class Till:
+    def open(self):
+        self.sum = 0
+
+    def take(self, n):
+        self.sum = n
+"""
+
+
+async def left_of(text: str, needed: str, same: bool = True) -> tuple[str, tuple[str, ...]]:
+    """What is left of a change of which the tests need one line."""
+
+    async def passes(part: Mapping[str, str]) -> bool:
+        return needed in part.get("shop.py", "")
+
+    async def alike(part: Mapping[str, str]) -> bool:
+        return same
+
+    found = await minimise({"shop.py": SHOP.encode()}, {"shop.py": text}, passes, max_runs=50, same=alike)
+    return found.files["shop.py"], found.left_out
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (("one == other", "one.lower() == other"), ("== other", "== other.lower()")),  # one line
+        (("return one", "# both sides\n    return one"), ("== other", "is other")),  # one function
+        (("BOOK[name]", "BOOK[name.lower()]"), ("get(name)", "get(name.lower())")),  # one variable
+        (("LIMIT = 3", "LIMIT = 4"), ("return n / 2", "return min(LIMIT, n / 2)")),  # a name, and its user
+        (("return n / 2", "return n // 2"), ("round(half(n))", "half(n)")),  # a function, and its caller
+        (("self.sum = 0", "self.all = 0"), ("self.sum = n", "self.all = n")),  # one class
+    ],
+)
+async def test_what_was_written_together_is_not_cut(one: tuple[str, str], other: tuple[str, str]) -> None:
+    text = SHOP.replace(*one).replace(*other)
+    for needed in (one[1], other[1]):
+        assert await left_of(text, needed.partition("\n")[2] or needed) == (text, ())
+
+
+async def test_another_function_is_left_out_whole_and_named() -> None:
+    mended = SHOP.replace("one == other", "one.lower() == other.lower()")
+    text = mended.replace("self.sum = n", "self.sum += n").replace("self.sum = 0", "self.sum = 0.0")
+    assert await left_of(text, "one.lower()") == (mended, ("shop.py (Till)",))
+
+
+async def test_what_changes_an_answer_is_not_left_out() -> None:
+    text = SHOP.replace("one == other", "one.lower() == other.lower()").replace("n / 2", "n // 2")
+    assert await left_of(text, "one.lower()", same=False) == (text, ())
+
+
+async def test_of_two_parts_only_the_one_that_changes_an_answer_comes_back() -> None:
+    mended = SHOP.replace("one == other", "one is other")
+    halved = mended.replace("n / 2", "n // 2")
+    text = halved.replace("self.sum = n", "self.sum += n")
+
+    async def passes(part: Mapping[str, str]) -> bool:
+        return "one is other" in part.get("shop.py", "")
+
+    async def alike(part: Mapping[str, str]) -> bool:
+        return "n // 2" in part["shop.py"]
+
+    found = await minimise({"shop.py": SHOP.encode()}, {"shop.py": text}, passes, max_runs=50, same=alike)
+    assert (found.files, found.left_out) == ({"shop.py": halved}, ("shop.py (Till)",))
+
+
+async def test_files_that_name_each_other_stay_together() -> None:
+    before = {"shop.py": SHOP.encode(), "README.md": b"A shop.\n"}
+    files = {
+        "shop.py": f"from cases import fold\n{SHOP.replace('one == other', 'fold(one) == fold(other)')}",
+        "cases.py": "def fold(text):\n    return text.lower()\n",
+        "README.md": "A shop.\nNow with cases.\n",
+        "notes.txt": "done\n",
+    }
+
+    async def passes(part: Mapping[str, str]) -> bool:
+        return "fold(one)" in part.get("shop.py", "")
+
+    found = await minimise(before, files, passes, max_runs=50)
+    assert set(found.files) == {"shop.py", "cases.py", "README.md"}  # which names `cases`
+    assert found.left_out == ("notes.txt",)

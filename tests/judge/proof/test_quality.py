@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from bare_pytest import BARE_PYTEST
+from suture.core.records import Check, Task
+from suture.core.settings import SandboxSettings
+from suture.errors import UsageError
+from suture.judge import prepare_suite
+from suture.judge.proof.quality import Measured, Subject, measure_quality, quality_as_mapping
+from suture.judge.proof.quality.evaluator import Evaluator
+from suture.judge.proof.quality.measuring import BUILT_IN, evaluators
+from suture.sandbox import BubblewrapSandbox, discover_interpreter
+
+CODE = '''\
+"""Which way?"""
+
+import os
+import subprocess
+
+
+def way(n):
+    # a long road
+    if n > 0:
+        return "up"
+    elif n < 0:
+        return "down"
+    return "on"
+
+
+class Road:
+    """A road."""
+
+    def close(self, command):
+        subprocess.call(command, shell=True)  # nosec
+
+    def _length(self):
+        return 1
+'''
+MANY_PATHS = "def f(n):\n" + "".join(f"    if n == {n}:\n        return {n}\n" for n in range(12))
+
+Measure = Callable[..., Awaitable[Mapping[str, Measured]]]
+
+
+@pytest.fixture
+def measure(sandbox: BubblewrapSandbox) -> Measure:
+    """`await measure({"a.py": text}, checks=..., test_command=...)` answers what all evaluators found."""
+
+    async def run(code: Mapping[str, str], *names: str, **task: object) -> Mapping[str, Measured]:
+        python = discover_interpreter(None, {"VIRTUAL_ENV": sys.prefix})
+        settings = SandboxSettings(check_wall_s=20, test_wall_s=60)
+        wanted = Task(**{"statement": "", "module": "a.py", **task})  # type: ignore[arg-type]  # of each test
+        suite = await prepare_suite(wanted, sandbox, settings, python)
+        return await measure_quality(Subject(files=code, suite=suite, interpreter=python), names)
+
+    return run
+
+
+def checks(*sources: str) -> tuple[Check, ...]:
+    return tuple(Check(id=source, provenance="visible", source=source) for source in sources)
+
+
+async def test_each_evaluator_measures_its_side(measure: Measure) -> None:
+    found = await measure({"a.py": CODE}, checks=checks("assert way(3) == 'up'", "assert way(0) == 'off'"))
+    assert {name: measured.absent for name, measured in found.items() if measured.absent} == {}
+    values = quality_as_mapping(found)
+    assert (values["lines_total"], values["lines_of_code"], values["lines_with_comments"]) == (23, 15, 2)
+    assert values["docstring_coverage"] == pytest.approx(1 / 3)
+    assert found["docstrings"].findings == (
+        "a.py:7: way has no docstring",
+        "a.py:19: close has no docstring",
+    )
+    assert values["complexity_max"] == 3
+    assert 0 < values["maintainability_min"] <= 100
+    assert found["lint"].findings == ("a.py:3: F401 `os` imported but unused",)
+    assert values["security_high"] == 1  # whatever the comment says
+    assert any(text.startswith("a.py:20: B602 ") for text in found["security"].findings)
+    missed = [text.partition(":")[2] for text in found["coverage"].findings]
+    assert missed == ["12: no test runs it", "20: no test runs it", "23: no test runs it"]
+
+
+async def test_a_test_command_is_watched_too(measure: Measure) -> None:
+    files = {"test_a.py": b"from a import way\n\ndef test_way():\n    assert way(-1) == 'down'\n"}
+    command = tuple(BARE_PYTEST.split())
+    found = await measure({"a.py": CODE}, "coverage", files=files, test_command=command, kind="heal")
+    (coverage,) = found.values()
+    assert coverage.absent == ""
+    assert "a.py:10: no test runs it" in coverage.findings
+    assert "a.py:12: no test runs it" not in coverage.findings
+
+
+async def test_much_complexity_is_a_finding(measure: Measure) -> None:
+    (found,) = (await measure({"a.py": MANY_PATHS}, "complexity")).values()
+    assert found.findings == ("a.py:1: f has 13 paths",)
+
+
+async def test_what_cannot_be_measured_is_said(measure: Measure) -> None:
+    found = await measure({"a.py": "def way(n:\n"})
+    assert quality_as_mapping(found) == {"lint_findings": 1.0} or found["lint"].absent == ""
+    assert {name for name, measured in found.items() if measured.absent} == set(found) - {"lint"}
+    found = await measure({"a.py": CODE}, "coverage")
+    assert found["coverage"].absent == "there is no check and no test command"
+
+
+async def test_code_that_nests_deeply_breaks_no_evaluator(measure: Measure) -> None:
+    ladder = "def f(n):\n    if n == 0:\n        return 0\n"
+    ladder += "".join(f"    elif n == {n}:\n        return {n}\n" for n in range(1, 1200))
+    found = await measure({"a.py": ladder}, "lines", "docstrings", "complexity", "security")
+    assert found["lines"].values["lines_of_code"] == 2401
+    assert all(measured.absent or measured.values for measured in found.values())
+
+
+async def test_a_missing_tool_is_said_not_guessed(measure: Measure, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "radon.complexity", None)
+    monkeypatch.setitem(sys.modules, "bandit.core", None)
+    found = await measure({"a.py": CODE}, "complexity", "security")
+    assert [measured.absent for measured in found.values()] == [
+        "radon is not installed; pip install 'suture[quality]'",
+        "Bandit is not installed; pip install 'suture[quality]'",
+    ]
+
+
+PLUGIN = """
+class Returns:
+    name = "returns"
+
+    async def evaluate(self, subject):
+        from suture.judge.proof.quality import Measured
+
+        return Measured(values={"count": sum(text.count("return") for text in subject.files.values())})
+
+
+class Empty:
+    pass
+
+
+class Raises:
+    name = "raises"
+
+    async def evaluate(self, subject):
+        raise RuntimeError("no scale to weigh with")
+
+
+class Answers:
+    name = "answers"
+
+    async def evaluate(self, subject):
+        return 7
+"""
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """`installed("name = module:attr")` makes a package with that entry point one that is installed."""
+
+    def install(*points: str) -> None:
+        (tmp_path / "returns_plugin.py").write_text(PLUGIN)
+        about = tmp_path / "returns_plugin-1.0.dist-info"
+        about.mkdir()
+        (about / "METADATA").write_text("Metadata-Version: 2.1\nName: returns-plugin\nVersion: 1.0\n")
+        (about / "entry_points.txt").write_text("\n".join(("[suture.evaluators]", *points, "")))
+        monkeypatch.syspath_prepend(tmp_path)
+
+    return install
+
+
+async def test_a_package_brings_an_evaluator(measure: Measure, installed: Callable[..., None]) -> None:
+    installed("returns = returns_plugin:Returns")
+    found = await measure({"a.py": CODE}, "lines", "returns")
+    values = quality_as_mapping(found)
+    assert values["returns.count"] == 4
+    assert "lines_total" in values
+    assert "returns" in [made.name for made in evaluators()]
+
+
+async def test_one_that_cannot_be_loaded_says_so(measure: Measure, installed: Callable[..., None]) -> None:
+    installed("empty = returns_plugin:Empty", "gone = returns_plugin:Gone", "lost = no_such_plugin:X")
+    found = await measure({"a.py": CODE}, "empty", "gone", "lost")
+    assert "makes no evaluator" in found["empty"].absent
+    assert "cannot be loaded" in found["gone"].absent
+    assert "No module named 'no_such_plugin'" in found["lost"].absent
+
+
+async def test_one_of_a_package_that_raises_has_measured_nothing_and_the_others_have(
+    measure: Measure, installed: Callable[..., None]
+) -> None:
+    installed("raises = returns_plugin:Raises", "answers = returns_plugin:Answers")
+    found = await measure({"a.py": CODE}, "raises", "answers", "lines")
+    assert found["raises"].absent == "raises failed: RuntimeError: no scale to weigh with"
+    assert "no `Measured`" in found["answers"].absent
+    assert found["lines"].values
+
+
+def test_names_are_unique_and_known(installed: Callable[..., None]) -> None:
+    with pytest.raises(UsageError, match="there is no evaluator called 'speed'"):
+        evaluators(["speed"])
+    assert all(isinstance(kind(), Evaluator) for kind in BUILT_IN)
+    installed("lines = returns_plugin:Returns")
+    with pytest.raises(UsageError, match="two evaluators called 'lines'"):
+        evaluators()

@@ -1,0 +1,45 @@
+"""Which statements a change touched."""
+
+from __future__ import annotations
+
+import pytest
+
+from suture.judge.proof.measures.changed_statements import touched_statements
+
+CODE = """\
+def read(text):
+    try:
+        return int(text)
+    except ValueError:
+        return None
+
+
+@cached
+def kind(value):
+    match value:
+        case 0:
+            return "none"
+        case _:
+            return "some"
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "lines"),
+    [
+        ("except ValueError", "except KeyError", [4]),
+        ("case 0:", "case 1:", [11]),
+        ("@cached", "@kept", [8]),
+        ("return int(text)", "return float(text)", [3]),
+        ("    try:", "    try:  # perhaps", [2]),
+    ],
+)
+def test_a_change_touches_the_statement_whose_head_it_is_in(old: str, new: str, lines: list[int]) -> None:
+    assert old in CODE
+    touched = touched_statements(CODE, CODE.replace(old, new))
+    assert [spot.start for spot in touched] == lines
+
+
+def test_a_body_beside_its_except_is_two_statements_on_one_line() -> None:
+    before = "try:\n    f()\nexcept KeyError: pass\n"
+    assert [spot.start for spot in touched_statements(before, before.replace("pass", "g()"))] == [3, 3]

@@ -1,0 +1,85 @@
+"""Which runner a command starts, how it is asked for a report, and what a report says."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from suture.project.languages import RunnerOutput, argv_for_report, language_of_command, runner_of
+from suture.project.languages.golang import read_stream
+
+
+@pytest.mark.parametrize(
+    ("command", "script", "name"),
+    [
+        ("npm test", "node --test", "node:test"),
+        ("npm test", "tsc && jest --ci", "Jest"),
+        ("npm run unit", "vitest run", "Vitest"),
+        ("npx jest", "", "Jest"),
+        ("node_modules/.bin/vitest run", "", "Vitest"),
+        ("node --test lib", "", "node:test"),
+        ("npm test", "jest && eslint .", None),
+        ("npm test", "mocha", None),
+        ("npm test", "node --test --test-reporter=tap", None),
+        ("make test", "jest", None),
+    ],
+)
+def test_the_runner_is_told_by_the_command_or_its_script(command: str, script: str, name: str | None) -> None:
+    files = {"package.json": json.dumps({"scripts": {"test": script, "unit": script}}).encode()}
+    runner = runner_of(command.split(), files, "javascript")
+    assert (runner.name if runner else None) == name
+
+
+def test_a_package_manager_hands_words_on_behind_two_dashes() -> None:
+    assert argv_for_report(("npm", "test"), ("--x",)) == ("npm", "test", "--", "--x")
+    assert argv_for_report(("npx", "jest"), ("--x",)) == ("npx", "jest", "--x")
+    assert argv_for_report(("npm", "test"), ()) == ("npm", "test")
+
+
+def test_typescript_is_told_by_the_files() -> None:
+    assert language_of_command(("npm", "test"), ("a.ts", "b.ts", "c.js")) == "typescript"
+    assert language_of_command(("npm", "test"), ("a.js",)) == "javascript"
+
+
+def test_a_stream_of_go_says_what_failed_and_where() -> None:
+    events = [
+        {"Action": "run", "Test": "TestA"},
+        {"Action": "run", "Test": "TestA/one"},
+        {"Action": "output", "Test": "TestA/one", "Output": "    a_test.go:9: got 1, want 2\n"},
+        {"Action": "fail", "Test": "TestA/one"},
+        {"Action": "fail", "Test": "TestA"},
+        {"Action": "run", "Test": "TestNeverEnds"},
+        {"Action": "fail"},
+    ]
+    stream = "".join(json.dumps({"Package": "example.org/m/in", **event}) + "\n" for event in events)
+    files = {"go.mod": b"module example.org/m\n", "in/a_test.go": b""}
+    output = RunnerOutput(stdout=stream.encode(), stderr=b"", events=(), files=files, root="/box")
+    report = read_stream(output)
+    assert [test.status for test in report.tests] == ["failed", "failed", "failed"]
+    assert report.ended
+    inner = report.tests[1]
+    assert (inner.id, inner.message) == ("in::TestA/one", "got 1, want 2")
+    assert (inner.file, inner.line) == ("in/a_test.go", 9)
+
+
+def test_a_benchmark_of_go_that_is_not_said_to_end_is_no_failure() -> None:
+    events = [
+        {"Action": "run", "Test": "TestA"},
+        {"Action": "pass", "Test": "TestA"},
+        {"Action": "run", "Test": "BenchmarkA"},
+        {"Action": "output", "Test": "BenchmarkA", "Output": "BenchmarkA-8  10  52.1 ns/op\n"},
+        {"Action": "run", "Test": "BenchmarkB"},
+        {"Action": "bench", "Test": "BenchmarkB"},
+    ]
+
+    def statuses(*more: dict[str, str]) -> list[str]:
+        stream = "".join(
+            json.dumps({"Package": "example.org/m", **event}) + "\n" for event in (*events, *more)
+        )
+        output = RunnerOutput(stdout=stream.encode(), stderr=b"", events=(), files={}, root="/box")
+        return [test.status for test in read_stream(output).tests]
+
+    assert statuses({"Action": "pass"}) == ["passed"]
+    assert statuses({"Action": "fail", "Test": "BenchmarkB"}, {"Action": "fail"}) == ["passed", "failed"]
+    assert statuses({"Action": "run", "Test": "TestB"}, {"Action": "fail"}) == ["passed", "failed"]

@@ -1,0 +1,234 @@
+"""The rules of the safety scan, language by language, and what counts as new."""
+
+from __future__ import annotations
+
+import pytest
+
+from suture.core.settings import SafetySettings
+from suture.errors import UsageError
+from suture.mutation import mutated
+from suture.mutation import mutants
+from suture.project.languages import LANGUAGES
+from suture.project.safety import Levels, levels_of, new_findings, scan
+
+LEVELS = Levels()
+USES = {
+    "python.eval": ["eval(x)", "list(map(eval, xs))", "import builtins\nbuiltins.eval(x)", "f = eval"],
+    "python.exec": ["exec(x)", "__builtins__.exec(x)"],
+    "python.compile": ["compile(x, 'a', 'exec')"],
+    "python.hidden-code": [
+        "import base64\nexec(base64.b64decode(x))",
+        "from zlib import decompress as d\neval(d(x))",
+        "import urllib.request as r\nexec(r.urlopen('http://a').read())",
+        "exec(bytes.fromhex('00').decode())",
+    ],
+    "python.shell": [
+        "import os as o\no.system('ls')",
+        "from os import popen as p\np('ls')",
+        "import subprocess\nsubprocess.run('ls', shell=True)",
+        "from subprocess import Popen\nPopen(x, shell=flag)",
+        "__import__('os').system('ls')",
+        "import os\ngetattr(os, 'system')('ls')",
+        "import importlib\nimportlib.import_module('os').system('ls')",
+    ],
+    "python.process": ["import os\nos.execv('/bin/sh', [])", "import os\nos.fork()"],
+    "python.pickle": [
+        "import pickle\npickle.loads(x)",
+        "from marshal import loads\nloads(x)",
+        "import torch\ntorch.load(x)",
+    ],
+    "python.yaml-load": ["import yaml\nyaml.load(x)", "import yaml\nyaml.load(x, Loader=yaml.Loader)"],
+    "python.all-interfaces": ["s.bind(('', 80))", "app.run(host='0.0.0.0')", "serve(app, host='::')"],
+    "python.debug-server": ["app.run(debug=True)"],
+    "python.tls-off": ["requests.get(u, verify=False)", "import ssl\nssl._create_unverified_context()"],
+    "python.native-code": ["import ctypes\nctypes.CDLL('libc.so.6')"],
+    "python.sql": [
+        "c.execute(f'SELECT * FROM {t}')",
+        "c.execute('delete from t where a = %s' % a)",
+        "c.execute('select ' + a + ' from t')",
+        "c.execute('select {}'.format(a))",
+    ],
+    "python.temporary-name": ["import tempfile\ntempfile.mktemp()"],
+    "python.delete-tree": ["from shutil import rmtree\nrmtree(x)"],
+    "javascript.eval": ["eval(x)", "globalThis.eval(x)", "new Function('a', x)", "setTimeout('a()', 1)"],
+    "javascript.hidden-code": ["eval(atob(x))", "new Function(Buffer.from(x, 'base64').toString())"],
+    "javascript.shell": [
+        "import {exec} from 'node:child_process'; exec('ls ' + x)",
+        "require('child_process').exec(x)",
+        "cp.spawn('ls', [], {shell: true})",
+    ],
+    "javascript.dynamic-require": ["require(x)", "await import('./' + x)"],
+    "javascript.dynamic-regexp": ["new RegExp(x)"],
+    "javascript.all-interfaces": ["server.listen(80, '0.0.0.0')", "start({host: '0.0.0.0'})"],
+    "javascript.tls-off": [
+        "go({rejectUnauthorized: false})",
+        "process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'",
+    ],
+    "javascript.html": ["a.innerHTML = x", "document.write(x)"],
+    "javascript.prototype": ["a.__proto__.b = 1", "Array.prototype.at = f"],
+    "javascript.unserialize": ["serialize.unserialize(x)"],
+    "javascript.old-buffer": ["new Buffer(3)", "Buffer.allocUnsafe(3)"],
+    "javascript.weak-random": ["crypto.pseudoRandomBytes(3)"],
+    "javascript.secret-comparison": ["if (user.password === given) go()"],
+    "javascript.sql": ["db.query(`select * from ${t}`)", "db.query('select ' + t)"],
+    "javascript.delete-tree": ["fs.rmSync(x, {recursive: true})"],
+    "go.shell": [
+        'exec.Command("sh", "-c", x)',
+        "exec.Command(x)",
+        'exec.CommandContext(c, "bash", "-c", x)',
+        "syscall.Exec(a, b, c)",
+    ],
+    "go.all-interfaces": ['net.Listen("tcp", ":80")', 'http.ListenAndServe("0.0.0.0:80", nil)'],
+    "go.tls-off": ["_ = tls.Config{InsecureSkipVerify: true}", "ssh.InsecureIgnoreHostKey()"],
+    "go.unsafe": ['import "unsafe"'],
+    "go.native-code": ['import "C"', "plugin.Open(x)"],
+    "go.sql": ['db.Query(fmt.Sprintf("SELECT %s", x))', 'db.Exec("delete from t where a = " + x)'],
+    "go.html": ["template.HTML(x)"],
+    "go.profiler": ['import _ "net/http/pprof"'],
+    "go.weak-crypto": ['import "crypto/md5"'],
+    "go.open-to-all": ['os.WriteFile("a", b, 0666)'],
+    "go.delete-tree": ["os.RemoveAll(x)"],
+}
+HARMLESS = {
+    "a.py": """
+import ast, json, os, re, subprocess, yaml
+re.compile("a"); ast.literal_eval(x); json.loads(x); os.getcwd(); model.eval(); parser.compile(x)
+subprocess.run(["ls"]); subprocess.run(["ls"], shell=False); yaml.safe_load(x)
+yaml.load(x, Loader=yaml.SafeLoader); s.bind(("127.0.0.1", 80)); app.run(debug=False)
+c.execute("select 1 where a = ?", (a,)); c.execute(statement); eval_score = 3; text = "eval(x)  # 0.0.0.0"
+""",
+    "a.js": """
+const m = /a/.exec(text); re.exec(text); require("fs"); import("./a.js"); new RegExp("a"); evaluate(x);
+server.listen(80, "127.0.0.1"); cp.spawn("ls", [], {shell: false}); cp.execFile("ls"); setTimeout(f, 1);
+db.query("select 1 where a = ?", [a]); if (user.name === given) {} ; fs.rmSync(x); const eval_ = 3;
+a.textContent = x;
+if (password === undefined) {}
+""",
+    "a.go": """package main
+import ("os"; "os/exec"; "crypto/sha256")
+func f() {
+ exec.Command("ls", x); net.Listen("tcp", "127.0.0.1:80"); db.Query("select 1 where a = ?", a)
+ os.WriteFile("a", b, 0o644); os.Remove(x); _ = tls.Config{InsecureSkipVerify: false}; exec(x)
+}
+""",
+}
+
+
+def file_of(rule: str, code: str) -> dict[str, str]:
+    ending = {"python": "py", "javascript": "js", "go": "go"}[rule.split(".")[0]]
+    inside = ending == "go" and not code.startswith("import")
+    whole = (
+        f"package p\nfunc f() {{\n{code}\n}}\n"
+        if inside
+        else f"package p\n{code}\n"
+        if ending == "go"
+        else code
+    )
+    return {f"src/a.{ending}": whole}
+
+
+def rules_in(files: dict[str, str]) -> set[str]:
+    return {one.rule for one in scan(files, LEVELS)}
+
+
+@pytest.mark.parametrize(("rule", "code"), [(rule, code) for rule, codes in USES.items() for code in codes])
+def test_a_use_is_found(rule: str, code: str) -> None:
+    found = scan(file_of(rule, code), LEVELS)
+    assert rule in {one.rule for one in found}
+    assert all(0 < one.line <= 3 and one.code and len(one.code) <= 160 for one in found)
+
+
+def test_each_rule_is_tried_here() -> None:
+    assert set(USES) == {rule.name for facts in LANGUAGES.values() for rule in facts.safety_rules}
+
+
+@pytest.mark.parametrize("path", HARMLESS)
+def test_what_only_looks_alike_is_left_alone(path: str) -> None:
+    assert rules_in({path: HARMLESS[path]}) == set()
+
+
+def test_typescript_and_jsx_have_the_rules_of_javascript() -> None:
+    typed = "export const run = (x: string): unknown => eval(x) as unknown;\n"
+    assert rules_in({"a.ts": typed}) == {"javascript.eval"}
+    assert rules_in({"a.tsx": "const A = (p: {x: string}) => <b onClick={() => eval(p.x)}>a</b>;\n"})
+    assert rules_in({"a.jsx": "const A = (p) => <b onClick={() => eval(p.x)}>a</b>;\n"})
+
+
+def test_what_the_code_did_already_is_not_new() -> None:
+    before = {"a.py": "def f(x):\n    return eval(x)\n", "b.py": "import os\n"}
+    moved = {"a.py": "def f(x):\n    return 1\n", "b.py": "import os\n\ndef f(x):\n    return eval(x)\n"}
+    edited = {"a.py": "def f(x):\n    y = x.strip()\n    return eval(y)\n"}
+    assert new_findings(before, moved, LEVELS) == ()
+    assert new_findings(before, edited, LEVELS) == ()
+    twice = {"a.py": "def f(x):\n    return eval(x)\n\ndef g(x):\n    return 1 + eval(x)\n"}
+    (found,) = new_findings(before, twice, LEVELS)
+    assert (found.rule, found.path, found.line) == ("python.eval", "a.py", 5)
+    other = {"a.py": "def f(x):\n    return exec(x)\n"}
+    assert [one.rule for one in new_findings(before, other, LEVELS)] == ["python.exec"]
+
+
+def test_what_is_quoted_is_the_use_itself_whatever_ends_the_lines() -> None:
+    text = "note = '\x0c \x1c \u2028'\nsafe = 1\r\n\rhidden = eval(word)\nmore = 2\n"
+    assert [(one.line, one.code) for one in scan({"a.py": text}, LEVELS)] == [(4, "hidden = eval(word)")]
+
+
+def test_a_setting_gives_a_rule_its_level() -> None:
+    levels = levels_of(SafetySettings(block=("python.*",), warn=("python.eval",), off=("go.unsafe",)))
+    code = {"a.py": "eval(x); exec(x)\n", "a.go": 'package p\nimport "unsafe"\n'}
+    assert {one.rule: one.level for one in scan(code, levels)} == {
+        "python.eval": "warn",
+        "python.exec": "block",
+    }
+    assert Levels().of("python.hidden-code", "block") == "block"
+
+
+@pytest.mark.parametrize("name", ["python.evil", "nothing.*", "bandit.602"])
+def test_a_rule_that_there_is_not_is_an_error(name: str) -> None:
+    with pytest.raises(UsageError, match=r"safety\.ask: there is no rule"):
+        levels_of(SafetySettings(ask=(name,)))
+
+
+def test_bandit_looks_too_where_it_is_asked_for() -> None:
+    pytest.importorskip("bandit")
+    levels = levels_of(SafetySettings(bandit=True, block=("bandit.B324",)))
+    code = {"../odd name.py": "import hashlib\nhashlib.md5(b'a')  # nosec\n", "b.py": "def"}
+    (found,) = scan(code, levels)
+    assert (found.rule, found.level, found.path, found.line) == ("bandit.B324", "block", "../odd name.py", 2)
+    chain = {"a.py": f"x = a{'.b()' * 900}\n", **code}
+    assert {(one.path, one.rule) for one in scan(chain, levels)} == {
+        ("a.py", "unread"),
+        ("../odd name.py", "bandit.B324"),
+    }
+
+
+def test_what_is_too_large_is_a_finding_and_is_not_read() -> None:
+    (found,) = scan({"a.py": "eval(x)\n" + "# a\n" * 200_000, "b.txt": "eval(x)" * 100_000}, LEVELS)
+    assert found.rule == "unread"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f(1)" + "(1)" * 3000,
+        "a" + ".a" * 3000,
+        "getattr(" * 90 + "a, 'b'" + ", 'b')" * 90,
+        "(" * 10_000,
+        "eval(x); " * 20_000,
+        "a(" * 5000 + ")" * 5000,
+        "[" * 10_000 + "]" * 10_000,
+        "\0eval(x)",
+        "x = '" + "\ud800" + "'; eval(x)",
+    ],
+    ids=["calls", "dots", "getattr", "torn", "many", "nested", "lists", "nul", "surrogate"],
+)
+def test_hostile_text_is_read_to_its_end(text: str) -> None:
+    for path in ("a.py", "a.js", "a.ts", "a.go"):
+        assert len(new_findings({}, {path: text}, LEVELS)) <= 200
+
+
+def test_small_changes_bring_no_use_of_their_own() -> None:
+    source = "import os\ndef f(a, b):\n    if a < b:\n        return os.getenv(a, str(b))\n    return ast\n"
+    before = {"a.py": source}
+    texts = [mutated(source, mutant.edits) for mutant in mutants(source)]
+    assert texts
+    assert all(new_findings(before, {"a.py": text}, LEVELS) == () for text in texts)

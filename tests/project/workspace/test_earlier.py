@@ -1,0 +1,52 @@
+"""What a repository that nobody has read can say of its history."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from suture.errors import StorageError, UsageError
+from suture.project.workspace import earlier_versions
+
+
+def git(root: Path, *words: str, stdin: bytes = b"") -> str:
+    who = {f"GIT_{role}_{what}": "a" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    done = subprocess.run(
+        ["git", *words], cwd=root, env={**os.environ, **who}, input=stdin, capture_output=True, check=True
+    )
+    return done.stdout.decode().strip()
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    git(tmp_path, "init", "-q")
+    parent: list[str] = []
+    for number, message in enumerate([b"first", b"--help", b"", b"last"]):
+        (tmp_path / "m.py").write_text(f"x = {number}\n")
+        git(tmp_path, "add", "m.py")
+        commit = git(tmp_path, "commit-tree", git(tmp_path, "write-tree"), *parent, stdin=message)
+        parent = ["-p", commit]
+        git(tmp_path, "update-ref", "HEAD", commit)
+    return tmp_path
+
+
+def test_a_commit_without_a_subject_does_not_shift_the_others(root: Path) -> None:
+    found = earlier_versions(root, {"m.py": b"x = 3\n"}, None, lambda _: True)
+    assert [state.subject for state in found] == ["last", "", "--help", "first"]
+
+
+def test_a_missing_object_is_no_fault_of_ours(root: Path) -> None:
+    blob = git(root, "rev-parse", "HEAD~1:m.py")
+    (root / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    assert earlier_versions(root, {"m.py": b"x = 3\n"}, None, lambda _: True) == ()
+    with pytest.raises(StorageError, match="lacks its object"):
+        earlier_versions(root, {"m.py": b"x = 3\n"}, "HEAD~3", lambda _: True)
+
+
+@pytest.mark.parametrize("since", ["HEAD\0", "\ud800"])
+def test_a_commit_that_no_command_line_can_name(root: Path, since: str) -> None:
+    with pytest.raises(UsageError, match="no commit"):
+        earlier_versions(root, {"m.py": b"x = 3\n"}, since, lambda _: True)

@@ -1,0 +1,93 @@
+"""Patterns of a `.gitignore`: what git itself says of them, and no way to keep the machine busy."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from suture.errors import UsageError
+from suture.project.workspace.globs import parse_globs
+
+PATTERNS = st.lists(
+    st.text(alphabet="ab*?/!\\[]^-. #", min_size=1, max_size=9)
+    | st.sampled_from(
+        (
+            *("**/a", "a/**", "a/**/b", "**", "/**", "a**b", "[[:alpha:]]", "[!a]b", "a\\ ", "/a", "a/"),
+            *("b/a/", "*/b", "?", "[a-b]", "[]a]", "[a-]", "**/", "/*", "!/a/b", "\\!a", "\\#", "a//b"),
+            *("***", "**/**/b"),
+        )
+    ),
+    max_size=4,
+)
+PATHS = st.lists(st.text(alphabet="ab-. !#]^", min_size=1, max_size=3), min_size=1, max_size=4).filter(
+    lambda parts: not {".", "..", ".git"} & set(parts)
+)
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
+    root = tmp_path_factory.mktemp("repo")
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    return root
+
+
+def said_by_git(root: Path, patterns: list[str], path: str) -> bool:
+    (root / ".gitignore").write_text("\n".join(patterns))
+    ended = subprocess.run(
+        ["git", "-C", str(root), "check-ignore", "-q", "--no-index", "--stdin", "-z"],
+        input=path.encode() + b"\0",
+        env={"PATH": os.environ["PATH"], "HOME": str(root)},
+        capture_output=True,
+        check=False,
+    )
+    assert ended.returncode in (0, 1), ended.stderr
+    return ended.returncode == 0
+
+
+@settings(
+    max_examples=600,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    derandomize=True,
+)
+@given(patterns=PATTERNS, parts=PATHS)
+def test_they_mean_what_git_says(repository: Path, patterns: list[str], parts: list[str]) -> None:
+    path = "/".join(parts)
+    assert parse_globs(patterns).covers(path) == said_by_git(repository, patterns, path), (patterns, path)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name"),
+    [
+        ("*a" * 15 + "b", "a" * 200),
+        ("*" * 4000 + "b", "a" * 200),
+        ("?*" * 60 + "b", "a" * 200),
+        ("**/a/" * 60 + "b", "a/" * 60 + "c"),
+        ("[!b]*" * 40 + "b", "a" * 200),
+        ("a*" * 1000, "a" * 255),
+    ],
+)
+def test_stars_do_not_multiply(pattern: str, name: str) -> None:
+    globs = parse_globs([pattern])
+    before = globs.steps_left
+    assert not globs.covers(name)
+    assert before - globs.steps_left < 2_000_000
+
+
+def test_there_is_an_end_to_matching() -> None:
+    globs = parse_globs(["*a*b*c"] * 20_000, said_by="these")
+    globs.steps_left //= 100
+    with pytest.raises(UsageError, match="these: matching takes too long"):
+        _ = [globs.covers(f"pkg/abab{number}") for number in range(5000)]
+
+
+def test_a_pattern_that_is_longer_than_any_path_fits_nothing() -> None:
+    assert not parse_globs(["*" * 5000]).patterns

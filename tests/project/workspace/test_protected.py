@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import pytest
+
+from suture.project.workspace import is_protected, is_test_file
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "tests/test_x.py",
+        "tests/data/input.txt",
+        "pkg/tests/x.py",
+        "test_x.py",
+        "pkg/x_test.py",
+        "conftest.py",
+        "pkg/conftest.py",
+        "./tests/x.py",
+        "pkg/../tests/x.py",
+        "tests//x.py",
+    ],
+)
+def test_tests_are_test_files_and_protected(path: str) -> None:
+    assert is_test_file(path)
+    assert is_protected(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "pytest.ini",
+        "tox.ini",
+        "setup.cfg",
+        "pyproject.toml",
+        "sitecustomize.py",
+        "pkg/usercustomize.py",
+        "evil.pth",
+        "pytest.py",
+        "_pytest/__init__.py",
+        "unittest/case.py",
+        ".github/workflows/ci.yml",
+        ".gitlab-ci.yml",
+        "poetry.lock",
+        "requirements-dev.txt",
+        ".git/hooks/pre-commit",
+        ".env.local",
+        "suture.toml",
+    ],
+)
+def test_what_could_bend_a_verdict_is_protected(path: str) -> None:
+    assert is_protected(path)
+    assert not is_test_file(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["test.js", "lib/parse-test.mjs", "test-parse.js", "spec/fixtures/schema.js", "x_test.ts", "a.test.mts"],
+)
+def test_tests_of_node_mocha_and_jasmine_are_protected(path: str) -> None:
+    assert is_test_file(path)
+    assert is_protected(path)
+
+
+@pytest.mark.parametrize(
+    "path", ["vendor/example.org/check/is.go", "jest.setup.ts", ".pnp.cjs", "ava.config.mjs"]
+)
+def test_what_tests_assert_with_and_load_first_is_protected(path: str) -> None:
+    assert is_protected(path)
+
+
+@pytest.mark.parametrize("path", ["src/test.js", "src/latest.js", "src/spec/parse.js", "vendor/models.py"])
+def test_code_with_such_a_name_elsewhere_is_not(path: str) -> None:
+    assert not is_protected(path)
+
+
+@pytest.mark.parametrize("path", ["../x.py", "a/../../x.py", "/etc/passwd", "..", ".", "", "a\0b"])
+def test_what_leaves_the_tree_is_protected_whatever_the_globs_say(path: str) -> None:
+    assert is_protected(path, ())
+
+
+@pytest.mark.parametrize(
+    "path", ["solution.py", "pkg/testing.py", "pkg/contest.py", "latest/x.py", "pkg/pytest.py", "attest.py"]
+)
+def test_code_is_not(path: str) -> None:
+    assert not is_protected(path)
+    assert not is_test_file(path)
+
+
+def test_globs_are_those_of_a_gitignore() -> None:
+    globs = ("docs/", "/top.py", "*.sql", "!keep.sql")
+    assert is_protected("a/docs/x.md", globs)
+    assert is_protected("top.py", globs)
+    assert not is_protected("a/top.py", globs)
+    assert is_protected("a/b.sql", globs)
+    assert not is_protected("keep.sql", globs)

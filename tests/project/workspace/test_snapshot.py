@@ -1,0 +1,228 @@
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from suture.errors import UsageError
+from suture.project.workspace import take_snapshot
+
+
+def lay(root: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    return root
+
+
+def reasons(skipped: tuple[str, ...]) -> dict[str, str]:
+    pairs = [entry.removesuffix(")").split(" (", 1) for entry in skipped]
+    return {path: reason for path, reason in pairs}
+
+
+def test_files_are_read_as_bytes_by_posix_path(tmp_path: Path) -> None:
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg" / "b.bin").write_bytes(b"\x00\xff\r\n")
+    (tmp_path / "a.py").write_bytes(b"")
+    snapshot = take_snapshot(tmp_path)
+    assert snapshot.root == tmp_path.resolve()
+    assert dict(snapshot.files) == {"a.py": b"", "pkg/b.bin": b"\x00\xff\r\n"}
+    assert snapshot.skipped == ()
+
+
+def test_one_file_is_a_project_of_its_own(tmp_path: Path) -> None:
+    lay(tmp_path, {"a.py": "x", "b.py": "y"})
+    snapshot = take_snapshot(tmp_path / "a.py")
+    assert snapshot.root == tmp_path.resolve()
+    assert dict(snapshot.files) == {"a.py": b"x"}
+
+
+def test_what_is_not_code_is_left_out_and_named(tmp_path: Path) -> None:
+    lay(
+        tmp_path,
+        {
+            "a.py": "",
+            ".git/config": "",
+            "node_modules/x.js": "",
+            "pkg/__pycache__/a.pyc": "",
+            "old.pyc": "",
+            "myenv/pyvenv.cfg": "",
+            "myenv/lib/x.py": "",
+            ".env": "OPENAI_API_KEY=secret",
+            ".env.example": "OPENAI_API_KEY=",
+        },
+    )
+    snapshot = take_snapshot(tmp_path)
+    assert set(snapshot.files) == {"a.py", ".env.example"}
+    assert set(reasons(snapshot.skipped)) == {
+        ".env",
+        ".git",
+        "myenv",
+        "node_modules",
+        "old.pyc",
+        "pkg/__pycache__",
+    }
+    assert reasons(snapshot.skipped)[".env"] == "may hold secrets"
+
+
+def test_gitignore_holds_at_every_depth_and_the_deeper_one_wins(tmp_path: Path) -> None:
+    lay(
+        tmp_path,
+        {
+            ".gitignore": "*.log\nbuild/\n/only_here.txt\n",
+            "a.log": "",
+            "build/out.py": "",
+            "only_here.txt": "",
+            "pkg/.gitignore": "!keep.log\nlocal.py\n",
+            "pkg/keep.log": "",
+            "pkg/other.log": "",
+            "pkg/local.py": "",
+            "pkg/only_here.txt": "",
+            "local.py": "",
+        },
+    )
+    files = set(take_snapshot(tmp_path).files)
+    assert files == {".gitignore", "pkg/.gitignore", "pkg/keep.log", "pkg/only_here.txt", "local.py"}
+
+
+def test_a_folder_of_a_repository_obeys_the_rules_above_it(tmp_path: Path) -> None:
+    lay(tmp_path, {".git/info/exclude": "mine.py\n", ".gitignore": "/pkg/secret.py\n*.log\n"})
+    lay(tmp_path, {"pkg/a.py": "", "pkg/secret.py": "", "pkg/b.log": "", "pkg/mine.py": ""})
+    assert set(take_snapshot(tmp_path / "pkg").files) == {"a.py"}
+
+
+def test_a_folder_that_was_named_is_never_ignored_itself(tmp_path: Path) -> None:
+    lay(
+        tmp_path, {".git/HEAD": "", ".gitignore": "build/\n", "build/a.py": "x", "build/.gitignore": "b.py\n"}
+    )
+    lay(tmp_path, {"build/b.py": ""})
+    assert set(take_snapshot(tmp_path / "build").files) == {".gitignore", "a.py"}
+
+
+def test_rules_above_a_folder_without_a_repository_are_not_ours(tmp_path: Path) -> None:
+    lay(tmp_path, {".gitignore": "*\n", "pkg/a.py": ""})
+    assert set(take_snapshot(tmp_path / "pkg").files) == {"a.py"}
+
+
+def test_links_are_never_followed_out_of_the_tree(tmp_path: Path) -> None:
+    outside = lay(tmp_path / "outside", {"secret.txt": "secret", "sub/x.py": "secret"})
+    project = lay(tmp_path / "project", {"a.py": "x", ".env": "secret"})
+    (project / "file_out").symlink_to(outside / "secret.txt")
+    (project / "folder_out").symlink_to(outside / "sub")
+    (project / "up").symlink_to("..")
+    (project / "gone").symlink_to("nowhere")
+    (project / "loop").symlink_to("loop")
+    (project / "to_env").symlink_to(".env")
+    (project / "second_name.py").symlink_to("a.py")
+    snapshot = take_snapshot(project)
+    assert dict(snapshot.files) == {"a.py": b"x", "second_name.py": b"x"}
+    assert set(reasons(snapshot.skipped)) == {
+        ".env",
+        "file_out",
+        "folder_out",
+        "gone",
+        "loop",
+        "to_env",
+        "up",
+    }
+
+
+def test_special_files_are_skipped_without_waiting_for_them(tmp_path: Path) -> None:
+    lay(tmp_path, {"a.py": ""})
+    os.mkfifo(tmp_path / "pipe")
+    with socket.socket(socket.AF_UNIX) as unix:
+        folder = os.open(tmp_path, os.O_RDONLY)
+        try:
+            unix.bind(f"/proc/self/fd/{folder}/socket")  # the path of a socket may only be short
+        finally:
+            os.close(folder)
+        snapshot = take_snapshot(tmp_path)
+    assert set(snapshot.files) == {"a.py"}
+    assert reasons(snapshot.skipped) == {"pipe": "not a regular file", "socket": "not a regular file"}
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_what_cannot_be_read_is_skipped(tmp_path: Path) -> None:
+    lay(tmp_path, {"a.py": "", "closed.py": "", "closed/b.py": ""})
+    (tmp_path / "closed.py").chmod(0)
+    (tmp_path / "closed").chmod(0)
+    snapshot = take_snapshot(tmp_path)
+    (tmp_path / "closed").chmod(0o700)
+    assert reasons(snapshot.skipped) == {"closed": "cannot be read", "closed.py": "cannot be read"}
+
+
+def test_names_that_no_diff_could_hold_are_skipped(tmp_path: Path) -> None:
+    (tmp_path / "new\nline.py").touch()
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/latin\xe9.py")).touch()
+    (tmp_path / "fine é 你.py").touch()
+    snapshot = take_snapshot(tmp_path)
+    assert set(snapshot.files) == {"fine é 你.py"}
+    assert len(snapshot.skipped) == 2
+    assert all(entry.isprintable() or "\n" in entry for entry in snapshot.skipped)
+    "".join(snapshot.skipped).encode()  # can be printed
+    assert set(snapshot.left_out) == {"new\\nline.py", "latin\\udce9.py"}
+
+
+def test_limits_are_errors_that_say_where_they_were_reached(tmp_path: Path) -> None:
+    lay(tmp_path, {"a.py": "x" * 100, "b/c.py": "x" * 100})
+    assert len(take_snapshot(tmp_path, max_bytes=200, max_files=2).files) == 2
+    with pytest.raises(UsageError, match=r"more than .* MiB \(reached at 'b/c.py'\).*\.gitignore"):
+        take_snapshot(tmp_path, max_bytes=199)
+    with pytest.raises(UsageError, match="more than 1 files"):
+        take_snapshot(tmp_path, max_files=1)
+
+
+def test_a_large_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    with (tmp_path / "sparse").open("wb") as file:
+        file.truncate(2**40)
+    with pytest.raises(UsageError, match="reached at 'sparse'"):
+        take_snapshot(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["nowhere", "loop", "pipe"])
+def test_what_is_no_project_is_a_usage_error(tmp_path: Path, name: str) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UsageError, match=name):
+        take_snapshot(tmp_path / name)
+
+
+def test_a_snapshot_leaves_the_tree_as_it_is(tmp_path: Path) -> None:
+    lay(tmp_path, {"a.py": "x", "pkg/b.py": "y"})
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    take_snapshot(tmp_path)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
+def test_patterns_that_multiply_do_not_keep_us_busy(tmp_path: Path) -> None:
+    lay(tmp_path, {".gitignore": "*a" * 15 + "b\n*.log\n", "a" * 200: "", "x.log": "", "a.py": ""})
+    assert set(take_snapshot(tmp_path).files) == {".gitignore", "a" * 200, "a.py"}
+
+
+def test_rules_without_end_are_refused(tmp_path: Path) -> None:
+    lay(tmp_path, {".gitignore": "x\n" * 600_000, "a.py": ""})
+    with pytest.raises(UsageError, match="MiB of patterns"):
+        take_snapshot(tmp_path)
+    lay(
+        tmp_path,
+        {".gitignore": "*a*b*c*d\n" * 90_000, **{f"{'ab' * 60}{number}": "" for number in range(40)}},
+    )
+    with pytest.raises(UsageError, match="takes too long"):
+        take_snapshot(tmp_path)
+
+
+@pytest.mark.parametrize("name", [".gitignore", "pkg/.gitignore", ".git/info/exclude", "pkg/pyvenv.cfg"])
+def test_a_pipe_in_the_place_of_a_file_that_is_read_by_its_name(tmp_path: Path, name: str) -> None:
+    lay(tmp_path, {"a.py": "", "pkg/b.py": ""})
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(tmp_path / name)
+    assert set(take_snapshot(tmp_path).files) == {"a.py", "pkg/b.py"}
+
+
+def test_folders_in_folders_have_an_end(tmp_path: Path) -> None:
+    (tmp_path / "/".join(["d"] * 70)).mkdir(parents=True)
+    with pytest.raises(UsageError, match="folders in one another"):
+        take_snapshot(tmp_path)

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from suture.errors import UsageError
+from suture.project.workspace import overlay, text_of
+
+pieces = st.lists(
+    st.sampled_from([b"a", b"b", b"\n", b"\r\n", b"\r", b"\xff", b"\xef\xbb\xbf", b"\xc3\xa9", b" "])
+)
+
+
+def laid_over(original: bytes, text: str) -> bytes:
+    return overlay({"f": original}, {"f": text})["f"]
+
+
+@given(pieces.map(b"".join))
+def test_text_that_says_what_the_file_says_leaves_it_as_it_is(content: bytes) -> None:
+    assert laid_over(content, text_of(content)) == content
+
+
+@pytest.mark.parametrize(
+    ("original", "text", "result"),
+    [
+        (b"x\r\ny\r\n", "x\nz\n", b"x\r\nz\r\n"),
+        (b"x\r\ny\r\n", "x\r\nz\r\n", b"x\r\nz\r\n"),
+        (b"x\ny\n", "x\r\nz\r\n", b"x\nz\n"),
+        (b"\xef\xbb\xbfx\n", "y\n", b"\xef\xbb\xbfy\n"),
+        (b"\xef\xbb\xbfx\r\n", "y\nz\n", b"\xef\xbb\xbfy\r\nz\r\n"),
+        (b"x", "y\n", b"y"),
+        (b"x\n", "y", b"y\n"),
+        (b"x\r\ny", "x\nz\n", b"x\r\nz"),
+        (b"", "y", b"y\n"),
+        (b"x\n", "", b""),
+        (b"a\r\nb\nc\r\n", "a\nb\nnew\nc\n", b"a\r\nb\nnew\r\nc\r\n"),
+        (
+            b"# coding: latin-1\nx = '\xe9'\n",
+            "# coding: latin-1\ny = 'é'\n",
+            b"# coding: latin-1\ny = '\xe9'\n",
+        ),
+        (
+            b"# coding: latin-1\nx = '\xe9'\n",
+            "# coding: latin-1\ny = '→'\n",
+            b"# coding: latin-1\ny = '\\u2192'\n",
+        ),
+        (b"caf\xe9\nx\n", "caf\udce9\ny\n", b"caf\xe9\ny\n"),
+        (b"x\n", "'\ud83d'\n", b"'\\ud83d'\n"),
+    ],
+)
+def test_a_file_keeps_its_habits(original: bytes, text: str, result: bytes) -> None:
+    assert laid_over(original, text) == result
+
+
+def test_text_has_no_mark_and_line_feeds_only() -> None:
+    assert text_of(b"\xef\xbb\xbfx\r\n\xc3\xa9\r\n") == "x\né\n"
+    assert text_of(b"# coding: latin-1\n'\xe9'\n") == "# coding: latin-1\n'é'\n"
+    assert text_of(b"# coding: nonsense\n\xe9") == "# coding: nonsense\n\udce9"
+
+
+def test_files_that_the_candidate_leaves_alone_stay() -> None:
+    files = {"a": b"\x00\xff", "b": b"1\n"}
+    assert overlay(files, {"b": "2\n", "new/c.py": "3"}) == {
+        "a": b"\x00\xff",
+        "b": b"2\n",
+        "new/c.py": b"3\n",
+    }
+    assert files == {"a": b"\x00\xff", "b": b"1\n"}
+
+
+def test_a_path_is_taken_in_its_plain_form() -> None:
+    assert overlay({"a.py": b"1\n"}, {"./pkg/../a.py": "2\n"}) == {"a.py": b"2\n"}
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../x", "a/../../x", "..", ".", "", "a\0b"])
+def test_a_path_that_leaves_the_project_is_refused(path: str) -> None:
+    with pytest.raises(UsageError, match="not inside the project"):
+        overlay({}, {path: "x"})

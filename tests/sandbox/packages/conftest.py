@@ -1,0 +1,32 @@
+"""Fixtures for what is fetched: an index of this machine, which pip and npm are told of."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from sandbox.packages.local_index import Index
+
+
+@pytest.fixture
+def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
+    opened = Index()
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_INDEX_URL", f"{opened.url}/simple")
+    for name in ("PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_NO_INDEX"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("npm_config_registry", f"{opened.url}/npm/")
+    yield opened
+    opened.server.shutdown()
+    opened.server.server_close()
+
+
+@pytest.fixture
+def other() -> Iterator[Index]:
+    """A server of this machine that is no index; nothing may be asked of it."""
+    opened = Index()
+    yield opened
+    opened.server.shutdown()
+    opened.server.server_close()

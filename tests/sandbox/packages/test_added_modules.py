@@ -1,0 +1,81 @@
+"""Modules beside those of a Go project: by the real go, which writes `go.mod` and `go.sum` itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sandbox.packages.local_index import Index
+from sandbox.packages.test_go_modules import interpreter, offer, proxy
+from suture.project.languages import Interpreter
+from suture.sandbox.packages import AddedPackages, PackagesRefused
+
+__all__ = ["interpreter", "proxy"]
+GO_MOD = """module own // ours
+
+go 1.18
+
+require example.org/old v1.0.0 // kept
+
+require example.org/beta v1.0.0 // indirect
+"""
+WISH = {"go.mod": "module own\nrequire example.org/alpha v1.0.0\n"}
+
+
+@pytest.fixture
+async def base(proxy: Index, tmp_path: Path, interpreter: Interpreter) -> dict[str, bytes]:
+    """A project with one module, and its `go.sum` as the go command has written it."""
+    offer(proxy, "example.org/old", "v1.0.0", needs="example.org/beta v1.0.0", word="beta.Word()")
+    offer(proxy, "example.org/beta", "v1.0.0")
+    empty = {"go.mod": b"module own\n\ngo 1.18\n"}
+    first = AddedPackages(language="go", base=empty, cache=tmp_path / "first")
+    asked = first.as_asked({"go.mod": "require example.org/old v1.0.0\n"})
+    made = await first.for_files({"go.mod": asked["go.mod"].encode()}, interpreter)
+    assert made is not None
+    offer(proxy, "example.org/beta", "v1.1.0")
+    proxy.pages["/go/example.org/beta/@v/list"] = b"v1.0.0\nv1.1.0\n"
+    return {"go.mod": GO_MOD.encode(), "go.sum": made.files["go.sum"].encode()}
+
+
+async def test_a_module_is_added_and_the_rest_of_go_mod_stays(
+    base: dict[str, bytes], proxy: Index, tmp_path: Path, interpreter: Interpreter
+) -> None:
+    packages = AddedPackages(language="go", base=base, cache=tmp_path)
+    written = packages.as_asked(WISH)
+    files = {**base, "go.mod": written["go.mod"].encode()}
+    assert packages.allows("go.mod", files, interpreter)
+    installed = await packages.for_files(files, interpreter)
+    assert installed is not None
+    mod = installed.files["go.mod"]
+    assert "module own // ours\n" in mod
+    assert "example.org/old v1.0.0 // kept" in mod
+    assert "example.org/alpha v1.0.0\n" in mod
+    assert "example.org/beta v1.1.0 // indirect" in mod, "what it requires in turn is raised by go itself"
+    assert set(base["go.sum"].decode().splitlines()) < set(installed.files["go.sum"].splitlines())
+    assert set(installed.names) == {"example.org/alpha@v1.0.0", "example.org/beta@v1.1.0"}
+    # All of the project's modules lie there, for a run without any network; what was completed is known.
+    assert (installed.folder / "example.org" / "old@v1.0.0" / "old.go").exists()
+    whole = {path: text.encode() for path, text in installed.files.items()}
+    again = AddedPackages(language="go", base=base, cache=tmp_path, may_fetch=False)
+    assert all(again.allows(path, whole, interpreter) for path in whole)
+    assert not again.allows("go.sum", {**whole, "go.sum": whole["go.sum"] + b"x\n"}, interpreter)
+    assert await again.for_files(whole, interpreter) is not None
+
+
+async def test_a_module_that_is_not_what_go_sum_says_is_not_taken(
+    base: dict[str, bytes], proxy: Index, tmp_path: Path, interpreter: Interpreter
+) -> None:
+    offer(proxy, "example.org/old", "v1.0.0", needs="example.org/beta v1.0.0", word='"another"')
+    packages = AddedPackages(language="go", base=base, cache=tmp_path)
+    with pytest.raises(PackagesRefused, match=r"(?i)checksum mismatch"):
+        await packages.for_files({**base, "go.mod": packages.as_asked(WISH)["go.mod"].encode()}, interpreter)
+
+
+async def test_a_module_that_the_proxy_does_not_have_is_a_fact(
+    base: dict[str, bytes], tmp_path: Path, interpreter: Interpreter
+) -> None:
+    packages = AddedPackages(language="go", base=base, cache=tmp_path)
+    asked = packages.as_asked({"go.mod": "require example.org/absent v1.0.0\n"})
+    with pytest.raises(PackagesRefused, match="absent"):
+        await packages.for_files({**base, "go.mod": asked["go.mod"].encode()}, interpreter)

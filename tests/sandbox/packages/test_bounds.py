@@ -1,0 +1,90 @@
+"""The versions of the list of what is allowed bind what is resolved, not only what a manifest says."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from requirements import Require
+from sandbox.packages.local_index import Index, offer, wheel
+from suture.project.languages import Interpreter
+from suture.project.safety import bounds_for
+from suture.sandbox import discover_interpreter
+from suture.sandbox.packages import Packages, PackagesRefused
+from suture.sandbox.packages.from_npm import Npm
+
+ALLOWED = {"python": {"alpha": "<2", "beta": "<2"}, "javascript": {"alpha": "<2"}}
+pytestmark = pytest.mark.usefixtures("sandbox")
+
+
+@pytest.fixture
+def interpreter() -> Interpreter:
+    return discover_interpreter(None, {"VIRTUAL_ENV": sys.prefix})
+
+
+def packages(cache: Path) -> Packages:
+    return Packages(language="python", cache=cache, allowed=ALLOWED)
+
+
+async def test_an_upper_bound_of_the_list_binds_what_pip_resolves(
+    index: Index, tmp_path: Path, interpreter: Interpreter
+) -> None:
+    for version in ("1.0", "2.0"):
+        offer(index, "alpha", wheel("alpha", "beta", version), version)
+        offer(index, "beta", wheel("beta", "", version), version)
+    asked = {"requirements.txt": b"alpha\n"}
+    installed = await packages(tmp_path).for_files(asked, interpreter)
+    assert installed is not None
+    assert installed.names == ("alpha==1.0", "beta==1.0")
+    free = await Packages(language="python", cache=tmp_path).for_files(asked, interpreter)
+    assert free is not None
+    assert free.names == ("alpha==2.0", "beta==2.0")
+    # A lock that was made without the list does not get past it.
+    with pytest.raises(PackagesRefused, match=r"alpha 2\.0 would be fetched, where <2 is allowed"):
+        await packages(tmp_path).for_files({**asked, "requirements.lock": free.lock.encode()}, interpreter)
+
+
+async def test_what_a_person_allowed_past_the_list_is_had(
+    index: Index, tmp_path: Path, interpreter: Interpreter
+) -> None:
+    offer(index, "alpha", wheel("alpha", "", "2.0"), "2.0")
+    installed = await packages(tmp_path).for_files({"requirements.txt": b"alpha==2.0\n"}, interpreter)
+    assert installed is not None
+    assert installed.names == ("alpha==2.0",)
+
+
+async def test_nothing_within_the_list_is_a_fact(
+    index: Index, tmp_path: Path, interpreter: Interpreter
+) -> None:
+    offer(index, "alpha", wheel("alpha", "", "2.0"), "2.0")
+    with pytest.raises(PackagesRefused):
+        await packages(tmp_path).for_files({"requirements.txt": b"alpha\n"}, interpreter)
+
+
+async def test_what_npm_resolves_is_compared_with_the_list(
+    index: Index, tmp_path: Path, require: Require, interpreter: Interpreter
+) -> None:
+    require("npm", shutil.which("npm") is not None, "it is not on PATH")
+    dist = {"tarball": f"{index.url}/npm/alpha.tgz", "integrity": "sha512-AAAA"}
+    versions = {"2.0.0": {"name": "alpha", "version": "2.0.0", "dist": dist}}
+    page = {"name": "alpha", "dist-tags": {"latest": "2.0.0"}, "versions": versions}
+    index.pages["/npm/alpha"] = json.dumps(page).encode()
+    asked = {"package.json": b'{"dependencies": {"alpha": "*"}}'}
+    with pytest.raises(PackagesRefused, match=r"alpha 2.0.0 would be fetched, where <2 is allowed"):
+        await Packages(language="javascript", cache=tmp_path, allowed=ALLOWED).for_files(asked, interpreter)
+    assert "/npm/alpha.tgz" not in index.asked
+
+
+def test_in_npm_only_what_the_manifest_names_is_bound() -> None:
+    text = '{"dependencies": {"gamma": "1"}}'
+    assert bounds_for("package.json", text, ALLOWED) == {}
+    assert bounds_for("requirements.txt", "gamma\n", ALLOWED) == ALLOWED["python"]
+    nested = {
+        "node_modules/alpha": {"version": "1.0.0"},
+        "node_modules/b/node_modules/alpha": {"version": "3.0.0"},
+    }
+    assert Npm().versions(json.dumps({"packages": nested}))["alpha"] == "1.0.0"

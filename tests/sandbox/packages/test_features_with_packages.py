@@ -1,0 +1,318 @@
+"""A feature of a project that is there needs a package: asked about, fetched, used, written down, undone."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from requirements import Require
+from sandbox.packages.local_index import Index, offer, offer_node, wheel
+from sandbox.packages.test_go_modules import proxy
+from scenario.test_whole_projects import make
+from scenario.written_projects import reply
+from suture.api import Review, ReviewAnswer, apply, undo, verify
+from suture.core.ledger import find_run, read_ledger
+from suture.core.ledger.kinds import PackagesInstalled
+from suture.core.records import Result
+from suture.core.settings import BudgetSettings, PathSettings, RepairSettings, SafetySettings, Settings
+from suture.errors import UsageError
+from suture.sandbox import BubblewrapSandbox
+
+__all__ = ["proxy"]
+PYPROJECT = """# The shop's own.
+[project]
+name = "shop"
+dependencies = [
+    "pytest",  # to test it
+]
+
+[tool.pytest.ini_options]
+addopts = "-q"
+"""
+OLD = "from cart import total\n\n\ndef test_total():\n    assert total([1, 2]) == 3\n"
+NEW = "from cart import sign\n\n\ndef test_sign():\n    assert sign('sale') == 'SALE!'\n"
+CART = "def total(prices):\n    return sum(prices)\n"
+LOUD = """import shouting
+
+
+def total(prices):
+    return sum(prices)
+
+
+def sign(text):
+    return shouting.shout(text)
+"""
+MINE = """[tool.pytest.ini_options]
+addopts = "--collect-only"
+
+[project]
+name = "x"
+dependencies = ["shouting>=1"]
+"""
+TASK = "Let sign shout a text, with the package shouting."
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(
+        paths=PathSettings(home=tmp_path / "home", cache=tmp_path / "cache"),
+        repair=RepairSettings(enabled=False),
+        budget=BudgetSettings(attempts=8, seconds=400),
+    )
+
+
+def laid(folder: Path, files: dict[str, str]) -> Path:
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    return folder
+
+
+def read(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_text()
+        for path in folder.rglob("*")
+        if path.is_file() and not {"node_modules", "__pycache__", ".pytest_cache"} & set(path.parts)
+    }
+
+
+def installed(settings: Settings, result: Result) -> list[tuple[str, ...]]:
+    events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
+    return [one.payload.packages for one in events if isinstance(one.payload, PackagesInstalled)]
+
+
+async def require_verified(settings: Settings, sandbox: BubblewrapSandbox, result: Result) -> None:
+    certificate = find_run(settings.paths.home, result.run_id).path / "certificate.json"
+    found = [one async for one in verify(certificate, settings=settings, sandbox=sandbox)]
+    assert all(one.ok for one in found), found
+
+
+@pytest.mark.timeout(400)
+async def test_a_feature_in_python_with_a_package(
+    index: Index, settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path
+) -> None:
+    offer(index, "shouting", wheel("shouting", code="def shout(text):\n    return text.upper() + '!'\n"))
+    before = {
+        "pyproject.toml": PYPROJECT,
+        "cart.py": CART,
+        "tests/test_cart.py": OLD,
+        "requirements.lock": "",
+    }
+    shop = laid(tmp_path / "shop", before)
+    test = laid(tmp_path, {"test_sign.py": NEW}) / "test_sign.py"
+    asked: list[str] = []
+
+    def answer(review: Review) -> ReviewAnswer:
+        asked.extend(f"{fact.check_id} {fact.call}" for fact in review.facts)
+        return ReviewAnswer(choice="approve")
+
+    nowhere = reply(("cart.py", "python", LOUD), ("requirements.txt", "text", "shouting==9.9"))
+    right = reply(("cart.py", "python", LOUD), ("pyproject.toml", "toml", MINE))
+    result, model = await make(
+        TASK, [nowhere, right], settings, sandbox, existing=shop, test=test, apply=True, on_review=answer
+    )
+    assert result.outcome == "healed", result.reason
+    assert set(asked) == {"safety: dependency.unlisted python: shouting"}
+    told = model.calls[1].messages[-1].content
+    assert "shouting==9.9" in told
+    assert "://" not in told
+    assert installed(settings, result) == [("shouting==1.0",)]
+    after = read(shop)
+    assert after["cart.py"].strip() == LOUD.strip()
+    assert after["pyproject.toml"] == PYPROJECT.replace("it\n", 'it\n    "shouting>=1",\n'), (
+        "and nothing else"
+    )
+    assert after["requirements.lock"].startswith("shouting==1.0 --hash=sha256:")
+    assert after["tests/test_cart.py"] == OLD
+    assert "requirements.txt" not in after
+    assert any("install it there" in warning for warning in result.warnings), result.warnings
+    await require_verified(settings, sandbox, result)
+    undo(result.run_id, settings=settings)
+    assert read(shop) == before
+
+
+@pytest.mark.timeout(400)
+async def test_without_a_person_it_is_handed_over_later_and_elsewhere(
+    index: Index, settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path
+) -> None:
+    offer(index, "shouting", wheel("shouting", code="def shout(text):\n    return text.upper() + '!'\n"))
+    before = {"pyproject.toml": PYPROJECT, "cart.py": CART, "tests/test_cart.py": OLD}
+    shop = laid(tmp_path / "shop", before)
+    test = laid(tmp_path, {"test_sign.py": NEW}) / "test_sign.py"
+    own = laid(tmp_path, {"own.toml": '[python]\nshouting = "<2"\n'}) / "own.toml"
+    listed = settings.model_copy(
+        update={"safety": SafetySettings(approve_deps="allowlist", allowed_deps=own)}
+    )
+    asking = reply(("cart.py", "python", LOUD), ("requirements.txt", "text", "shouting"))
+    result, _ = await make(TASK, [asking], listed, sandbox, existing=shop, test=test)
+    assert result.outcome == "healed", result.reason
+    assert read(shop) == before
+    await apply(result.run_id, into=tmp_path / "copy", settings=listed)
+    added = PYPROJECT.replace("it\n", 'it\n    "shouting",\n')
+    assert read(tmp_path / "copy") == {**before, **read(tmp_path / "copy"), "pyproject.toml": added}
+    undo(result.run_id, settings=listed)
+    assert not (tmp_path / "copy").exists()
+    await apply(result.run_id, settings=listed)
+    assert (shop / "pyproject.toml").read_text() == added
+    with pytest.raises(UsageError, match="would be overwritten"):
+        await make(TASK, [asking], listed, sandbox, existing=shop, into=shop)
+
+
+async def test_what_is_not_allowed_is_not_fetched(
+    index: Index, settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path
+) -> None:
+    offer(index, "shouting", wheel("shouting", code="def shout(text):\n    return text.upper() + '!'\n"))
+    before = {"pyproject.toml": PYPROJECT, "cart.py": CART, "tests/test_cart.py": OLD}
+    shop = laid(tmp_path / "shop", before)
+    asking = reply(("cart.py", "python", LOUD), ("requirements.txt", "text", "shouting"))
+    listed = settings.model_copy(update={"safety": SafetySettings(approve_deps="allowlist")})
+    result, model = await make(TASK, [asking, asking], listed, sandbox, existing=shop, apply=True)
+    assert result.outcome != "healed"
+    assert "rule dependency" in model.calls[1].messages[-1].content
+    assert index.asked == []
+    assert read(shop) == before
+
+
+PACKAGE = """{
+    "name": "shop",
+    "scripts": { "test": "node --test" },
+    "dependencies": {
+        "old": "^1.0.0"
+    }
+}
+"""
+JS_TEST = """const test = require("node:test");
+const assert = require("node:assert");
+const { total } = require("../cart");
+test("total", () => assert.strictEqual(total([1, 2]), 3));
+"""
+JS_NEW = """const test = require("node:test");
+const assert = require("node:assert");
+const { sign } = require("../cart");
+test("sign", () => assert.strictEqual(sign("sale"), "SALE!"));
+"""
+JS_CART = """const old = require("old");
+module.exports = { total: (prices) => prices.reduce((sum, one) => sum + one, old) };
+"""
+JS_LOUD = """const old = require("old");
+const shout = require("shouting");
+module.exports = { total: (prices) => prices.reduce((sum, one) => sum + one, old), sign: shout };
+"""
+
+
+@pytest.mark.timeout(500)  # npm on a loaded machine
+async def test_a_feature_in_node_with_a_package_and_a_lock(
+    index: Index, settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path, require: Require
+) -> None:
+    require("npm", shutil.which("npm") is not None, "it is not on PATH")
+    offer_node(index, "old", "module.exports = 0;\n")
+    offer_node(index, "shouting", "module.exports = (text) => text.toUpperCase() + '!';\n")
+    dist = json.loads(index.pages["/npm/old"])["versions"]["1.0.0"]["dist"]
+    packages = {
+        "": {"name": "shop", "dependencies": {"old": "^1.0.0"}},
+        "node_modules/old": {"version": "1.0.0", "resolved": dist["tarball"], "integrity": dist["integrity"]},
+    }
+    lock = {"name": "shop", "lockfileVersion": 3, "requires": True, "packages": packages}
+    before = {
+        "package.json": PACKAGE,
+        "package-lock.json": json.dumps(lock, indent=2) + "\n",
+        "cart.js": JS_CART,
+        "test/cart.test.js": JS_TEST,
+    }
+    shop = laid(tmp_path / "shop", before)
+    laid(
+        shop,
+        {
+            "node_modules/old/package.json": '{"name": "old"}',
+            "node_modules/old/index.js": "module.exports = 0;",
+        },
+    )
+    test = laid(tmp_path, {"sign.test.js": JS_NEW}) / "sign.test.js"
+    wish = '{"scripts": {"test": "true"}, "dependencies": {"shouting": "^1.0.0"}}'
+    right = reply(("cart.js", "javascript", JS_LOUD), ("package.json", "json", wish))
+    result, _ = await make(
+        TASK,
+        [right],
+        settings,
+        sandbox,
+        existing=shop,
+        test=test,
+        apply=True,
+        on_review=lambda _: ReviewAnswer(choice="approve"),
+    )
+    assert result.outcome == "healed", result.reason
+    assert installed(settings, result) == [("shouting@1.0.0",)]
+    after = read(shop)
+    assert after["package.json"] == PACKAGE.replace('"^1.0.0"', '"^1.0.0",\n        "shouting": "^1.0.0"')
+    locked = json.loads(after["package-lock.json"])["packages"]
+    assert locked["node_modules/old"] == packages["node_modules/old"]
+    assert locked["node_modules/shouting"]["integrity"].startswith("sha512-")
+    await require_verified(settings, sandbox, result)
+    undo(result.run_id, settings=settings)
+    assert read(shop) == before
+
+
+GO_MOD = "module shop // ours\n\ngo 1.18\n"
+GO_TEST = """package shop
+
+import "testing"
+
+func TestTotal(t *testing.T) {
+	if Total(1, 2) != 3 {
+		t.Fatal()
+	}
+}
+"""
+GO_NEW = """package shop
+
+import "testing"
+
+func TestSign(t *testing.T) {
+	if Sign() != "a word" {
+		t.Fatal(Sign())
+	}
+}
+"""
+GO_CART = "package shop\n\nfunc Total(a, b int) int { return a + b }\n"
+GO_LOUD = """package shop
+
+import "example.org/alpha"
+
+func Total(a, b int) int { return a + b }
+
+func Sign() string { return alpha.Word() }
+"""
+
+
+@pytest.mark.timeout(500)  # several builds by go on a loaded machine
+async def test_a_feature_in_go_with_a_module(
+    proxy: Index, settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path
+) -> None:
+    before = {"go.mod": GO_MOD, "cart.go": GO_CART, "cart_test.go": GO_TEST}
+    shop = laid(tmp_path / "shop", before)
+    test = laid(tmp_path, {"sign_test.go": GO_NEW}) / "sign_test.go"
+    right = reply(
+        ("cart.go", "go", GO_LOUD), ("go.mod", "text", "module evil\n\nrequire example.org/alpha v1.0.0\n")
+    )
+    result, _ = await make(
+        "Let Sign say the word of example.org/alpha.",
+        [right],
+        settings,
+        sandbox,
+        existing=shop,
+        test=test,
+        apply=True,
+        on_review=lambda _: ReviewAnswer(choice="approve"),
+    )
+    assert result.outcome == "healed", result.reason
+    after = read(shop)
+    assert after["go.mod"].startswith(GO_MOD)
+    assert "require example.org/alpha v1.0.0\n" in after["go.mod"]
+    assert "example.org/beta v1.1.0 // indirect" in after["go.mod"]
+    assert "example.org/beta v1.1.0 h1:" in after["go.sum"]
+    await require_verified(settings, sandbox, result)
+    undo(result.run_id, settings=settings)
+    assert read(shop) == before

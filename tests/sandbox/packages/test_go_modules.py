@@ -1,0 +1,254 @@
+"""Modules of Go: by the real go, from a proxy of this machine, and used without a network."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from requirements import Require
+from sandbox.packages.local_index import Index, place_in
+from scenario.test_whole_projects import facts, make
+from scenario.written_projects import reply
+from suture.api import Review, ReviewAnswer, verify
+from suture.core.ledger import find_run
+from suture.core.settings import BudgetSettings, PathSettings, RepairSettings, Settings
+from suture.errors import PrerequisiteError
+from suture.project.languages import Interpreter
+from suture.sandbox import BubblewrapSandbox, Mount, ProgramLimits, RunRequest, discover_programs
+from suture.sandbox.packages import Packages, PackagesRefused, showing
+from suture.sandbox.packages.from_go import Go
+from suture.sandbox.packages.installer import FETCHED, Place
+
+GO_MOD = b"module own\n\ngo 1.18\n\nrequire example.org/alpha v1.0.0\n"
+MAIN = b'package main\n\nimport "example.org/alpha"\n\nfunc main() { println(alpha.Word()) }\n'
+
+
+@pytest.fixture
+def proxy(index: Index, monkeypatch: pytest.MonkeyPatch, require: Require) -> Index:
+    require("go", shutil.which("go") is not None, "it is not on PATH")
+    monkeypatch.setenv("GOPROXY", f"{index.url}/go,direct")
+    monkeypatch.setenv("GOSUMDB", "off")
+    for name in ("GOFLAGS", "GOPRIVATE", "GONOSUMDB", "GONOPROXY"):
+        monkeypatch.delenv(name, raising=False)
+    offer(index, "example.org/alpha", "v1.0.0", needs="example.org/beta v1.1.0", word="beta.Word()")
+    offer(index, "example.org/beta", "v1.1.0")
+    return index
+
+
+def offer(index: Index, name: str, version: str, *, needs: str = "", word: str = '"a word"') -> None:
+    """A module of one function."""
+    require = f"\nrequire {needs}\n" if needs else ""
+    go_mod = f"module {name}\n\ngo 1.17\n{require}"
+    package = name.rpartition("/")[2]
+    imported = f'import "{needs.split()[0]}"\n' if needs else ""
+    code = f"package {package}\n\n{imported}\nfunc Word() string {{ return {word} }}\n"
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr(f"{name}@{version}/go.mod", go_mod)
+        archive.writestr(f"{name}@{version}/{package}.go", code)
+    at = f"/go/{name}/@v/{version}"
+    index.pages[f"/go/{name}/@v/list"] = f"{version}\n".encode()
+    index.pages[f"{at}.info"] = f'{{"Version": "{version}", "Time": "2024-01-01T00:00:00Z"}}'.encode()
+    index.pages[f"{at}.mod"] = go_mod.encode()
+    index.pages[f"{at}.zip"] = packed.getvalue()
+
+
+@pytest.fixture
+def interpreter(proxy: Index) -> Interpreter:
+    return discover_programs(
+        None, {"VIRTUAL_ENV": sys.prefix, "PATH": "/usr/local/go/bin:/usr/bin:/bin"}, "go"
+    )
+
+
+async def test_modules_are_fetched_locked_and_used_without_a_network(
+    proxy: Index, sandbox: BubblewrapSandbox, tmp_path: Path, interpreter: Interpreter
+) -> None:
+    files = {"go.mod": GO_MOD, "main.go": MAIN}
+    packages = Packages(language="go", cache=tmp_path)
+    installed = await packages.for_files(files, interpreter)
+    assert installed is not None
+    assert installed.names == ("example.org/alpha@v1.0.0", "example.org/beta@v1.1.0")
+    assert "example.org/beta v1.1.0 // indirect" in installed.files["go.mod"]
+    # With the manifest that goes with it it is the same set, and a lock of ours is known.
+    whole = {**files, **{path: text.encode() for path, text in installed.files.items()}}
+    asked = list(proxy.asked)
+    assert await packages.for_files(whole, interpreter) is not None
+    assert packages.knows(installed.lock, whole, interpreter)
+    assert packages.vouches("go.mod", installed.files["go.mod"])
+    assert proxy.asked == asked
+    shown = showing(installed, interpreter).toolchain
+    assert shown is not None
+    request = RunRequest(
+        argv=("go", "run", "."),
+        files=whole,
+        env={**shown.variables, "PATH": ":".join((*shown.folders, "/usr/bin", "/bin"))},
+        mounts=tuple(Mount(source=here, target=there) for here, there in shown.shown.items()),
+        limits=ProgramLimits(wall_s=100, cpu_s=100, memory_mb=8192, disk_mb=1024, file_mb=256),
+    )
+    ran = await sandbox.run(request)
+    assert ran.stderr.decode().strip().endswith("a word"), ran.stderr
+
+
+async def test_a_proxy_may_be_a_folder(
+    proxy: Index, tmp_path: Path, interpreter: Interpreter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path, content in proxy.pages.items():
+        file = tmp_path / path[1:]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+    monkeypatch.setenv("GOPROXY", f"file://{tmp_path}/go")
+    installed = await Packages(language="go", cache=tmp_path).for_files({"go.mod": GO_MOD}, interpreter)
+    assert installed is not None
+    assert installed.names == ("example.org/alpha@v1.0.0", "example.org/beta@v1.1.0")
+    assert proxy.asked == []
+
+
+async def test_as_the_user_would_where_a_setting_says_so(
+    proxy: Index, tmp_path: Path, interpreter: Interpreter
+) -> None:
+    packages = Packages(language="go", cache=tmp_path, walled=False)
+    installed = await packages.for_files({"go.mod": GO_MOD}, interpreter)
+    assert installed is not None
+    assert (installed.folder / "example.org" / "alpha@v1.0.0" / "alpha.go").exists()
+
+
+async def test_a_module_that_changed_is_not_laid(
+    proxy: Index, tmp_path: Path, interpreter: Interpreter
+) -> None:
+    files = {"go.mod": GO_MOD}
+    first = await Packages(language="go", cache=tmp_path / "one").for_files(files, interpreter)
+    offer(proxy, "example.org/beta", "v1.1.0", word='"another"')
+    second = await Packages(language="go", cache=tmp_path / "two").for_files(files, interpreter)
+    assert first is not None
+    assert second is not None
+    assert first.lock != second.lock
+    with pytest.raises(PackagesRefused):
+        await Go().install(
+            ("example.org/alpha v1.0.0",), first.lock, _with(second.folder, tmp_path / "place")
+        )
+
+
+def _with(folder: Path, place: Path) -> Place:
+    made = place_in(place)
+    shutil.copytree(folder, made.folder / FETCHED)
+    return made
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "here.invalid", "index.example"])
+async def test_a_proxy_that_leads_elsewhere_is_not_followed(
+    proxy: Index, other: Index, tmp_path: Path, interpreter: Interpreter, host: str
+) -> None:
+    path = "/go/example.org/alpha/@v/v1.0.0.zip"
+    other.pages[path] = proxy.pages[path]
+    proxy.leads[path] = f"{other.url}{path}".replace("127.0.0.1", host)
+    with pytest.raises((PackagesRefused, PrerequisiteError)):  # of a loopback go asks without a proxy
+        await Packages(language="go", cache=tmp_path).for_files({"go.mod": GO_MOD}, interpreter)
+    assert path in proxy.asked
+    assert other.asked == []
+
+
+async def test_what_the_proxy_does_not_have_is_asked_of_no_repository(
+    proxy: Index, tmp_path: Path, interpreter: Interpreter
+) -> None:
+    asked = {"go.mod": b"module own\n\nrequire example.org/absent v1.0.0\n"}
+    with pytest.raises(PackagesRefused):
+        await Packages(language="go", cache=tmp_path).for_files(asked, interpreter)
+    assert any("absent" in path for path in proxy.asked)
+
+
+async def test_what_is_called_indirect_and_is_not_is_refused(
+    proxy: Index, tmp_path: Path, interpreter: Interpreter
+) -> None:
+    packages = Packages(language="go", cache=tmp_path)
+    for before in (GO_MOD, b"module own\n"):
+        sneaked = {"go.mod": before + b"require example.org/evil v1.0.0 // indirect\n"}
+        with pytest.raises(PackagesRefused, match="nothing requires example"):
+            await packages.for_files(sneaked, interpreter)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "replace example.org/alpha => ./evil",
+        "replace example.org/alpha => example.org/evil v1.0.0",
+        "toolchain go1.99.0",
+        "ignore ./tests",
+        "exclude example.org/alpha v1.0.0",
+        "require example.org/alpha latest",
+        "require alpha v1.0.0",
+        "require (\n\texample.org/alpha v1.0.0; replace\n)",
+    ],
+)
+def test_such_a_line_asks_for_nothing(line: str) -> None:
+    with pytest.raises(PackagesRefused):
+        Go().wanted(f"module own\n\ngo 1.18\n{line}\n")
+
+
+WORD_TASK = """A CLI that says a word.
+
+    $ word
+    a word
+"""
+WORD_MAIN = """
+package main
+
+import (
+    "fmt"
+    "os"
+
+    "example.org/alpha"
+)
+
+func main() {
+    if len(os.Args) > 1 {
+        fmt.Println("usage: word")
+        return
+    }
+    fmt.Println(alpha.Word())
+}
+"""
+WORD_MOD = "module word\n\ngo 1.18\n\nrequire example.org/alpha v1.0.0\n"
+
+
+@pytest.mark.timeout(500)  # several builds by go on a loaded machine
+async def test_a_cli_in_go_that_needs_a_module(
+    proxy: Index, sandbox: BubblewrapSandbox, tmp_path: Path
+) -> None:
+    asked: list[str] = []
+
+    def answer(review: Review) -> ReviewAnswer:
+        asked.extend(fact.call for fact in review.facts)
+        return ReviewAnswer(choice="approve")
+
+    settings = Settings(
+        paths=PathSettings(home=tmp_path / "home", cache=tmp_path / "cache"),
+        repair=RepairSettings(enabled=False),
+        budget=BudgetSettings(attempts=8, seconds=400),
+    )
+    into = tmp_path / "word"
+    nowhere = reply(("main.go", "go", WORD_MAIN), ("go.mod", "text", WORD_MOD.replace("v1.0.0", "v9.0.0")))
+    right = reply(("main.go", "go", WORD_MAIN), ("go.mod", "text", WORD_MOD))
+    result, model = await make(
+        WORD_TASK,
+        [nowhere, right],
+        settings,
+        sandbox,
+        project="cli_tool",
+        language="go",
+        into=into,
+        on_review=answer,
+    )
+    assert result.outcome == "healed", result.reason
+    assert "as the task shows: word (1)" in facts(result)
+    assert set(asked) == {"go: example.org/alpha"}
+    assert "v9.0.0" in model.calls[1].messages[-1].content
+    assert "example.org/beta v1.1.0 // indirect" in (into / "go.mod").read_text()
+    assert "example.org/beta v1.1.0 h1:" in (into / "go.sum").read_text()
+    certificate = find_run(settings.paths.home, result.run_id).path / "certificate.json"
+    found = [one async for one in verify(certificate, settings=settings, sandbox=sandbox)]
+    assert all(one.ok for one in found), found

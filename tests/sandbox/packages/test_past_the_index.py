@@ -1,0 +1,123 @@
+"""What packages try on our side of the wall, while they are fetched: nothing of it happens."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from requirements import Require
+from sandbox.packages.local_index import Index, offer, place_in, source_archive, wheel
+from suture.project.safety.manifests import requested_in
+from suture.sandbox import discover_interpreter
+from suture.sandbox.packages import Packages, PackagesRefused
+from suture.sandbox.packages.client import Client, run_client
+from suture.sandbox.packages.from_npm import Npm
+from suture.sandbox.packages.from_pip import UNREACHABLE, Pip
+from suture.sandbox.packages.installer import FETCHED
+
+
+async def test_a_plain_wheel_is_fetched_locked_and_laid_ready(index: Index, tmp_path: Path) -> None:
+    offer(index, "alpha", wheel("alpha"))
+    pip = Pip()
+    first, second = place_in(tmp_path / "first"), place_in(tmp_path / "second")
+    lock = await pip.resolve(("alpha>=1",), first)
+    digest = hashlib.sha256(index.pages["/files/alpha-1.0-py3-none-any.whl"]).hexdigest()
+    assert lock == f"alpha==1.0 --hash=sha256:{digest}\n"
+    (first.folder / FETCHED).rename(second.folder / FETCHED)
+    await pip.install(("alpha>=1",), lock, second)
+    assert (second.folder / "site" / "alpha.py").exists()
+
+
+@pytest.mark.parametrize("walled", [True, False])
+async def test_what_a_wheel_requires_by_its_address_is_never_built(
+    index: Index, tmp_path: Path, walled: bool
+) -> None:
+    mark = tmp_path / "built"
+    index.pages["/evil-1.0.tar.gz"] = source_archive(mark)
+    offer(index, "alpha", wheel("alpha", f"evil @ {index.url}/evil-1.0.tar.gz"))
+    with pytest.raises(PackagesRefused):
+        await Pip().resolve(("alpha",), place_in(tmp_path / "place", walled=walled))
+    assert "/simple/alpha/" in index.asked
+    assert not mark.exists()
+
+
+async def test_what_a_node_package_requires_by_its_address_is_not_asked_for(
+    index: Index, tmp_path: Path, require: Require
+) -> None:
+    require("npm", shutil.which("npm") is not None, "it is not on PATH")
+    versions = {
+        "name": "alpha",
+        "version": "1.0.0",
+        "dist": {"tarball": f"{index.url}/npm/alpha.tgz", "integrity": "sha512-AAAA"},
+        "dependencies": {"evil": f"{index.url}/evil.tgz"},
+    }
+    page = {"name": "alpha", "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": versions}}
+    index.pages["/npm/alpha"] = json.dumps(page).encode()
+    with pytest.raises(PackagesRefused):
+        await Npm().resolve(("dependencies alpha@1.0.0",), place_in(tmp_path / "place"))
+    assert "/npm/alpha" in index.asked
+    assert "/evil.tgz" not in index.asked
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "flask===${OPENAI_API_KEY}",
+        "flask # ok\n$HOME",
+        " --hash=sha256:1 evil-package",
+        "--only-binary=x evil-package",
+        "-r other.txt",
+        "evil @ http://127.0.0.1/evil.tar.gz",
+        "./evil",
+    ],
+)
+def test_such_a_line_asks_for_nothing(line: str) -> None:
+    with pytest.raises(PackagesRefused):
+        Pip().wanted(line)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "flask\nrequets\n",
+        " flask --hash=sha256:1\n",
+        "flask \\\n  --hash=sha256:1 \\\n  --hash=sha256:2\nclick  # a remark\n",
+        "Flask[async]>=2 ; python_version > '3'\n",
+    ],
+)
+def test_who_approves_sees_each_package_that_is_fetched(text: str) -> None:
+    fetched = {one.replace("[", " ").replace(">", " ").split()[0].split(";")[0] for one in Pip().wanted(text)}
+    assert fetched
+    assert {name.lower() for name in fetched} == {one.name for one in requested_in("requirements.txt", text)}
+
+
+async def test_a_client_sees_no_key_and_no_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "SUTURE_KEYS_OPENAI", "DATABASE_URL", "SUTURE_DATABASE_URL"):
+        monkeypatch.setenv(name, "sk-secret")
+    monkeypatch.setenv("PIP_PROXY", "kept")
+    python = Client(name="python", argv=(), argv_here=(sys.executable,), unreachable=UNREACHABLE)
+    here = place_in(tmp_path / "place", walled=False)
+    tell = "import os, sys; sys.exit(' '.join(sorted(os.environ)) + ' '.join(os.environ.values()))"
+    with pytest.raises(PackagesRefused) as refused:
+        await run_client(python, ["-c", tell], here)
+    assert "sk-secret" not in refused.value.why
+    kept = "import os, sys; sys.exit(os.environ.get('PIP_PROXY', 'lost'))"
+    with pytest.raises(PackagesRefused, match="kept"):
+        await run_client(python, ["-c", kept], here)
+
+
+def test_a_lock_counts_only_for_what_was_asked(tmp_path: Path) -> None:
+    interpreter = discover_interpreter(None, {"VIRTUAL_ENV": sys.prefix})
+    lock = "evil==1.0 --hash=sha256:1\n"
+    kept = Packages(language="python", cache=tmp_path)
+    version = ".".join(interpreter.version.split(".")[:2])
+    kept._place(("evil",), lock, version).mkdir(parents=True)
+    assert kept.knows(lock, {"requirements.txt": b"evil\n"}, interpreter)
+    assert not kept.knows(lock, {"requirements.txt": b"flask\n"}, interpreter)
+    assert not kept.knows(lock, {"requirements.txt": b"./evil\n"}, interpreter)
+    assert not Packages(language="go", cache=tmp_path).knows(lock, {}, interpreter)

@@ -1,0 +1,38 @@
+"""Fetched packages take no more of the disk than they may: what was used least recently goes."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from suture.sandbox.packages.room import make_room, note_use
+
+DAY_S = 24 * 3600
+
+
+def keep(folder: Path, name: str, size_bytes: int, days_ago: float) -> Path:
+    place = folder / name
+    (place / "site").mkdir(parents=True)
+    (place / "site" / "module.py").write_bytes(b"#" * size_bytes)
+    used_s = time.time() - days_ago * DAY_S
+    os.utime(place, (used_s, used_s))
+    return place
+
+
+def test_what_was_used_least_recently_makes_room(tmp_path: Path) -> None:
+    for name, days_ago in (("oldest", 9), ("old", 5), ("fresh", 2), ("now", 0)):
+        keep(tmp_path, name, 1000, days_ago)
+    note_use(tmp_path / "oldest")
+    make_room(tmp_path, 2500)
+    assert {place.name for place in tmp_path.iterdir()} == {"oldest", "now"}
+
+
+def test_what_a_run_may_use_stays_and_what_a_killed_one_made_goes(tmp_path: Path) -> None:
+    keep(tmp_path, "now", 1000, 0)
+    keep(tmp_path, ".making-now", 1000, 0)
+    keep(tmp_path, ".making-once", 1000, 3)
+    make_room(tmp_path, 10)
+    assert {place.name for place in tmp_path.iterdir()} == {"now", ".making-now"}
+    make_room(tmp_path / "nowhere", 10)
+    note_use(tmp_path / "nowhere")

@@ -1,0 +1,106 @@
+"""What a model is told of a failing call and of the code around a suspicious function."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from bare_pytest import BARE_PYTEST
+from suture.agents import Hint, RepairBrief, Suspect, coder_draft, fit, packaged_prompt
+from suture.api import heal
+from suture.core.records import Counterexample
+from suture.core.settings import BudgetSettings, PathSettings, ProofSettings, RepairSettings, Settings
+from suture.loop.prompting.related_functions import siblings_of
+from suture.models import Message, count_upper_bound
+from suture.sandbox import BubblewrapSandbox
+from suture.testing import ScriptedModel
+
+SHOP = (
+    "def total(prices):\n    result = 0\n    for price in prices:\n        result -= price\n"
+    "    return result\n\n\ndef roman(number):\n    return str(number)\n"
+)
+BILLS = (
+    "from shop import total\n\n\nclass Bill:\n    def due(self, prices):\n        return total(prices)\n\n\n"
+    "def weigh(items):\n    return len(items)\n\n\n"
+    "def total_weight(prices, grams):\n    return sum(prices)\n\n\n"
+    "def long(prices):\n    total(prices)\n" + "    prices = list(prices)  # and on and on\n" * 40
+)
+TESTS = (
+    "from shop import roman, total\n\n\ndef test_total():\n    assert total([1, 2]) == 3\n\n\n"
+    "def test_roman():\n    assert roman(4) == 'IV'\n"
+)
+MENDED = SHOP.replace("-=", "+=").replace("str(number)", "{4: 'IV'}[number]")
+GUILTY = (Suspect(path="shop.py", function="total"),)
+
+
+def test_callers_come_first_then_what_is_alike_and_nothing_that_is_shown() -> None:
+    texts = {"shop.py": SHOP, "bills.py": BILLS}
+    found = siblings_of(GUILTY, texts, [SHOP])
+    assert [(one.name, one.why) for one in found] == [
+        *(("Bill.due", "calls total"), ("total_weight", "is like total")),
+    ]
+    assert found[0].source == "def due(self, prices):\n    return total(prices)"
+    assert siblings_of(GUILTY, texts, [SHOP, BILLS]) == ()
+    assert siblings_of((), texts, []) == ()
+    assert siblings_of(GUILTY, {"shop.py": SHOP, "odd.py": "def odd(:\n", "none.py": ""}, [SHOP]) == ()
+
+
+def test_what_is_no_text_is_left_out() -> None:
+    odd = "def bill(prices):\n    return total(prices), '\udcff'\n"
+    assert siblings_of(GUILTY, {"shop.py": SHOP, "bills.py": odd}, [SHOP]) == ()
+
+
+async def test_other_code_is_the_first_to_give_way() -> None:
+    async def by_bytes(messages: Sequence[Message]) -> int:
+        return count_upper_bound(messages)
+
+    found = siblings_of(GUILTY, {"shop.py": SHOP, "bills.py": BILLS}, [SHOP])
+    brief = RepairBrief(
+        statement="",
+        files={"shop.py": SHOP},
+        facts=[Counterexample(check_id="a", call="total([1])", got="-1", expected="1")],
+        divergences={"a": "it parts here", "b": "never shown"},
+        siblings=found,
+        hints=[Hint(path="shop.py", label="line 4: -= becomes +=", passing=1, failing=1)],
+    )
+    draft = coder_draft(brief, packaged_prompt("coder"))
+    full = count_upper_bound((await fit(draft, None, by_bytes)).messages)
+    fitted = await fit(draft, full - 10, by_bytes)
+    assert fitted.cut == {"siblings": 1}
+    text = fitted.messages[1].content
+    assert "Bill.due" in text
+    assert "- and 1 more" in text
+    assert "- `total([1])` gave -1, but should give 1; it parts here\n" in text
+    assert "never shown" not in text
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "shop.py").write_text(SHOP + "\n\nLONG = '''" + "x" * 12_000 + "'''\n")
+    (root / "bills.py").write_text(BILLS)
+    (root / "test_shop.py").write_text(TESTS)
+    return root
+
+
+async def test_the_model_is_told_where_a_call_first_goes_wrong_and_who_else_calls(
+    project: Path, tmp_path: Path, sandbox: BubblewrapSandbox
+) -> None:
+    settings = Settings(
+        paths=PathSettings(home=tmp_path / "home"),
+        budget=BudgetSettings(attempts=2, seconds=600),
+        proof=ProofSettings(seconds=0),
+        repair=RepairSettings(candidates=60, seconds=100),
+    )
+    model = ScriptedModel([f"### shop.py\n```python\n{MENDED}```"], repeat_last=True)
+    result = await heal(project, test=BARE_PYTEST, settings=settings, model=model, sandbox=sandbox)
+    assert result.outcome == "healed", result.reason
+    prompt = model.calls[0].messages[-1].content
+    card = next(line for line in prompt.splitlines() if line.startswith("- `total([1, 2])`"))
+    assert card.endswith("; `result` in total is -1 at line 4 of shop.py, and 1 where it goes well")
+    assert "IV" in prompt
+    assert prompt.count("where it goes well") == 1  # no run of the other call goes well
+    assert "- `Bill.due` in bills.py calls total:\n    def due(self, prices):\n        return total" in prompt

@@ -1,0 +1,135 @@
+"""Two changes that need each other, in other languages than Python."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from requirements import Require
+from suture.api import heal
+from suture.core.settings import PathSettings, ProofSettings, Settings
+from suture.judge.trials.records import Proposal, Spectrum, TestRun, Trial
+from suture.mutation import Edit, mutated
+from suture.mutation.python.editing.edits import together
+from suture.search.ordering.chains import Chains
+from suture.search.other_languages.going_on import GoingOn, moved, not_looked_at
+
+CODE = """\
+function f(a, b) {
+  if (a < b) {
+    return a - b;
+  }
+  return a * b;
+}
+"""
+TWO_FAULTS = """\
+function price(age, tickets) {
+  let each = 10;
+  if (age <= 18) {
+    each = 6;
+  }
+  return each + tickets;
+}
+
+module.exports = { price };
+"""
+TESTS = """\
+const test = require('node:test'), assert = require('node:assert');
+const { price } = require('./price');
+test('of age', () => assert.strictEqual(price(18, 4), 40));
+test('grown', () => assert.strictEqual(price(30, 3), 30));
+test('one', () => assert.strictEqual(price(40, 1), 10));
+test('child', () => assert.strictEqual(price(9, 2), 12));
+"""
+
+
+def change(old: str, new: str, score: float = 1.0) -> Proposal:
+    start = CODE.index(old)
+    edit = Edit(start=start, end=start + len(old), text=new)
+    return Proposal(path="a.js", edits=(edit,), label=new, score=score, operators=("sign",))
+
+
+def going_on(left_s: float = 60.0) -> GoingOn:
+    scores = {"a.js": {1: 0.1, 2: 0.9, 3: 0.5, 5: 1.0}}
+    return GoingOn({"a.js": CODE}, scores, "javascript", 0, lambda: left_s)
+
+
+def ran(name: str, *lines: int) -> TestRun:
+    return TestRun(id=name, outcome="failed", seconds=0.0, lines={"a.js": frozenset(lines)})
+
+
+MENDED = Trial(passing=1, failing=1, broken=0, plausible=False, late=False, passed=frozenset({"t::a"}))
+SEEN = Spectrum(tests=(ran("t::a", 2, 3), ran("t::b", 2, 5)), guiding=("t::a", "t::b"))
+
+
+def test_two_steps_are_one_change_of_the_text() -> None:
+    first = change("a < b", "g(ä)").edits
+    half = mutated(CODE, first)
+    at = half.encode().index("ä".encode())
+    inner = Edit(start=at, end=at + 2, text="ä, b")
+    behind = Edit(start=half.encode().index(b"a * b"), end=half.encode().index(b"a * b") + 1, text="b")
+    both = together(first, (inner, behind), CODE)
+    assert mutated(CODE, both) == mutated(half, (inner, behind))
+    assert len(both) == 2
+    back = Edit(start=CODE.index("a < b"), end=CODE.index("a < b") + 5, text="a < b")
+    assert together(first, (back,), CODE) == ()
+
+
+def test_what_is_said_of_lines_moves_with_them() -> None:
+    scores = {2: 0.2, 3: 0.3, 5: 0.5}
+    inserted = change("    return a - b;\n", "    a += 1;\n    return a - b;\n").edits
+    assert moved(scores, inserted, CODE) == {2: 0.2, 3: 0.3, 4: 0.3, 5: 0.3, 6: 0.5}
+    gone = change("  if (a < b) {\n    return a - b;\n  }\n", "").edits
+    assert moved(scores, gone, CODE) == {2: 0.5}
+
+
+async def test_a_second_change_is_looked_for_where_the_first_leaves_the_tests() -> None:
+    chains, going = Chains(), going_on()
+    chains.note(change("a - b", "a + b"), MENDED, {}, 1)
+    await chains.extend(SEEN, going.texts, not_looked_at, seed=0, most=200, go_on=going.second_changes)
+    made = [one for one in iter(chains.pop, None)]
+    assert made
+    texts = [mutated(CODE, one.edits) for one in made]
+    assert all("a + b" in text or "return a - b" not in text for text in texts)
+    assert CODE.replace("a - b", "a + b").replace("a * b", "a / b") in texts
+    changed = [[line not in text for line in ("return a + b;", "return a * b;")] for text in texts[:20]]
+    mended, left = (sum(of_line) for of_line in zip(*changed, strict=True))
+    assert mended < left / 4  # what only the other test runs is suspected more
+    assert CODE not in texts  # one may take the other back
+
+
+async def test_two_likely_changes_come_in_their_order_as_long_as_they_are_asked_for() -> None:
+    going = going_on()
+    firsts = [change("a * b", "a + b", 0.9), change("a < b", "a <= b", 0.3), change("a - b", "a", 0.1)]
+    going.know(firsts)
+    found = [*await going.likely(30, ()), *await going.likely(3000, ())]
+    scores = [one.score for one in found]
+    assert scores[:30] == sorted(scores[:30], reverse=True)
+    assert mutated(CODE, (*firsts[0].edits, *firsts[1].edits)) in [mutated(CODE, o.edits) for o in found]
+    again = going_on()
+    again.know(firsts)
+    assert [one.edits for one in await again.likely(30, ())] == [one.edits for one in found[:30]]
+    late = going_on(left_s=0.0)
+    late.know(firsts)
+    assert await late.likely(30, ()) == []
+
+
+async def test_two_faults_are_mended_one_after_the_other(tmp_path: Path, require: Require) -> None:
+    """The first test fails until both are: what a change mends of the others tells what to go on from."""
+    require("node", shutil.which("node") is not None, "it is not on PATH")
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "price.js").write_text(TWO_FAULTS)
+    (project / "price.test.js").write_text(TESTS)
+    settings = Settings.model_validate({"model": {"name": "none"}}).model_copy(
+        update={
+            "paths": PathSettings(home=tmp_path / "home", cache=tmp_path / "no-weights"),
+            "proof": ProofSettings(seconds=20, mutants=2),
+        }
+    )
+    result = await heal(project, test="node --test", settings=settings)
+    assert result.outcome == "healed"
+    assert result.candidate is not None
+    text = result.candidate.files["price.js"]
+    assert "each * tickets" in text
+    assert "age <= 18" not in text

@@ -1,0 +1,141 @@
+"""Which failing tests a candidate runs first, and how many failures say enough."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from bare_pytest import BARE_PYTEST
+from suture.core.settings import SandboxSettings
+from suture.judge import prepare_suite
+from suture.judge.trials.bench import Bench
+from suture.judge.trials.guiding import FAILED_AT_MOST, FAILED_S, ONWARD_S, QUICK_S, enough, in_turns
+from suture.judge.trials.looking import locate
+from suture.judge.trials.reading import Seen
+from suture.judge.trials.records import Proposal
+from suture.judge.trials.worker import Worker
+from suture.loop.evaluation.search_setup import editable_texts
+from suture.loop.intake.building import heal_task
+from suture.mutation import Edit
+from suture.sandbox import BubblewrapSandbox, discover_interpreter
+from suture.search import SearchLimits, search
+
+
+def seen(
+    name: str, *, lines: Sequence[int] = (), line: int = 1, fault: str = "E: x", seconds: float = 0.001
+) -> Seen:
+    packed = bytes.fromhex("")
+    for number in lines:
+        packed = (int.from_bytes(packed, "little") | 1 << number).to_bytes(8, "little")
+    return Seen(
+        test=f"t.py::{name}",
+        outcome="failed",
+        seconds=seconds,
+        wall_s=seconds,
+        lines={"m.py": packed.hex()} if lines else {},
+        frames=(),
+        calls=(),
+        fault=fault,
+        reached=(("t.py", 9), ("m.py", line)),
+    )
+
+
+def order(failed: Sequence[Seen]) -> str:
+    return "".join(one.test[-1] for one in in_turns(failed, {one.test: one for one in failed}))
+
+
+def test_one_of_each_place_and_exception_stands_before_more_of_the_same() -> None:
+    alike = [seen(name) for name in "abcdefg"]
+    other = [seen("h", line=2), seen("i", fault="ValueError: x")]
+    assert order([*alike, *other]) == "ahibcdefg"
+    assert order(alike) == "abcdefg"
+
+
+def test_of_tests_that_fail_alike_those_that_run_other_lines_come_first() -> None:
+    assert order([*(seen(name, lines=(1, 2, 3)) for name in "abcdef"), seen("g", lines=(4, 5))])[:2] == "ag"
+
+
+def test_a_slow_test_does_not_stand_before_quick_ones_however_it_fails() -> None:
+    slow = seen("s", line=7, seconds=2 * QUICK_S)
+    assert order([*(seen(name) for name in "abc"), slow]) == "abcs"
+
+
+def test_few_failures_are_enough_and_fewer_where_they_are_slow() -> None:
+    assert enough([0.001] * 20) == (FAILED_AT_MOST, 20)
+    assert enough([FAILED_S / 2] * 20) == (2, int(2 * ONWARD_S / FAILED_S))
+    assert enough([9.0] * 20) == (1, 1)
+    assert enough([]) == (1, 1)
+
+
+MODULE = "def price(n):\n    return n - 1\n\n\ndef weight(n):\n    return n * 2\n"
+TESTS = (
+    "import pytest\nfrom shop import price, weight\n\n\n"
+    "@pytest.mark.parametrize('n', range(9))\ndef test_price(n):\n    assert price(n) == n + 1\n\n\n"
+    "def test_weight():\n    sum(range(100_000))  # the last of the quick ones\n    assert weight(3) == 5\n"
+)
+
+
+async def test_a_change_that_mends_one_test_of_ten_is_seen_and_all_that_it_mends_are_counted(
+    tmp_path: Path, sandbox: BubblewrapSandbox
+) -> None:
+    (tmp_path / "shop.py").write_text(MODULE)
+    (tmp_path / "test_shop.py").write_text(TESTS)
+    task, _ = heal_task(tmp_path, test=BARE_PYTEST)
+    suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
+    assert suite.command is not None
+    found = await search(suite.command, editable_texts(suite), (), SearchLimits(seconds=60))
+    mended = {frozenset(trial.passed) for _, trial in found.partial}
+    assert frozenset({"test_shop.py::test_weight"}) in mended
+    assert frozenset(f"test_shop.py::test_price[{n}]" for n in range(9)) in mended
+    assert found.plausible, found.ended
+
+
+PARCEL = """\
+class Parcel:
+    def __init__(self, kilos):
+        self.kilos = kilos
+
+    def __repr__(self):
+        kilos = self.kilos
+        return f"Parcel({kilos})"
+
+    def __add__(self, other):
+        return twice(self.kilos, others)
+
+
+def twice(one, other):
+    return one + other + other
+"""
+PARCEL_TESTS = (
+    "from parcel import Parcel\n\n\ndef test_sum():\n    assert Parcel(1) + Parcel(2) == 3\n\n\n"
+    "def test_one():\n    assert Parcel(1) == 1\n"
+)
+
+
+async def test_lines_are_those_that_run_with_the_change_and_none_that_only_tell_of_a_failure(
+    tmp_path: Path, sandbox: BubblewrapSandbox
+) -> None:
+    (tmp_path / "parcel.py").write_text(PARCEL)
+    (tmp_path / "test_parcel.py").write_text(PARCEL_TESTS)
+    task, _ = heal_task(tmp_path, test=BARE_PYTEST)
+    suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
+    assert suite.command is not None
+    texts = editable_texts(suite)
+    spectrum = await locate(suite.command, list(texts), (), 20)
+    before = {test.id: test.lines["parcel.py"] for test in spectrum.tests}
+    assert before["test_parcel.py::test_one"] == {2, 3}  # and not 5 to 7, where pytest says what it compared
+    at = texts["parcel.py"].index("others")
+    edit = Edit(start=at, end=at + len("others"), text="other.kilos")
+    proposal = Proposal(path="parcel.py", edits=(edit,), label="", score=1.0, operators=())
+    worker = Worker(suite.command, texts, list(texts), 60)
+    try:
+        await worker.start()
+        await worker.collect(trace=False, seconds=30)
+        lines = await Bench(worker, spectrum, texts).lines_with(proposal)
+    finally:
+        await worker.close()
+    assert before["test_parcel.py::test_sum"] == {2, 3, 9, 10}
+    assert lines["test_parcel.py::test_sum"]["parcel.py"] == {2, 3, 9, 10, 13, 14}
+    moved = replace(proposal, edits=(replace(edit, text="(\nother.kilos)"),))
+    assert await Bench(worker, spectrum, texts).lines_with(moved) == {}

@@ -1,0 +1,59 @@
+"""What a failing test leaves in the project's folder does not meet the candidates that are tried after it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bare_pytest import BARE_PYTEST
+from suture.core.settings import SandboxSettings
+from suture.judge import prepare_suite
+from suture.loop.evaluation.search_setup import editable_texts
+from suture.loop.intake.building import heal_task
+from suture.sandbox import BubblewrapSandbox, discover_interpreter
+from suture.search import SearchLimits, search
+
+SHOP = """\
+import sqlite3
+
+
+def total(path, prices):
+    base = sqlite3.connect(path)
+    base.execute("CREATE TABLE price (n INTEGER)")
+    base.executemany("INSERT INTO price VALUES (?)", [(price,) for price in prices])
+    base.commit()
+    return sum(n for (n,) in base.execute("SELECT n FROM price")) - 1
+"""
+TESTS = """\
+import os
+from shop import total
+
+
+def test_total():
+    os.mkdir("made")
+    assert total("made/shop.db", [1, 2, 3]) == 6
+    os.remove("made/shop.db")
+    os.rmdir("made")
+
+
+def test_kept():
+    open("kept.txt", "w").close()
+
+
+def test_is_there():
+    assert os.path.exists("kept.txt")
+    assert total(":memory:", [2]) is not None
+"""
+
+
+async def test_what_a_failing_test_leaves_does_not_meet_the_right_repair(
+    tmp_path: Path, sandbox: BubblewrapSandbox
+) -> None:
+    """The user's own run of each begins without it; what a passing test leaves to the next one stays."""
+    (tmp_path / "shop.py").write_text(SHOP)
+    (tmp_path / "test_shop.py").write_text(TESTS)
+    task, _ = heal_task(tmp_path, test=BARE_PYTEST)
+    suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
+    assert suite.command is not None
+    failing = ["test_shop.py::test_total"]
+    found = await search(suite.command, editable_texts(suite), failing, SearchLimits(seconds=60))
+    assert found.plausible, found.ended

@@ -1,0 +1,274 @@
+# ruff: noqa: E501 - each line is one program
+"""Each class of fault has an operator that undoes it; every mutant is Python, its rest untouched."""
+
+from __future__ import annotations
+
+import ast
+import sys
+import sysconfig
+import textwrap
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from suture.judge.tampering.warnings import dead_parts
+from suture.mutation import Edit, mutated
+from suture.mutation import mutants
+from suture.mutation.python.editing.edits import overlap
+from suture.mutation.python.editing.names_in_scope import Kind
+from suture.mutation.python.editing.view import View
+from suture.mutation.python.python_mutants import OperatorFault
+from suture.mutation.python.operators import OPERATORS, Change, Operator
+from suture.mutation.python.operators.calls import AROUND
+
+FAULTS = {
+    "comparison": ("def f(a, b):\n    return a < b\n", "return a <= b"),
+    "is and ==": ("def f(a):\n    return a is 'x'\n", "return a == 'x'"),
+    "boolean": ("def f(a, b):\n    return a and b\n", "return a or b"),
+    "one sign of three": ("def f(a, b, c):\n    return a or b or c\n", "return a or b and c"),
+    "one sign beside another": ("def f(a, b, c):\n    return a or b and c\n", "return a or b or c"),
+    "a number with its sign": ("def f(n):\n    return n != -1\n", "return n != 0"),
+    "not for a sign": ("def f(n):\n    return not n\n", "return -n"),
+    "not, where a value is kept": ("def f(n):\n    first = n\n    return first\n", "first = not n"),
+    "is for an order": ("def f(a, b):\n    return a > b\n", "return a is b"),
+    "negation": ("def f(a):\n    if a:\n        return 1\n    return 2\n", "if not a:"),
+    "strengthening": ("def f(n):\n    while n.next.value:\n        n = n.next\n    return n\n", "n.next is None or"),
+    "endless loop": ("def f(q):\n    while True:\n        q.pop()\n", "while q:"),
+    "sign between types": ("def f(n: int / None):\n    return n\n", "n: int | None"),
+    "sign": ("def f(n):\n    n ^= n - 1\n    return n\n", "n &= n - 1"),
+    "off by one": ("def f(n):\n    return list(range(n))\n", "range(n + 1)"),
+    "slice": ("def f(s):\n    return g(s)\n\ndef g(s):\n    return s[1:]\n", "g(s[1:])"),
+    "constant": ("def f(n):\n    total = 0\n    return total * n\n", "total = 1"),
+    "variable": ("def f(left, right):\n    return left + left\n", "return left + right"),
+    "swapped arguments": ("def f(a, b):\n    return g(a, b)\n", "return g(b, a)"),
+    "missing argument": ("def g(a, b):\n    return a\n\ndef f(a, b):\n    return g(a)\n", "return g(a, b)"),
+    "returned": ("def f(a):\n    sorted(a)\n", "return sorted(a)"),
+    "any value returned": ("def f(a):\n    not a[0]\n", "return not a[0]"),
+    "await": ("async def f(a):\n    return g(a)\n", "return (await g(a))"),
+    "yield": ("def f(a):\n    yield f(a)\n", "yield a"),
+    "base case": ("def f(n):\n    return n * f(n - 1)\n", "if n <= 1:\n        return 1\n"),
+    "initial value": ("def f(n):\n    found = []\n    return found\n", "found = [[]]"),
+    "missing call": ("def f(a):\n    return a\n", "return sorted(a)"),
+    "copy": ("def f(a):\n    b = a\n    return b\n", "b = a.copy()"),
+    "shared default": ("def f(a=[]):\n    return a\n", "def f(a=None):\n    if a is None:\n        a = []\n"),
+    "guard": ("def f(items):\n    return items[0]\n", "if not items:\n        return None\n"),
+    "attribute": ("def f(n):\n    return n.incoming, n.outgoing\n", "return n.outgoing, n.outgoing"),
+    "method": ("def f(s):\n    return s.startswith('a')\n", "s.endswith('a')"),
+    "function": ("def f(a):\n    return any(a)\n", "return all(a)"),
+    "key": ("def f(d):\n    return d['a'] + d['b']\n", "d['a'] + d['a']"),
+    "statement goes": ("def f(a):\n    a = 1\n    return a\n", "def f(a):\n    return a\n"),
+    "statement moves": ("def f(a, b):\n    a = b\n    b = a\n    return b\n", "    b = a\n    a = b\n"),
+    "lacking assignment": (
+        "def f(node):\n    last = None\n    while node:\n        node = node.next\n    return last\n",
+        "last = node\n        node = node.next",
+    ),
+    "put into": (
+        "def f(n):\n    seen = set()\n    def g(m):\n        return m in seen\n    return g(n)\n",
+        "seen.add(m)\n        return",
+    ),
+    "exception": ("def f(d):\n    try:\n        return d[1]\n    except KeyError:\n        return 0\n", "except IndexError:"),
+    "accumulation": ("def f(a):\n    best = 0\n    for x in a:\n        best = x\n    return best\n", "best = max(best, x)"),
+    "missing term": ("def f(k, n):\n    return g(k)\n", "g(k - n)"),
+    "any sign": ("def f(a, b):\n    return a + b\n", "return a >> b"),
+    "lost sign": ("def f(a):\n    n = 0\n    for x in a:\n        n = x\n    return n\n", "n += x"),
+    "sign behind equals": ("def f(n):\n    n =+ 1\n    return n\n", "n += 1"),
+    "compared as a statement": ("def f(self, n):\n    self.n == n\n", "self.n = n"),
+    "other way round": ("def f(a, b):\n    a.n = b\n", "b = a.n"),
+    "is beside None": ("def f(a):\n    return a < None\n", "return a is None"),
+    "cut text": ("def f(d):\n    return d['XXnameXX']\n", "d['name']"),
+    "text of another case": ("A = 'Content-Type'\n\ndef f(d):\n    return d['content-type']\n", "d['Content-Type']"),
+    "empty text": ("def f(a=''):\n    return a\n", "def f(a=None):"),
+    "return of a loop": ("def f(a):\n    for x in a:\n        return\n    g(a)\n", "        break\n"),
+    "undefined name": ("def f(length):\n    return lenght + 1\n", "return length + 1"),
+    "name of a module": ("LIMIT = 3\n\ndef f(n):\n    return n < LIMTI\n", "n < LIMIT"),
+    "missing self": ("class A:\n    def g(self):\n        return 1\n\n    def f(self):\n        return g()\n", "return self.g()"),
+    "word of another language": ("def f(a):\n    return null\n", "return None"),
+    "method of another language": ("def f(a):\n    return a.length\n", "return len(a)"),
+    "method that is no method": ("def f(d):\n    return d.get_values()\n", "list(d.values())"),
+    "misspelt method": ("def f(s):\n    return s.spilt()\n", "s.split()"),
+    "import of a name": ("from collections import Countre\n\ndef f(a):\n    return Counter(a)\n", "import Counter\n"),
+    "import of a module": ("import mth\n\ndef f(a):\n    return a\n", "import math\n"),
+    "set and not read": ("def f(a):\n    reslt = a\n    return result\n", "    result = a\n"),
+    "value elsewhere": ("class A:\n    def a(self):\n        self.n = 3\n\n    def b(self):\n        self.n = None\n", "def b(self):\n        self.n = 3"),
+    "argument elsewhere": ("def f(a, b):\n    g(a, key=b)\n    return g(a)\n", "return g(a, key=b)"),
+    "argument by its name": ("def g(a, depth=0):\n    return a\n\ndef f(a, depth):\n    return g(a)\n", "g(a, depth=depth)"),
+    "order of parameters": ("def g(a, b, c):\n    return a\n\ndef f(a, b, c):\n    return g(c, a, b)\n", "return g(a, b, c)"),
+    "decorator": ("class A:\n    def f(cls, n):\n        return n\n", "    @classmethod\n    def f"),
+    "decorator of the file": ("@cache\ndef g(n):\n    return n\n\ndef f(n):\n    return n\n", "@cache\ndef f"),
+    "loop over nothing": ("def f(items):\n    for n, x in []:\n        g(x)\n", "in enumerate(items):"),
+    "unknown exception": ("def f(a):\n    try:\n        g(a)\n    except UnknownProblem:\n        pass\n", "except OSError:"),
+    "one of several exceptions": ("def f(a):\n    try:\n        g(a)\n    except (KeyError, OSError):\n        pass\n", "except (ValueError, OSError):"),
+    "unknown exception for two": ("def f(a):\n    try:\n        g(a)\n    except UnknownProblem:\n        pass\n", "except (KeyError, IndexError):"),
+    "setter": ("class A:\n    @property\n    def x(self):\n        return 1\n\n    def x(self, n):\n        self.n = n\n", "    @x.setter\n    def x(self, n)"),
+    "context": ("import contextlib\n\ndef f(a):\n    yield a\n", "@contextlib.contextmanager\ndef f"),
+    "wrapped": ("from functools import wraps\n\ndef f(g):\n    def inner():\n        return g()\n    return inner\n", "    @wraps(g)\n    def inner"),
+    "ordered": ("from functools import total_ordering\n\nclass A:\n    def __lt__(self, o):\n        return True\n", "@total_ordering\nclass A"),
+    "fields": ("from dataclasses import dataclass\n\nclass A:\n    n: int\n", "@dataclass\nclass A"),
+    "loop over nothing, of the rest": ("def f(**given):\n    for n, x in []:\n        g(x)\n", "in given.items():"),
+    "loop over nothing, of the class": ("class A:\n    def g(self):\n        return self.parts\n\n    def f(self):\n        for n in []:\n            h(n)\n", "for n in self.parts:"),
+    "minus": ("def f(n):\n    less = n\n    return less\n", "less = -n"),
+    "loop over a number": ("def f(s):\n    for i in len(s):\n        g(s[i])\n", "in range(len(s)):"),
+    "places and values": ("def f(s):\n    for i, x in s:\n        g(i, x)\n", "in enumerate(s):"),
+    "value given back": ("def f(s):\n    found = s[0]\n    return\n", "    return found\n"),
+    "return at the end": ("def f(s):\n    for i in s:\n        if i:\n            return i\n", "            return i\n    return len(s)\n"),
+    "name begins": ("def f(s):\n    for x in s:\n        total += x\n    return total\n", "def f(s):\n    total = 0\n"),
+    "list begins": ("def f(s):\n    for x in s:\n        found.append(x)\n    return found\n", "def f(s):\n    found = []\n"),
+    "else of a loop": (
+        "def f(s):\n    for x in s:\n        if x:\n            return x\n        else:\n            return None\n",
+        "            return x\n    return None\n",
+    ),
+    "one more element": ("def f(s):\n    found = []\n    for x in s:\n        found += x\n    return found\n", "found.append(x)"),
+    "method that gives nothing": ("def f(s):\n    found = []\n    found = found.append(s)\n    return found\n", "    found = []\n    found.append(s)"),
+    "worked out": ("class A:\n    def f(self, a, b):\n        return self.rest(a, b)\n", "return a % b"),
+    "infinity of another language": ("def f(a):\n    return Infinity\n", "return float('inf')"),
+    "leaves its block": (
+        "def f(a):\n    for x in a:\n        g(x)\n        return a\n",
+        "        g(x)\n    return a\n",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_class_of_fault_has_an_operator(name: str) -> None:
+    source, wanted = FAULTS[name]
+    found = [mutated(source, mutant.edits) for mutant in mutants(source)]
+    assert any(wanted in text for text in found)
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_every_mutant_is_python_and_differs(name: str) -> None:
+    source, _ = FAULTS[name]
+    for mutant in mutants(source):
+        text = mutated(source, mutant.edits)
+        ast.parse(text)
+        assert text != source
+        assert 0 < mutant.prior <= 1
+        assert mutant.line >= 1
+
+
+def test_form_is_kept_to_the_byte() -> None:
+    source = "def f( a,b ):   # ä\n\tx = ( a\n\t\t  <  b )  # why\n\treturn  x\n"
+    texts = [mutated(source, mutant.edits) for mutant in mutants(source)]
+    assert source.replace("<  b", "<=  b") in texts
+
+
+def test_only_the_lines_asked_for() -> None:
+    source = textwrap.dedent("""
+        def f(a, b):
+            a = a + b
+            return a - b
+    """)
+    assert {mutant.line for mutant in mutants(source, [4])} <= {4, 5}
+    assert not list(mutants(source, []))
+
+
+def test_an_edit_that_two_operators_make_has_the_likelier_ones_weight() -> None:
+    source = "def f(n):\n    if n:\n        return g(n - 2) + n\n    return g(n - 1) + n\n"
+    made = [m for m in mutants(source, [3]) if mutated(source, m.edits) == source.replace("- 2", "- 1")]
+    assert {m.operator for m in made} == {"sibling expression", "constant"}
+    assert max(made, key=lambda mutant: mutant.prior).operator == "constant"
+
+
+def test_a_loop_over_nothing_goes_through_what_is_called_as_its_variable_first() -> None:
+    text = "class A:\n    def f(self, text):\n        g(self.rest, self.words)\n        for word in []:\n            h(word)\n"
+    of_loop = [mutant for mutant in mutants(text, {4}) if mutant.operator == "nothing iterated"]
+    likeliest = max(of_loop, key=lambda mutant: mutant.prior)
+    assert "for word in self.words:" in mutated(text, likeliest.edits)
+
+
+def test_it_is_the_same_each_time() -> None:
+    source = "def f(a, b):\n    if a < b:\n        return a\n    return b\n"
+    assert list(mutants(source)) == list(mutants(source))
+
+
+def test_what_is_no_python_has_no_mutants() -> None:
+    assert not list(mutants("def f(:\n"))
+
+
+def test_text_outside_functions_is_told_apart() -> None:
+    source = "LIMIT = 3\n\ndef f(a=1):\n    return a\n"
+    placed = {mutated(source, m.edits): m.in_body for m in mutants(source, operators={"constant"})}
+    assert placed["LIMIT = 4\n\ndef f(a=1):\n    return a\n"] is False
+    assert placed["LIMIT = 3\n\ndef f(a=2):\n    return a\n"] is False
+
+
+def test_edits_that_touch_overlap() -> None:
+    one = [Edit(start=2, end=5, text="x")]
+    assert overlap(one, [Edit(start=5, end=5, text="y")])
+    assert not overlap(one, [Edit(start=6, end=8, text="y")])
+
+
+AUDITED = """\
+class Account:
+    def audit(self, amount):
+        self.log.append(amount)
+
+    def pay(self, amount):
+        if amount > self.balance:
+            raise ValueError
+        self.audit(amount)
+        return amount
+"""
+
+
+def test_no_statement_is_moved_to_where_it_never_runs() -> None:
+    found = list(mutants(AUDITED, operators={"statement moves", "statement's block"}))
+    assert found
+    for mutant in found:
+        assert dead_parts(ast.parse(mutated(AUDITED, mutant.edits))) == 0
+
+
+def test_a_variable_that_is_called_may_stand_anywhere() -> None:
+    source = "def call(func, x):\n    result = func(x)\n    last = func\n    return result + 1\n"
+    assert "return result - 1" in "".join(mutated(source, mutant.edits) for mutant in mutants(source))
+
+
+def test_every_kind_of_value_has_its_calls() -> None:
+    assert set(AROUND) == set(get_args(Kind))
+
+
+def test_what_only_annotates_is_changed_after_all_else() -> None:
+    source = "def f(n: int | None, *, m: 'list' = '', k: Annotated[int | None, 3 + 4] = 5) -> Kind[1]:\n    return n | 6\n"
+    priors: dict[str, float] = {}
+    for mutant in mutants(source, operators=("arithmetic sign", "constant")):
+        start = mutant.edits[0].start
+        priors.setdefault(source[start : start + 4], mutant.prior)
+    assert [place for place in priors if place.startswith("|")] == ["| 6\n"]
+    assert priors.keys() > {"3 + ", "+ 4]", "4] =", "5) -", "6\n"}
+    assert max(priors["'lis"], priors["1]:\n"]) < min(priors["'', "], priors["3 + "], priors["5) -"]) / 2
+
+
+def test_an_operator_that_breaks_loses_its_own_mutants_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks(node: ast.AST, view: View) -> Iterator[Change]:
+        yield from {"other": iter(())}["callable"]
+
+    broken = Operator(name="broken", prior=0.5, nodes=(ast.Return,), changes=breaks)
+    monkeypatch.setattr(
+        sys.modules["suture.mutation.python.python_mutants"], "OPERATORS", (broken, *OPERATORS)
+    )
+    source = "def f(a, b):\n    return a < b\n"
+    with pytest.raises(KeyError):
+        list(mutants(source))
+    faults: list[OperatorFault] = []
+    found = [mutated(source, m.edits) for m in mutants(source, on_fault=faults.append)]
+    assert "def f(a, b):\n    return a <= b\n" in found
+    assert [(fault.operator, fault.line, fault.fault) for fault in faults] == [
+        ("broken", 2, "KeyError: 'callable'")
+    ]
+
+
+def standard_library() -> list[Path]:
+    """Some files that nobody here wrote, always the same ones of one Python."""
+    files = sorted(path for path in Path(sysconfig.get_path("stdlib")).glob("*.py"))
+    return files[:: max(1, len(files) // 24)]
+
+
+@pytest.mark.parametrize("path", standard_library(), ids=lambda path: path.name)
+def test_operators_work_on_what_nobody_here_wrote(path: Path) -> None:
+    source = path.read_text("utf-8")
+    for number, mutant in enumerate(islice(mutants(source), 12_000)):
+        if number % 97 == 0:
+            ast.parse(mutated(source, mutant.edits))

@@ -1,0 +1,492 @@
+"""Repair without a model in JavaScript, TypeScript and Go, by changes of the syntax tree."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from failing_projects import project_of
+from requirements import Require
+from suture.api import heal
+from suture.core.ledger import find_run, read_ledger, those_of
+from suture.core.ledger.kinds import SearchFinished
+from suture.core.records import CheckOutcome, CheckStatus, Language, Task
+from suture.core.settings import BudgetSettings, PathSettings, ProofSettings, SandboxSettings, Settings
+from suture.core.settings.model_schema import ModelSettings
+from suture.judge.command.test_command import TestCommand
+from suture.judge.trials.records import Proposal
+from suture.mutation import mutated
+from suture.mutation.python.editing.edits import Edit
+from suture.mutation.trees.grammars import parsed_tree
+from suture.mutation.trees.tree_mutants import tree_mutants
+from suture.project.languages import LANGUAGES
+from suture.sandbox import BubblewrapSandbox, discover_programs
+from suture.search.limits import SearchLimits
+from suture.search.other_languages.by_command import passes
+from suture.search.other_languages.driver import BY_RUNNER, DRIVERS
+from suture.search.other_languages.drivers import go_schemata, golang, node
+from suture.search.other_languages.driving import Driving
+from suture.search.other_languages.gaming import tree_literals, tree_warnings
+from suture.search.search_result import Findings
+
+CASES: list[tuple[Language, str, str, str]] = [
+    ("javascript", "a.js", "x = a < b;", "x = a <= b;"),
+    ("javascript", "a.js", "x = a === b;", "x = a !== b;"),
+    ("javascript", "a.js", "x = f(a, b);", "x = f(b, a);"),
+    ("javascript", "a.js", "x = s.indexOf(t);", "x = s.lastIndexOf(t);"),
+    ("javascript", "a.js", "if (!ok) go();", "if (ok) go();"),
+    ("javascript", "a.js", "if (ok) go();", "if (!ok) go();"),
+    ("javascript", "a.js", "if (a && b) go();", "if (a) go();"),
+    ("javascript", "a.js", "x = a ? 1 : 2;", "x = a ? 2 : 1;"),
+    ("javascript", "a.js", "function f(a, b) { return a; }", "function f(a, b) { return b; }"),
+    ("javascript", "a.js", "n += 1;", "n -= 1;"),
+    ("javascript", "a.js", "if (i === +1) go();", "if (i === -1) go();"),
+    ("javascript", "a.js", "x = a[''](b); y = a['go'](b);", "x = a['go'](b); y = a['go'](b);"),
+    ("javascript", "a.js", "function f(s) { s = s; }", "function f(s) { s = s.slice(1); }"),
+    ("javascript", "a.js", "x = '\u00e4' + xs[i];", "x = '\u00e4' + xs[i - 1];"),
+    (
+        "typescript",
+        "a.ts",
+        "const f = (n: number): boolean => n > 0;",
+        "const f = (n: number): boolean => n >= 0;",
+    ),
+    ("typescript", "a.tsx", "const f = () => <b>{1 + 2}</b>;", "const f = () => <b>{1 - 2}</b>;"),
+    (*("javascript", "a.js", "function f(a, b) { a = b; }"), "function f(a, b) { a = Math.max(a, b); }"),
+    (
+        *("javascript", "a.js", "function f(a, b) { a = Math.max(b); }"),
+        "function f(a, b) { a = Math.max(a, b); }",
+    ),
+    ("javascript", "a.js", "x = Math.max(xs);", "x = Math.max(...xs);"),
+    ("javascript", "a.js", "x = f(a, b, c);", "x = f(c, b, a);"),
+    ("javascript", "a.js", "xs += y;", "xs.push(y);"),
+    ("javascript", "a.js", "xs = xs.push(y);", "xs.push(y);"),
+    ("javascript", "a.js", "let xs = [];", "let xs = [[]];"),
+    ("javascript", "a.js", "function f(a) { return; }", "function f(a) { return a; }"),
+    ("javascript", "a.js", "if (a) b();", "while (a) b();"),
+    ("javascript", "a.js", "while (a) b();", "if (a) b();"),
+    ("javascript", "a.js", "function f(a, i) { return a; }", "function f(a, i) { return a.slice(i); }"),
+    ("javascript", "a.js", "x = s.split(t).join(u);", "x = s.split(t).sort().join(u);"),
+    (
+        "javascript",
+        "a.js",
+        "function f(xs) {\n  for (const x of xs) {\n    if (!x) return x;\n    g(x);\n  }\n}",
+        "function f(xs) {\n  for (const x of xs) {\n    if (!x) return x;\n    g(x);\n  }\n  return -1;\n}",
+    ),
+    (
+        "javascript",
+        "a.js",
+        "function f(xs) {\n  for (x of xs) {\n    if (x) {\n    } else {\n      return 1;\n    }\n  }\n}",
+        "function f(xs) {\n  for (x of xs) {\n    if (x) {\n    }\n  }\n  return 1;\n}",
+    ),
+    ("javascript", "a.js", "[a, b] = [a, b];", "[a, b] = [b, a];"),
+    (
+        *("javascript", "a.js", "function f(a, i, j) {\n  let t = a[i];\n  a[j] = t;\n}"),
+        "function f(a, i, j) {\n  let t = a[i];\n  a[i] = a[j];\n  a[j] = t;\n}",
+    ),
+    (
+        *("go", "a.go", "package a\nfunc f(a []int) {\n\tt := a[0]\n\ta[1] = t\n}"),
+        "package a\nfunc f(a []int) {\n\tt := a[0]\n\ta[0] = a[1]\n\ta[1] = t\n}",
+    ),
+    (
+        *("javascript", "a.js", "function f(s, n) { for (let i = 0; i < s.length; i++) g(n); }"),
+        "function f(s, n) { for (let i = 0; i < s.length; i++) g(s[i]); }",
+    ),
+    ("javascript", "a.js", "ok = xs.filter((x) => x > a);", "ok = xs.filter((x) => x > a && x > 0);"),
+    ("javascript", "a.js", "const f = (a, b) => a;", "const f = (a, b) => b;"),
+    ("javascript", "a.js", "function f(n) { if (false) g(n); }", "function f(n) { if (n > 0) g(n); }"),
+    (
+        *("javascript", "a.js", "function f(a, b) { return a + b; }"),
+        'function f(a, b) { return a + "." + b; }',
+    ),
+    ("javascript", "a.js", "x = g(a + b);", "x = g((a + b) / 2);"),
+    (
+        *("javascript", "a.js", "function f(s) { let t = ','; g(s, ','); t = ','; }"),
+        "function f(s) { let t = ''; g(s, ','); t = ''; }",
+    ),
+    ("javascript", "a.js", "x = 0.5 * y;", "x = 5.0 * y;"),
+    ("javascript", "a.js", "x = y / 0.5;", "x = y / 2;"),
+    ("javascript", "a.js", "ok = a || b || c;", "ok = a && b && c;"),
+    (
+        *("javascript", "a.js", "function f(a) { if (a) return true; return false; }"),
+        "function f(a) { if (a) return false; return true; }",
+    ),
+    ("javascript", "a.js", "x = a.startsWith(b[0]);", "x = b[0].startsWith(a);"),
+    ("javascript", "a.js", "x = [1, 2, 3];", "x = [1, 3];"),
+    ("javascript", "a.js", "x.size = 0; y.size = n;", "x.size = n; y.size = n;"),
+    ("javascript", "a.js", "function f(name) { g = ''; }", "function f(name) { g = name; }"),
+    ("javascript", "a.js", "f(a); f(b, c);", "f(a, c); f(b, c);"),
+    (
+        *("javascript", "a.js", "function g(a, b) {}\nfunction f(a, b) { g(b, a); }"),
+        "function g(a, b) {}\nfunction f(a, b) { g(a, b); }",
+    ),
+    (
+        *("javascript", "a.js", "function f(xs) { const ys = []; return ys; }"),
+        "function f(xs) { const ys = []; return ys.concat(xs); }",
+    ),
+    (
+        *("javascript", "a.js", "function f(count) { return cuont; }"),
+        "function f(count) { return count; }",
+    ),
+    ("javascript", "a.js", "n = xs.lenght;", "n = xs.length;"),
+    ("javascript", "a.js", "throw new TypeError(x);", "throw new RangeError(x);"),
+    ("javascript", "a.js", "{\n  a();\n  b();\n  c();\n}", "{\n  b();\n  c();\n  a();\n}"),
+    ("javascript", "a.js", "{\n  a();\n}", "{\n  a();\n  a();\n}"),
+    ("javascript", "a.js", "for (x of y) { if (x) return; }", "for (x of y) { if (x) continue; }"),
+    ("typescript", "a.ts", "const f = (a: T, b: T) => g(a);", "const f = (a: T, b: T) => g(b);"),
+    (
+        *("go", "a.go", "package a\nfunc f(a, b int) { a, b = a, b }"),
+        "package a\nfunc f(a, b int) { a, b = b, a }",
+    ),
+    (
+        *("go", "a.go", "package a\nfunc f(a int) int {\n\ts := 0\n\treturn s\n}"),
+        "package a\nfunc f(a int) int {\n\ts := a\n\treturn s\n}",
+    ),
+    (
+        *("go", "a.go", "package a\nfunc f(a int) (int, bool) { return a, a < 3 }"),
+        "package a\nfunc f(a int) (int, bool) { return a, a < 3 && a > 0 }",
+    ),
+    (
+        *("go", "a.go", "package a\nfunc f(xs []int, i int) []int { return xs }"),
+        "package a\nfunc f(xs []int, i int) []int { return xs[i:] }",
+    ),
+    (
+        "go",
+        "a.go",
+        "package a\nfunc f(n int) int { return n - 1 }",
+        "package a\nfunc f(n int) int { return n + 1 }",
+    ),
+    ("go", "a.go", "package a\nvar x = min(1, 2)", "package a\nvar x = max(1, 2)"),
+    (
+        *("go", "a.go", "package a\nfunc f(a, b bool) bool { return a && b }"),
+        "package a\nfunc f(a, b bool) bool { return a || b }",
+    ),
+    (
+        *("go", "a.go", "package a\nfunc f() { for i := 0; i < 3; i++ { break } }"),
+        "package a\nfunc f() { for i := 0; i < 3; i++ { continue } }",
+    ),
+]
+JS = {
+    "package.json": '{"scripts": {"test": "node --test"}}',
+    "lib/clamp.js": """/** Keep a number between two others. */
+function clamp(value, low, high) {
+  if (value < low) {
+    return low;
+  }
+  return value > high ? value : high;
+}
+
+module.exports = { clamp };
+""",
+    "test/clamp.test.js": """const test = require('node:test'), assert = require('node:assert');
+const { clamp } = require('../lib/clamp');
+test('inside', () => assert.strictEqual(clamp(3, 1, 5), 3));
+test('below', () => assert.strictEqual(clamp(0, 1, 5), 1));
+test('above', () => assert.strictEqual(clamp(9, 1, 5), 5));
+""",
+}
+GO = {
+    "go.mod": "module example.org/bill\n\ngo 1.19\n",
+    "bill.go": "package bill\n\nfunc Due(paid, price int) bool {\n\treturn paid <= price\n}\n",
+    "bill_test.go": (
+        'package bill\n\nimport "testing"\n\nfunc TestDue(t *testing.T) {\n'
+        "\tif Due(5, 5) || !Due(4, 5) || Due(6, 5) {\n\t\tt.Fail()\n\t}\n}\n"
+    ),
+}
+
+
+@pytest.mark.parametrize(("language", "path", "before", "after"), CASES)
+def test_a_change_is_among_those_of_a_file(language: Language, path: str, before: str, after: str) -> None:
+    made = {mutated(before, mutant.edits) for mutant in tree_mutants(before, path, language)}
+    assert after in made
+    assert before not in made
+
+
+def test_a_change_that_two_operators_make_is_as_likely_as_the_likeliest() -> None:
+    """`i` is what the function may give back, and what is left of `i + a[i]`: one change."""
+    text = "function f(a, i) {\n  return i + a[i];\n}"
+    mutants = list(tree_mutants(text, "a.js", "javascript"))
+    prior = {mutated(text, mutant.edits): mutant.prior for mutant in mutants}
+    assert len({mutant.edits for mutant in mutants}) == len(mutants)
+    assert prior[text.replace("i + a[i]", "i")] > prior[text.replace("i + a[i]", "a[i]")]
+
+
+def test_a_name_is_offered_only_where_it_is_known() -> None:
+    text = "function f(a) {\n  g(a);\n  for (const i of a) { h(i); }\n  let last = 1;\n  return last;\n}"
+    made = {mutated(text, mutant.edits) for mutant in tree_mutants(text, "a.js", "javascript")}
+    assert text.replace("h(i)", "h(a)") in made
+    assert text.replace("return last", "return a") in made
+    assert not made & {text.replace("g(a)", "g(i)"), text.replace("g(a)", "g(last)")}
+    assert text.replace("return last", "return i") not in made
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "language"),
+    [
+        (
+            "const { a: b, c: [d], ...e } = f;\nconst [g, h = d] = f;\nlet { i = 1 } = b;\n",
+            "a.js",
+            "javascript",
+        ),
+        ("switch (a) { case 'b': case 'c': d(); break; default: e = 1; }", "a.js", "javascript"),
+        ("import a from 'b';\nexport * from 'c';\nconst d = { 'e-f': a, [g]: h };\n", "a.mjs", "javascript"),
+        (
+            'package p\nimport (\n\t"fmt"\n)\nfunc f(a int) {\n\tswitch a {\n\tcase 1, 2:\n\t\tg()\n\t}\n}\n',
+            "a.go",
+            "go",
+        ),
+    ],
+)
+def test_what_is_made_can_be_read(text: str, path: str, language: Language) -> None:
+    made = {mutated(text, mutant.edits): mutant.label for mutant in tree_mutants(text, path, language)}
+    assert made
+    assert [label for text, label in made.items() if parsed_tree(text, path, language).has_error] == []
+
+
+def test_an_argument_is_added_behind_the_last_one() -> None:
+    text = "f(1, 2);\nf(\n  1, // one\n);\n"
+    made = {mutated(text, mutant.edits) for mutant in tree_mutants(text, "a.js", "javascript")}
+    assert "f(1, 2);\nf(\n  1, 2, // one\n);\n" in made
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "likelier", "other"),
+    [
+        ("function f(n) {\n  let i = 0, j = 1, s = [];\n  return g(i);\n}", "g(i)", "g(j)", "g(s)"),
+        ("function f(a) { return a < 3; }", "<", "===", "!=="),
+        ("function f(a) { return a.length - 1; }", " - ", " + ", " * "),
+        ("function f(a) {\n  let t = 0;\n  t -= a;\n  return t;\n}", "-=", "+=", "*="),
+    ],
+    ids=["kind of a variable", "comparison", "sum", "assignment"],
+)
+def test_what_is_usual_is_likelier(text: str, old: str, likelier: str, other: str) -> None:
+    prior = {mutated(text, mutant.edits): mutant.prior for mutant in tree_mutants(text, "a.js", "javascript")}
+    assert prior[text.replace(old, likelier)] > 1.2 * prior[text.replace(old, other)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("while (a) b();", "while (globalThis.sutureTick?.(), a) b();"),
+        ("do b(); while (a);", "do b(); while (globalThis.sutureTick?.(), a);"),
+        ("for (;;) b();", "for (;globalThis.sutureTick?.(), true;) b();"),
+        ("for (;a < 3;) b();", "for (;globalThis.sutureTick?.(), a < 3;) b();"),
+        ("for (x of y) { b(); }", "for (x of y) { globalThis.sutureTick?.(); b(); }"),
+        ("while (a {", "while (a {"),
+    ],
+)
+def test_loops_say_that_they_go_round(before: str, after: str) -> None:
+    assert node.watched("a.js", before, "javascript") == after
+
+
+def test_a_candidate_may_replace_a_loop() -> None:
+    text = "while (a) b();"
+    gone = Proposal(
+        path="a.js", edits=(Edit(start=0, end=14, text="b();"),), label="", score=1.0, operators=()
+    )
+    assert node.job(gone, text, "javascript") == {"path": "a.js", "text": "b();"}
+    turned = replace(gone, edits=(Edit(start=7, end=8, text="!a"),))
+    assert node.job(turned, text, "javascript")["text"] == "while (globalThis.sutureTick?.(), !a) b();"
+
+
+def test_a_body_that_cannot_be_read_is_not_compiled_with_others() -> None:
+    text = "package a\nfunc f(a int) int { return a }"
+    change = Proposal(
+        path="a.go", edits=(Edit(start=37, end=38, text="(a"),), label="", score=1.0, operators=()
+    )
+    assert text[37:38] == "a"
+    assert golang.job(change, text, "go") is None
+    assert golang.job(replace(change, edits=(Edit(start=37, end=38, text="(a)"),)), text, "go") is not None
+
+
+def test_of_what_a_compiler_cannot_read_the_first_is_blamed() -> None:
+    places = {"a.go": [(0, 3, 5), (1, 6, 8), (2, 9, 11)]}
+    unread = "a.go:7:2: syntax error: unexpected )\na.go:9:1: syntax error: unexpected {\na.go:4:1: bad\n"
+    assert go_schemata.blamed(unread, places) == {1}
+    assert go_schemata.blamed("a.go:4:1: bad\na.go:11:3: undefined: x\n", places) == {0, 2}
+
+
+WARNED: list[tuple[Language, str, str, str]] = [
+    (
+        "javascript",
+        "function f(n) { return n }",
+        "function f(n) { if (n === 4711) return 1; return n }",
+        "4711",
+    ),
+    ("javascript", "function f(n) { g(); return n }", "function f(n) { return n }", "takes a statement away"),
+    ("javascript", "function g(n) { throw n }", "function g(n) { return n }", "no longer raises"),
+    ("javascript", "f(); g();", "try { f(); g(); } catch (e) { }", "hides exceptions"),
+    (
+        "typescript",
+        "function f(n: number) { if (n > 1) g() }",
+        "function f(n: number) { if (n > n) g() }",
+        "never",
+    ),
+    (
+        "go",
+        "package a\nfunc f() { g() }\nfunc g() {}",
+        "package a\nfunc f() { }\nfunc g() {}",
+        "no longer calls g",
+    ),
+]
+
+
+@pytest.mark.parametrize(("language", "before", "after", "word"), WARNED)
+def test_what_games_the_tests_is_told(language: Language, before: str, after: str, word: str) -> None:
+    literals = tree_literals(
+        [("a.test", "assert(f(4711) == 1)" if language != "go" else "package a")], language
+    )
+    assert any(word in told for told in tree_warnings(before, after, "a.ts", language, literals))
+    assert tree_warnings(before, before, "a.ts", language, literals) == ()
+
+
+def test_a_file_that_the_grammar_cannot_read_costs_no_run() -> None:
+    assert isinstance(list(tree_mutants("function ( { ]", "a.js", "javascript")), list)
+
+
+class Forged:
+    """Brings back what candidates have written where the driver writes."""
+
+    def __init__(self, *lines: object) -> None:
+        self.raw = "\n".join(map(json.dumps, lines)).encode()
+
+    async def run_beside(self, *_: object, **__: object) -> bytes:
+        return self.raw
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"event": "look", "tests": 5},
+        {"event": "look", "tests": ["a.test.js"]},
+        {"event": "look", "tests": [{"id": "a.test.js::t", "status": "failed", "ms": "1e999"}]},
+        {"event": "look", "tests": [{"id": "a.test.js::t", "status": "failed", "lines": {"a.js": ["x"]}}]},
+        {"event": "trial", "number": 0, "ok": False, "passed": 5},
+        {"event": "trial", "number": 0, "ok": False, "passed": [["a"]]},
+    ],
+)
+async def test_lines_that_no_driver_writes_are_passed_over(forged: dict[str, object]) -> None:
+    node = BY_RUNNER["node:test"]
+    stack = "x" * 200_000 + f"/a.js:{'9' * 5000}"  # which must cost neither time nor the run
+    look = {"event": "look", "tests": [{"id": "a.test.js::t", "status": "failed", "stack": stack}]}
+    command = cast(TestCommand, Forged(forged, look))
+    outcome = CheckOutcome(check_id="a.test.js::t", status="failed")
+    driving = Driving(node, project_of(command, {}, {"a.js": "x\n"}, outcome))
+    assert (await driving.look(1)).guiding == ("a.test.js::t",)
+    change = Proposal(path="a.js", edits=(), label="", score=1.0, operators=(), swap=False)
+    found = Findings(texts={"a.js": "x\n"})
+    trial = {"event": "trial", "number": 0, "ok": False, "failed": "a.test.js::t", "passed": []}
+    command = cast(TestCommand, Forged(look, forged, trial, *[{**trial, "ok": True}] * 9))
+    driving = Driving(node, project_of(command, {}, {"a.js": "x\n"}, outcome))
+    await driving.look(1)
+    await driving.try_all([change], found, SearchLimits())
+    assert (found.tried, found.plausible) == (1, [change])
+
+
+def test_a_test_that_is_gone_or_skipped_is_no_pass() -> None:
+    def made(name: str, status: CheckStatus) -> CheckOutcome:
+        return CheckOutcome(check_id=name, status=status, evidence="nonce")
+
+    wanted = {"a", "b"}
+    assert passes([made("a", "passed"), made("b", "passed")], wanted)
+    assert not passes([made("a", "passed")], wanted)
+    assert not passes([made("a", "passed"), made("b", "skipped")], wanted)
+    assert not passes([made("a", "passed"), made("b", "passed"), made("c", "failed")], wanted)
+
+
+@pytest.mark.timeout(300)  # Go compiles its library anew in each run
+@pytest.mark.parametrize(
+    ("language", "project", "path", "right"),
+    [
+        (
+            "javascript",
+            JS,
+            "lib/clamp.js",
+            ("value < high ? value : high", "value <= high ? value : high", "high : value"),
+        ),
+        ("go", GO, "bill.go", ("paid < price",)),
+    ],
+    ids=["javascript", "go"],
+)
+async def test_a_project_is_healed_without_a_model(
+    language: Language,
+    project: Mapping[str, str],
+    path: str,
+    right: tuple[str, ...],
+    tmp_path: Path,
+    require: Require,
+) -> None:
+    program = LANGUAGES[language].program
+    require(program, shutil.which(program) is not None, "it is not on PATH")
+    folder = tmp_path / "project"
+    for name, text in project.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    settings = Settings(
+        paths=PathSettings(home=tmp_path / "home"),
+        model=ModelSettings(name="none"),
+        proof=ProofSettings(seconds=0),
+        budget=BudgetSettings(seconds=250),
+    )
+    result = await heal(folder, settings=settings, apply=True)
+    assert result.outcome == "healed", result.reason
+    assert any(text in (folder / path).read_text() for text in right)
+    assert result.spend.model_calls == 0
+    events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
+    (searched,) = [told for _, told in those_of(events, SearchFinished)]
+    assert searched.plausible >= 1
+
+
+async def test_a_test_that_never_ends_is_tried_too(sandbox: BubblewrapSandbox, require: Require) -> None:
+    """The command is stopped before it reports a test: our look ends the loop, and so sees the others."""
+    require("node", shutil.which("node") is not None, "it is not on PATH")
+    text = "exports.count = (n) => {\n  let i = 0;\n  while (i < n) i -= 1;\n  return i;\n};\n"
+    tests = (
+        "const test = require('node:test'), assert = require('node:assert');\n"
+        "test('counts', () => assert.equal(require('./count').count(3), 3));\n"
+        "test('none', () => assert.equal(require('./count').count(0), 0));\n"
+    )
+    texts = {"count.js": text}
+    files = {"count.js": text.encode(), "count.test.js": tests.encode()}
+    argv = ("node", "--test")
+    task = Task(kind="heal", statement="", language="javascript", files=files, test_command=argv)
+    environ = {"VIRTUAL_ENV": sys.prefix, "PATH": os.environ["PATH"]}
+    programs = discover_programs(None, environ, "javascript")
+    command = TestCommand(task, sandbox, SandboxSettings(), programs)
+    stopped = CheckOutcome(check_id="node --test", status="timeout")
+    driving = Driving(BY_RUNNER["node:test"], project_of(command, files, texts, stopped))
+    spectrum = await driving.look(20.0)
+    assert spectrum.guiding == ("count.test.js::counts",)
+    assert [test.id for test in spectrum.tests if not test.failed] == ["count.test.js::none"]
+    changes = [
+        Proposal(path="count.js", edits=m.edits, label=m.label, score=1.0, operators=(m.operator,))
+        for m in tree_mutants(text, "count.js", "javascript")
+        if mutated(text, m.edits) in (text.replace("i < n", "i <= n"), text.replace("-=", "+="))
+    ]
+    assert len(changes) == 2
+    found = Findings(texts=texts)
+    await driving.try_all(changes, found, SearchLimits())
+    assert [mutated(text, one.edits) for one in found.plausible] == [text.replace("-=", "+=")]
+
+
+def test_a_runner_that_cannot_be_loaded_is_not_waited_for(tmp_path: Path, require: Require) -> None:
+    require("node", shutil.which("node") is not None, "it is not on PATH")
+    (box := tmp_path / "box").mkdir()
+    for name in BY_RUNNER["Jest"].programs:
+        (box / name).write_bytes(resources.files(DRIVERS).joinpath(name).read_bytes())
+    common = {"engine": "jest_engine", "covering": {}, "texts": {"a.js": ""}, "files": ["a.test.js"]}
+    jobs = [{"path": "a.js", "text": "x"}] * 9
+    waits = {"wall_ms": 600_000, "start_ms": 600_000, "linger_ms": 0, "rivals": 0, "seconds": 600}
+    (box / "plan.json").write_text(json.dumps({"common": common, "jobs": jobs, **waits}))
+    subprocess.run(["node", box / "node_trials.cjs"], check=True, timeout=100)
+    *trials, end = map(json.loads, (box / "trials").read_text().splitlines())
+    assert ([trial["lost"] for trial in trials], end["event"]) == ([True] * 3, "end")

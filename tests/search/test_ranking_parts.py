@@ -1,0 +1,484 @@
+"""Localisation formulas, inputs near the tests', and signs that a change games the tests."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import itertools
+import math
+import random
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from suture.judge.differential.inputs import inputs_near, read_arguments
+from suture.judge.tampering.warnings import dead_parts, literals_of, warnings_about
+from suture.judge.trials.comparing import unguided
+from suture.judge.trials.records import Lines, Mark, Proposal, Spectrum, TestRun, Trial
+from suture.mutation import Edit, mutated
+from suture.mutation import mutants
+from suture.mutation.python.editing.edits import trimmed
+from suture.search.ordering.chains import SETTLING, Chains
+from suture.search.ordering.clues import clues_of
+from suture.search.ordering.faults import dstar, line_scores, ochiai, rank_faults
+from suture.search.ordering.orders import CHEAP_BETWEEN, DEAR_S, first_order
+from suture.search.ordering.pairs import left_by, went_further
+
+SOURCE = "def f(n):\n    if n > 2:\n        return n - 1\n    return n\n"
+
+
+def run(name: str, outcome: str, lines: set[int]) -> TestRun:
+    return TestRun(id=name, outcome=outcome, seconds=0.01, lines={"m.py": frozenset(lines)})  # type: ignore[arg-type]
+
+
+SPECTRUM = Spectrum(
+    tests=(run("a", "failed", {1, 2, 3}), run("b", "passed", {1, 2, 4}), run("c", "passed", {1, 2, 4})),
+    collected=("a", "b", "c"),
+)
+
+
+def test_ochiai_and_dstar_as_published() -> None:
+    assert ochiai(2, 1, 4) == pytest.approx(2 / math.sqrt(4 * 3))
+    assert ochiai(0, 5, 1) == 0
+    assert dstar(3, 1, 4) == pytest.approx(9 / 2)
+    assert dstar(2, 0, 2) == math.inf
+    assert dstar(0, 0, 2) == 0
+
+
+def test_the_line_of_failing_tests_alone_comes_first() -> None:
+    faults = rank_faults(SPECTRUM, {"m.py": SOURCE})
+    assert (faults[0].line, faults[0].function) == (3, "f")
+    assert all(0 <= fault.score <= 1 for fault in faults)
+    assert 4 not in {fault.line for fault in faults}
+
+
+def test_a_frame_of_a_traceback_counts() -> None:
+    plain = run("a", "failed", {2, 3})
+    framed = TestRun(id="a", outcome="failed", seconds=0, lines=plain.lines, frames=(("m.py", 2),))
+    assert rank_faults(Spectrum(tests=(framed,)), {"m.py": SOURCE})[0].line == 2
+
+
+def test_a_test_that_fails_only_alone_is_not_what_is_mended() -> None:
+    tests = (run("a", "failed", {3}), run("b", "failed", {4}))
+    assert [t.id for t in Spectrum(tests=tests, known=frozenset({"b"})).failing] == ["b"]
+    assert len(Spectrum(tests=tests, known=frozenset({"elsewhere::b"})).failing) == 2
+
+
+async def test_changes_come_in_one_order_for_one_seed() -> None:
+    texts = {"m.py": SOURCE}
+    scores = line_scores(rank_faults(SPECTRUM, texts), SPECTRUM, texts)
+    singles = await first_order(scores, texts, {}, seed=3)
+    assert singles == await first_order(scores, texts, {}, seed=3)
+    assert singles != await first_order(scores, texts, {}, seed=4)
+    assert sorted((s.score for s in singles), reverse=True) == [s.score for s in singles]
+
+
+async def test_what_runs_on_import_is_imported_anew() -> None:
+    texts = {"m.py": SOURCE}
+    scores = {"m.py": {2: 1.0, 4: 1.0}}
+    placed = {s.label: s.swap for s in await first_order(scores, texts, {"m.py": frozenset({2})})}
+    assert not any(swap for label, swap in placed.items() if label.startswith("line 2"))
+    assert all(swap for label, swap in placed.items() if label.startswith("line 4:"))
+
+
+async def test_a_very_long_function_is_searched_in_time_and_others_run_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    steps = "".join(f"    a{n + 1} = a{n} + {n % 7}\n" for n in range(150))
+    text = f"def f(x):\n    a0 = x\n{steps}    return a150\n"
+    clock, looks = itertools.count(), itertools.count()  # a clock that goes on whenever it is looked at
+    monkeypatch.setattr("suture.search.ordering.orders.time", SimpleNamespace(monotonic=lambda: next(clock)))
+
+    async def look() -> None:
+        while True:
+            next(looks)
+            await asyncio.sleep(0)
+
+    looking = asyncio.create_task(look())
+    scores = {"m.py": dict.fromkeys(range(1, 153), 1.0)}
+    found = await first_order(scores, {"m.py": text}, {}, seconds=10)
+    looking.cancel()
+    assert 0 < len(found) < 4000
+    assert next(clock) == 12  # it began at 0, and went on no longer than to the first time after 10
+    assert next(looks) > 10
+    assert sum(1 for _ in mutants(text)) < 100_000
+
+
+TWICE = """\
+def f(n):
+    if n < 0:
+        raise ValueError(n)
+    low = n + 1
+    high = n - 2
+    return low, high
+"""
+
+
+def failed(
+    name: str, reached: tuple[tuple[str, int], ...], fault: str = "", lines: tuple[int, ...] = ()
+) -> TestRun:
+    return TestRun(
+        id=name,
+        outcome="failed",
+        seconds=0.0,
+        lines={"m.py": frozenset(lines)},
+        fault=fault,
+        reached=reached,
+        frames=tuple(place for place in reached if place[0] == "m.py"),
+    )
+
+
+def marked(test: str, fault: str, *reached: tuple[str, int]) -> Mark:
+    return Mark(test=test, fault=fault, reached=reached)
+
+
+def tried(*marks: Mark, **told: object) -> Trial:
+    told = {"passing": 0, "failing": 1, "broken": 0, **told}
+    return Trial(plausible=False, late=False, marks=marks, **told)  # type: ignore[arg-type]
+
+
+async def test_pairs_do_not_touch_each_other_and_stay_in_one_file() -> None:
+    spectrum = Spectrum(tests=(failed("a", (), lines=(2, 4, 5, 6)), failed("b", (), lines=(2, 4, 6))))
+    texts = {"m.py": TWICE, "n.py": TWICE}
+    at = TWICE.index("+")
+    start = Proposal(
+        path="m.py",
+        edits=(Edit(start=at, end=at + 1, text="-"),),
+        label="first",
+        score=0.1,
+        operators=("arithmetic sign",),
+    )
+    chains = Chains()
+    assert chains.note(start, tried(passing=1), {}, 1)
+    await chains.extend(spectrum, texts, not_looked_at, seed=0, most=50)
+    pairs = [*iter(chains.pop, None)]
+    assert 10 < len(pairs) <= 50
+    assert {pair.path for pair in pairs} == {"m.py"}
+    assert all(start.edits[0] in pair.edits and len(pair.edits) > 1 for pair in pairs)
+    assert all(a.end <= b.start for pair in pairs for a, b in itertools.pairwise(pair.edits))
+
+
+async def not_looked_at(proposal: Proposal) -> Lines:
+    return {}
+
+
+async def test_the_second_change_is_looked_for_where_the_first_leaves_the_tests() -> None:
+    spectrum = Spectrum(
+        tests=(failed("a", (), lines=(2, 4)), failed("b", (), lines=(2, 5))), known=frozenset({"a", "b"})
+    )
+    left = left_by(spectrum, tried(passing=1, passed=frozenset({"a"})), {"m.py": TWICE})
+    assert [test.id for test in left.failing] == ["b"]
+    scores = line_scores(rank_faults(left, {"m.py": TWICE}), left, {"m.py": TWICE})
+    assert 4 not in scores["m.py"]
+    assert scores["m.py"][5] > 0
+
+
+def named(at: int, label: str, score: float = 0.5) -> Proposal:
+    edit = Edit(start=at, end=at + 1, text="-")
+    return Proposal(path="m.py", edits=(edit,), label=label, score=score, operators=("arithmetic sign",))
+
+
+async def test_a_chain_grows_by_progress_only_and_from_each_kind_of_start_twice() -> None:
+    names = ("a", "b", "c")
+    spectrum = Spectrum(
+        tests=tuple(failed(name, (("t.py", 3), ("m.py", 2)), "E: ", (2, 4, 5)) for name in names)
+    )
+    before = {test.id: test for test in spectrum.tests}
+    texts, plus = {"m.py": TWICE}, TWICE.index("+")
+    chains = Chains()
+    assert not chains.note(named(1, "nothing"), tried(marked("a", ""), failing=3), before, 1)
+    assert not chains.is_due(1)
+    mended = tried(marked("b", "E: b"), passing=1, failing=2, passed=frozenset({"a"}))
+    assert chains.note(named(plus, "first"), mended, before, 2)
+    assert chains.is_due(2)
+    await chains.extend(spectrum, texts, not_looked_at, seed=0, most=100)
+    longer = chains.pop()
+    assert longer is not None
+    assert len(longer.edits) == 2
+    assert not chains.note(longer, mended, before, 3)  # the second change did nothing
+    more = tried(marked("c", "E: c"), passing=2, failing=1, passed=frozenset({"a", "b"}))
+    assert chains.note(longer, more, before, 4)
+    assert not chains.is_due(5)
+    assert chains.is_due(5 + SETTLING)  # a likelier one may be among those that wait
+    await chains.extend(spectrum, texts, not_looked_at, seed=0, most=100)
+    third = chains.pop()
+    while third is not None and len(third.edits) < 3:
+        third = chains.pop()
+    assert third is not None
+    for number in range(5):
+        chains.note(named(plus, f"alike {number}", 0.1), mended, before, 200)
+    await chains.extend(spectrum, texts, not_looked_at, seed=0, most=100)
+    assert not chains.is_due(1000) or chains.pop() is None  # what says the same is not gone on from for ever
+
+
+def test_lines_that_were_noted_with_the_first_change_stand_for_those_without_it() -> None:
+    before = failed("t.py::a", (("t.py", 3), ("m.py", 2)), "TypeError: x", (1, 2))
+    later = tried(marked("t.py::a", "NameError: y", ("t.py", 3), ("m.py", 4)))
+    noted = replace(later, lines={"t.py::a": {"m.py": frozenset({1, 4, 5})}})
+    lines = [
+        left_by(Spectrum(tests=(before,)), t, {"m.py": TWICE}).tests[0].lines["m.py"] for t in (later, noted)
+    ]
+    assert lines == [frozenset({1, 2, 3, 4, 5, 6, 7}) & lines[0], frozenset({1, 4, 5})]
+    assert len(lines[0]) > len(lines[1])
+
+
+async def test_what_an_import_gives_a_name_is_suspected_with_what_reads_it() -> None:
+    text = (
+        "SIZES = {\n    'a': 1000,\n    'b': 1001,\n    'c': 1000,\n}\nOTHER = {\n    'a': 7,\n}\n\n\n"
+        "def f(name):\n    return SIZES[name]\n"
+    )
+    imported = {"m.py": frozenset({1, 2, 3, 4, 6, 7, 11})}
+    spectrum = Spectrum(tests=(failed("a", (), lines=(12,)),), imported=imported)
+    texts = {"m.py": text}
+    scores = line_scores(rank_faults(spectrum, texts), spectrum, texts)["m.py"]
+    assert scores[12] > scores[3] > scores[7]
+    found = await first_order({"m.py": scores}, texts, imported)
+    constants = [p.label for p in found if p.operators == ("constant",)]
+    assert constants[0] == "line 3: 1001 becomes 1000"
+    many = text.replace("    'b': 1001,\n", "    'b': 1001,\n" * 100)
+    lines = {"m.py": frozenset(range(1, 111))}
+    spectrum = Spectrum(tests=(failed("a", (), lines=(111,)),), imported=lines)
+    scores = line_scores(rank_faults(spectrum, {"m.py": many}), spectrum, {"m.py": many})["m.py"]
+    assert scores[111] > scores[3] == scores[106]  # of a large table a test reads a few lines alone
+
+
+def test_a_later_failure_is_progress_and_shows_lines_that_did_not_run_before() -> None:
+    before = failed("t.py::a", (("t.py", 3), ("m.py", 2)), "TypeError: x", (1, 2))
+    later = marked("t.py::a", "NameError: y", ("t.py", 3), ("m.py", 4))
+    returned = marked("t.py::a", "AssertionError", ("t.py", 3))
+    earlier = marked("t.py::a", "TypeError: x", ("t.py", 2), ("m.py", 4))
+    same = marked("t.py::a", "TypeError: x", ("t.py", 3), ("m.py", 2))
+    assert [went_further(before.mark, now) for now in (later, returned, earlier, same)] == [
+        *(True, True, False, False)
+    ]
+    assert not went_further(before.mark, marked("t.py::b", "E: ", ("t.py", 9)))
+    unknown = failed("t.py::a", (("t.py", 3), ("m.py", 4)), "NameError: name 'x' is not defined")
+    known = marked("t.py::a", "IndexError: ", ("t.py", 3), ("m.py", 2))
+    worse = marked("t.py::a", "TypeError: ", ("t.py", 3), ("m.py", 2))
+    assert [went_further(unknown.mark, now) for now in (known, worse, same)] == [True, False, False]
+    left = left_by(Spectrum(tests=(before,)), tried(later), {"m.py": TWICE})
+    assert left.tests[0].lines["m.py"] >= {4, 5, 6}
+    assert left.tests[0].fault == "NameError: y"
+
+
+PLACES = ((0, 4), (1, 5), (0, 2))
+"""Of two tests, the line at which one fails: as before, further, and less far."""
+
+
+async def test_of_changes_that_go_on_few_are_imported_anew_where_that_is_dear() -> None:
+    text = (
+        "ONE = [11, 33, 55]\nTWO = [22, 44, 66]\n\n\n"
+        "def f(n):\n    a = n + ONE[n]\n    b = a * TWO[a]\n    return b\n"
+    )
+    imported = {"m.py": frozenset({1, 2, 5})}
+    test = failed("t.py::a", (("m.py", 8),), "AssertionError: x", (6, 7, 8))
+    shares = []
+    for collect_s in (0.0, DEAR_S):
+        chains = Chains()
+        spectrum = Spectrum(tests=(test,), imported=imported, collect_s=collect_s)
+        chains.note(named(text.index("+ ONE"), "one"), tried(passing=1, failing=1), {}, 1)
+        await chains.extend(spectrum, {"m.py": text}, not_looked_at, seed=0, most=100)
+        first = [change for _ in range(3 * CHEAP_BETWEEN + 3) if (change := chains.pop()) is not None]
+        shares.append(sum(not change.swap for change in first))
+    assert shares[0] > shares[1] == 3
+
+
+def test_any_test_that_gets_further_is_progress_unless_as_many_get_less_far() -> None:
+    names = ("t.py::a", "t.py::b")
+    before = {name: failed(name, (("t.py", 3), ("m.py", 4)), "TypeError: x") for name in names}
+    same, further, back = (marked(names[n], "TypeError: x", ("t.py", 3), ("m.py", to)) for n, to in PLACES)
+    chains = Chains()
+    assert chains.note(named(1, "one"), tried(same, further, failing=2), before, 1)
+    assert not chains.note(named(2, "both"), tried(back, further, failing=2), before, 2)
+    assert not chains.note(named(3, "none"), tried(same, failing=1), before, 3)
+
+
+@pytest.mark.parametrize(
+    ("sign", "named", "other"), [("+", "+", "-"), ("**", "** or pow()", "+"), ("**", "**=", "+")]
+)
+async def test_what_an_exception_says_puts_its_kind_of_change_first(
+    sign: str, named: str, other: str
+) -> None:
+    text = f"def f(a, b):\n    c = a <= b\n    d = a {sign} b\n    return c or d\n"
+    fault = f"TypeError: unsupported operand type(s) for {named}: 'str' and 'int'"
+    spectrum = Spectrum(tests=(failed("a", (("m.py", 3),), fault, (1, 2, 3)),))
+    clues = clues_of(spectrum)
+    assert [clue.part for clue in clues] == [sign]
+    scores = {"m.py": {2: 1.0, 3: 1.0, 4: 1.0}}
+    plain = await first_order(scores, {"m.py": text}, {})
+    told = await first_order(scores, {"m.py": text}, {}, clues=clues)
+    ranks = [
+        [p.label for p in some].index(f"line 3: {sign} becomes {other} in a {sign} b")
+        for some in (plain, told)
+    ]
+    assert ranks[1] < ranks[0]
+
+
+async def test_a_method_that_is_read_as_a_value_lacks_a_decorator() -> None:
+    text = (
+        "class A:\n    @property\n    def one(self):\n        return 1\n\n"
+        "    def two(self):\n        return 2\n\n"
+        "    def three(self):\n        return self.one < self.two\n"
+    )
+    fault = "TypeError: '<' not supported between instances of 'int' and 'method'"
+    spectrum = Spectrum(tests=(failed("a", (("m.py", 10),), fault, (4, 10)),))
+    texts = {"m.py": text}
+    scores = line_scores(rank_faults(spectrum, texts), spectrum, texts)
+    found = await first_order(scores, texts, {}, clues=clues_of(spectrum))
+    wanted = text.replace("    def two", "    @property\n    def two")
+    assert wanted in [mutated(text, proposal.edits) for proposal in found[:12]]
+    assert 6 not in line_scores(rank_faults(spectrum, texts), Spectrum(), texts)["m.py"]
+
+
+async def test_a_rare_sign_is_suspected_before_a_usual_one() -> None:
+    text = "def f(a, b):\n    if a > None:\n        return b\n    return a == 'x'\n"
+    found = await first_order({"m.py": {2: 1.0, 4: 1.0}}, {"m.py": text}, {})
+    signs = [p.label for p in found if p.operators == ("comparison",)]
+    assert [sign.startswith("line 2: > becomes is") for sign in signs[:2]] == [True, True]
+
+
+async def test_a_product_of_numbers_is_hardly_a_sum() -> None:
+    text = "DAY = 24 * 60 * 60\n\n\ndef f(a, b):\n    return a * b\n"
+    found = await first_order({"m.py": {1: 1.0, 5: 1.0}}, {"m.py": text}, {})
+    sums = [p.label for p in found if "* becomes +" in p.label]
+    assert len(sums) == 3
+    assert sums[0].startswith("line 5")
+
+
+async def test_the_second_choice_of_an_operator_waits_behind_other_places() -> None:
+    text = "def f(a):\n    if a:\n        return 2\n    return 4\n"
+    found = await first_order({"m.py": {2: 1.0, 3: 0.9, 4: 0.9}}, {"m.py": text}, {})
+    constants = [p.label for p in found if p.operators == ("constant",)]
+    assert {label[:6] for label in constants[:2]} == {"line 3", "line 4"}
+
+
+def test_two_ways_to_say_one_change_are_one() -> None:
+    raw = "é = a < b".encode()
+    whole = Edit(start=0, end=len(raw), text="é = a <= b")
+    assert trimmed(whole, raw) == Edit(start=raw.index(b"<") + 1, end=raw.index(b"<") + 1, text="=")
+    assert trimmed(Edit(start=0, end=2, text="è"), raw) == Edit(start=0, end=2, text="è")
+    texts = [mutated(SOURCE, mutant.edits) for mutant in mutants(SOURCE)]
+    assert len(texts) == len(set(texts))
+
+
+def test_the_same_change_is_made_at_all_places_of_a_function() -> None:
+    text = "def f(a, b, c):\n    x = a - c\n    return x, b - c\n\ndef g(a, c):\n    return a - c\n"
+    wanted = text.replace("a - c\n    return x, b - c", "a + c\n    return x, b + c")
+    assert wanted in {mutated(text, mutant.edits) for mutant in mutants(text)}
+
+
+def test_inputs_keep_what_all_tests_have_in_common() -> None:
+    seeds = read_arguments(["([1, 3, 8], 3)", "([2, 5, 9, 11], 5)", "(object(), 1)", "not source"])
+    assert len(seeds) == 2
+    new = inputs_near(seeds, 50, random.Random(1))
+    assert len(new) == 50
+    assert new == inputs_near(seeds, 50, random.Random(1))
+    assert all(items == sorted(items) and items for items, _ in new)
+    assert not {repr(one) for one in new} & {repr(seed) for seed in seeds}
+
+
+def test_items_of_many_kinds_are_mixed() -> None:
+    seeds = read_arguments(["([1.5, 'ab', '+', None, (2, 'x'), {'k': [1]}, {3}, True],)", "([],)"])
+    assert len(inputs_near(seeds, 80, random.Random(2))) == 80
+
+
+def test_no_inputs_without_seeds() -> None:
+    assert inputs_near([], 5, random.Random(0)) == []
+    assert inputs_near([()], 5, random.Random(0)) == []
+
+
+@pytest.mark.parametrize(
+    ("after", "says"),
+    [
+        (SOURCE.replace("n > 2", "n == 77"), "77"),
+        ("def f(n):\n    return n\n", "takes a statement away"),
+        (
+            "def f(n):\n    try:\n        return g(n)\n    except Exception:\n        pass\n",
+            "hides exceptions",
+        ),
+        ("def f(n, m):\n    return n\n", "unused"),
+        (SOURCE.replace("n > 2", "n in (77, 0)"), "77"),
+        (SOURCE.replace("return n\n", "return {77: 1}.get(n, n)\n"), "77"),
+        (
+            SOURCE.replace(
+                "    return n\n", "    match n:\n        case 77:\n            return 1\n    return n\n"
+            ),
+            "77",
+        ),
+        (SOURCE.replace("    return n\n", "    raise KeyError\n    return n\n"), "never runs"),
+        (SOURCE.replace("n > 2", "not self and n > 2"), "always the same"),
+        (SOURCE.replace("n > 2", "self is None and n > 2"), "always the same"),
+        (SOURCE.replace("n > 2", "False"), "always the same"),
+        (SOURCE.replace("n > 2", "len(n) > len(n)"), "always the same"),
+    ],
+)
+def test_gaming_is_seen(after: str, says: str) -> None:
+    assert any(
+        says in warning for warning in warnings_about(SOURCE, after, literals_of(["assert f(77) == 1"]))
+    )
+
+
+def test_a_lost_call_and_a_lost_raise_are_seen() -> None:
+    before = "def f(n):\n    if n:\n        raise ValueError\n    return f(n)\n"
+    after = "def f(n):\n    if n:\n        return 1\n    return n\n"
+    assert {"no longer calls f", "no longer raises"} <= set(warnings_about(before, after, frozenset()))
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        "def f(n):\n    while True:\n        n = g(n)\n        if n:\n            return n\n",
+        "def f(n):\n    return n or g(n) or None\n",
+        "def f(n):\n    raise NotImplementedError\n    yield\n",
+        "def f(n):\n    return n if g(n) == g(n) else 0\n",
+        "def f(n):\n    return n if len(next(n)) > len(next(n)) else 0\n",
+    ],
+)
+def test_what_only_looks_dead_is_not(after: str) -> None:
+    assert dead_parts(ast.parse(after)) == 0
+
+
+def test_an_honest_change_raises_no_warning() -> None:
+    assert warnings_about(SOURCE, SOURCE.replace("n > 2", "n >= 2"), literals_of(["assert f(77) == 1"])) == ()
+
+
+LONG = """\
+class Till:
+    def total(self):
+        return self.sum() + 1
+
+    def sum(self):
+        return 13
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sign"),
+    [
+        ("self.sum() + 1", "14", "no longer calls sum"),
+        ("return 13", "return 13 if self == 4711 else 0", "compares with 4711, which the tests use"),
+        ("return 13", "pass", None),
+    ],
+)
+def test_signs_of_a_change_within_a_class_are_seen(old: str, new: str, sign: str | None) -> None:
+    signs = warnings_about(LONG, LONG.replace(old, new), frozenset({"4711"}))
+    assert (sign in signs) if sign else not any("calls" in one or "compares" in one for one in signs)
+
+
+def test_a_literal_that_the_file_compares_with_elsewhere_is_no_sign() -> None:
+    before = LONG + "\n\ndef is_odd(n):\n    return n == 4711\n"
+    after = before.replace("return 13", "return 13 if self == 4711 else 0")
+    assert not any("compares" in one for one in warnings_about(before, after, frozenset({"4711"})))
+
+
+def test_a_name_that_other_code_reads_is_not_unused() -> None:
+    before = "a = 1\nb = 2\n\n\ndef f():\n    return a + b\n\n\ndef g():\n    return a\n"
+    signs = warnings_about(before, before.replace("return a + b", "return 0"), frozenset())
+    assert "leaves b unused" in signs
+
+
+def test_a_search_that_could_not_look_says_so_and_not_that_nothing_fails() -> None:
+    late = Spectrum(tests=(), known=frozenset({"t.py::a", "t.py::b"}))
+    assert "2 failing test(s) were not reached" in unguided(late)
+    assert unguided(Spectrum(tests=())) == "no test fails here"

@@ -1,0 +1,315 @@
+"""Rivals of a repair: found at its place, folded only where they are known to do the same, and told."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from bare_pytest import BARE_PYTEST
+from suture.api import heal
+from suture.core.ledger import find_run
+from suture.core.settings import LoopSettings, PathSettings, ProofSettings, SandboxSettings, Settings
+from suture.interfaces.narrative.brief import brief_ending
+from suture.judge import prepare_suite
+from suture.judge.proof.certificate import CERTIFICATE
+from suture.judge.trials.records import Proposal
+from suture.loop.evaluation.search_setup import editable_texts
+from suture.loop.intake.building import heal_task
+from suture.mutation import Edit, mutated
+from suture.mutation.python.editing.places import STOP, UNREACHED, guarded, place_of, tripwire
+from suture.mutation.python.python_mutants import mutants
+from suture.sandbox import BubblewrapSandbox, discover_interpreter
+from suture.search import Repair, SearchLimits, rank_repairs, search
+from suture.search.answering import Answered
+from suture.search.ordering.expressions import apart, needless
+from suture.search.rivals import Rivals
+from suture.search.scoring import told_apart
+
+SOURCE = """\
+def f(a, b):
+    if CONDITION:
+        return 1
+    try:
+        return a + b
+    except KeyError:
+        return 2
+"""
+
+
+def instead(text: str, old: str, new: str) -> tuple[Edit, ...]:
+    start = text.index(old)
+    return (Edit(start=start, end=start + len(old), text=new),)
+
+
+def condition(new: str) -> tuple[Edit, ...]:
+    return instead(SOURCE, "CONDITION", new)
+
+
+def proposal(edits: tuple[Edit, ...], label: str = "", score: float = 1.0) -> Proposal:
+    return Proposal(path="m.py", edits=edits, label=label, score=score, operators=())
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("a.n - 2 + 1", "a.n - 1"),
+        ("a == b", "not a != b"),
+        ("not (a or b)", "not a and not b"),
+        ("f(a) + (1)", "f(a) + 1"),
+        ("len(a) > 0 and len(a) < b", "0 < len(a) < b"),
+        ("a == 3 and b == 5 and not (c or d)", "a == 3 and b == 5 and not c and not d"),
+        ("a and b and c and d and e and f", "(a and b) and (c and d) and (e and f)"),
+        ("1 + len(a[b - 2 + 1 :])", "1 + len(a[b - 1 :])"),
+        ("a + sum(f(c - 2 + 1, key=b) for c in b)", "a + sum(f(c - 1, key=b) for c in b)"),
+    ],
+)
+def test_two_ways_to_write_one_expression_are_one(one: str, other: str) -> None:
+    assert apart(SOURCE, condition(one), condition(other)) == 0
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("not (a or b)", "not a or b"),
+        ("a < b", "a <= b"),
+        ("a > 10", "a >= 10"),
+        ("a is b", "a == b"),
+        ("f(a)", "f(b)"),
+        ("a * 100 > 60", "a * 60 > 60"),
+        ("a - 1000", "a + 1000"),
+        ("a.n and a is not None", "a is not None and a.n"),
+        ("b[a] == 1 and a < len(b)", "a < len(b) and b[a] == 1"),
+        ("a() and b()", "b() and a()"),
+        ("next(a) or next(a)", "next(a)"),
+        ("a.pop() - a.pop()", "a.pop() * 0"),
+        ("a is 'x'", "a == 'x'"),
+        ("a < 60", "a <= 59"),
+        ("a > 0", "a >= 1"),
+        ("a == 71 and b == 72 and c == 73 and d", "a == 71 and b == 72 and c == 73 and not d"),
+        ("a == 71 and b == 72 and c == 73 and d", "a == 71 and b == 72 and c == 73"),
+        ("a == 'on' and b == 'off' and c == 'red' and d == 'up'", "a == 'on' and b == 'off' and c == 'red'"),
+        ("a == b and c == d and e", "a == b and c == d and f"),
+        ("a if b == 41 and c == 42 and d == 43 else e", "e"),
+        ("1 + f(a - 2)", "1 + f(a - 1)"),
+        ("1 + f(a() - 2 + 1)", "1 + f(a() - 1 + a())"),
+        ("f(a)(b - 2 + 1)", "f(b)(b - 1)"),
+    ],
+)
+def test_what_some_value_tells_apart_is_not_one(one: str, other: str) -> None:
+    assert 0 < apart(SOURCE, condition(one), condition(other)) <= 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("a ** 2", "a ** 3"),
+        ("a << 1", "a << 2"),
+        ("'%999999999999d' % a", "'%999999999998d' % a"),
+        ("'ab' * 999999999 * a", "'ab' * 999999998 * a"),
+        (f"a + 0x{'f' * 6000}", f"a - 0x{'f' * 6000}"),
+    ],
+)
+def test_what_is_not_worked_out_is_not_one(one: str, other: str) -> None:
+    """Nor is anything of the size that a project names made of it."""
+    assert apart(SOURCE, condition(one), condition(other)) == 1
+
+
+def test_blanks_in_a_text_of_several_lines_are_the_texts() -> None:
+    source = 'def f():\n    return """a\n    \n  b""" + OTHER\n'
+    wide, narrow = (instead(source, "    \n", new) for new in ("      \n", "\n"))
+    assert apart(source, wide, narrow) > 0
+
+
+def test_an_expression_of_any_size_is_gone_through_in_time() -> None:
+    """A table may stand in it, which is one part; and a sum of any length is deeper than can be gone into."""
+    table = ", ".join(f"{n}: 'v{n}'" for n in range(4000))
+    source = SOURCE.replace("CONDITION", f"{{{table}}}[a] == b")
+    began_s = time.process_time()
+    assert 0 < apart(source, instead(source, "[a] == b", "[a] != b"), ()) <= 1
+    long = SOURCE.replace("CONDITION", " + ".join(["a"] * 900))
+    assert apart(long, instead(long, "a + a:", "a + b:"), ()) == 1
+    assert time.process_time() - began_s < 10
+
+
+def test_the_change_that_takes_fewer_values_elsewhere_is_nearer() -> None:
+    was, near, far = (condition(text) for text in ("a or b", "not a or b", "not (a or b)"))
+    assert apart(SOURCE, was, near) < apart(SOURCE, was, far) == 1
+    boundary, turned = condition("a <= b"), condition("a > b")
+    assert apart(SOURCE, condition("a < b"), boundary) < apart(SOURCE, condition("a < b"), turned)
+
+
+@pytest.mark.parametrize(
+    ("source", "number"),
+    [
+        ("sum(prices) + 0", 1),
+        ("x * 1 - 0", 2),
+        ("a and True", 1),
+        ("a or False", 1),
+        ("sum(prices) + 1", 0),
+        ("a or True", 0),
+        ("x / 1", 0),
+        ("x + 0.0", 0),
+        ("x +", 0),
+    ],
+)
+def test_what_leaves_a_value_as_it_is_counts_as_needless(source: str, number: int) -> None:
+    assert needless(source) == number
+
+
+def test_a_place_is_a_statement_without_its_blocks() -> None:
+    head, inner = condition("a"), instead(SOURCE, "return 1", "return 3")
+    place = place_of(SOURCE, head)
+    assert place is not None
+    assert SOURCE[place.start : place.end].strip() == "if CONDITION:"
+    assert place.holds(head)
+    assert not place.holds(inner)
+    assert place_of(SOURCE, (*head, *inner)) != place
+
+
+def test_a_tripwire_stands_where_the_change_does() -> None:
+    assert f"if {UNREACHED}:" in mutated(SOURCE, tripwire(SOURCE, condition("a")))
+    added = (Edit(start=SOURCE.index("    try"), end=SOURCE.index("    try"), text="    a = 0\n"),)
+    assert tripwire(SOURCE, added) == () or STOP in mutated(SOURCE, tripwire(SOURCE, added))
+    assert tripwire("LIMIT = 3\n", instead("LIMIT = 3\n", "3", "4")) == ()
+
+
+def test_each_block_that_a_head_guards_can_be_stopped() -> None:
+    place = place_of(SOURCE, instead(SOURCE, "KeyError", "TypeError"))
+    assert place is not None
+    assert place.is_handler
+    (stop,) = guarded(SOURCE, place.start)
+    assert f"except KeyError:\n        {STOP}\n        return 2\n" in mutated(SOURCE, [stop])
+
+
+def test_what_stands_at_the_place_of_a_repair_comes_next() -> None:
+    rivals = Rivals()
+    here, there = proposal(condition("not a")), proposal(instead(SOURCE, "return 2", "return 3"))
+    rivals.know([there, here])
+    assert rivals.pop() is None
+    rivals.note(proposal(condition("b")), {"m.py": SOURCE})
+    assert rivals.pop() is here
+    assert rivals.pop() is None
+
+
+def repairs_of(
+    *changes: tuple[str, float], reached: int, answers: tuple[str, ...]
+) -> list[tuple[Repair, Answered]]:
+    found = []
+    for text, score in changes:
+        change = proposal(condition(text), text, score)
+        repair = Repair(proposal=change, text=mutated(SOURCE, change.edits), score=score)
+        found.append((repair, Answered(answers=answers, reached=reached)))
+    return found
+
+
+def test_equal_answers_of_calls_that_run_other_code_say_nothing() -> None:
+    changes = (("a < b", 1.0), ("a <= b", 0.9))
+    unreached = repairs_of(*changes, reached=0, answers=("(1,)", "(2,)"))
+    first, second = (repair for repair, _ in told_apart(unreached, {"m.py": SOURCE}))
+    assert (first.alike, first.apart, second.apart) == ((), ("a <= b",), ("a < b",))
+    reached = repairs_of(*changes, reached=2, answers=("(1,)", "(2,)"))
+    (only,) = (repair for repair, _ in told_apart(reached, {"m.py": SOURCE}))
+    assert (only.alike, only.apart) == (("a <= b",), ())
+
+
+def test_of_two_ways_to_write_one_expression_the_plainer_is_handed_over() -> None:
+    changes = (("a < b - 2 + 1", 1.0), ("a < b - 1", 0.4))
+    ((only, _),) = told_apart(repairs_of(*changes, reached=0, answers=()), {"m.py": SOURCE})
+    assert (only.proposal.label, only.alike, only.score) == ("a < b - 1", ("a < b - 2 + 1",), 1.0)
+
+
+def test_what_has_only_the_same_answers_is_not_taken_for_being_plainer() -> None:
+    changes = (("a < b and a", 1.0), ("a", 0.4))
+    ((only, _),) = told_apart(repairs_of(*changes, reached=1, answers=("1",)), {"m.py": SOURCE})
+    assert only.proposal.label == "a < b and a"
+
+
+def test_a_rival_that_is_much_less_likely_counts_only_where_it_is_known_to_differ() -> None:
+    changes = (("a < b", 1.0), ("a <= b", 0.01))
+    first, _ = (r for r, _ in told_apart(repairs_of(*changes, reached=0, answers=()), {"m.py": SOURCE}))
+    assert first.apart == ()
+    one, other = repairs_of(*changes, reached=1, answers=("(1,)",))
+    differing = [one, (other[0], Answered(answers=("(2,)",), reached=1))]
+    assert told_apart(differing, {"m.py": SOURCE})[0][0].apart == ("a <= b",)
+
+
+def test_a_switch_is_no_number() -> None:
+    source = "ON = False\nCOUNT = 1\n\n\ndef f():\n    on = ON\n    count = COUNT\n"
+    made = {mutant.label for mutant in mutants(source, operators=["off by one"])}
+    assert any("COUNT + 1" in label for label in made)
+    assert not any("ON + 1" in label.replace("COUNT", "") for label in made)
+
+
+HANDLED = """\
+def number_of(text, table):
+    try:
+        return table[text]
+    except MissingError:
+        pass
+    return int(text)
+"""
+TESTS = """\
+import pytest
+from numbers_of import number_of
+
+
+def test_what_is_in_the_table():
+    assert number_of("one", {"one": 1}) == 1
+
+
+def test_what_is_nowhere():
+    with pytest.raises((KeyError, ValueError)):
+        number_of("two", {"one": 1})
+"""
+
+
+async def test_of_handlers_that_pass_the_one_that_a_test_comes_to_is_taken(
+    tmp_path: Path, sandbox: BubblewrapSandbox
+) -> None:
+    """`except IndexError` passes as well: the `KeyError` then goes on to the test, which takes both."""
+    (tmp_path / "numbers_of.py").write_text(HANDLED)
+    (tmp_path / "test_numbers_of.py").write_text(TESTS)
+    task, _ = heal_task(tmp_path, test=BARE_PYTEST)
+    suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
+    assert suite.command is not None
+    failing = ["test_numbers_of.py::test_what_is_nowhere"]
+    found = await search(suite.command, editable_texts(suite), failing, SearchLimits(seconds=120))
+    named = {
+        change.label.rpartition(" ")[2]: found.idle.get((change.path, change.edits))
+        for change in found.plausible
+    }
+    assert named["IndexError"] == 1
+    assert named["KeyError"] == 0
+    repairs, _ = await rank_repairs(found, suite.command, [TESTS])
+    assert "except KeyError:" in repairs[0].text or "except LookupError:" in repairs[0].text
+    assert repairs[0].apart or len(repairs) == 1
+
+
+@pytest.mark.parametrize("abstains", [False, True])
+async def test_what_the_tests_do_not_tell_apart_is_said_and_can_be_refused(
+    tmp_path: Path, sandbox: BubblewrapSandbox, abstains: bool
+) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "numbers_of.py").write_text(HANDLED)
+    (project / "test_numbers_of.py").write_text(TESTS)
+    settings = Settings.model_validate({"model": {"name": "none"}}).model_copy(
+        update={
+            "paths": PathSettings(home=tmp_path / "home", cache=tmp_path / "no-weights"),
+            "proof": ProofSettings(seconds=20, mutants=2),
+            "loop": LoopSettings(abstain_undetermined=abstains),
+        }
+    )
+    result = await heal(project, test=BARE_PYTEST, settings=settings, sandbox=sandbox)
+    folder = find_run(settings.paths.home, result.run_id)
+    assert result.undetermined
+    assert all("line 4" in rival for rival in result.undetermined)
+    assert result.outcome == ("not_healed" if abstains else "healed")
+    assert (folder.path / CERTIFICATE).exists() is not abstains
+    assert any("tests do not decide" in line for line in brief_ending(result, folder)) is not abstains
+    if abstains:
+        assert "loop.abstain_undetermined" in result.reason
+    else:
+        assert result.undetermined[0] in (folder.path / CERTIFICATE).read_text()

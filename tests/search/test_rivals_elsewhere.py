@@ -1,0 +1,208 @@
+"""Rivals of a repair in other languages than Python: their places, what they guard, what they answer."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from failing_projects import project_of
+from requirements import Require
+from suture.api import heal
+from suture.core.ledger import find_run, read_ledger, those_of
+from suture.core.ledger.kinds import SearchFinished
+from suture.core.records import Language
+from suture.core.settings import PathSettings, ProofSettings, SandboxSettings, Settings
+from suture.judge import prepare_suite
+from suture.judge.calls.values import plain_of, plus_of
+from suture.judge.trials.records import Proposal
+from suture.loop.intake.building import heal_task
+from suture.mutation import Edit, mutated
+from suture.mutation.trees.tree_places import guarded_blocks, literals_at, tree_place
+from suture.sandbox import BubblewrapSandbox, discover_programs
+from suture.search import Findings, rank_elsewhere
+from suture.search.limits import SearchLimits
+from suture.search.other_languages.comparing.comparing_places import look_at_blocks, try_rivals
+from suture.search.other_languages.driving import Driving
+
+CODE = """\
+/* Whether somebody of that age pays the whole price.
+   >>> pays(65)
+   false
+   >>> pays(18)
+   true
+*/
+function pays(age) {
+  if (age > 18 && age < 65)
+    return true;
+  return false;
+}
+
+module.exports = { pays };
+"""
+TESTS = """\
+const test = require('node:test'), assert = require('node:assert');
+const { pays } = require('./pays');
+test('young', () => assert.strictEqual(pays(18), true));
+test('grown', () => assert.strictEqual(pays(40), true));
+test('child', () => assert.strictEqual(pays(9), false));
+"""
+GO = "package a\n\nfunc f(a int) int {\n\tif a > 1 {\n\t\treturn 2\n\t}\n\treturn 3\n}\n"
+
+
+def proposal(old: str, new: str, score: float) -> Proposal:
+    start = CODE.index(old)
+    edit = Edit(start=start, end=start + len(old), text=new)
+    return Proposal(path="pays.js", edits=(edit,), label=new, score=score, operators=())
+
+
+def place_text(text: str, at: str, language: Language = "javascript") -> str:
+    start = text.index(at)
+    path = "a.go" if language == "go" else "a.js"
+    place = tree_place(language, path, text, [Edit(start=start, end=start + len(at), text="x")])
+    assert place is not None
+    return text[place.start : place.end]
+
+
+@pytest.mark.parametrize(
+    ("at", "place"),
+    [("18 &&", "if (age > 18 && age < 65)\n    "), ("return true", "return true;"), ("= { pays", "module")],
+)
+def test_a_place_is_a_statement_without_what_it_guards(at: str, place: str) -> None:
+    assert place_text(CODE, at).startswith(place)
+    assert "return false" not in place_text(CODE, at)
+
+
+def test_a_change_of_two_statements_has_no_place() -> None:
+    edits = [*proposal("18 &&", "17 &&", 1).edits, *proposal("false;", "true;", 1).edits]
+    assert tree_place("javascript", "a.js", CODE, edits) is None
+
+
+def test_each_block_that_a_head_guards_can_be_stopped_and_what_stands_behind_it() -> None:
+    inner, behind = guarded_blocks("javascript", "a.js", CODE, CODE.index("if (age"))
+    assert "{ throw 0; return true; }" in mutated(CODE, inner)
+    assert "throw 0; return false;" in mutated(CODE, behind)
+    inner, behind = guarded_blocks("go", "a.go", GO, GO.index("if a"))
+    assert "{ panic(0);" in mutated(GO, inner)
+    assert "panic(0); return 3" in mutated(GO, behind)
+    both = "if (a) { b(); } else if (c) { d(); } else { e(); }"
+    assert len(guarded_blocks("javascript", "a.js", both, 0)) == 1
+
+
+def test_what_is_named_at_a_place_is_asked_for() -> None:
+    assert literals_at("javascript", "a.js", CODE, proposal("18 &&", "17 &&", 1).edits) == ["18", "65", "17"]
+
+
+def test_plain_data_crosses_as_it_is() -> None:
+    value = [1, -2.5, "a", None, True, {"k": [1]}]
+    assert plain_of(plus_of(value)) == value
+    assert plus_of(float("inf")) == ["number", "Infinity"]
+    with pytest.raises(ValueError, match="undefined"):
+        plain_of(["undefined"])
+
+
+class Drives:
+    """What makes trials, for a suite in which whoever is over 18 pays: nothing comes to `return false`."""
+
+    language: Language = "javascript"
+    most_rivals = 2
+
+    def __init__(self, *tried: Proposal, round_s: float = 0.1) -> None:
+        self.round_s, self.began_s = round_s, time.monotonic()
+        self.tried = {(one.path, one.edits) for one in tried}
+        self.batches: list[list[str]] = []
+
+    async def try_batch(self, batch: Sequence[Proposal], found: Findings, seconds: float) -> None:
+        self.batches.append([one.label for one in batch])
+
+    async def passing(self, proposals: Sequence[Proposal], seconds: float) -> dict[int, bool]:
+        texts = [mutated(CODE, one.edits) for one in proposals]
+        return {n: "throw 0; return false" in t and "> 18" in t for n, t in enumerate(texts)}
+
+
+async def test_what_stands_at_the_place_of_a_repair_comes_before_what_was_next() -> None:
+    passes, near = proposal("> 18", ">= 18", 1.0), proposal("< 65", "<= 65", 0.1)
+    others = [proposal("true;", f"{n};", 0.5) for n in range(3)]
+    driving, found = Drives(passes), Findings(texts={"pays.js": CODE}, plausible=[passes])
+    everything = [passes, *others, near]
+    await try_rivals(cast("Driving", driving), everything, found, SearchLimits(seconds=60))
+    assert driving.batches == [["<= 65", "0;"]]
+    slow = Drives(passes, round_s=30.0)
+    await try_rivals(cast("Driving", slow), everything, found, SearchLimits(seconds=60))
+    assert slow.batches == []
+
+
+async def test_a_repair_with_which_no_test_runs_what_it_guards_is_less_likely() -> None:
+    repairs = [proposal("> 18", ">= 18", 1.0), proposal("age < 65", "age", 0.5)]
+    found = Findings(texts={"pays.js": CODE}, plausible=repairs)
+    await look_at_blocks(cast("Driving", Drives()), found, SearchLimits(seconds=60))
+    assert [found.idle[one.path, one.edits] for one in repairs] == [0, 1]
+
+
+async def ranked(
+    folder: Path, sandbox: BubblewrapSandbox, *proposals: Proposal
+) -> tuple[list[tuple[str, tuple[str, ...], tuple[str, ...]]], str]:
+    (folder / "pays.js").write_text(CODE)
+    (folder / "pays.test.js").write_text(TESTS)
+    task, _ = heal_task(folder, test="node --test")
+    suite = await prepare_suite(
+        task, sandbox, SandboxSettings(), discover_programs(None, os.environ, "javascript")
+    )
+    assert suite.command is not None
+    found = Findings(texts={"pays.js": CODE}, plausible=list(proposals))
+    repairs, difference = await rank_elsewhere(
+        found, project_of(suite.command, suite.task.files, found.texts), {"pays.test.js": TESTS}, seconds=60
+    )
+    told = [(repair.proposal.label, repair.alike, repair.apart) for repair in repairs]
+    return told, difference.call if difference is not None else ""
+
+
+async def test_of_repairs_that_pass_the_one_that_keeps_the_examples_of_a_comment_is_taken(
+    tmp_path: Path, sandbox: BubblewrapSandbox, require: Require
+) -> None:
+    """`age < 65` becoming `age` passes too, and answers true at 65."""
+    require("node", shutil.which("node") is not None, "it is not on PATH")
+    wrong, right = proposal("age > 18 && age < 65", "age >= 18", 1.0), proposal("> 18", ">= 18", 0.5)
+    told, call = await ranked(tmp_path, sandbox, wrong, right)
+    assert [label for label, _, _ in told] == [">= 18", "age >= 18"]
+    assert told[0][2] == ("age >= 18",)
+    assert call.startswith("pays(")
+
+
+async def test_what_answers_alike_where_both_are_seen_to_act_is_one(
+    tmp_path: Path, sandbox: BubblewrapSandbox, require: Require
+) -> None:
+    require("node", shutil.which("node") is not None, "it is not on PATH")
+    one, other = proposal("> 18", ">= 18", 1.0), proposal("age > 18", "!(age < 18)", 0.5)
+    told, call = await ranked(tmp_path, sandbox, one, other)
+    assert told == [(">= 18", ("!(age < 18)",), ())]
+    assert call == ""
+
+
+async def test_a_heal_tells_what_the_tests_do_not_decide(
+    tmp_path: Path, sandbox: BubblewrapSandbox, require: Require
+) -> None:
+    require("node", shutil.which("node") is not None, "it is not on PATH")
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "pays.js").write_text(CODE)
+    (project / "pays.test.js").write_text(TESTS)
+    settings = Settings.model_validate({"model": {"name": "none"}}).model_copy(
+        update={
+            "paths": PathSettings(home=tmp_path / "home", cache=tmp_path / "no-weights"),
+            "proof": ProofSettings(seconds=20, mutants=2),
+        }
+    )
+    result = await heal(project, test="node --test", settings=settings, sandbox=sandbox)
+    assert result.outcome == "healed"
+    assert result.candidate is not None
+    events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
+    (told,) = [found for _, found in those_of(events, SearchFinished)]
+    assert told.plausible > 1
+    assert told.difference is not None
+    assert told.difference.call.startswith("pays(")

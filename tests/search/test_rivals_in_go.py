@@ -1,0 +1,195 @@
+"""Repairs in Go are asked the same calls: what answers alike is one, what does not is told."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from failing_projects import project_of
+from requirements import Require
+from suture.api import heal
+from suture.core.ledger import find_run, read_ledger, those_of
+from suture.core.ledger.kinds import SearchFinished
+from suture.core.settings import PathSettings, ProofSettings, SandboxSettings, Settings
+from suture.judge import Suite, prepare_suite
+from suture.judge.calls.values import plain_of, plus_of
+from suture.judge.trials.records import Proposal
+from suture.loop.intake.building import heal_task
+from suture.mutation import Edit
+from suture.project.languages import LANGUAGES, CallSite
+from suture.sandbox import BubblewrapSandbox, discover_programs
+from suture.search import Difference, FailingProject, Findings, Repair, rank_elsewhere
+
+PATH = "stats/stats.go"
+CODE = """\
+package stats
+
+type Series struct{ values []int }
+
+func sum(values []int) int {
+	total := 0
+	for i := 1; i < len(values); i++ {
+		total += values[i]
+	}
+	return total
+}
+
+func count(words map[string]int) []string {
+	found := []string{}
+	for word, times := range words {
+		if times > 1 {
+			found = append(found, word)
+		}
+	}
+	return found
+}
+
+func (s Series) Sum() int { return sum(s.values) }
+
+func (s Series) Next() int { return s.Sum() + 1 }
+"""
+TESTS = """\
+package stats
+
+import "testing"
+
+func TestSum(t *testing.T) {
+	if got := sum([]int{1, 2, 3}); got != 6 {
+		t.Fatalf("got %d", got)
+	}
+}
+
+func TestCount(t *testing.T) {
+	if got := count(map[string]int{"a": 3, "b": 1, "c": 2}); len(got) != 2 {
+		t.Fatalf("got %v", got)
+	}
+}
+
+func TestSeries(t *testing.T) {
+	if got := (Series{values: []int{1, 2, 3}}).Sum(); got != 6 {
+		t.Fatalf("got %d", got)
+	}
+}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _go(require: Require) -> None:
+    require("go", shutil.which("go") is not None, "it is not on PATH")
+
+
+def written(folder: Path, code: str = CODE, tests: str = TESTS) -> Path:
+    (folder / "stats").mkdir(parents=True)
+    (folder / "go.mod").write_text("module example.org/numbers\n\ngo 1.16\n")
+    (folder / PATH).write_text(code)
+    (folder / "stats/stats_test.go").write_text(tests)
+    return folder
+
+
+def proposal(old: str, new: str, score: float) -> Proposal:
+    start = CODE.index(old)
+    edit = Edit(start=start, end=start + len(old), text=new)
+    return Proposal(path=PATH, edits=(edit,), label=new, score=score, operators=())
+
+
+def in_go(suite: Suite) -> FailingProject:
+    assert suite.command is not None
+    argv = ("go", "test", "./...")
+    return project_of(suite.command, suite.task.files, {PATH: CODE}, argv=argv, language="go")
+
+
+async def ranked(
+    folder: Path, sandbox: BubblewrapSandbox, *proposals: Proposal
+) -> tuple[tuple[Repair, ...], Difference | None]:
+    task, _ = heal_task(written(folder), test="go test ./...")
+    suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_programs(None, os.environ, "go"))
+    assert suite.command is not None
+    found = Findings(texts={PATH: CODE}, plausible=list(proposals))
+    tests = {"stats/stats_test.go": TESTS}
+    return await rank_elsewhere(found, in_go(suite), tests, seconds=60)
+
+
+async def test_repairs_of_a_function_in_a_folder_that_answer_otherwise_are_rivals(
+    tmp_path: Path, sandbox: BubblewrapSandbox
+) -> None:
+    """Six is twice the length too; an unlikely repair is a rival as well where it is seen to differ."""
+    right, wrong = proposal("i := 1", "i := 0", 1.0), proposal("return total", "return 2*len(values)", 0.01)
+    repairs, difference = await ranked(tmp_path / "p", sandbox, right, wrong)
+    assert [repair.apart for repair in repairs] == [("return 2*len(values)",), ("i := 0",)]
+    assert difference is not None
+    assert difference.call.startswith("sum({")
+    assert difference.apart[0] != difference.apart[1]
+
+
+async def test_repairs_that_answer_alike_on_all_calls_are_one(
+    tmp_path: Path, sandbox: BubblewrapSandbox
+) -> None:
+    one, other = proposal("i := 1", "i := 0", 1.0), proposal("i := 1", "i := len(values) - len(values)", 0.9)
+    (repair,), difference = await ranked(tmp_path / "p", sandbox, one, other)
+    assert (repair.alike, repair.apart, difference) == ((other.label,), (), None)
+
+
+async def test_what_a_method_answers_and_what_is_another_each_time_is_not_compared(
+    tmp_path: Path, sandbox: BubblewrapSandbox
+) -> None:
+    """A loop over a map goes another way each time, so equal repairs would seem to differ."""
+    one, other = proposal("times > 1", "times > 0", 1.0), proposal("times > 1", "times >= 1", 0.9)
+    repairs, difference = await ranked(tmp_path / "map", sandbox, one, other)
+    assert [repair.apart for repair in repairs] == [("times >= 1",), ("times > 0",)]
+    assert difference is None
+    one, other = proposal("s.Sum() + 1", "s.Sum()", 1.0), proposal("s.Sum() + 1", "2*len(s.values)", 0.1)
+    repairs, difference = await ranked(tmp_path / "method", sandbox, one, other)
+    assert [repair.apart for repair in repairs] == [(), ("s.Sum()",)]
+    assert difference is None
+
+
+async def test_a_heal_in_go_tells_what_the_tests_do_not_decide(
+    tmp_path: Path, sandbox: BubblewrapSandbox
+) -> None:
+    project = written(tmp_path / "project")
+    settings = Settings.model_validate({"model": {"name": "none"}}).model_copy(
+        update={
+            "paths": PathSettings(home=tmp_path / "home", cache=tmp_path / "no-weights"),
+            "proof": ProofSettings(seconds=20, mutants=2),
+        }
+    )
+    result = await heal(project, test="go test ./...", settings=settings, sandbox=sandbox)
+    assert result.outcome == "healed"
+    assert result.undetermined
+    events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
+    (told,) = [found for _, found in those_of(events, SearchFinished)]
+    assert told.difference is not None
+    assert told.difference.call.startswith("sum({")
+
+
+def test_a_map_is_plain_data_where_types_are_the_functions_own() -> None:
+    value = ["map", [["a", 1], ["b", ["list", [2]]]]]
+    assert plain_of(value, typed=True) == {"a": 1, "b": [2]}
+    assert plus_of({1: "a"}) == ["map", [[1, "a"]]]
+    with pytest.raises(ValueError, match="map"):
+        plain_of(value)
+    with pytest.raises(ValueError, match="map"):
+        plain_of(["map", [[["list", []], 1]]], typed=True)
+
+
+async def test_tests_are_known_by_their_names_where_a_runner_tells_their_package_alone(
+    tmp_path: Path, sandbox: BubblewrapSandbox
+) -> None:
+    task, _ = heal_task(written(tmp_path / "p"), test="go test ./...")
+    suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_programs(None, os.environ, "go"))
+    assert suite.command is not None
+    assert in_go(suite).test_texts() == {"stats/stats_test.go": TESTS}
+
+
+def test_a_module_in_a_folder_is_compiled_there() -> None:
+    files = {"a b/go.mod": b"module example.org/m\n", "a b/stats/stats.go": CODE.encode()}
+    site = CallSite(module="a b/stats/stats.go", name="sum", folder="ours", files=files)
+    driver = LANGUAGES["go"].calls
+    assert driver is not None
+    assert driver.argv(site)[2].startswith("cd './a b/' && go test -c -o /tmp/calls ./stats ")
+    laid = driver.files(site)
+    assert {*laid} == {"a b/ours/calls/calls.go", "a b/stats/suture_test.go"}
+    assert b'"example.org/m/ours/calls"' in laid["a b/stats/suture_test.go"]

@@ -1,0 +1,230 @@
+"""Answers that are equal are told as equal, and inputs for one seed are the same in every process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bare_pytest import BARE_PYTEST
+from suture.core.settings import SandboxSettings
+from suture.judge import prepare_suite
+from suture.judge.command.test_command import TestCommand
+from suture.judge.trials.comparing import compare
+from suture.judge.trials.inside.suture_digest import digest_of
+from suture.judge.trials.records import Call, Proposal, Spectrum
+from suture.loop.intake.building import heal_task
+from suture.mutation import Edit
+from suture.mutation.python.editing.places import constants_at
+from suture.sandbox import BubblewrapSandbox, discover_interpreter
+from suture.search import Findings, rank_repairs
+from suture.search.answering import OPAQUE, answers_of, broken_examples, examples_in
+
+ONE, OTHER = {0, 8}, {8, 0}
+CODE = """\
+class Box:
+    pass
+
+
+def both(n):
+    return {n, 8}
+
+
+def box(n):
+    return [Box() for _ in range(n)]
+"""
+
+
+def test_equal_sets_have_one_text() -> None:
+    assert repr(ONE) != repr(OTHER)  # which is why
+    assert digest_of(ONE) == digest_of(OTHER) == "{0, 8}"
+    assert digest_of(({"k": [OTHER]}, (1,))) == "({'k': [{0, 8}]}, (1,))"
+    assert digest_of([frozenset({10, 9}), set(), {}]) == "[frozenset({9, 10}), set(), {}]"
+    assert digest_of("{") == repr("{")
+    assert digest_of({1: 2, 0: 3}) == "{1: 2, 0: 3}"  # in which order a mapping was filled may be the point
+    assert digest_of(object()) == digest_of(object())
+    assert len(digest_of("x" * 9000)) == 4000
+
+
+def test_a_value_that_holds_itself_has_a_text() -> None:
+    value: list[object] = [{1}]
+    value.append(value)
+    assert digest_of(value).startswith("[{1}, [{1}, ")
+
+
+def proposal(old: str, new: str) -> Proposal:
+    start = CODE.index(old)
+    edit = Edit(start=start, end=start + len(old), text=new)
+    return Proposal(path="box.py", edits=(edit,), label=new, score=1.0, operators=())
+
+
+async def test_repairs_that_differ_only_in_how_they_fill_a_set_are_alike(
+    tmp_path: Path, sandbox: BubblewrapSandbox
+) -> None:
+    (tmp_path / "box.py").write_text(CODE)
+    (tmp_path / "test_box.py").write_text("from box import both\n\n\ndef test_both():\n    assert both(1)\n")
+    task, _ = heal_task(tmp_path, test=BARE_PYTEST)
+    suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
+    assert suite.command is not None
+    proposals = [proposal("{n, 8}", "{8, n}"), proposal("range(n)", "range(n + 0)"), proposal("8", "9")]
+    calls = [("box.py", "both", "(0,)"), ("box.py", "box", "(2,)")]
+    answers = await compare(suite.command, proposals, calls, {"box.py": CODE}, 100)
+    assert answers[0] == answers[1] == ["({0, 8}, (0,))", "([<box.Box object>, <box.Box object>], (2,))"]
+    assert answers[2][0] == "({0, 9}, (0,))"
+
+
+class Held:
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+
+class Slotted:
+    __slots__ = ("value",)
+
+
+def test_an_object_that_says_nothing_of_itself_is_what_it_holds() -> None:
+    kind = f"{Held.__module__}.Held object"
+    assert digest_of(Held({8, 0})) == f"<{kind} {{'value': {{0, 8}}}}>"
+    assert digest_of(Held(3)) != digest_of(Held(4))
+    ring = Held(None)
+    ring.value = [ring, ring]
+    assert digest_of(ring) == f"<{kind} {{'value': [<{kind} #0>, <{kind} #0>]}}>"
+    assert all(OPAQUE in digest_of(value) for value in (Slotted(), iter([1]), lambda: 3, map(str, "a")))
+    assert digest_of("x" * 9000) != digest_of("x" * 8999 + "y")
+
+
+UNSEEN = """\
+import sys
+
+
+def tell(n):
+    if n > 10:
+        sys.stderr.write("much")
+
+
+def show(n):
+    print(n + 1)
+
+
+def spin(n):
+    while n + 1:
+        pass
+
+
+def make(n):
+    return lambda: n + 1
+
+
+def refuse(n):
+    raise ValueError(n + 1)
+
+
+def limit(n):
+    if n > 10:
+        return "much"
+    return "little"
+"""
+
+
+def change(old: str, new: str, after: str) -> Proposal:
+    start = UNSEEN.index(old, UNSEEN.index(after))
+    edit = Edit(start=start, end=start + len(old), text=new)
+    return Proposal(path="unseen.py", edits=(edit,), label=new, score=1.0, operators=())
+
+
+@pytest.mark.parametrize(
+    ("function", "old", "news", "tells"),
+    [
+        ("tell", "n > 10", ("n >= 10", "n > 9"), False),
+        ("show", "n + 1", ("n + 2", "n + 3"), True),
+        ("spin", "n + 1", ("n + 2", "n + 3"), False),
+        ("make", "n + 1", ("n + 2", "n + 3"), False),
+        ("refuse", "n + 1", ("n + 2", "n + 3"), True),
+        ("limit", "n > 10", ("n > 11", "n > 12"), True),
+    ],
+)
+async def test_equal_answers_count_only_where_they_show_what_was_done(
+    tmp_path: Path,
+    sandbox: BubblewrapSandbox,
+    function: str,
+    old: str,
+    news: tuple[str, str],
+    tells: bool,
+) -> None:
+    """A call that prints, that has no end, or that hands out what nobody can look into answers alike."""
+    command = await command_on(tmp_path, sandbox)
+    repairs = [change(old, new, f"def {function}(") for new in news]
+    calls: list[tuple[str, str, str]] = [("unseen.py", function, f"({n},)") for n in (4, 20)]
+    one, other = await answers_of(repairs, calls, {"unseen.py": UNSEEN}, command, 100)
+    assert len(one.answers) == 2
+    if tells:
+        assert one.reached
+        assert other.reached
+        assert (one.answers != other.answers) is (function != "limit")
+    else:
+        assert (one.reached, other.reached) == (0, 0)
+
+
+async def command_on(folder: Path, sandbox: BubblewrapSandbox) -> TestCommand:
+    (folder / "unseen.py").write_text(UNSEEN)
+    (folder / "test_unseen.py").write_text("from unseen import limit\n\n\ndef test_it():\n    assert limit\n")
+    task, _ = heal_task(folder, test=BARE_PYTEST)
+    suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(folder, {}))
+    assert suite.command is not None
+    return suite.command
+
+
+async def test_two_bounds_are_asked_where_they_differ(tmp_path: Path, sandbox: BubblewrapSandbox) -> None:
+    """Of values near the tests', none is likely to be just the one at which they do."""
+    command = await command_on(tmp_path, sandbox)
+    repairs = [change("n > 10", new, "def limit(") for new in ("n > 400", "n >= 400")]
+    assert constants_at(UNSEEN, repairs[0].edits) == [10, 400]
+    calls = (Call(path="unseen.py", line=32, function="limit", arguments="(3,)"),)
+    found = Findings(texts={"unseen.py": UNSEEN}, spectrum=Spectrum(calls=calls), plausible=repairs)
+    ranked, difference = await rank_repairs(found, command, [], seconds=100)
+    assert len(ranked) == 2
+    assert difference is not None
+    assert difference.call == "limit(400)"
+
+
+def test_inputs_of_one_seed_are_the_same_in_every_process() -> None:
+    program = (
+        "import random\nfrom suture.judge.differential.inputs import inputs_near, read_arguments\n"
+        "seeds = read_arguments([\"({'aa', 'bb', 'cc', 'dd'},)\", \"({'aa', 'zz', 'ee'},)\"])\n"
+        "print([sorted(new[0]) for new in inputs_near(seeds, 20, random.Random(0))])\n"
+    )
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "3")
+    }
+    assert len(told) == 1
+
+
+EXAMPLES = '''\
+def twice(n):
+    """
+    >>> twice(2)
+    4
+    >>> twice(None)
+    >>> twice("a")
+    Traceback (most recent call last):
+    TypeError: no
+    >>> twice([1, 2])  # doctest: +ELLIPSIS
+    [1, ...]
+    """
+'''
+
+
+def test_an_example_that_no_answer_is_does_not_break_every_repair() -> None:
+    examples = examples_in({"m.py": EXAMPLES})
+    assert [(call[2], want) for call, want in examples] == [("(2, )", "4"), ("(None, )", "None")]
+    right, wrong = (["(4, (2,))", "?(None, (None,))"], ["(5, (2,))", "?(None, (None,))"])
+    assert [broken_examples(answers, examples, 0) for answers in (right, wrong)] == [0, 1]

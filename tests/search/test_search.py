@@ -1,0 +1,247 @@
+"""The search behind a real wall, and whole runs that it heals without any model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bare_pytest import BARE_PYTEST
+from suture.api import heal
+from suture.core.ledger import read_ledger
+from suture.core.settings import PathSettings, ProofSettings, RepairSettings, SandboxSettings, Settings
+from suture.errors import PrerequisiteError
+from suture.judge import Suite, prepare_suite
+from suture.loop.evaluation.search_setup import editable_texts
+from suture.loop.intake.building import heal_task
+from suture.mutation import mutated
+from suture.sandbox import BubblewrapSandbox, discover_interpreter
+from suture.search import SearchLimits, rank_repairs, search
+
+COMMAND = BARE_PYTEST
+CART = """\
+LIMIT = 3
+
+
+def total(prices):
+    result = 0
+    for price in prices:
+        result -= price  # each one
+    return result
+
+
+class Cart:
+    def __init__(self):
+        self.prices = []
+
+    def add(self, price):
+        self.prices.append(price)
+        return len(self.prices) <= LIMIT
+
+    def total(self):
+        return total(self.prices)
+"""
+TESTS = """\
+import unittest
+
+import pytest
+from shop.cart import Cart
+
+
+@pytest.mark.parametrize("prices, wanted", [([], 0), ([2, 3], 5), ([4], 4)])
+def test_total(prices, wanted):
+    cart = Cart()
+    for price in prices:
+        assert cart.add(price)
+    assert cart.total() == wanted
+
+
+class TestCart(unittest.TestCase):
+    def test_empty(self):
+        self.assertEqual(Cart().total(), 0)
+
+    def test_one(self):
+        cart = Cart()
+        cart.add(7)
+        self.assertEqual(cart.total(), 7)
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A small package whose fault lies below what the tests call."""
+    folder = tmp_path / "project"
+    (folder / "shop").mkdir(parents=True)
+    (folder / "tests").mkdir()
+    (folder / "shop" / "__init__.py").write_text("")
+    (folder / "shop" / "cart.py").write_text(CART)
+    (folder / "tests" / "test_cart.py").write_text(TESTS)
+    return folder
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """No weights anywhere; nothing is proved, to be quick."""
+    return Settings(
+        paths=PathSettings(home=tmp_path / "home", cache=tmp_path / "no-weights"),
+        sandbox=SandboxSettings(test_wall_s=90),
+        proof=ProofSettings(seconds=0),
+    )
+
+
+async def suite_of(project: Path, sandbox: BubblewrapSandbox) -> Suite:
+    task, _ = heal_task(project, test=COMMAND)
+    return await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(project, {}))
+
+
+async def test_what_mends_the_failing_tests_is_kept_when_the_time_is_up(
+    project: Path, sandbox: BubblewrapSandbox
+) -> None:
+    (project / "tests" / "test_slow.py").write_text("import time\n\ndef test_slow():\n    time.sleep(600)\n")
+    suite = await suite_of(project, sandbox)
+    assert suite.command is not None
+    failing = [f"tests/test_cart.py::test_total[prices{n}]" for n in ("1-5", "2-4")]
+    limits = SearchLimits(seconds=20)
+    found = await search(suite.command, editable_texts(suite), failing, limits)
+    repaired = [mutated(CART, proposal.edits) for proposal in found.plausible]
+    assert CART.replace("-=", "+=") in repaired
+
+
+async def test_a_search_that_found_nothing_has_the_time_of_the_proof_too(
+    project: Path, sandbox: BubblewrapSandbox
+) -> None:
+    (project / "tests" / "test_never.py").write_text(
+        "from shop.cart import total\n\ndef test_never():\n    assert total([1]) == 'never'\n"
+    )
+    suite = await suite_of(project, sandbox)
+    assert suite.command is not None
+    limits = SearchLimits(seconds=1.0, beyond_s=0.5)
+    found = await search(suite.command, editable_texts(suite), ["tests/test_never.py::test_never"], limits)
+    assert (found.ended, found.plausible) == ("1.5 s are over", [])
+
+
+async def test_a_package_is_searched_and_the_fault_located(project: Path, sandbox: BubblewrapSandbox) -> None:
+    suite = await suite_of(project, sandbox)
+    assert suite.command is not None
+    found = await search(suite.command, editable_texts(suite), (), SearchLimits(seconds=100))
+    assert {test.id.partition("::")[2] for test in found.spectrum.failing} == {
+        *("test_total[prices1-5]", "test_total[prices2-4]", "TestCart::test_one")
+    }
+    for test in found.spectrum.failing:  # a method of a unittest's too
+        assert test.fault.startswith("AssertionError: ")
+        assert [path for path, _ in test.reached] == ["tests/test_cart.py"]
+    worst = max(fault.ochiai for fault in found.faults)
+    suspects = {(fault.function, fault.line) for fault in found.faults if fault.ochiai == worst}
+    assert ("total", CART[: CART.index("result -=")].count("\n") + 1) in suspects
+    assert not {fault.path for fault in found.faults} - {"shop/cart.py"}
+    repairs, _ = await rank_repairs(found, suite.command, [TESTS])
+    assert repairs[0].text == CART.replace("result -= price", "result += price")
+    assert repairs[0].warnings == ()
+
+
+async def test_text_outside_functions_is_mended_too(project: Path, sandbox: BubblewrapSandbox) -> None:
+    (project / "tests" / "test_cart.py").write_text(
+        "from shop.cart import LIMIT\n\ndef test_limit():\n    assert LIMIT == 4\n"
+    )
+    suite = await suite_of(project, sandbox)
+    assert suite.command is not None
+    found = await search(suite.command, editable_texts(suite), (), SearchLimits(seconds=100, candidates=400))
+    assert "line 1: 3 becomes 4" in {proposal.label for proposal in found.plausible}
+    assert not any(proposal.swap for proposal in found.plausible)
+
+
+async def test_a_fault_behind_an_exception_is_mended_too(project: Path, sandbox: BubblewrapSandbox) -> None:
+    source = (
+        "def mean(items):\n    total = 0\n    for item in items:\n        total -= item\n"
+        "    return total / len(itemz)\n"
+    )
+    (project / "shop" / "cart.py").write_text(source)
+    tests = "from shop.cart import mean\n\ndef test_mean():\n    assert mean([2, 4]) == 3\n"
+    (project / "tests" / "test_cart.py").write_text(tests)
+    suite = await suite_of(project, sandbox)
+    assert suite.command is not None
+    found = await search(suite.command, editable_texts(suite), (), SearchLimits(seconds=60))
+    texts = {mutated(source, proposal.edits) for proposal in found.plausible}
+    assert source.replace("-=", "+=").replace("itemz", "items") in texts
+
+
+async def test_endless_loops_do_not_end_the_search(project: Path, sandbox: BubblewrapSandbox) -> None:
+    source = (
+        "def count(n):\n    found = 0\n    while n:\n        n //= 1\n        found += 1\n    return found\n"
+    )
+    (project / "shop" / "cart.py").write_text(source)
+    tests = "from shop.cart import count\n\ndef test_count():\n    assert count(9) == 4\n"
+    (project / "tests" / "test_cart.py").write_text(tests)
+    suite = await suite_of(project, sandbox)
+    assert suite.command is not None
+    found = await search(suite.command, editable_texts(suite), (), SearchLimits(seconds=100))
+    assert found.spectrum.tests[0].outcome == "timeout"
+    assert any("1 becomes 2" in proposal.label for proposal in found.plausible)
+
+
+async def test_a_test_behind_an_endless_one_is_seen_as_it_is(
+    project: Path, sandbox: BubblewrapSandbox
+) -> None:
+    source = "def down(n):\n    while n > 0:\n        n = n\n    return n\n"
+    (project / "shop" / "cart.py").write_text(source)
+    names = ("on", "off", "over")
+    tests = "".join(
+        f"def test_{name}():\n    assert down({n}) == 0\n\n" for n, name in zip((1, 0, 2), names, strict=True)
+    )
+    (project / "tests" / "test_cart.py").write_text(f"from shop.cart import down\n\n{tests}")
+    suite = await suite_of(project, sandbox)
+    assert suite.command is not None
+    baseline = {f"tests/test_cart.py::test_{name}": "timeout" for name in names}
+    baseline["tests/test_cart.py::test_off"] = "passed"
+    failing = [test for test, outcome in baseline.items() if outcome == "timeout"]
+    found = await search(
+        suite.command, editable_texts(suite), failing, SearchLimits(seconds=100), baseline=baseline
+    )
+    assert found.spectrum.disagreements == ()
+    assert "n = n - 1" in {mutated(source, p.edits).splitlines()[2].strip() for p in found.plausible}
+
+
+async def test_a_run_is_healed_without_any_model(
+    project: Path, settings: Settings, sandbox: BubblewrapSandbox
+) -> None:
+    result = await heal(project, test=COMMAND, settings=settings, sandbox=sandbox)
+    assert result.outcome == "healed"
+    assert result.candidate is not None
+    assert result.candidate.origin == "mutation"
+    assert (result.spend.tokens, result.spend.attempts, result.spend.model_calls) == (0, 0, 0)
+    assert "+        result += price  # each one" in result.diff
+    (ledger,) = (settings.paths.home / "runs").glob("*/ledger.jsonl")
+    kinds = [event.kind for event in read_ledger(ledger).events]
+    assert kinds.index("search.started") < kinds.index("search.finished") < kinds.index("candidate.proposed")
+
+
+async def test_a_missing_model_is_an_error_only_once_it_is_asked(
+    project: Path, settings: Settings, sandbox: BubblewrapSandbox
+) -> None:
+    settings = settings.model_copy(update={"repair": RepairSettings(candidates=0)})
+    with pytest.raises(PrerequisiteError, match="qwen"):
+        await heal(project, test=COMMAND, settings=settings, sandbox=sandbox)
+    (ledger,) = (settings.paths.home / "runs").glob("*/ledger.jsonl")
+    assert read_ledger(ledger).events[-1].kind == "run.refused"
+
+
+async def test_without_the_search_a_missing_model_is_told_at_once(
+    project: Path, settings: Settings, sandbox: BubblewrapSandbox
+) -> None:
+    settings = settings.model_copy(update={"repair": RepairSettings(enabled=False)})
+    with pytest.raises(PrerequisiteError, match="qwen"):
+        await heal(project, test=COMMAND, settings=settings, sandbox=sandbox)
+    assert not (settings.paths.home / "runs").exists()
+
+
+async def test_an_import_that_gets_further_is_gone_on_from(project: Path, sandbox: BubblewrapSandbox) -> None:
+    text = "SIZES = [4, 5, 6]\nWIDEST = SIZES[3]\nNARROWEST = SIZES[-4]\n"
+    (project / "shop" / "cart.py").write_text(text)
+    tests = "from shop.cart import *\n\ndef test_sizes():\n    assert (NARROWEST, WIDEST) == (4, 6)\n"
+    (project / "tests" / "test_cart.py").write_text(tests)
+    suite = await suite_of(project, sandbox)
+    assert suite.command is not None
+    failing = {"tests/test_cart.py::test_sizes"}
+    found = await search(suite.command, editable_texts(suite), failing, SearchLimits(seconds=60))
+    assert found.plausible, found.ended
+    assert all(len(proposal.edits) == 2 for proposal in found.plausible)

@@ -1,0 +1,106 @@
+"""Search only (`model.name = none`), and tests that no change of the code could make pass: named at once."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from bare_pytest import BARE_PYTEST
+from suture.api import heal, solve
+from suture.core.ledger import read_ledger
+from suture.core.records import Result
+from suture.core.settings import (
+    LoopSettings,
+    ModelSettings,
+    PathSettings,
+    ProofSettings,
+    RepairSettings,
+    SandboxSettings,
+    Settings,
+)
+from suture.errors import PrerequisiteError
+from suture.judge.triage.broken_tests import endless_loops
+from suture.models import NO_MODEL
+from suture.sandbox import BubblewrapSandbox
+
+pytestmark = pytest.mark.timeout(300)
+COMMAND = BARE_PYTEST
+CODE = "def add(a, b):\n    return a - b\n"
+FINE = "from sums import add\n\n\ndef test_fine():\n    assert add(1, 2) == 3\n"
+NEVER = "from sums import add\n\n\ndef test_never():\n    assert add(1, 2) == 'no sum is this'\n"
+TORN = f"{FINE}\n\ndef test_torn(:\n    assert add(2, 2) == 4\n"
+ENDLESS = f"{FINE}\n\ndef test_endless():\n    n = 0\n    while True:\n        n += 1\n"
+
+
+async def healed(folder: Path, tests: str, sandbox: BubblewrapSandbox) -> Result:
+    """Heal a small project without any model."""
+    project = folder / "project"
+    project.mkdir()
+    (project / "sums.py").write_text(CODE)
+    (project / "test_sums.py").write_text(tests)
+    return await heal(project, test=COMMAND, settings=settings_in(folder), sandbox=sandbox)
+
+
+def settings_in(folder: Path, **changed: object) -> Settings:
+    """Nobody is asked, and nothing is proved, to be quick."""
+    kept = {
+        "model": ModelSettings(name=NO_MODEL),
+        "paths": PathSettings(home=folder / "home", cache=folder / "cache"),
+        "sandbox": SandboxSettings(test_wall_s=90),
+        "proof": ProofSettings(seconds=0),
+    }
+    return Settings.model_validate({**kept, **changed})
+
+
+async def test_what_the_search_finds_is_healed(tmp_path: Path, sandbox: BubblewrapSandbox) -> None:
+    result = await healed(tmp_path, FINE, sandbox)
+    assert result.outcome == "healed"
+
+
+async def test_what_it_does_not_find_is_an_outcome(tmp_path: Path, sandbox: BubblewrapSandbox) -> None:
+    result = await healed(tmp_path, NEVER, sandbox)
+    assert result.outcome == "not_healed"
+    assert "none is to be asked" in result.reason
+    assert (result.spend.attempts, result.spend.model_calls) == (0, 0)
+    (ledger,) = (tmp_path / "home" / "runs").glob("*/ledger.jsonl")
+    assert read_ledger(ledger).events[-1].kind == "run.finished"
+
+
+async def test_where_only_a_model_could_help_its_absence_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(PrerequisiteError, match="code is written by a model"):
+        await solve("Write double(n).", asserts="assert double(2) == 4", settings=settings_in(tmp_path))
+    (tmp_path / "sums.py").write_text(CODE)
+    (tmp_path / "test_sums.py").write_text(FINE)
+    with pytest.raises(PrerequisiteError, match="the search is off"):
+        await heal(
+            tmp_path, test=COMMAND, settings=settings_in(tmp_path, repair=RepairSettings(enabled=False))
+        )
+    with pytest.raises(PrerequisiteError, match="the search is off"):
+        await heal(tmp_path, test=COMMAND, settings=settings_in(tmp_path, loop=LoopSettings(recipe="greedy")))
+
+
+async def test_a_test_file_that_is_no_python_is_named(tmp_path: Path, sandbox: BubblewrapSandbox) -> None:
+    result = await healed(tmp_path, TORN, sandbox)
+    assert (result.outcome, result.cause) == ("not_a_code_fault", "suspect_test")
+    assert "test_sums.py is no Python, line 8: SyntaxError" in result.reason
+
+
+async def test_a_test_that_loops_by_itself_is_named_before_the_suite_waits_for_it(
+    tmp_path: Path, sandbox: BubblewrapSandbox
+) -> None:
+    result = await healed(tmp_path, ENDLESS, sandbox)
+    assert (result.outcome, result.cause) == ("not_a_code_fault", "suspect_test")
+    assert "test_sums.py::test_endless: its own loop at line 10 has no end" in result.reason
+    (ledger,) = (tmp_path / "home" / "runs").glob("*/ledger.jsonl")
+    assert "candidate.checked" not in {event.kind for event in read_ledger(ledger).events}
+
+
+def test_a_loop_that_may_end_is_not_called_endless() -> None:
+    ways_out = ("break", "return", "add(1, 2)", "assert n", "d[n]", "raise ValueError")
+    for way in ways_out:
+        tree = ast.parse(f"def test_a(d):\n    n = 0\n    while True:\n        n += 1\n        {way}\n")
+        assert not list(endless_loops(tree)), way
+    tree = ast.parse("class TestA:\n    def test_b(self):\n        while 1:\n            print('on')\n")
+    assert list(endless_loops(tree)) == [("TestA::test_b", 3)]

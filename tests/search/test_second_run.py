@@ -1,0 +1,176 @@
+"""A pass is proof only where a second run passes too; and a fault beside a verdict does not lose it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bare_pytest import BARE_PYTEST
+from suture.api import heal
+from suture.core.ledger import Event, find_run, read_ledger
+from suture.core.records import CheckOutcome, CheckStatus, Verdict
+from suture.core.settings import PathSettings, ProofSettings, RepairSettings, SandboxSettings, Settings
+from suture.errors import BudgetExceeded, SandboxBroken
+from suture.loop.evaluation.judging import all_ended, confirmed
+from suture.sandbox import BubblewrapSandbox, Capabilities, Channel, RunRequest, RunResult
+from suture.testing import ScriptedModel
+
+COMMAND = BARE_PYTEST
+BUGGY = "def answer():\n    return 41\n"
+FOUND = BUGGY.replace("41", "42")
+WRITTEN = "def answer():\n    return 6 * 7\n"
+TESTS = (
+    "import os\n\nfrom deep import answer\n\n\n"
+    "def test_answer():\n    assert answer() in (40, 42)\n    assert 'UNLUCKY' not in os.environ\n"
+)
+
+Before = Callable[[str, int, RunRequest], Awaitable[RunRequest]]
+
+
+class Meddling:
+    """A real wall, before which something may be done to each verdict's run.
+
+    Args:
+        wall: It.
+        before: Given the text of `deep.py`, how often that was judged with this one, and the request.
+    """
+
+    name = "meddling"
+
+    def __init__(self, wall: BubblewrapSandbox, before: Before) -> None:
+        self._wall = wall
+        self._before = before
+        self.judged: list[str] = []
+
+    async def run(self, request: RunRequest) -> RunResult:
+        text = request.files.get("deep.py", b"").decode()
+        is_verdict = any("suture_report" in path for path in request.files)
+        if is_verdict and "--collect-only" not in request.env.get("PYTEST_ADDOPTS", ""):
+            self.judged.append(text)
+            request = await self._before(text, self.judged.count(text), request)
+        return await self._wall.run(request)
+
+    def open(self, request: RunRequest) -> AbstractAsyncContextManager[Channel]:
+        return self._wall.open(request)
+
+    async def capabilities(self) -> Capabilities:
+        return await self._wall.capabilities()
+
+    async def close(self) -> None:
+        await self._wall.close()
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "deep.py").write_text(BUGGY)
+    (root / "test_deep.py").write_text(TESTS)
+    return root
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(
+        paths=PathSettings(home=tmp_path / "home", cache=tmp_path / "no-weights"),
+        sandbox=SandboxSettings(test_wall_s=90),
+        proof=ProofSettings(seconds=0),
+        repair=RepairSettings(seconds=100),
+    )
+
+
+def events_of(settings: Settings, run_id: str, kind: str) -> list[Event]:
+    events = read_ledger(find_run(settings.paths.home, run_id).ledger_path).events
+    return [event for event in events if event.kind == kind]
+
+
+async def test_what_passes_only_once_is_not_healed(
+    project: Path, settings: Settings, sandbox: BubblewrapSandbox
+) -> None:
+    (project / "test_deep.py").write_text(TESTS.replace("(40, 42)", "(42,)"))
+
+    async def unlucky(text: str, number: int, request: RunRequest) -> RunRequest:
+        only_once = text not in (BUGGY, WRITTEN) and number == 2
+        return replace(request, env={**request.env, "UNLUCKY": "1"}) if only_once else request
+
+    wall = Meddling(sandbox, unlucky)
+    model = ScriptedModel([f"```python\n{WRITTEN}```"])
+    result = await heal(project, test=COMMAND, settings=settings, sandbox=wall, model=model)
+    assert result.outcome == "healed", result.reason
+    assert result.candidate is not None
+    assert dict(result.candidate.files) == {"deep.py": WRITTEN}
+    lost = events_of(settings, result.run_id, "candidate.unconfirmed")
+    assert lost
+    assert {tuple(event.data["checks"]) for event in lost} == {("test_deep.py::test_answer",)}
+    found = {event.data["candidate"] for event in lost}
+    told = {e.data["candidate"]: e.data for e in events_of(settings, result.run_id, "candidate.checked")}
+    assert {(told[c]["passed"], told[c]["failed"], told[c]["runs"]) for c in found} == {(0, 1, 2)}
+    assert [told[result.candidate.hash][key] for key in ("passed", "failed", "runs")] == [1, 0, 2]
+    assert wall.judged.count(WRITTEN) == 2
+
+
+async def test_a_fault_of_the_wall_does_not_lose_the_verdict_beside_it(
+    project: Path, settings: Settings, sandbox: BubblewrapSandbox
+) -> None:
+    broke = asyncio.Event()
+
+    async def breaks(text: str, number: int, request: RunRequest) -> RunRequest:
+        if text == FOUND:
+            broke.set()
+            raise SandboxBroken("the wall fell")
+        if text != BUGGY:
+            await broke.wait()
+        return request
+
+    result = await heal(project, test=COMMAND, settings=settings, sandbox=Meddling(sandbox, breaks))
+    proposed = events_of(settings, result.run_id, "candidate.proposed")
+    checked = events_of(settings, result.run_id, "candidate.checked")
+    assert len(proposed) == len(checked) == 2  # the code as it is was checked too, and one never was
+    assert result.outcome == "healed"
+    assert "the wall fell" in result.reason
+    assert result.candidate is not None
+    assert result.candidate.files["deep.py"] not in (BUGGY, FOUND)
+
+
+async def test_all_have_ended_before_a_fault_goes_on() -> None:
+    ended: list[str] = []
+
+    async def slow() -> str:
+        await asyncio.sleep(0.01)
+        ended.append("slow")
+        return "slow"
+
+    async def fails(fault: Exception) -> str:
+        raise fault
+
+    late = BudgetExceeded("seconds", used=2, limit=1)
+    assert await all_ended([fails(late), slow()]) == ["slow"]
+    with pytest.raises(BudgetExceeded):
+        await all_ended([fails(late)])
+    ended.clear()
+    with pytest.raises(SandboxBroken, match="fell") as told:
+        await all_ended([fails(late), fails(SandboxBroken("fell")), slow()])
+    assert ended == ["slow"]
+    assert [note.split(":")[1].strip() for note in told.value.__notes__] == ["BudgetExceeded"]
+    assert await all_ended([]) == []
+
+
+def said(**statuses: CheckStatus) -> Verdict:
+    outcomes = tuple(CheckOutcome(check_id=name, status=status) for name, status in statuses.items())
+    return Verdict(candidate="c", outcomes=outcomes, evidence="nonce", wall_s=len(outcomes))
+
+
+def test_a_check_passed_where_it_passed_twice() -> None:
+    first = said(a="passed", b="passed", c="passed", d="passed", e="skipped")
+    both = confirmed(first, said(a="passed", b="timeout", c="skipped", e="skipped"))
+    assert {o.check_id: o.status for o in both.outcomes} == {
+        **{"a": "passed", "b": "timeout", "c": "failed", "d": "failed", "e": "skipped"}
+    }
+    assert (sorted(both.failed), both.evidence, both.wall_s) == (["b", "c", "d"], "nonce", 5.0)
+    assert both.notes == ("passed in one run and not in the next, on the same files: b, c, d",)
+    assert confirmed(first, first) == first

@@ -1,0 +1,372 @@
+"""JavaScript, TypeScript and Go that cannot be read: what was meant is among the first texts that can."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+import pytest
+
+from failing_projects import project_of
+from requirements import Require
+from suture.api import heal
+from suture.core.records import CheckOutcome, Counterexample, Language
+from suture.core.settings import BudgetSettings, ModelSettings, PathSettings, Settings
+from suture.judge.command.test_command import TestCommand
+from suture.mutation.syntax import Readable
+from suture.mutation.syntax.likely import similar
+from suture.mutation.trees.parse_faults import MOST_READ, lexis_of, readable_trees, stop_in_tree
+from suture.sandbox import BubblewrapSandbox
+from suture.search.limits import SearchLimits
+from suture.search.other_languages.recovering import MOST_RUN, Unread, unreadable_elsewhere
+from suture.search.recovering import Means, recover_by
+from suture.search.search_result import Findings
+
+FIRST = 8
+"""Among so many texts the meant one is looked for: the tests choose."""
+GUESSED = ("operator", "arrow", "keyword that is gone")
+"""What a file alone says little of: it is among all that are run."""
+JAVASCRIPT = """\
+'use strict';
+
+const WORDS = ['one', 'two', 'three'];
+
+function shortest(words, least = 1) {
+  let best = null;
+  for (const word of words) {
+    if (word.length >= least && (best === null || word.length < best.length)) {
+      best = word;
+    }
+  }
+  return best;
+}
+
+const sizes = (words) => words.map((word) => ({ word, size: word.length }));
+
+class Shelf {
+  constructor(words) {
+    this.words = [...words];
+  }
+
+  label(mark) {
+    return `${this.words.join(mark)}: ${shortest(this.words)}`;
+  }
+}
+
+module.exports = { shortest, sizes, Shelf, WORDS };
+"""
+TYPESCRIPT = """\
+export interface Range { from: number; to: number }
+
+export function merge(ranges: Range[], gap: number = 0): Range[] {
+  const sorted = [...ranges].sort((a, b) => a.from - b.from);
+  const out: Range[] = [];
+  for (const range of sorted) {
+    const last = out[out.length - 1];
+    if (last && range.from <= last.to + gap) {
+      last.to = Math.max(last.to, range.to);
+    } else {
+      out.push({ ...range });
+    }
+  }
+  return out;
+}
+"""
+GO = """\
+package shelf
+
+import "strings"
+
+// Shelf holds words.
+type Shelf struct {
+	Words []string
+	Least int
+}
+
+// Shortest is the first word of the fewest letters.
+func (s Shelf) Shortest() (string, bool) {
+	best, found := "", false
+	for _, word := range s.Words {
+		if len(word) >= s.Least && (!found || len(word) < len(best)) {
+			best, found = word, true
+		}
+	}
+	return best, found
+}
+
+// Label joins the words.
+func (s Shelf) Label(mark string) string {
+	if len(s.Words) == 0 {
+		return "nothing"
+	}
+	return strings.Join(s.Words, mark)
+}
+"""
+WHOLE: dict[Language, tuple[str, str]] = {
+    "javascript": ("shelf.js", JAVASCRIPT),
+    "typescript": ("ranges.ts", TYPESCRIPT),
+    "go": ("shelf.go", GO),
+}
+SLIPS: list[tuple[Language, str, str, str]] = [
+    ("javascript", "bracket", "join(mark)}", "join(mark}"),
+    ("javascript", "bracket of a condition", "best.length)) {", "best.length) {"),
+    ("javascript", "bracket too many", "words.map((word)", "words.map(((word)"),
+    ("javascript", "wrong bracket", "[...words];", "[...words);"),
+    ("javascript", "brace of a block that opens", "of words) {\n", "of words)\n"),
+    ("javascript", "brace of a block that closes", "      best = word;\n    }\n", "      best = word;\n"),
+    ("javascript", "brace of a class", "  }\n}\n\nmodule", "  }\n\nmodule"),
+    ("javascript", "closing brace twice", "  return best;\n}\n", "  return best;\n}\n}\n"),
+    ("javascript", "quote", "'two'", "'two"),
+    ("javascript", "quote that opens", "'use strict'", "use strict'"),
+    ("javascript", "quotes of two kinds", "'three'", "'three\""),
+    ("javascript", "template", "(this.words)}`;", "(this.words)};"),
+    ("javascript", "comma of a list", "'one', 'two'", "'one' 'two'"),
+    ("javascript", "comma of an object", "shortest, sizes", "shortest sizes"),
+    ("javascript", "colon", "size: word", "size word"),
+    ("javascript", "operator", "length >= least", "length least"),
+    ("javascript", "arrow", "(words) => words", "(words) words"),
+    ("javascript", "keyword", "return best", "retrun best"),
+    ("javascript", "keyword that begins", "function shortest", "fucntion shortest"),
+    ("javascript", "keyword within", "word of words", "word fo words"),
+    ("javascript", "keyword that is gone", "function shortest", "shortest"),
+    ("javascript", "stray sign", "best = word;", "best = word#;"),
+    ("javascript", "word twice", "let best", "let let best"),
+    ("typescript", "bracket", "a.from - b.from);", "a.from - b.from;"),
+    ("typescript", "colon of a type", "ranges: Range[]", "ranges Range[]"),
+    ("typescript", "bracket of a type", "out: Range[] =", "out: Range[ ="),
+    ("typescript", "keyword", "interface", "interfcae"),
+    ("typescript", "brace", "    } else {", "     else {"),
+    ("go", "bracket", "len(best)) {", "len(best) {"),
+    ("go", "brace of a block that opens", "== 0 {", "== 0"),
+    ("go", "brace of a block that closes", "\t\treturn \"nothing\"\n\t}\n", "\t\treturn \"nothing\"\n"),
+    ("go", "quote", '"nothing"', '"nothing'),
+    ("go", "keyword", "range s.Words", "rnage s.Words"),
+    ("go", "keyword that is gone", "for _, word", "_, word"),
+    ("go", "operator", "found := ", "found "),
+    ("go", "comma", "s.Words, mark", "s.Words mark"),
+    ("go", "stray sign", "found = word, true", "found = word, true)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("language", "name", "meant", "slip"), SLIPS, ids=lambda part: part[:30])
+def test_what_was_meant_is_among_the_first(language: Language, name: str, meant: str, slip: str) -> None:
+    path, whole = WHOLE[language]
+    assert whole.count(meant) == 1, name
+    broken = whole.replace(meant, slip)
+    assert stop_in_tree(broken, path, language) is not None, name
+    found = readable_trees(path, {path: broken}, language, seconds=60)
+    assert all(stop_in_tree(one.text, path, language) is None for one in found)
+    lexis = lexis_of(path, language)
+
+    def words(text: str) -> list[str]:
+        return [token.text for token in lexis.tokens(text) if token.kind != "end"]
+
+    first = MOST_RUN if name in GUESSED else FIRST
+    assert words(whole) in [words(one.text) for one in found[:first]], [one.label for one in found[:first]]
+
+
+def test_two_slips_in_one_file() -> None:
+    broken = JAVASCRIPT.replace("of words) {", "of words {").replace("return best", "retrun best")
+    found = readable_trees("shelf.js", {"shelf.js": broken}, "javascript", seconds=60)
+    assert JAVASCRIPT in [one.text for one in found[:FIRST]], [one.label for one in found[:FIRST]]
+
+
+def test_a_text_that_can_be_read_is_left_alone() -> None:
+    for language, (path, whole) in WHOLE.items():
+        assert stop_in_tree(whole, path, language) is None
+        assert readable_trees(path, {path: whole}, language, seconds=5) == []
+
+
+def test_nothing_helps_what_is_no_program_and_it_ends() -> None:
+    text = "Once upon a time, in a (land [far { away\n" * 40
+    assert len(readable_trees("a.js", {"a.js": text}, "javascript", seconds=3)) <= 60
+
+
+def test_a_file_that_is_too_large_is_not_read_past_its_time() -> None:
+    broken = JAVASCRIPT.replace("of words) {\n", "of words)\n", 1)
+    for size, is_offered in ((0, True), (MOST_READ, False)):
+        text = broken + "// a line of words that says nothing of the code\n" * (size // 48)
+        assert bool(readable_trees("shelf.js", {"shelf.js": text}, "javascript", seconds=60)) is is_offered
+
+
+def test_tokens_are_told_from_comments_strings_and_patterns() -> None:
+    text = "a = /[/'\"]+/g.test(b) / 2; // it's\n/* ' */ c = `x\n'y` + 'z';"
+    kept = [token.text for token in lexis_of("a.js", "javascript").tokens(text)]
+    pattern = ["a", "=", "/[/'\"]+/g", ".", "test", "(", "b", ")", "/", "2", ";", "\n"]
+    assert kept == [*pattern, "c", "=", "`x\n'y`", "+", "'z'", ";"]
+
+
+def test_a_word_is_a_slip_for_one_of_the_same_letters_or_nearly() -> None:
+    known = frozenset(("function", "for", "of", "return", "const", "continue"))
+    assert [similar(word, known)[:1] for word in ("fucntion", "fo", "retun", "Const", "words")] == [
+        ["function"],
+        ["of"],
+        ["return"],
+        ["const"],
+        [],
+    ]
+
+
+def test_only_a_file_of_which_a_test_says_so_is_taken_for_unreadable() -> None:
+    texts = {"a.js": "const a = (;\n", "b.js": "const b = 1;\n"}
+
+    def named(file: str, said: str, line: int = 0) -> Unread | None:
+        fact = Counterexample(check_id="t", call="t", exception=said, file=file, line=line)
+        outcome = CheckOutcome(check_id="t", status="failed", evidence="nonce", counterexample=fact)
+        return unreadable_elsewhere([outcome], texts, "javascript")
+
+    faulty = Unread(path="a.js", line=0)
+    assert named("a.js", "SyntaxError: Unexpected token ';'", 1) == faulty
+    assert named("", "a.js:1 const a = (; SyntaxError: Unexpected token") == faulty
+    assert named("b.js", "SyntaxError: Illegal return statement", 1) == Unread(path="b.js", line=1)
+    assert named("b.js", "TypeError: b is no function", 1) is None
+    assert named("a.js", "AssertionError: 1 !== 2", 1) is None
+
+
+def test_what_is_refused_though_its_tree_has_no_error_is_changed_where_that_is_said() -> None:
+    broken = JAVASCRIPT.replace("'one'", "\u2018one\u2019")
+    assert stop_in_tree(broken, "shelf.js", "javascript") is None
+    assert readable_trees("shelf.js", {"shelf.js": broken}, "javascript", seconds=20) == []
+    found = readable_trees("shelf.js", {"shelf.js": broken}, "javascript", seconds=20, said=3)
+    assert found[0].text == JAVASCRIPT
+
+
+JS_TESTS = """\
+const test = require('node:test');
+const assert = require('node:assert');
+const { shortest, sizes } = require('./shelf.js');
+
+test('shortest', () => assert.equal(shortest(['abc', 'de']), 'de'));
+test('first', () => assert.equal(shortest(['ab', 'de']), 'ab'));
+test('least', () => assert.equal(shortest(['a', 'de', 'fgh'], 2), 'de'));
+test('sizes', () => assert.deepEqual(sizes(['a']), [{ word: 'a', size: 1 }]));
+"""
+GO_TESTS = """\
+package shelf
+
+import "testing"
+
+func TestShortest(t *testing.T) {
+	if word, found := (Shelf{Words: []string{"abc", "de", "fg"}}).Shortest(); word != "de" || !found {
+		t.Fatal(word, found)
+	}
+	if word, _ := (Shelf{Words: []string{"a", "de"}, Least: 2}).Shortest(); word != "de" {
+		t.Fatal(word)
+	}
+}
+
+func TestLabel(t *testing.T) {
+	if got := (Shelf{Words: []string{"a", "b"}}).Label("-"); got != "a-b" {
+		t.Fatal(got)
+	}
+}
+"""
+
+
+class _Failing(TestCommand):
+    """A command whose one test fails, whatever is tried."""
+
+    def __init__(self) -> None: ...
+
+    async def run_some(
+        self, files: Mapping[str, bytes], tests: Collection[str], wall_s: float | None = None
+    ) -> tuple[CheckOutcome, ...]:
+        return (CheckOutcome(check_id="t", status="failed", evidence="nonce"),)
+
+    def on(self, files: Mapping[str, bytes]) -> TestCommand:
+        return self
+
+    async def collect(self, *, run: bool = False) -> None: ...
+
+
+def _settings(folder: Path, seconds: float) -> Settings:
+    return Settings(
+        paths=PathSettings(home=folder / "home"),
+        budget=BudgetSettings(seconds=seconds),
+        model=ModelSettings(name="none"),
+    )
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("slips", "says"),
+    [
+        ((("of words) {\n", "of words)\n"),), "{ is missing"),
+        ((("return best", "retrun best"), ("< best.length", "> best.length")), "becomes return"),
+    ],
+    ids=["a brace", "a fault behind a fault of syntax"],
+)  # fmt: skip
+async def test_a_file_that_cannot_be_read_is_healed_without_a_model(
+    slips: tuple[tuple[str, str], ...],
+    says: str,
+    sandbox: BubblewrapSandbox,
+    tmp_path: Path,
+    require: Require,
+) -> None:
+    require("node", shutil.which("node") is not None, "it is not on PATH")
+    project = tmp_path / "project"
+    project.mkdir()
+    broken = JAVASCRIPT
+    for meant, slip in slips:
+        broken = broken.replace(meant, slip)
+    (project / "shelf.js").write_text(broken)
+    (project / "shelf.test.js").write_text(JS_TESTS)
+    found = await heal(
+        project, settings=_settings(tmp_path, 100), test="node --test", sandbox=sandbox, apply=True
+    )
+    assert found.outcome == "healed", found.reason
+    assert (project / "shelf.js").read_text() == JAVASCRIPT
+    assert found.candidate is not None
+    assert says in found.candidate.label
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
+async def test_a_search_that_begins_anew_has_what_the_first_left_of_the_time(
+    sandbox: BubblewrapSandbox, tmp_path: Path, require: Require
+) -> None:
+    """Node refuses a name that is there twice, which no tree says, and no small change mends the rest."""
+    require("node", shutil.which("node") is not None, "it is not on PATH")
+    project = tmp_path / "project"
+    project.mkdir()
+    twice = JAVASCRIPT.replace("return best", "let best = null\n  return best")
+    assert twice != JAVASCRIPT
+    (project / "shelf.js").write_text(twice)
+    tests = JS_TESTS + "test('none', () => assert.equal(sizes(['a']).length, 'eight'));\n"
+    (project / "shelf.test.js").write_text(tests)
+    found = await heal(project, settings=_settings(tmp_path, 25), test="node --test", sandbox=sandbox)
+    assert found.outcome == "not_healed", found.reason
+
+
+async def test_no_further_text_is_searched_on_once_all_candidates_were_tried() -> None:
+    asked: list[int] = []
+
+    async def search_on(*given: object) -> Findings:
+        asked.append(1)
+        return Findings(texts={}, tried=10)
+
+    offered = [Readable(text=f"{n};\n", label=str(n), score=0.5) for n in range(4)]
+    means = Means(
+        called="JavaScript", offered=lambda s: offered, search_on=search_on, warnings=lambda b, a: ()
+    )
+    limits = SearchLimits(candidates=10, seconds=60)
+    found = await recover_by(means, project_of(_Failing(), {"a.js": b"("}, {"a.js": "("}), "a.js", limits)
+    assert (found.tried, len(asked)) == (4 + 10, 1)
+
+
+@pytest.mark.timeout(600)  # Go compiles its library anew in each run
+async def test_go_that_cannot_be_read_is_healed_without_a_model(
+    sandbox: BubblewrapSandbox, tmp_path: Path, require: Require
+) -> None:
+    require("go", shutil.which("go") is not None, "it is not on PATH")
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "go.mod").write_text("module example.org/shelf\n\ngo 1.19\n")
+    (project / "shelf.go").write_text(GO.replace("len(best)) {", "len(best) {"))
+    (project / "shelf_test.go").write_text(GO_TESTS)
+    found = await heal(
+        project, settings=_settings(tmp_path, 300), test="go test ./...", sandbox=sandbox, apply=True
+    )
+    assert found.outcome == "healed", found.reason
+    assert (project / "shelf.go").read_text() == GO

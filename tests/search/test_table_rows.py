@@ -1,0 +1,49 @@
+"""Go's tests call a function in a loop over a table: the rows are what it is called with."""
+
+from __future__ import annotations
+
+import pytest
+
+from suture.mutation.trees.tree_view import TreeView, field, walked
+from suture.search.other_languages.comparing.table_rows import arguments_by_row
+
+LOOP = '\tfor _, c := range cases {\n\t\tt.Run("x", func(t *testing.T) { f(c.in, 2, c.by) })\n\t}\n'
+ROW = "type row struct{ in []int; by, want int }"
+OF_OTHERS = "var others = []struct{ in, by string }{{`x`, `y`}}\n"
+
+
+def rows(table: str, before: str = "", loop: str = LOOP) -> list[str]:
+    text = f"package a\n\n{OF_OTHERS}{before}\nfunc TestF(t *testing.T) {{\n\tcases := {table}\n{loop}}}\n"
+    view = TreeView(text, "a_test.go", "go")
+    calls = (node for node in walked(view.root) if node.type == "call_expression")
+    call = next(node for node in calls if view.text(node).startswith("f("))
+    given = field(call, "arguments")
+    assert given is not None
+    return arguments_by_row(view, given)
+
+
+@pytest.mark.parametrize(
+    ("table", "before"),
+    [
+        ("[]struct {\n\t\tin []int\n\t\tby, want int\n\t}{{[]int{1}, 3, 4}, {nil, 5, 6} /* no */}", ""),
+        (
+            "[]row{{by: 3, in: []int{1}}, {in: nil, want: 1, by: 5}}",
+            ROW,
+        ),
+        (
+            'map[string]row{"a": {by: 3, in: []int{1}}, "b": {nil, 5, 6}}',
+            ROW,
+        ),
+    ],
+)
+def test_each_row_gives_the_fields_that_a_call_names(table: str, before: str) -> None:
+    assert rows(table, before) == ["[]int{1}, 2, 3", "nil, 2, 5"]
+
+
+def test_a_row_that_leaves_a_field_out_gives_none_and_a_call_of_no_field_neither() -> None:
+    assert rows("[]struct{ in, by int }{{in: 1}, {in: 2, by: 3}}") == ["2, 2, 3"]
+    assert rows("[]struct{ in, by int }{{1, 2}}", loop="\tf(1, 2)\n") == []
+
+
+def test_another_tests_table_counts_where_a_test_has_none_of_its_own() -> None:
+    assert rows("1") == ["`x`, 2, `y`"]

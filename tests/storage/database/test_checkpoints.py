@@ -1,0 +1,292 @@
+from __future__ import annotations
+
+import asyncio
+import operator
+import sqlite3
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, TypedDict
+
+import pytest
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.errors import NodeError
+from langgraph.graph import END, START, StateGraph
+from langgraph.types import Command, Send, interrupt
+
+from suture.errors import StorageError
+from suture.storage.database import open_checkpointer
+
+THREAD: RunnableConfig = {"configurable": {"thread_id": "t"}}
+PLAIN = {
+    "text": "é\x00",
+    "n": 1,
+    "big": 2**62,
+    "x": 0.1,
+    "yes": True,
+    "none": None,
+    "list": [[1], {}],
+    "dict": {"": []},
+}
+
+
+class State(TypedDict, total=False):
+    value: Any
+    found: Annotated[list[Any], operator.add]
+
+
+@dataclass
+class Custom:
+    x: int = 1
+
+
+async def keep(checkpointer: BaseCheckpointSaver[str], value: Any) -> Any:
+    """What a state that holds `value` says after it went through a checkpoint."""
+
+    async def node(state: State) -> State:
+        return {"value": value}
+
+    graph = StateGraph(State)
+    graph.add_node("node", node)
+    graph.add_edge(START, "node")
+    app = graph.compile(checkpointer=checkpointer)
+    await app.ainvoke({"value": None}, THREAD, durability="sync")
+    return (await app.aget_state(THREAD)).values["value"]
+
+
+async def test_plain_values_come_back_exactly_also_from_a_file_opened_anew(tmp_path: Path) -> None:
+    path = tmp_path / "made" / "on the way" / "checkpoints.db"
+    async with open_checkpointer(path) as checkpointer:
+        assert await keep(checkpointer, PLAIN) == PLAIN
+    async with open_checkpointer(path) as checkpointer:
+        saved = await checkpointer.aget_tuple(THREAD)
+        assert saved is not None
+        assert saved.checkpoint["channel_values"]["value"] == PLAIN
+
+
+async def test_the_file_is_in_wal_mode(tmp_path: Path) -> None:
+    async with open_checkpointer(tmp_path / "c.db"):
+        connection = sqlite3.connect(tmp_path / "c.db")
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        connection.close()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Custom(),
+        [Custom()],
+        {"a": Custom()},
+        (1, 2),
+        {1, 2},
+        {1: 2},
+        b"x",
+        Path("x"),
+        1 << 70,
+        "half \ud83d",
+        1j,
+    ],
+    ids=repr,
+)
+async def test_what_would_come_back_as_something_else_is_refused(tmp_path: Path, value: Any) -> None:
+    async with open_checkpointer(tmp_path / "c.db") as checkpointer:
+        with pytest.raises(StorageError, match="state"):
+            await keep(checkpointer, value)
+
+
+async def test_the_refusal_names_the_place_and_the_class(tmp_path: Path) -> None:
+    async with open_checkpointer(tmp_path / "c.db") as checkpointer:
+        with pytest.raises(
+            StorageError, match=r"\['value'\]\['a'\]\[1\] is a .*\.Custom, not a plain JSON value"
+        ):
+            await keep(checkpointer, {"a": [0, Custom()]})
+
+
+async def test_fan_out_failed_branches_and_interrupts_pass(tmp_path: Path) -> None:
+    async def plan(state: State) -> State:
+        return {"value": 0}
+
+    async def branch(state: State) -> State:
+        if state["value"] == 1:
+            raise ValueError("no")
+        return {"found": [state["value"]]}
+
+    async def failed(state: State, error: NodeError) -> State:
+        return {"found": [repr(error.error)]}
+
+    async def ask(state: State) -> Command[Any]:
+        return Command(update={"value": interrupt({"question": "merge?"})}, goto=END)
+
+    graph = StateGraph(State)
+    graph.add_node("plan", plan)
+    graph.add_node("branch", branch, error_handler=failed)
+    graph.add_node("ask", ask)
+    graph.add_edge(START, "plan")
+    graph.add_conditional_edges(
+        "plan", lambda _: [Send("branch", {"value": n}) for n in range(3)], ["branch"]
+    )
+    graph.add_edge("branch", "ask")
+    async with open_checkpointer(tmp_path / "c.db") as checkpointer:
+        app = graph.compile(checkpointer=checkpointer)
+        paused = await app.ainvoke({}, THREAD, durability="sync")
+        assert paused["found"] == [0, "ValueError('no')", 2]
+    async with open_checkpointer(tmp_path / "c.db") as checkpointer:
+        app = graph.compile(checkpointer=checkpointer)
+        ended = await app.ainvoke(Command(resume="yes"), THREAD, durability="sync")
+    assert ended["value"] == "yes"
+
+
+def make_text(path: Path) -> None:
+    path.write_text("this is a diary, not a database\n" * 1000)
+
+
+def make_folder(path: Path) -> None:
+    path.mkdir()
+
+
+def make_parent_a_file(path: Path) -> None:
+    path.parent.rmdir()
+    path.parent.touch()
+
+
+@pytest.mark.parametrize(
+    ("make", "remedy"),
+    [(make_text, "move"), (make_folder, "SUTURE_HOME"), (make_parent_a_file, "SUTURE_HOME")],
+)
+async def test_a_file_that_cannot_be_opened_says_what_to_do(
+    tmp_path: Path, make: object, remedy: str
+) -> None:
+    path = tmp_path / "home" / "checkpoints.db"
+    path.parent.mkdir()
+    assert callable(make)
+    make(path)
+    with pytest.raises(StorageError) as caught:
+        async with open_checkpointer(path):
+            pass
+    assert remedy in caught.value.remedy
+
+
+FULL_DISK = """
+import asyncio, resource, signal, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from suture.errors import StorageError
+from suture.storage.database import open_checkpointer
+from test_checkpoints import keep
+
+async def main():
+    async with open_checkpointer(Path(sys.argv[2])) as checkpointer:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+        await keep(checkpointer, "x" * 1_000_000)
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+try:
+    asyncio.run(main())
+except StorageError as fault:
+    print(fault)
+"""
+
+
+def test_a_full_disk_while_it_is_used_is_a_storage_error(tmp_path: Path) -> None:
+    child = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, str(Path(__file__).parent), str(tmp_path / "c.db")],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    assert child.returncode == 0, child.stderr
+    assert "free some disk space" in child.stdout
+
+
+async def test_a_fault_of_whoever_uses_it_stays_what_it_was(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        async with open_checkpointer(tmp_path / "c.db"):
+            raise FileNotFoundError(2, "No such file or directory", str(tmp_path))
+
+
+async def test_two_loops_of_one_process_each_open_their_own(tmp_path: Path) -> None:
+    async def once(value: int) -> Any:
+        async with open_checkpointer(tmp_path / "c.db") as checkpointer:
+            return await keep(checkpointer, value)
+
+    assert await asyncio.to_thread(lambda: asyncio.run(once(1))) == 1
+    assert await once(2) == 2
+
+
+async def used_in(path: Path) -> None:
+    """Make a database with the checkpoints of one thread, and leave it."""
+    async with open_checkpointer(path) as checkpointer:
+        graph = built(checkpointer)
+        await graph.ainvoke({"value": 1, "found": []}, THREAD)
+
+
+def built(checkpointer: BaseCheckpointSaver[Any]) -> Any:
+    graph = StateGraph(State)
+    graph.add_node("one", lambda state: {"value": [state["value"]]})
+    graph.add_edge(START, "one")
+    graph.add_edge("one", END)
+    return graph.compile(checkpointer=checkpointer)
+
+
+@pytest.mark.parametrize(
+    ("change", "value"),
+    [
+        ("update checkpoints set checkpoint = ?", b"\xc1garbled"),
+        ("update checkpoints set checkpoint = ?", b""),
+        ("update checkpoints set checkpoint = ?", b"\x01"),
+        ("update checkpoints set checkpoint = ?", "a text"),
+        ("update checkpoints set checkpoint = ?", None),
+        ("update checkpoints set checkpoint = substr(checkpoint, 1, ?)", 40),
+        ("update checkpoints set type = ?", "pickle"),
+        ("update checkpoints set type = ?", None),
+        ("update checkpoints set metadata = ?", b"{"),
+        ("update checkpoints set metadata = ?", b"\xff\xfe"),
+        ("update checkpoints set metadata = ?", b"[]"),
+        ("update writes set value = ?", b"\xc1"),
+        ("update writes set type = ?", 7),
+    ],
+)
+async def test_a_garbled_row_is_told_with_its_file_and_a_remedy(
+    tmp_path: Path, change: str, value: object
+) -> None:
+    path = tmp_path / "checkpoints.db"
+    await used_in(path)
+    with sqlite3.connect(path) as connection:
+        assert connection.execute(change, (value,)).rowcount > 0
+    connection.close()
+    async with open_checkpointer(path) as checkpointer:
+        graph = built(checkpointer)
+        with pytest.raises(StorageError, match=r"checkpoint of run t .* is damaged") as caught:
+            await all_of(graph.aget_state_history(THREAD))
+        assert str(path) in caught.value.message
+        assert str(path) in caught.value.remedy
+        if "update checkpoints" in change:
+            with pytest.raises(StorageError, match="is damaged"):
+                await graph.aget_state(THREAD)
+
+
+async def all_of(history: Any) -> list[Any]:
+    return [snapshot async for snapshot in history]
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        "create table checkpoints (id integer primary key, name text)",
+        "create table writes (thread_id text, what blob)",
+        "create view checkpoints as select 1 as one",
+    ],
+)
+async def test_tables_of_another_program_are_told_and_left_as_they_are(tmp_path: Path, layout: str) -> None:
+    path = tmp_path / "checkpoints.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute(layout)
+    connection.close()
+    with pytest.raises(StorageError) as caught:
+        async with open_checkpointer(path):
+            pass
+    assert str(path) in caught.value.message
+    assert f"move {str(path)!r} away" in caught.value.remedy

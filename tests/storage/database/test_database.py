@@ -1,0 +1,241 @@
+"""The database on both engines: its tables, its versions, its words, and what it says where it fails."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from array import array
+from pathlib import Path
+
+import psycopg
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import func, select, text
+from sqlalchemy.exc import OperationalError
+
+import suture.storage.database
+from suture.errors import PrerequisiteError, StorageError, UsageError
+from suture.storage.database.database import DATABASE_FILE, Store, open_store
+from suture.storage.database.faults import mapped
+from suture.storage.database.migrating import NEWEST, VERSION_TABLE, VERSIONS, is_ours
+from suture.storage.database.searching.words import matching, most_similar, searched_words
+from suture.storage.database.tables import METADATA, SEARCHED, failures, tasks
+
+ODD = "zero \x00, half a pair \ud800, é"
+
+
+def remember(store: Store, key: str, *texts: str, namespace: str = "") -> None:
+    with store.writing() as connection:
+        connection.execute(
+            failures.insert().values(
+                namespace=namespace or store.namespace,
+                run_id="r",
+                event_seq=1,
+                key=key,
+                created_s=1.5,
+                text=" ".join(texts),
+                searched=searched_words(*texts),
+            )
+        )
+
+
+def test_the_migrations_make_what_the_tables_say(store: Store) -> None:
+    with store.reading() as connection:
+        options = {"version_table": VERSION_TABLE, "include_object": is_ours, "compare_type": True}
+        context = MigrationContext.configure(connection, opts=options)
+        assert compare_metadata(context, METADATA) == []
+
+
+def test_every_version_is_known_and_has_its_script() -> None:
+    config = Config()
+    config.set_main_option(
+        "script_location", str(Path(suture.storage.database.__file__).parent / "migrations")
+    )
+    scripts = ScriptDirectory.from_config(config)
+    assert tuple(script.revision for script in scripts.walk_revisions())[::-1] == VERSIONS
+
+
+def test_a_row_comes_back_as_it_was(store: Store) -> None:
+    with store.writing() as connection:
+        connection.execute(
+            failures.insert().values(
+                namespace="n",
+                run_id="r",
+                event_seq=3,
+                key="k",
+                created_s=1.25,
+                text=ODD,
+                vector=[1, -2.5, 0.1],
+                details={"a": [1, ODD[:5]]},
+            )
+        )
+    with store.reading() as connection:
+        row = connection.execute(select(failures)).mappings().one()
+    assert row["vector"] == array("f", [1, -2.5, 0.1])
+    assert row["text"] == "zero \ufffd, half a pair ?, é"
+    assert row["details"] == {"a": [1, "zero "]}
+    assert (row["mended"], row["recalled"], row["created_s"]) == (False, 0, 1.25)
+
+
+def test_what_failed_half_way_is_not_there(store: Store) -> None:
+    def fail_half_way() -> None:
+        with store.writing() as connection:
+            connection.execute(tasks.insert().values(namespace="n", run_id="r"))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail_half_way()
+    with store.reading() as connection:
+        assert connection.execute(select(func.count()).select_from(tasks)).scalar() == 0
+
+
+def test_a_second_row_of_the_same_origin_is_refused(store: Store) -> None:
+    remember(store, "k", "once")
+    with pytest.raises(StorageError, match="failed"):
+        remember(store, "k", "twice")
+
+
+def test_words_are_found_where_they_are_and_no_longer_where_they_were(store: Store) -> None:
+    remember(store, "a", "KeyError: 'total_price' in os.path.join(root, 'x.py')")
+    remember(store, "b", "the total is wrong; wrong again")
+    remember(store, "c", "the total is wrong", namespace="another")
+    with store.reading() as connection:
+        keys = {row.id: row.key for row in connection.execute(select(failures.c.id, failures.c.key))}
+
+    def found(query: str) -> list[str]:
+        with store.reading() as connection:
+            ids = matching(connection, failures, query, namespace=store.namespace, limit=9)
+        return [keys[one] for one in ids]
+
+    assert found("price") == found("keyerror") == found("Key") == found("os.path") == ["a"]
+    assert found("total wrong") == ["b"]
+    assert sorted(keys[one] for one in most_similar(store, "failures", "wrong price", limit=9)) == ["a", "b"]
+    assert found("nothing") == found("-- ' \" & | ()") == []
+    with store.writing() as connection:
+        connection.execute(failures.update().where(failures.c.key == "b").values(searched="other"))
+        connection.execute(failures.delete().where(failures.c.key == "a"))
+    assert (found("total"), found("other")) == ([], ["b"])
+
+
+def test_every_searched_table_has_its_index_of_words(store: Store) -> None:
+    with store.reading() as connection:
+        for table in SEARCHED:
+            assert matching(connection, table, "word", namespace="n", limit=1) == []
+
+
+def test_a_file_is_made_by_several_processes_at_once(tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from suture.storage.database.database import open_store\n"
+        "with open_store(None, Path(sys.argv[1])) as store, store.reading() as c: print(store.where)"
+    )
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        for _ in range(3)
+    ]
+    said = [child.communicate(timeout=100) for child in children]
+    assert [child.returncode for child in children] == [0] * 3, said
+    assert (tmp_path / DATABASE_FILE).is_file()
+
+
+def test_a_newer_database_is_left_alone(database: str, tmp_path: Path) -> None:
+    with open_store(database, tmp_path, init=True) as store, store.writing() as connection:
+        connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '9999'"))
+    with pytest.raises(PrerequisiteError, match="has version '9999'") as caught:
+        open_store(database, tmp_path, init=True)
+    assert NEWEST in caught.value.message
+    assert "nothing was changed" in caught.value.remedy
+
+
+def test_a_shared_database_gets_tables_only_where_it_is_asked_for(postgres_url: str, tmp_path: Path) -> None:
+    with pytest.raises(PrerequisiteError, match="has none") as caught:
+        open_store(postgres_url, tmp_path)
+    assert caught.value.remedy == "suture db init"
+
+
+def test_a_database_that_names_no_encoding_gives_texts_all_the_same(
+    postgres_host: str, tmp_path: Path
+) -> None:
+    """As `initdb` makes them where no locale is set."""
+    with psycopg.connect(f"postgresql://postgres@/postgres?host={postgres_host}", autocommit=True) as server:
+        server.execute(
+            "CREATE DATABASE bare ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+        )
+    url = f"postgresql://postgres@/bare?host={postgres_host}"
+    with open_store(url, tmp_path, init=True) as store:
+        remember(store, "k", "é and ß")
+        with store.reading() as connection:
+            assert connection.execute(select(failures.c.text)).scalar_one() == "é and ß"
+
+
+def test_tables_of_another_program_are_not_touched(postgres_url: str, tmp_path: Path) -> None:
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("CREATE TABLE tasks (mine text)")
+        connection.execute("INSERT INTO tasks VALUES ('still here')")
+        connection.execute("CREATE TABLE alembic_version (version_num text)")
+    with open_store(postgres_url, tmp_path, init=True) as store, store.writing() as connection:
+        connection.execute(tasks.insert().values(namespace="n", run_id="r"))
+    with psycopg.connect(postgres_url) as connection:
+        assert connection.execute("SELECT * FROM public.tasks").fetchall() == [("still here",)]
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("mysql://user:secret@host/name", "mysql"),
+        ("no address", "no address"),
+        ("sqlite://", "cannot use"),
+        ("sqlite:///:memory:", "cannot use"),
+    ],
+)
+def test_an_address_that_is_none(url: str, says: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        open_store(url, tmp_path)
+    assert "secret" not in str(caught.value)
+    assert says in caught.value.message or says in url
+
+
+@pytest.mark.parametrize("said", ["is not available", "must be superuser to create this extension"])
+def test_a_server_without_pgvector_is_told_what_to_install(said: str) -> None:
+    refused = OperationalError("CREATE EXTENSION", {}, Exception(f'extension "vector": {said}'))
+    with pytest.raises(StorageError) as caught, mapped("'a'"):
+        raise refused
+    assert caught.value.remedy.startswith("install pgvector there")
+
+
+def test_nobody_listens(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="failed") as caught:
+        open_store("postgresql://me:secret@127.0.0.1:1/name", tmp_path)
+    assert "\n" not in caught.value.message
+    assert "secret" not in str(caught.value)
+    assert "store.url" in caught.value.remedy
+
+
+def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+    (tmp_path / DATABASE_FILE).write_bytes(b"something else entirely" * 100)
+    with pytest.raises(StorageError, match="not a database") as caught:
+        open_store(None, tmp_path)
+    assert "rebuild" in caught.value.remedy
+
+
+def test_a_lost_connection_is_one_line_and_the_next_one_works(postgres_url: str, tmp_path: Path) -> None:
+    def write_and_lose(store: Store) -> None:
+        with store.writing() as connection:
+            connection.execute(tasks.insert().values(namespace="n", run_id="r"))
+            with psycopg.connect(postgres_url, autocommit=True) as other:
+                other.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                    "WHERE pid <> pg_backend_pid() AND application_name = 'suture'"
+                )
+            connection.execute(tasks.insert().values(namespace="n", run_id="s"))
+
+    with open_store(postgres_url, tmp_path, init=True) as store:
+        with pytest.raises(StorageError, match="failed") as caught:
+            write_and_lose(store)
+        assert "\n" not in caught.value.message
+        with store.reading() as connection:
+            assert connection.execute(select(func.count()).select_from(tasks)).scalar() == 0

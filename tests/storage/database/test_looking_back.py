@@ -1,0 +1,145 @@
+"""Runs found by questions, and what they add up to, on both engines and by the command line."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select
+from typer.testing import CliRunner, Result
+
+from storage.database.runs_made import home_with_runs, write_run
+from suture.core.ledger import RunFolder, read_ledger
+from suture.interfaces.cli.app import app
+from suture.storage.database.database import Store
+from suture.storage.database.looking_back import RunFilter, runs_found, summary_of
+from suture.storage.database.recording import catch_up
+from suture.storage.database.tables import tasks
+
+VOID = {"meta", "circle", "line", "path", "polyline", "rect"}
+
+
+@pytest.fixture
+def runs(store: Store, tmp_path: Path) -> list[RunFolder]:
+    """Runs of every age, and one that speaks of a mug."""
+    found = home_with_runs(tmp_path / "home")
+    found.append(write_run(tmp_path / "home", "2027-mug", 4, statement="cart_total of a mug: KeyError"))
+    catch_up(store, tmp_path / "home")
+    return found
+
+
+def ids(store: Store, question: RunFilter, limit: int = 99) -> list[str]:
+    return [row["run_id"] for row in runs_found(store, question, limit)[0]]
+
+
+def test_all_are_told_the_newest_first(store: Store, runs: list[RunFolder]) -> None:
+    began = {run.id: read_ledger(run.ledger_path).events[0].time_s for run in runs}
+    everything = ids(store, RunFilter())
+    assert sorted(everything) == sorted(began)
+    assert [began[run] for run in everything] == sorted(began.values(), reverse=True)
+    rows, total = runs_found(store, RunFilter(), 2)
+    assert ([row["run_id"] for row in rows], total) == (everything[:2], len(runs))
+
+
+def test_a_question_finds_what_it_asks_for(store: Store, runs: list[RunFolder]) -> None:
+    heals = {run.id for run in runs if run.id.endswith("-heal")}
+    assert set(ids(store, RunFilter(kind="heal"))) == heals
+    assert ids(store, RunFilter(words="MUG cart")) == ids(store, RunFilter(recipe="greedy")) == ["2027-mug"]
+    assert ids(store, RunFilter(words="mug", kind="heal")) == []
+    assert ids(store, RunFilter(words="mug spoon")) == []
+    assert len(ids(store, RunFilter(outcome="healed"))) == len(runs)
+    assert ids(store, RunFilter(model="100%")) == []
+    began = max(read_ledger(run.ledger_path).events[0].time_s for run in runs)
+    assert ids(store, RunFilter(since_s=began)) == ["2027-mug"]
+
+
+def test_a_question_of_an_error_finds_the_runs_that_had_it(store: Store, runs: list[RunFolder]) -> None:
+    found = set(ids(store, RunFilter(error="UNKNOWN")))  # the blobs of these ledgers are gone
+    assert found
+    assert "2027-mug" not in found
+    assert ids(store, RunFilter(error="KeyError")) == []
+
+
+def test_the_summary_is_the_sum_of_the_rows(store: Store, runs: list[RunFolder]) -> None:
+    summary = summary_of(store, RunFilter())
+    with store.reading() as connection:
+        rows = connection.execute(select(tasks)).all()
+    assert summary["runs"] == len(runs) == len(rows)
+    assert summary["outcomes"] == {"healed": len(runs)}
+    assert (summary["pass_rate"], summary["decided"]) == (1.0, len(runs))
+    assert summary["tokens"] == sum(row.tokens for row in rows)
+    assert 0 < sum(summary["tokens_by_role"].values()) < summary["tokens"]  # the oldest name no roles
+    assert sum(day["runs"] for day in summary["by_day"].values()) == len(runs)
+    of_heals = summary_of(store, RunFilter(kind="heal"))
+    assert of_heals["runs"] == 3
+    assert of_heals["seconds_by_phase"]["search"] > 0
+    assert summary_of(store, RunFilter(words="nowhere"))["pass_rate"] is None
+
+
+def call(home: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments), env={"SUTURE_HOME": str(home), "NO_COLOR": "1"})
+
+
+def test_history_by_the_command_line(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home_with_runs(home)
+    write_run(home, "2027-mug", 4, statement="cart_total of a mug: KeyError")
+    told = json.loads(call(home, "history", "--search", "mug", "--json").stdout)
+    assert [(one["run"], one["task"]) for one in told] == [("2027-mug", "cart_total of a mug: KeyError")]
+    plain = json.loads(call(home, "history", "--json").stdout)
+    assert [one for one in plain if one["run"] == "2027-mug"] == told
+    assert "no such run" in call(home, "history", "--outcome", "stuck").output
+    bad = call(home, "history", "--since", "yesterday")
+    assert bad.exit_code == 2
+
+
+class _Balanced(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append(tag)
+        assert not [value for name, value in attrs if name in ("src", "href")]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+
+def test_metrics_by_the_command_line(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    runs = home_with_runs(home)
+    write_run(home, "2027-mug", 4)
+    table = call(home, "metrics")
+    assert table.exit_code == 0, table.output
+    assert f"100.0% of {len(runs) + 1} decided" in table.stdout
+    summary = json.loads(call(home, "metrics", "--json").stdout)
+    assert summary["runs"] == len(runs) + 1
+    page = tmp_path / "metrics.html"
+    assert call(home, "metrics", "--html", str(page)).exit_code == 0
+    text = page.read_text()
+    parser = _Balanced()
+    parser.feed(text)
+    assert parser.open == []
+    assert parser.seen.count("svg") >= 4
+    assert "script" not in parser.seen
+    assert "http" not in text
+
+
+def test_the_database_by_the_command_line(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    runs = home_with_runs(home)
+    stats = json.loads(call(home, "db", "stats", "--json").stdout)
+    assert stats["rows"]["tasks"] == len(runs)
+    checked = call(home, "db", "check")
+    assert (checked.exit_code, "is sound" in checked.stdout) == (0, True)
+    (home / "suture.db").unlink()
+    assert call(home, "db", "check").exit_code == 1
+    assert f"{len(runs)} runs read" in call(home, "db", "rebuild").stdout
+    assert call(home, "db", "check").exit_code == 0

@@ -1,0 +1,91 @@
+"""A run that is killed and goes on has what it recalled at first, whatever memory holds by then."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from requirements import Require
+from scenario.deadly_ledger import DeadlyLedger
+from scenario.test_kill import APPROVED, TASK, Paid, settings_at
+from suture.api import resume, solve
+from suture.core.ledger import find_run, read_ledger, those_of
+from suture.core.ledger.kinds import MemoryRecalled
+from suture.core.settings import Settings, StoreSettings
+from suture.core.settings.deployment_schema import MemorySettings
+from suture.sandbox import Requirement
+from suture.storage.database.database import open_store
+from suture.storage.memory.embedding.hashed import HashedNgrams
+from suture.storage.memory.items import Item
+from suture.storage.memory.storing import keep, set_state
+
+KNOWN = Item(
+    table="patterns",
+    run_id="of-old",
+    kind="write",
+    text="A like task was solved by adding a number to itself.",
+    mended=True,
+    searched="double Write double(n)",
+)
+LATER = Item(
+    table="patterns",
+    run_id="of-now",
+    kind="write",
+    text="Doubling is a shift by one place.",
+    mended=True,
+    searched="double Write double(n) of 2 and 5",
+)
+
+
+def settings_of(home: Path, url: str) -> Settings:
+    memory = MemorySettings(use="on", withheld=0, placebo=0)
+    return settings_at(home).model_copy(update={"store": StoreSettings(url=url), "memory": memory})
+
+
+def victim(home: str, url: str) -> None:
+    """What the killed process does."""
+    DeadlyLedger("candidate.checked", 1).arm()
+    settings, model = settings_of(Path(home), url), Paid(Path(home).parent / "calls.jsonl")
+    asyncio.run(solve(TASK, settings=settings, model=model, on_review=lambda review: APPROVED))
+
+
+@pytest.mark.timeout(300)  # a process with a wall of its own
+async def test_a_resumed_run_has_what_it_recalled_at_first(
+    store_url: str, tmp_path: Path, require: Require, wall: Requirement
+) -> None:
+    require("bubblewrap", wall.ok, wall.detail)
+    home, log = tmp_path / "home", tmp_path / "calls.jsonl"
+    with open_store(store_url, tmp_path) as store:
+        keep(store, [KNOWN], HashedNgrams())
+    killed = subprocess.run(
+        [sys.executable, __file__, str(home), store_url],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        timeout=200,
+    )
+    assert killed.returncode == -signal.SIGKILL
+    with open_store(store_url, tmp_path) as store:
+        set_state(store, [("patterns", KNOWN.key)], "forgotten")
+        keep(store, [LATER], HashedNgrams())
+    settings = settings_of(home, store_url)
+    done = await resume("last", settings=settings, model=Paid(log), on_review=lambda review: APPROVED)
+    assert done.outcome == "healed", done.reason
+    events = read_ledger(find_run(home, "last").ledger_path).events
+    (recalled,) = [one for _, one in those_of(events, MemoryRecalled)]
+    assert [KNOWN.text in told for told in recalled.told] == [True]
+    calls = [json.loads(line) for line in log.read_text().splitlines()]
+    assert len({json.dumps(call) for call in calls}) == len(calls)
+    first_prompts = ["\n".join(messages) for messages, _, index in calls if index == 0]
+    assert any(KNOWN.text in prompt for prompt in first_prompts)
+    assert not any(LATER.text in "\n".join(messages) for messages, _, _ in calls)
+
+
+if __name__ == "__main__":
+    victim(*sys.argv[1:])

@@ -1,0 +1,73 @@
+"""Signatures: what two errors of one kind have in common, and nothing of where they happened."""
+
+from __future__ import annotations
+
+import pytest
+
+from suture.core.records import Counterexample
+from suture.storage.memory.signature import difference, kind_of, shape_of, signature, signature_of
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        ("KeyError: 'mug'", "KeyError: <value>"),
+        (
+            "TypeError: unsupported operand type(s) for +: 'int' and 'str'",
+            "TypeError: unsupported operand type(s) for +: 'int' and 'str'",
+        ),
+        ("TypeError: 'NoneType' object is not iterable", "TypeError: 'NoneType' object is not iterable"),
+        (
+            "FileNotFoundError: [Errno 2] No such file: '/tmp/a b/x.txt'",
+            "FileNotFoundError: [Errno <number>] No such file: <value>",
+        ),
+        ("ValueError: <Foo object at 0x7f1234>", "ValueError: <Foo object at <address>>"),
+        ("AssertionError: assert [1, 2, (3, 4)] == [1, 2]", "AssertionError: assert <value> == <value>"),
+        ("OSError: cannot open src/app/io.py:12 now", "OSError: cannot open <path> now"),
+        ("", "Failure"),
+    ],
+)
+def test_particulars_go_and_the_type_stays(error: str, expected: str) -> None:
+    assert signature(error) == expected
+
+
+def test_of_a_traceback_the_last_error_counts() -> None:
+    log = "Traceback:\n  File b.py\nKeyError: 1\nDuring handling:\nZeroDivisionError: division by zero\n"
+    assert signature(log) == "ZeroDivisionError: division by zero"
+
+
+def test_two_errors_of_one_kind_are_called_alike() -> None:
+    one = "AttributeError: 'Cart' object has no attribute 'totl'"
+    assert signature(one) == signature("AttributeError: 'Order' object has no attribute 'sum'")
+    assert signature(one) != signature("AttributeError: 'NoneType' object has no attribute 'sum'")
+
+
+@pytest.mark.parametrize(
+    ("got", "expected", "apart"),
+    [
+        ("4", "5", "int, one too few"),
+        ("-3", "3", "int, of the other sign"),
+        ("900", "3", "int, too large"),
+        ("None", "[]", "NoneType in place of list"),
+        ("[2, 1]", "[1, 2]", "list, in another order"),
+        ("[1]", "[1, 2]", "list, too short"),
+        ("True", "False", "True in place of False"),
+        ("<object>", "1", "another value"),
+    ],
+)
+def test_a_wrong_value_is_told_by_how_it_differs(got: str, expected: str, apart: str) -> None:
+    assert difference(got, expected) == apart
+    fact = Counterexample(check_id="t", call="f(1)", got=got, expected=expected)
+    assert signature_of(fact) == kind_of(signature_of(fact)) == f"WrongResult: {apart}"
+
+
+def test_the_shape_names_what_encloses_a_line() -> None:
+    source = "def f(xs):\n    t = 0\n    for x in xs:\n        t += x.price * 2\n    return t\n"
+    assert shape_of(source, 4).startswith("FunctionDef For AugAssign")
+    assert shape_of(source.replace("price", "cost"), 4) == shape_of(source, 4)
+    assert shape_of("def f(:", 1) == ""
+    assert shape_of(source, None) == ""
+
+
+def test_a_long_error_has_a_short_signature() -> None:
+    assert len(signature("ValueError: " + "very long words " * 10_000)) <= 200

@@ -1,0 +1,131 @@
+"""Real runs, and what really arrives at a collector when its standard variables are there."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import suture
+from requirements import Require
+from storage.tracing.receiver import Receiver, receiving
+from suture.core.ledger import RunFolder
+from suture.core.records import Result
+from suture.sandbox import Requirement, RunRequest, Sandbox
+from suture.storage.tracing import export_run, wants_traces
+
+TASK = "Write a function double(n) that doubles a number: double(2) == 4"
+SCRIPT = """
+import suture
+print(suture.run_sync(suture.solve({task!r}, model={model!r})).outcome)
+"""
+
+
+@pytest.fixture
+def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with receiving() as server:
+        yield server
+
+
+@pytest.fixture
+def answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wall: Requirement, require: Require) -> str:
+    """A model that is wrong first and right second."""
+    require("bubblewrap", wall.ok, wall.detail)
+    monkeypatch.setenv("SUTURE_HOME", str(tmp_path / "home"))
+    script = tmp_path / "script.json"
+    wrong, right = (f"```python\ndef double(n):\n    return n * {factor}\n```" for factor in (3, 2))
+    script.write_text(json.dumps([wrong, {"text": right, "repeat": True}]), "utf-8")
+    return f"scripted:{script}"
+
+
+def spans_in(body: bytes) -> list[Any]:
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+    request = ExportTraceServiceRequest.FromString(body)
+    return [span for group in request.resource_spans for scope in group.scope_spans for span in scope.spans]
+
+
+def solved(answers: str) -> Result:
+    return suture.run_sync(suture.solve(TASK, model=answers))
+
+
+def test_a_run_arrives_at_the_collector(
+    receiver: Receiver, answers: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pytest.importorskip("opentelemetry.sdk", reason="the extra `otel` is not installed")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.address)
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-team=blue")
+    result = solved(answers)
+    assert result.outcome == "healed"
+    ((path, headers, body),) = receiver.got
+    assert (path, headers["x-team"]) == ("/v1/traces", "blue")
+    spans = spans_in(body)
+    by_id = {span.span_id: span for span in spans}
+    ways = [(by_id[span.parent_span_id].name if span.parent_span_id else "", span.name) for span in spans]
+    assert ways[:4] == [("", "run"), ("run", "round 0"), ("round 0", f"chat {answers}"), ("round 0", "check")]
+    assert ("round 1", "check") in ways
+    assert all(span.start_time_unix_nano <= span.end_time_unix_nano for span in spans)
+    assert b"def double" not in body
+    assert b"suture" in body
+    folder = next((tmp_path / "home" / "runs").iterdir())
+    assert export_run(RunFolder(folder)) == len(spans)
+    assert [span.span_id for span in spans_in(receiver.got[1][2])] == [span.span_id for span in spans]
+
+
+def test_a_collector_that_refuses_is_no_fault_of_the_run(
+    receiver: Receiver, answers: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    pytest.importorskip("opentelemetry.sdk", reason="the extra `otel` is not installed")
+    receiver.status = 400
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", receiver.address)
+    with caplog.at_level(logging.ERROR):
+        assert solved(answers).outcome == "healed"
+    assert receiver.got
+    assert "400" in caplog.text or "Bad Request" in caplog.text
+
+
+def test_only_the_standard_variables_ask_for_it() -> None:
+    address = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}
+    assert wants_traces(address)
+    assert not wants_traces({})
+    assert not wants_traces({**address, "OTEL_SDK_DISABLED": "true"})
+    assert not wants_traces({**address, "OTEL_TRACES_EXPORTER": "none"})
+
+
+def test_langsmith_is_told_by_its_own_variables(receiver: Receiver, answers: str) -> None:
+    asked = {
+        "LANGSMITH_TRACING": "true",
+        "LANGSMITH_ENDPOINT": receiver.address,
+        "LANGSMITH_API_KEY": "none",
+        "LANGSMITH_PROJECT": "here",
+    }
+    child = subprocess.run(
+        [sys.executable, "-c", SCRIPT.format(task=TASK, model=answers)],
+        env={**os.environ, **asked},
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+    assert child.stdout.splitlines()[-1] == "healed", child.stderr
+    sent = b"".join(body for path, _, body in receiver.got if "/runs" in path)
+    assert b"propose" in sent
+    assert b"decide" in sent
+
+
+async def test_untrusted_code_sees_none_of_these_variables(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_HEADERS", "LANGSMITH_API_KEY"):
+        monkeypatch.setenv(name, "for the host alone")
+    code = "import os; print(sorted(n for n in os.environ if n.startswith(('OTEL', 'LANGSMITH', 'MLFLOW'))))"
+    ran = await sandbox.run(RunRequest(python=code))
+    assert (ran.exit_code, ran.stdout.strip()) == (0, b"[]")
