@@ -18,7 +18,7 @@ from suture.core.settings import SandboxSettings
 from suture.sandbox import BubblewrapSandbox, Requirement, open_sandbox
 
 if TYPE_CHECKING:
-    from suture.storage.database.database import Store
+    from suture.storage.database.store import Store
 
 # How long an example takes says more of what else the machine does than of the code.
 settings.register_profile(
@@ -109,7 +109,7 @@ def new_database(host: str) -> str:
 def postgres_with_tables(postgres_host: str) -> str:
     """The address of a database with the newest tables, which tests use one after the other."""
     url = new_database(postgres_host)
-    from suture.storage.database.database import open_store
+    from suture.storage.database.store import open_store
 
     open_store(url, Path(), init=True).close()
     return url
@@ -142,7 +142,7 @@ def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.fixture
 def store(store_url: str, tmp_path: Path) -> Iterator[Store]:
     """An open database with the newest tables, and no rows."""
-    from suture.storage.database.database import open_store
+    from suture.storage.database.store import open_store
 
     with open_store(store_url, tmp_path) as opened:
         yield opened

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from suture.core.records import CheckOutcome, Language
-from suture.judge.command.test_command import TestCommand
+from suture.judge.runners.test_command import TestCommand
 from suture.search import FailingProject
 
 

@@ -34,7 +34,7 @@ from suture.core.records import (
 )
 
 CANDIDATE = Candidate(files={"a.py": "x = 'é'\n"}, origin="repair", parent="p" * 64, label="repair of p")
-COUNTEREXAMPLE = Counterexample(check_id="t::x", call="f(1)", expected="2", got="3", file="a.py", line=7)
+COUNTEREXAMPLE = Counterexample(check_id="t::x", call="f(1)", expected="2", actual="3", file="a.py", line=7)
 OUTCOME = CheckOutcome(
     check_id="t::x", status="failed", trust=0.5, evidence="nonce", counterexample=COUNTEREXAMPLE
 )

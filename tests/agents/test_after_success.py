@@ -7,9 +7,9 @@ from dataclasses import fields
 import pytest
 
 from suture.agents import RepairBrief, packaged_prompt
-from suture.agents.advisers.reviewer import ReviewReply, review_draft
-from suture.agents.coding.optimiser import OptimiseBrief, OptimiseGoal, optimise_draft, optimised_files
-from suture.agents.testers.blind_testers import (
+from suture.agents.roles.advisers import ReviewReply, review_draft
+from suture.agents.roles.optimiser import OptimiseBrief, OptimiseGoal, optimise_draft, optimised_files
+from suture.agents.roles.testers import (
     ASKED_FOR,
     SpecTestBrief,
     properties_from_reply,
@@ -19,9 +19,9 @@ from suture.core.records import Candidate, CodeReview, Concern, Task
 from suture.core.settings import SandboxSettings
 from suture.errors import MalformedReply
 from suture.judge import check_candidate, prepare_suite
-from suture.judge.sources.needed_names import KnownNames, plan_program
+from suture.judge.extraction.program_plans import KnownNames, plan_program
 from suture.models import Reply, Sampling
-from suture.models.structured import ask
+from suture.models.structured_output import ask
 from suture.sandbox import BubblewrapSandbox
 from suture.testing import ScriptedModel
 

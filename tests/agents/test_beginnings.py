@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from suture.agents import RepairBrief, WriteBrief, files_from_reply
-from suture.agents.coding.beginnings import AT_MARGIN, END, begin_function, begin_module
-from suture.agents.coding.coder_reply import goes_in_circles
-from suture.agents.coding.known_imports import with_known_imports
 from suture.agents.prompting.fitting import Beginning
+from suture.agents.prompting.prefill import AT_MARGIN, END, begin_function, begin_module
+from suture.agents.replies.coder_reply import goes_in_circles, with_known_imports
 from suture.models import Reply
 
 STUB = '''from typing import List

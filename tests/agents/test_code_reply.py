@@ -7,10 +7,10 @@ import ast
 import pytest
 
 from suture.agents import WriteBrief, files_from_reply
-from suture.agents.coding.coder_reply import breaks_off
+from suture.agents.replies.coder_reply import breaks_off
 from suture.errors import MalformedReply
 from suture.models import Reply
-from suture.models.seam import Finish
+from suture.models.chat_model import Finish
 
 STUB = '''from typing import List
 

@@ -7,11 +7,11 @@ import contextlib
 import pytest
 
 from suture.agents import RepairBrief, files_from_reply
-from suture.agents.coding.coder import WriteBrief
-from suture.agents.testers.written_checks import checks_from_reply
+from suture.agents.replies.generated_checks import checks_from_reply
+from suture.agents.roles.coder import WriteBrief
 from suture.errors import MalformedReply
 from suture.models import Reply
-from suture.project.python_source.bounded_reading import MOST_BLOCKS
+from suture.project.python_source.parsing import MOST_BLOCKS
 
 ADD = "def add(a, b):\n    return a - b\n"
 WRITE = WriteBrief(statement="Write add(a, b).", module="solution.py", entry_point="add")

@@ -73,7 +73,7 @@ def brief(**changes: Any) -> RepairBrief:
     given: dict[str, Any] = {
         "statement": "Mend it.",
         "files": {f"f{n}.py": f"# file {n}\n" + "x = 1\n" * 40 for n in range(3)},
-        "facts": [Counterexample(check_id="t", call=f"f({n})", got="1", expected="2") for n in range(6)],
+        "facts": [Counterexample(check_id="t", call=f"f({n})", actual="1", expected="2") for n in range(6)],
         "history": [EarlierAttempt(label=f"attempt {n}", passed=n, total=9) for n in range(3)],
     }
     return RepairBrief(**{**given, **changes})
@@ -164,7 +164,7 @@ def test_the_repair_prompt_reads_as_it_should() -> None:
         RepairBrief(
             statement="Add up.",
             files={"a.py": "def f(): pass\n"},
-            facts=[Counterexample(check_id="t", call="f()", got="None", expected="3")],
+            facts=[Counterexample(check_id="t", call="f()", actual="None", expected="3")],
             history=[
                 EarlierAttempt(label="sample 1, greedy", passed=1, total=2, first_failure="`f()` gave 1")
             ],

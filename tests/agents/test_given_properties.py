@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from suture.agents.testers.blind_testers import properties_from_reply
+from suture.agents.roles.testers import properties_from_reply
 from suture.errors import MalformedReply
 from suture.models import Reply
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from suture.project.python_source.inspecting import describe_function, function_facts, functions_in
+from suture.project.python_source.functions import describe_function, function_facts, functions_in
 
 CODE = '''
 import os

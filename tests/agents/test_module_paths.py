@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from suture.project.python_source.module_paths import imported_paths, loaded_files
+from suture.project.python_source.imports import imported_paths, loaded_files
 
 
 @pytest.mark.parametrize(

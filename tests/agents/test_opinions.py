@@ -7,16 +7,22 @@ from collections.abc import Sequence
 import pytest
 
 from suture.agents import Draft, EarlierAttempt, RepairBrief, coder_draft, packaged_prompt
-from suture.agents.advisers.critic import CritiqueBrief, CritiqueReply, critique_draft
-from suture.agents.advisers.summariser import LessonsBrief, LessonsReply, lessons_draft
+from suture.agents.roles.advisers import (
+    CritiqueBrief,
+    CritiqueReply,
+    LessonsBrief,
+    LessonsReply,
+    critique_draft,
+    lessons_draft,
+)
 from suture.core.records import Counterexample, Critique, Lesson, from_plain, to_plain
 from suture.errors import MalformedReply
 from suture.models import Message, Sampling
-from suture.models.structured import ask
+from suture.models.structured_output import ask
 from suture.testing import ScriptedModel
 
 CODE = "def f(x):\n    return x\n"
-FACT = Counterexample(check_id="c", call="f(1)", expected="2", got="1")
+FACT = Counterexample(check_id="c", call="f(1)", expected="2", actual="1")
 
 
 def shown(draft: Draft) -> str:

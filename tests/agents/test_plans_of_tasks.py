@@ -5,15 +5,14 @@ from __future__ import annotations
 import pytest
 
 from suture.agents import Draft, packaged_prompt
-from suture.agents.advisers.planner import PlanBrief, PlanReply, plan_draft
-from suture.agents.coding.subtask_coder import SubtaskBrief, work_on
-from suture.agents.replies.actions import Action
-from suture.agents.tools.file_tools import MOST_WRITTEN, InMemoryFiles, merged_work
-from suture.agents.tools.react import Trail
+from suture.agents.roles.advisers import PlanBrief, PlanReply, plan_draft
+from suture.agents.roles.subtask_coder import SubtaskBrief, work_on
+from suture.agents.tools.in_memory_files import MOST_WRITTEN, InMemoryFiles, merged_work
+from suture.agents.tools.react_loop import Action, Trail
 from suture.core.records import Lesson, Plan, Subtask
 from suture.errors import MalformedReply
 from suture.models import Reply, Sampling
-from suture.models.structured import ask as ask_typed
+from suture.models.structured_output import ask as ask_typed
 from suture.testing import ScriptedModel
 
 FENCE = "```"

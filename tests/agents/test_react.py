@@ -7,15 +7,14 @@ from typing import Any
 import pytest
 
 from suture.agents import DiagnosisReply, Draft, packaged_prompt
-from suture.agents.advisers.debugger import Investigation, investigate
-from suture.agents.coding.coder import RepairBrief
-from suture.agents.replies.actions import Action, read_action
-from suture.agents.tools.react import MOST_SHOWN, AgentTool
+from suture.agents.roles.coder import RepairBrief
+from suture.agents.roles.debugger import Investigation, investigate
+from suture.agents.tools.react_loop import MOST_SHOWN, Action, AgentTool, read_action
 from suture.core.ledger.kinds import ToolStep
 from suture.core.records import Counterexample, Diagnosis
 from suture.errors import MalformedReply, SandboxBroken
 from suture.models import Reply, Sampling
-from suture.models.structured import ask as ask_typed
+from suture.models.structured_output import ask as ask_typed
 from suture.testing import ScriptedModel
 
 TOOLS = ("trace_call", "run_snippet")
@@ -91,7 +90,7 @@ class Bench:
         return (await ask_typed(self.model.complete, messages, DiagnosisReply, Sampling())).value
 
     async def investigate(self, most_steps: int = 5, call: str = LOOK) -> Investigation:
-        fact = Counterexample(check_id="c", call=call, expected="2", got="1")
+        fact = Counterexample(check_id="c", call=call, expected="2", actual="1")
         brief = RepairBrief(statement="Add one.", files={"m.py": "def f(x):\n    return x\n"}, facts=[fact])
         return await investigate(
             brief,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from suture.agents import WriteBrief, files_from_reply
-from suture.agents.coding.coder_reply import surplus_in_reply
+from suture.agents.replies.coder_reply import surplus_in_reply
 from suture.errors import MalformedReply
 from suture.loop.intake.module_under_test import asks_for_several, wanted_files
 from suture.models import Reply

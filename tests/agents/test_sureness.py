@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from suture.agents.testers.written_checks import mean_logprob
+from suture.agents.replies.generated_checks import mean_logprob
 from suture.models import Reply
 
 TOKENS = {

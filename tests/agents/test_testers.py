@@ -7,9 +7,8 @@ from dataclasses import fields
 import pytest
 
 from suture.agents import packaged_prompt
-from suture.agents.testers.adversarial_tester import AdversarialBrief, adversarial_draft
-from suture.agents.testers.blind_testers import SpecTestBrief, spec_test_draft
-from suture.agents.testers.written_checks import MOST_CHECKS, UNTRIED, WrittenChecks, checks_from_reply
+from suture.agents.replies.generated_checks import MOST_CHECKS, UNTRIED, WrittenChecks, checks_from_reply
+from suture.agents.roles.testers import AdversarialBrief, SpecTestBrief, adversarial_draft, spec_test_draft
 from suture.core.records import Candidate, Task
 from suture.core.settings import SandboxSettings
 from suture.errors import MalformedReply

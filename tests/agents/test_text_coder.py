@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from suture.agents import packaged_prompt
-from suture.agents.coding.text_coder import TextBrief, files_from_text_reply, text_draft
+from suture.agents.roles.text_coder import TextBrief, files_from_text_reply, text_draft
 from suture.core.records import Language
 from suture.errors import MalformedReply
 from suture.models import Reply

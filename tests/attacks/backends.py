@@ -10,7 +10,7 @@ from sandbox.engines import gvisor_host, podman_host
 from suture.errors import SandboxUnavailable
 from suture.sandbox import BubblewrapSandbox, Capabilities, Mode, Sandbox
 from suture.sandbox.container import ContainerSandbox
-from suture.sandbox.unsafe import UnsafeSubprocess
+from suture.sandbox.unsafe_subprocess import UnsafeSubprocess
 
 __all__ = ["BACKENDS", "BY_HAND", "NO_WALL", "Backend", "opened"]
 

@@ -19,7 +19,7 @@ from attacks.trials import (
     shown,
 )
 from suture.errors import SandboxError, UsageError
-from suture.interfaces.narrative.lines import printable
+from suture.interfaces.narrative.plain_text import printable
 from suture.sandbox import Mount, RunRequest, RunStatus
 
 __all__ = ["ROWS"]

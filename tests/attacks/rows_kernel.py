@@ -7,8 +7,8 @@ import shutil
 
 from attacks.trials import Row, Skipped, Trial, World, allowed, demand, each, refused, request, shown
 from suture.sandbox import Mount
-from suture.sandbox.bubblewrap.command_line import find_bubblewraps
-from suture.sandbox.bubblewrap.staging import is_reachable
+from suture.sandbox.bubblewrap.launcher import find_bubblewraps
+from suture.sandbox.bubblewrap.root_staging import is_reachable
 
 __all__ = ["ROWS"]
 

@@ -8,7 +8,7 @@ from suture.bench.grading.hidden import Grade
 from suture.bench.problem import Problem
 from suture.bench.running.evaluating import EvaluationJob, arm_settings
 from suture.core.settings import Settings
-from suture.core.settings.model_schema import RoleSettings
+from suture.core.settings.schema import RoleSettings
 from suture.models import Role, open_models
 from suture.testing import ScriptedModel
 

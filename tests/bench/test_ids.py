@@ -11,7 +11,7 @@ from requirements import Require
 from suture.bench.datasets import load_problems
 from suture.bench.running.plans import chosen_ids
 from suture.errors import PrerequisiteError
-from suture.interfaces.cli.bench.run import lines_of
+from suture.interfaces.cli.bench.bench_run_command import lines_of
 
 ROOT = Path(__file__).parents[2]
 IDS = ROOT / "benchmarks" / "ids"

@@ -20,7 +20,7 @@ from suture.bench.running.plans import BenchmarkPlan
 from suture.core.ledger import RunFolder
 from suture.core.records import Counterexample
 from suture.core.settings import Settings
-from suture.judge.split.asserts import shorten
+from suture.judge.split.assert_recorder import shorten
 from suture.models import ScriptedModel
 from suture.sandbox import BubblewrapSandbox
 
@@ -67,7 +67,7 @@ def problem(hidden: str = AS_HUMANEVAL, visible: str = "") -> Problem:
 
 def told(call: str, expected: str = "[1.0]") -> str:
     """As a repair prompt tells a failure."""
-    return describe_fact(Counterexample(check_id="a check", call=call, expected=expected, got="None"))
+    return describe_fact(Counterexample(check_id="a check", call=call, expected=expected, actual="None"))
 
 
 @pytest.mark.parametrize("hidden", [AS_HUMANEVAL, AS_EVALPLUS], ids=["humaneval", "evalplus"])

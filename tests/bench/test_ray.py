@@ -26,7 +26,7 @@ from suture.bench.running.evaluating import EvaluationJob
 from suture.bench.running.plans import BenchmarkPlan
 from suture.bench.running.ray_tasks import Cluster, Opener
 from suture.core.settings import Settings
-from suture.core.settings.recording import settings_as_plain
+from suture.core.settings.writing import settings_as_plain
 from suture.errors import PrerequisiteError
 from suture.models import Message, Model, Reply, Sampling, ScriptedModel
 from suture.sandbox import BubblewrapSandbox, Sandbox

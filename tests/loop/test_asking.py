@@ -32,8 +32,8 @@ from suture.loop.context import RunContext
 from suture.loop.recipes.recipe import load_recipe
 from suture.loop.run_spec import RunSpec
 from suture.models import Message, Models, Reply, ReplySource, Role, RoleModel, Sampling, Tool
-from suture.models.choosing.prices import Price, Prices
-from suture.models.recording.source import ReplyMissing
+from suture.models.pricing import Price, Prices
+from suture.models.reply_recordings import ReplyMissing
 from suture.testing import FakeClock, ScriptedModel
 
 PROMPT = (Message(role="user", content="x" * 52),)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suture.core.records import CheckOutcome, CheckStatus, Evidence, Provenance, Verdict
-from suture.judge.proof.confidence import (
+from suture.judge.confidence import (
     CONSTANTS,
     Grounds,
     confidence_certified,

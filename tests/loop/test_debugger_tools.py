@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from suture.agents.replies.actions import Action
+from suture.agents.tools.react_loop import Action
 from suture.core.settings import SandboxSettings
-from suture.judge.tracing.variables import Probe
+from suture.judge.tracing.variable_trace import Probe
 from suture.loop.helpers.tools import Iteration, debugger_tools, setup_of
 from suture.sandbox import BubblewrapSandbox
 

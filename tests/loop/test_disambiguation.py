@@ -9,7 +9,7 @@ import pytest
 from suture.core.ledger.kinds import Choice
 from suture.core.records import Task
 from suture.errors import UsageError
-from suture.judge.trials.records import Proposal
+from suture.judge.trials.trial_records import Proposal
 from suture.loop.review.disambiguation import FoundRepairs, preferred, reviewer_with
 from suture.loop.review.reviewing import Review, ReviewAnswer
 from suture.search import Difference, Repair

@@ -12,7 +12,7 @@ from suture.core.records import Candidate, Check, Task, Verdict, to_plain
 from suture.core.settings import Settings
 from suture.errors import BudgetExceeded
 from suture.judge import Suite
-from suture.judge.trust.assessing import Assessed, Assessment
+from suture.judge.trust.assessment import Assessed, Assessment
 from suture.judge.trust.scoring import Signs
 from suture.loop.context import RunContext
 from suture.loop.helpers import generated_tests
@@ -21,7 +21,7 @@ from suture.loop.recipes.recipe import load_recipe
 from suture.loop.run_spec import RunSpec
 from suture.loop.state import Aids, LoopState, first_state
 from suture.models import Models, RoleModel
-from suture.models.choosing.prices import Prices
+from suture.models.pricing import Prices
 from suture.testing import FakeClock, ScriptedModel
 
 OWN = Check(id="own", provenance="user", source="assert f(1) == 1\n")

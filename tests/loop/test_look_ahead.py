@@ -12,7 +12,7 @@ from suture.core.records import CheckOutcome, Task, Verdict
 from suture.core.settings import RepairSettings, SandboxSettings
 from suture.judge import Suite
 from suture.loop.evaluation.search_setup import look_ahead, taken_look
-from suture.search import LookAhead
+from suture.search import EarlyBaseline
 
 NAME = "a.test.js::adds"
 FILES = {"a.js": b"exports.add = (a, b) => a - b;\n", "a.test.js": b"test('adds', () => {});\n"}
@@ -38,12 +38,12 @@ class Context:
     settings = SimpleNamespace(repair=RepairSettings())
     model = SimpleNamespace(name="none")
     ledger = SimpleNamespace(events=())
-    look: LookAhead | None = None
+    look: EarlyBaseline | None = None
 
-    def keep_look(self, look: LookAhead) -> None:
+    def keep_look(self, look: EarlyBaseline) -> None:
         self.look = look
 
-    def take_look(self) -> LookAhead | None:
+    def take_look(self) -> EarlyBaseline | None:
         return self.look
 
 

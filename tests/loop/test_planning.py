@@ -21,7 +21,7 @@ from suture.loop.recipes.recipe import load_recipe
 from suture.loop.run_spec import RunSpec
 from suture.loop.state import Aids
 from suture.models import Message, Models, Reply, Role, RoleModel, Sampling
-from suture.models.choosing.prices import Prices
+from suture.models.pricing import Prices
 from suture.testing import FakeClock
 
 PLAN = Plan(subtasks=(Subtask(goal="the first part"), Subtask(goal="the second part")))

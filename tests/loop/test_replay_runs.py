@@ -18,7 +18,7 @@ from suture.core.settings import BudgetSettings, PathSettings, ProofSettings, Re
 from suture.core.settings.schema import KeySettings
 from suture.errors import ModelTimeout, UsageError
 from suture.models import Message, Reply, Sampling
-from suture.models.recording.source import ReplyMissing
+from suture.models.reply_recordings import ReplyMissing
 from suture.testing import ScriptedModel
 
 TASK = "Write double(n).\n\n>>> double(2)\n4\n>>> double(5)\n10\n"

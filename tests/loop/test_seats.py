@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from suture.agents import packaged_names
-from suture.core.settings.model_schema import RoleSettings
+from suture.core.settings.schema import RoleSettings
 from suture.loop.calls.helper_call import SEATS
 from suture.loop.recipes.schema import Helpers
 from suture.models import Role

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from models.openai_stub import OpenAIStub
-from suture.core.settings.model_schema import ModelSettings
+from suture.core.settings.schema import ModelSettings
 from suture.core.settings.schema import Settings
 from suture.errors import SutureError
 from suture.models import pull_model
-from suture.models.embedded.serving import stop_servers
+from suture.models.llama_server.shared_servers import stop_servers
 
 SMALL_MODEL = "qwen2.5-coder-0.5b"
 

@@ -6,9 +6,8 @@ import pytest
 
 from suture.errors import PrerequisiteError, UsageError
 from suture.models import list_models, model_path, remove_model
-from suture.models.weights.cache import exclusive, partial_path, weights_path
-from suture.models.weights.catalogue import CATALOGUE, WheelParts, find_entry
-from suture.models.weights.stamps import write_stamp
+from suture.models.weights.model_catalogue import CATALOGUE, WheelParts, find_entry
+from suture.models.weights.weights_cache import exclusive, partial_path, weights_path, write_stamp
 
 NAME = "qwen2.5-coder-0.5b"
 

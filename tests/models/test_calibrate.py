@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from suture.core.settings.schema import Settings
-from suture.models.embedded.calibrate import (
+from suture.models.llama_server.thread_calibration import (
     Speed,
     calibrate,
     choose_threads,
@@ -14,7 +14,7 @@ from suture.models.embedded.calibrate import (
     measure_speeds,
     read_calibration,
 )
-from suture.models.weights.cache import model_path
+from suture.models.weights.weights_cache import model_path
 
 pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
 MODEL = Path("weights.gguf")

@@ -13,12 +13,12 @@ from pydantic import SecretStr
 
 from models.openai_stub import OpenAIStub
 from models.raw_server import RawServer
-from suture.core.settings.deployment_schema import PathSettings
-from suture.core.settings.model_schema import ModelSettings, RoleSettings
+from suture.core.settings.schema import PathSettings
+from suture.core.settings.schema import ModelSettings, RoleSettings
 from suture.core.settings.schema import KeySettings, Settings
 from suture.errors import PrerequisiteError, UsageError
 from suture.models import Model, Models, Role, choose_model, detect_models, list_models, open_models
-from suture.models.weights.stamps import write_stamp
+from suture.models.weights.weights_cache import write_stamp
 from suture.testing import ScriptedModel
 
 NOWHERE = "http://127.0.0.1:9"
@@ -60,7 +60,7 @@ def test_the_embedded_model_comes_first_and_the_default_before_others(tmp_path: 
 def test_then_an_ollama_that_answers(
     tmp_path: Path, stub: OpenAIStub, monkeypatch: pytest.MonkeyPatch, names: list[str], found: str
 ) -> None:
-    monkeypatch.setattr("suture.models.choosing.detection.OLLAMA_PATIENCE_S", 60)  # the machine may be busy
+    monkeypatch.setattr("suture.models.auto_detection.OLLAMA_PATIENCE_S", 60)  # the machine may be busy
     stub.pages["/api/tags"] = {"models": [{"name": name} for name in names]}
     assert choose_model(here(tmp_path, base_url=stub.address))[0] == found
 

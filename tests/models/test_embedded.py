@@ -17,8 +17,8 @@ import pytest
 from suture.core.settings.schema import Settings
 from suture.errors import ContextTooLong, ModelError, PrerequisiteError
 from suture.models import Message, Sampling, heard_by, open_model
-from suture.models.embedded.server import LlamaServer, ServerOptions, start_server
-from suture.models.embedded.serving import (
+from suture.models.llama_server.server_process import LlamaServer, ServerOptions, start_server
+from suture.models.llama_server.shared_servers import (
     affordable_slots,
     required_bytes,
     server_options,
@@ -26,7 +26,7 @@ from suture.models.embedded.serving import (
     stop_servers,
     useful_slots,
 )
-from suture.models.weights.catalogue import find_entry
+from suture.models.weights.model_catalogue import find_entry
 
 pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
 live = pytest.mark.live
@@ -36,7 +36,7 @@ PROMPT = (Message(role="user", content="Write a Python function that adds two nu
 PARENT = """
 import asyncio, sys, time
 from suture.models import Message, Sampling, open_model
-from suture.models.embedded.serving import shared_servers
+from suture.models.llama_server.shared_servers import shared_servers
 from suture.core.settings.schema import Settings
 
 settings = Settings.model_validate_json(sys.argv[1])

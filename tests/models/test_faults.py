@@ -8,20 +8,20 @@ import pytest
 from pydantic import SecretStr
 
 from models.openai_stub import Answer, OpenAIStub, chat_completion
-from suture.core.settings.model_schema import ModelSettings
+from suture.core.settings.schema import ModelSettings
 from suture.core.settings.schema import KeySettings, Settings
 from suture.errors import (
     ContextTooLong,
     ForeignReply,
     ModelAuthError,
     ModelError,
-    ModelNotThere,
+    ModelNotFound,
     ModelRateLimited,
     ModelTimeout,
     ReplyLost,
 )
 from suture.models import Message, Reply, Sampling, open_model
-from suture.models.vendors.faults import AskedModel, as_model_error
+from suture.models.providers.error_mapping import AskedModel, as_model_error
 
 PROMPT = (Message(role="user", content="hi"),)
 KEY = "sk-very-secret"
@@ -75,12 +75,12 @@ async def test_a_provider_that_does_not_count_is_counted_for(stub: OpenAIStub) -
     [
         (Answer(status=401, body=error_body(f"bad key {KEY}")), ModelAuthError),
         (Answer(status=403, body=error_body("not for you")), ModelAuthError),
-        (Answer(status=404, body=error_body("no such model")), ModelNotThere),
+        (Answer(status=404, body=error_body("no such model")), ModelNotFound),
         (Answer(status=429, body=error_body("slow down")), ModelRateLimited),
         (Answer(status=500, body=error_body("oops")), ModelError),
         (Answer(status=400, body=error_body("request exceeds the available context size")), ContextTooLong),
         (Answer(body=b"not json"), ForeignReply),
-        (Answer(body=b"<html>not json"), ModelNotThere),
+        (Answer(body=b"<html>not json"), ModelNotFound),
         (Answer(body={**chat_completion(""), "choices": []}), ForeignReply),
         (Answer(body={**chat_completion(""), "choices": None}), ForeignReply),
         (Answer(body=chat_completion("hello"), cut=True), ReplyLost),

@@ -15,20 +15,20 @@ from pydantic import SecretStr
 from models.openai_stub import Answer, OpenAIStub, chat_completion
 from models.raw_server import RawServer, head
 from models.wire_formats import FORMATS, WireFormat
-from suture.core.settings.model_schema import ModelSettings
+from suture.core.settings.schema import ModelSettings
 from suture.core.settings.schema import KeySettings, Settings
 from suture.errors import (
     ForeignReply,
     ModelAuthError,
     ModelError,
-    ModelNotThere,
+    ModelNotFound,
     ModelTimeout,
     ModelUnreachable,
     ReplyLost,
 )
 from suture.models import Message, Model, Reply, Sampling, heard_by, open_model
+from suture.models.providers.http_guard import ERROR_BYTES, FRAME_BYTES, reply_bytes
 from suture.models.tokens import count_upper_bound, text_lower_bound
-from suture.models.vendors.guarded_http import ERROR_BYTES, FRAME_BYTES, reply_bytes
 
 KEY = "sk-very-secret"
 PROMPT = (Message(role="user", content="print the sum of all numbers " * 20),)
@@ -172,7 +172,7 @@ async def test_a_redirect_is_told_and_never_followed(wire: WireFormat, status: i
         answer = head(status, location=target, content_length="0")
         with (
             RawServer(lambda peer: peer.sendall(answer)) as server,
-            pytest.raises(ModelNotThere, match="redirect") as caught,
+            pytest.raises(ModelNotFound, match="redirect") as caught,
         ):
             await ask(wire, server.address, retries=3)
     assert (len(server.requests), len(other.requests)) == (1, 0)
@@ -184,7 +184,7 @@ async def test_a_redirect_is_told_and_never_followed(wire: WireFormat, status: i
 async def test_a_redirect_to_the_same_address_is_not_asked_again(wire: WireFormat) -> None:
     with (
         RawServer(lambda peer: peer.sendall(head(307, location="/", content_length="0"))) as server,
-        pytest.raises(ModelNotThere),
+        pytest.raises(ModelNotFound),
     ):
         await ask(wire, server.address, retries=3)
     assert len(server.requests) == 1
@@ -215,7 +215,7 @@ async def test_cookies_are_not_kept(wire: WireFormat) -> None:
 async def test_a_wrong_address_is_for_the_user_to_set_right(wire: WireFormat, answer: bytes) -> None:
     with (
         RawServer(lambda peer: peer.sendall(answer)) as server,
-        pytest.raises(ModelNotThere, match="-compatible address") as caught,
+        pytest.raises(ModelNotFound, match="-compatible address") as caught,
     ):
         await ask(wire, server.address, retries=3)
     assert caught.value.exit_code == 3
@@ -369,7 +369,7 @@ async def test_a_good_answer_of_another_kind_is_named_and_not_asked_for_again(
     answer = head(**JSON) + ANOTHER_KIND[kind]
     with RawServer(lambda peer: peer.sendall(answer)) as server, pytest.raises(ForeignReply) as caught:
         await ask(wire, server.address, retries=3)
-    assert isinstance(caught.value, ModelNotThere)
+    assert isinstance(caught.value, ModelNotFound)
     assert server.address in caught.value.message
     assert "model.base_url" in caught.value.remedy
     assert caught.value.message.isprintable()

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from requirements import Require
-from suture.core.settings.model_schema import ModelSettings
+from suture.core.settings.schema import ModelSettings
 from suture.core.settings.schema import Settings
 from suture.errors import ContextTooLong, ModelTimeout, PrerequisiteError
 from suture.models import Message, Model, Sampling, count_upper_bound, heard_by, open_model

@@ -9,7 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from models.openai_stub import OpenAIStub
-from suture.core.settings.model_schema import ModelSettings
+from suture.core.settings.schema import ModelSettings
 from suture.core.settings.schema import KeySettings, Settings
 from suture.models import Message, Model, RecordedModel, Sampling, count_upper_bound, open_model
 from suture.testing import ScriptedModel

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from suture.core.settings.model_schema import ModelSettings
+from suture.core.settings.schema import ModelSettings
 from suture.core.settings.schema import Settings
 from suture.errors import UsageError
-from suture.models.choosing.prices import Price, parse_prices, published_price, read_prices
+from suture.models.pricing import Price, parse_prices, published_price, read_prices
 
 
 def settings(**knobs: object) -> Settings:

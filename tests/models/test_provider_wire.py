@@ -10,14 +10,14 @@ from pydantic import SecretStr
 
 from models.openai_stub import Answer, OpenAIStub
 from models.wire_formats import FORMATS, WireFormat
-from suture.core.settings.model_schema import ModelSettings
+from suture.core.settings.schema import ModelSettings
 from suture.core.settings.schema import KeySettings, Settings
 from suture.errors import (
     ContextTooLong,
     ForeignReply,
     ModelAuthError,
     ModelError,
-    ModelNotThere,
+    ModelNotFound,
     ModelRateLimited,
     ModelTimeout,
     ModelUnreachable,
@@ -166,7 +166,7 @@ async def test_a_tool_call_is_its_arguments_and_never_prose(wire: WireFormat, st
     [
         (401, f"bad key {KEY}", ModelAuthError, "refused the key"),
         (403, "not for you", ModelAuthError, "refused the key"),
-        (404, "no such model", ModelNotThere, "check model.name"),
+        (404, "no such model", ModelNotFound, "check model.name"),
         (400, "prompt is too long: 9 tokens > 8 context window", ContextTooLong, "too little context"),
         (400, "temperature is wrong", RequestRefused, "refused the request"),
         (429, "slow down", ModelRateLimited, "asks to slow down"),

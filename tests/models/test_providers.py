@@ -8,8 +8,8 @@ import pytest
 from langchain_core.language_models import FakeListChatModel
 from pydantic import SecretStr
 
-from suture.core.settings.deployment_schema import PathSettings
-from suture.core.settings.model_schema import ModelSettings
+from suture.core.settings.schema import PathSettings
+from suture.core.settings.schema import ModelSettings
 from suture.core.settings.schema import KeySettings, Settings
 from suture.errors import PrerequisiteError, UsageError
 from suture.models import Message, Sampling, open_model

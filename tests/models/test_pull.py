@@ -13,15 +13,14 @@ import pytest
 
 from models.tiny_wheels import CONTENT, PARTS, build_wheels, entry
 from suture.errors import PrerequisiteError, StorageError
-from suture.models.weights.cache import partial_path, verified, weights_path
-from suture.models.weights.pull import pull_entry
-from suture.models.weights.stamps import stamp_path
+from suture.models.weights.download import pull_entry
+from suture.models.weights.weights_cache import partial_path, stamp_path, verified, weights_path
 
 CHILD = """
 import sys, time
 from pathlib import Path
 from models.tiny_wheels import PARTS, entry
-from suture.models.weights.pull import pull_entry
+from suture.models.weights.download import pull_entry
 
 def progress(done_bytes, total_bytes):
     if {stop} and done_bytes >= PARTS.part_bytes:

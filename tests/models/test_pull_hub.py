@@ -12,9 +12,9 @@ import pytest
 
 from models.tiny_wheels import CONTENT, entry
 from suture.errors import PrerequisiteError
-from suture.models.weights.cache import partial_path
-from suture.models.weights.catalogue import HubFile
-from suture.models.weights.pull import pull_entry
+from suture.models.weights.download import pull_entry
+from suture.models.weights.model_catalogue import HubFile
+from suture.models.weights.weights_cache import partial_path
 
 
 class HubStub(ThreadingHTTPServer):

@@ -10,7 +10,7 @@ import pytest
 
 from suture.errors import ModelTimeout, StorageError, UsageError
 from suture.models import Message, RecordedModel, Reply, Sampling, absent_model, call_hash, open_replies
-from suture.models.recording.source import ReplyMissing
+from suture.models.reply_recordings import ReplyMissing
 from suture.testing import ScriptedModel
 
 PROMPT = (Message(role="user", content="hi"),)

@@ -9,11 +9,17 @@ from dataclasses import dataclass, field
 import pytest
 
 from suture.errors import ContextTooLong, MalformedReply, ModelError, ModelRateLimited, ReplyLost
-from suture.models.vendors.endpoints import FAULTS_TO_OPEN, OPEN_S, Endpoint, EndpointLimits, endpoint_of
-from suture.models.vendors.exception_details import retry_after_s
-from suture.models.vendors.fault_table import FAULTS, FaultKind
-from suture.models.vendors.faults import AskedModel, as_model_error, classify
-from suture.models.vendors.retries import LONGEST_PAUSE_S, retried
+from suture.models.providers.endpoints import (
+    FAULTS_TO_OPEN,
+    LONGEST_PAUSE_S,
+    OPEN_S,
+    Endpoint,
+    EndpointLimits,
+    endpoint_of,
+    retried,
+)
+from suture.models.providers.error_mapping import AskedModel, as_model_error, classify, retry_after_s
+from suture.models.providers.error_table import FAULTS, FaultKind
 
 
 def fault(*, passing: bool, retry_after_s: float | None = None) -> ModelError:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from suture.core.settings.model_schema import ModelSettings
+from suture.core.settings.schema import ModelSettings
 from suture.core.settings.schema import Settings
 from suture.errors import ModelTimeout, UsageError
 from suture.models import Message, Reply, Sampling, open_model

@@ -10,7 +10,7 @@ import pytest
 
 from suture.errors import ModelError
 from suture.models import Message, Reply, Sampling
-from suture.models.embedded.sharing import PromptSharing
+from suture.models.llama_server.local_model import PromptSharing
 
 PROMPT = (Message(role="user", content="add two numbers"),)
 OTHER = (Message(role="user", content="add three numbers"),)

@@ -17,9 +17,9 @@ from models.bad_replies import BAD_REPLIES, JSON, MEANT, Triage
 from suture.core.settings.schema import Settings
 from suture.errors import BudgetExceeded, MalformedReply, ModelError, ModelTimeout
 from suture.models import Message, RecordedModel, Reply, Sampling, call_hash, open_model
-from suture.models.structured import ask, describe_schema
-from suture.models.structured.reply_parsing import Unreadable, read_reply
-from suture.models.structured.schemas import schema_of
+from suture.models.structured_output import ask, describe_schema
+from suture.models.structured_output.reply_parsing import Unreadable, read_reply
+from suture.models.structured_output.reply_schemas import schema_of
 from suture.testing import ScriptedModel
 
 PROMPT = (Message(role="user", content="What is wrong?"),)

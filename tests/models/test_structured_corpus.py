@@ -7,7 +7,7 @@ import json
 import pytest
 
 from models.bad_replies import BAD_REPLIES, BadReply
-from suture.models.structured.reply_parsing import Unreadable, read_reply
+from suture.models.structured_output.reply_parsing import Unreadable, read_reply
 
 SALVAGED = [bad for bad in BAD_REPLIES if bad.expected is not None]
 

@@ -9,11 +9,11 @@ import pytest
 from pydantic import BaseModel, SecretStr
 
 from models.openai_stub import Answer, OpenAIStub, chat_completion
-from suture.core.settings.model_schema import ModelSettings
+from suture.core.settings.schema import ModelSettings
 from suture.core.settings.schema import KeySettings, Settings
 from suture.models import Message, Sampling, open_model
-from suture.models.structured import ask
-from suture.models.structured.schemas import schema_of
+from suture.models.structured_output import ask
+from suture.models.structured_output.reply_schemas import schema_of
 
 PROMPT = (Message(role="user", content="How ripe is it?"),)
 

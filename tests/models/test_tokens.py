@@ -17,8 +17,8 @@ from suture.models import (
     open_model,
     open_replies,
 )
-from suture.models.embedded.server import LlamaServer
-from suture.models.embedded.serving import shared_servers
+from suture.models.llama_server.server_process import LlamaServer
+from suture.models.llama_server.shared_servers import shared_servers
 from suture.models.tokens import estimate_tokens
 from suture.testing import ScriptedModel
 

@@ -8,7 +8,7 @@ import random
 import zipfile
 from pathlib import Path
 
-from suture.models.weights.catalogue import CatalogueEntry, Source, WheelParts
+from suture.models.weights.model_catalogue import CatalogueEntry, Source, WheelParts
 
 __all__ = ["CONTENT", "PARTS", "build_wheels", "entry"]
 

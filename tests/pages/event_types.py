@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from suture.core.ledger.payload import CATALOGUE, Payload, disk_name
+from suture.core.ledger.event import CATALOGUE, Payload, disk_name
 
 STAGES = (
     "runs",

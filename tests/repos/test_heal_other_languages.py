@@ -22,7 +22,7 @@ from suture.core.settings import (
     Settings,
 )
 from suture.judge import check_candidate, prepare_suite
-from suture.judge.proof.measures.mutation_testing import notices
+from suture.judge.mutation_testing.mutant_runs import notices
 from suture.sandbox import BubblewrapSandbox, discover_programs
 from suture.testing import ScriptedModel
 

@@ -14,17 +14,17 @@ import pytest
 from failing_projects import project_of
 from requirements import Require
 from suture.core.settings import SandboxSettings
-from suture.judge.command.test_command import TestCommand
-from suture.judge.trials.records import Proposal
+from suture.judge.runners.test_command import TestCommand
+from suture.judge.trials.trial_records import Proposal
 from suture.loop.intake.building import heal_task
-from suture.mutation import mutated
-from suture.mutation.python.editing.edits import edits_between
+from suture.mutation import apply_edits
+from suture.mutation.edits import compute_line_edits
 from suture.sandbox import BubblewrapSandbox, discover_programs
-from suture.search.limits import SearchLimits
-from suture.search.other_languages.driver import driver_of
-from suture.search.other_languages.drivers.whole_runners import started
-from suture.search.other_languages.driving import Driving
-from suture.search.search_result import Findings
+from suture.search.search_limits import SearchLimits
+from suture.search.tree_sitter.driver_protocol import find_driver
+from suture.search.tree_sitter.drivers.whole_runners import started
+from suture.search.tree_sitter.driver_trials import DriverTrials
+from suture.search.search_result import SearchResult
 
 CODE = """\
 EXPORT function merge(ranges) {
@@ -101,13 +101,13 @@ async def test_many_candidates_are_tried_in_one_start(
     outcomes = (await test.run(task.files)).outcomes
     path = next(name for name in task.files if name.startswith("src/merge."))
     text = files[path]
-    driver = driver_of(task.test_command, task.files, task.language)
+    driver = find_driver(task.test_command, task.files, task.language)
     assert driver is not None
     limits = SearchLimits()
     project = project_of(
         test, task.files, {path: text}, *outcomes, argv=task.test_command, language=task.language
     )
-    driving = Driving(driver, project)
+    driving = DriverTrials(driver, project)
 
     spectrum = await driving.look(60.0)
     assert (spectrum.compared, spectrum.disagreements) == (6, ())
@@ -124,13 +124,13 @@ async def test_many_candidates_are_tried_in_one_start(
     texts.insert(2, texts[2].replace("MOST = 9", "MOST = 8"))  # no test was seen to run that line, under Jest
     texts.insert(0, text.replace("const out = [];", "const out = []; while (true) out.pop();"))
     changes = [
-        Proposal(path=path, edits=edits_between(text, new), label="", score=1.0, operators=(), swap=False)
+        Proposal(path=path, edits=compute_line_edits(text, new), label="", score=1.0, operators=(), swap=False)
         for new in texts
     ]
-    found = Findings(texts={path: text})
+    found = SearchResult(texts={path: text})
     await driving.try_all(changes, found, limits)
-    assert found.tried == len(changes)
-    assert [mutated(text, one.edits) for one in found.plausible] == [texts[-1]]
+    assert found.tried_count == len(changes)
+    assert [apply_edits(text, one.edits) for one in found.plausible] == [texts[-1]]
 
 
 @pytest.mark.parametrize(
@@ -159,13 +159,13 @@ def test_what_a_line_gives_its_runner_is_given_again(line: str, runner: str, wor
 )
 def test_a_command_that_does_more_runs_whole_for_each_candidate(script: str) -> None:
     files = {"package.json": json.dumps({"scripts": {"test": script}}).encode()}
-    assert driver_of(("npm", "test"), files, "javascript") is None
+    assert find_driver(("npm", "test"), files, "javascript") is None
 
 
 def test_words_behind_two_dashes_and_variables_are_the_runner_s_too() -> None:
     files = {"package.json": b'{"scripts": {"test": "cross-env TZ=UTC jest"}}'}
-    driver = driver_of(("npm", "test", "--", "--env=node"), files, "javascript")
+    driver = find_driver(("npm", "test", "--", "--env=node"), files, "javascript")
     assert driver is not None
     told = driver.common(files, [], ["cross-env TZ=UTC jest --env=node"])
     assert (told["words"], told["variables"]["TZ"]) == (("--env=node",), "UTC")
-    assert driver_of(("npm", "test", "--", "-t", "adds"), files, "javascript") is None
+    assert find_driver(("npm", "test", "--", "-t", "adds"), files, "javascript") is None

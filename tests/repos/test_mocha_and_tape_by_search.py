@@ -14,17 +14,17 @@ import pytest
 from failing_projects import project_of
 from requirements import Require
 from suture.core.settings import SandboxSettings
-from suture.judge.command.test_command import TestCommand
-from suture.judge.trials.records import Proposal
+from suture.judge.runners.test_command import TestCommand
+from suture.judge.trials.trial_records import Proposal
 from suture.loop.intake.building import heal_task
-from suture.mutation import mutated
-from suture.mutation.python.editing.edits import edits_between
+from suture.mutation import apply_edits
+from suture.mutation.edits import compute_line_edits
 from suture.sandbox import BubblewrapSandbox, discover_programs
-from suture.search.limits import SearchLimits
-from suture.search.other_languages.driver import BY_RUNNER, driver_of
-from suture.search.other_languages.drivers.whole_runners import matching, unreported
-from suture.search.other_languages.driving import Driving
-from suture.search.search_result import Findings
+from suture.search.search_limits import SearchLimits
+from suture.search.tree_sitter.driver_protocol import BY_RUNNER, find_driver
+from suture.search.tree_sitter.drivers.whole_runners import matching, unreported
+from suture.search.tree_sitter.driver_trials import DriverTrials
+from suture.search.search_result import SearchResult
 
 CODE = """\
 exports.most = (items) => {
@@ -79,11 +79,11 @@ async def test_tests_of_a_command_that_reports_none_are_seen_in_trials(
     await test.collect()
     outcomes = (await test.run(task.files)).outcomes
     assert [(o.status, o.evidence) for o in outcomes] == [("failed", "exit_status")]
-    driver = driver_of(task.test_command, task.files, task.language)
+    driver = find_driver(task.test_command, task.files, task.language)
     assert driver is not None
     texts = {"src/most.js": CODE}
     project = project_of(test, task.files, texts, *outcomes, argv=task.test_command, language=task.language)
-    driving = Driving(driver, project)
+    driving = DriverTrials(driver, project)
 
     spectrum = await driving.look(60.0)
     assert [name.rpartition(" ")[2] for name in spectrum.guiding] == ["three"]
@@ -102,16 +102,16 @@ async def test_tests_of_a_command_that_reports_none_are_seen_in_trials(
         CODE.replace("return best", "while (true) best = 0; return best"),
         right,
     ]
-    found = Findings(texts=texts)
+    found = SearchResult(texts=texts)
     proposals = [
         Proposal(
-            path="src/most.js", edits=edits_between(CODE, new), label="", score=1, operators=(), swap=False
+            path="src/most.js", edits=compute_line_edits(CODE, new), label="", score=1, operators=(), swap=False
         )
         for new in changed
     ]
     await driving.try_all(proposals, found, SearchLimits())
-    assert found.tried == len(changed)
-    assert [mutated(CODE, one.edits) for one in found.plausible] == [right]
+    assert found.tried_count == len(changed)
+    assert [apply_edits(CODE, one.edits) for one in found.plausible] == [right]
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_a_line_that_starts_a_runner_is_understood_or_left_alone(line: str, runn
 def test_of_several_scripts_the_one_that_is_run_starts_the_runner() -> None:
     scripts = {"test": "c8 npm run test:unit", "test:unit": "tape 'test/*.js'"}
     files = {"package.json": json.dumps({"scripts": scripts}).encode()}
-    assert driver_of(("npm", "run", "test:unit"), files, "javascript") is BY_RUNNER["tape"]
+    assert find_driver(("npm", "run", "test:unit"), files, "javascript") is BY_RUNNER["tape"]
 
 
 @pytest.mark.parametrize(

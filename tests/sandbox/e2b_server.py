@@ -13,7 +13,7 @@ from asyncio.subprocess import PIPE, Process
 from contextlib import suppress
 from typing import Any
 
-from suture.sandbox.bubblewrap.command_line import find_bubblewraps
+from suture.sandbox.bubblewrap.launcher import find_bubblewraps
 
 __all__ = ["E2bServer"]
 

@@ -12,7 +12,7 @@ import pytest
 from sandbox.sandbox_programs import eventually_gone, survivors
 from suture.errors import SandboxBroken
 from suture.sandbox import BubblewrapSandbox, RunRequest
-from suture.sandbox.runs.running import start_session
+from suture.sandbox.execution.process import start_session
 from suture.sandbox.zygote import Zygote, ZygotePool
 
 

@@ -21,10 +21,10 @@ from sandbox.sandbox_programs import LONG, python, survivors
 from suture.errors import SandboxBroken, SandboxUnavailable
 from suture.sandbox import Mode, Mount, ProgramLimits, RunRequest, RunStatus, Sandbox
 from suture.sandbox.container import ContainerSandbox, container_spec
-from suture.sandbox.container.carrier import attach
+from suture.sandbox.container.container_spec import image_name, pack_image
 from suture.sandbox.container.engine import Engine, connect, find_addresses
-from suture.sandbox.container.image import image_name, pack_image
 from suture.sandbox.container.sandbox import OWNER, is_orphan, own_name
+from suture.sandbox.container.transport import attach
 
 KINDS = {"warm": ("container", None), "spare": ("container", None), "gvisor": ("gvisor", "runsc")}
 

@@ -18,7 +18,7 @@ from suture.sandbox import (
     diagnose_backends,
     sandbox_makers,
 )
-from suture.sandbox.bubblewrap.troubleshooting import bubblewrap_findings, unavailable
+from suture.sandbox.bubblewrap.diagnosis import bubblewrap_findings, unavailable
 from suture.sandbox.doctor import describe_capabilities
 
 

@@ -14,9 +14,9 @@ from requirements import Require
 from sandbox.e2b_server import E2bServer
 from suture.errors import SandboxBroken, SandboxUnavailable, UsageError
 from suture.sandbox import Mount, ProgramLimits, RunRequest
-from suture.sandbox.bubblewrap.command_line import find_bubblewraps
+from suture.sandbox.bubblewrap.launcher import find_bubblewraps
 from suture.sandbox.e2b import E2bSandbox
-from suture.sandbox.e2b.carrier import stop
+from suture.sandbox.e2b.transport import stop
 
 KEY = "e2b_" + "0" * 40
 LIMITS = ProgramLimits(wall_s=30)

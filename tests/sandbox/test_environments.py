@@ -14,7 +14,7 @@ import pytest
 from suture.core.settings import load_settings
 from suture.errors import PrerequisiteError, UsageError
 from suture.sandbox import discover_interpreter, own_interpreter
-from suture.sandbox.mounts.environments import environments_of, lacking, required_packages
+from suture.sandbox.runtimes.environments import environments_of, lacking, required_packages
 
 PYPROJECT = """[project]
 name = "shop"

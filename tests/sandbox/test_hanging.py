@@ -13,11 +13,11 @@ import requests
 
 from suture.errors import SandboxBroken
 from suture.sandbox import ProgramLimits, RunRequest
-from suture.sandbox.container.carrier import ContainerCarrier
 from suture.sandbox.container.engine import Engine
-from suture.sandbox.runs.program import Program, SandboxNotStarted
+from suture.sandbox.container.transport import ContainerCarrier
+from suture.sandbox.execution.program import Program, SandboxNotStarted
 from suture.sandbox.zygote import Zygote
-from suture.sandbox.zygote.fd_channel import FdSender
+from suture.sandbox.zygote.zygote_run import FdSender
 
 
 class Deaf:
@@ -64,7 +64,7 @@ async def test_an_engine_that_does_not_answer_holds_nobody(engine: Engine) -> No
 
 
 async def test_an_engine_that_does_not_attach(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("suture.sandbox.container.carrier.TIMEOUT_S", 0.2)
+    monkeypatch.setattr("suture.sandbox.container.transport.TIMEOUT_S", 0.2)
     async with asyncio.timeout(30):
         with pytest.raises(SandboxNotStarted, match="Deaf Engine does not attach"):
             await ContainerCarrier.start(engine, {})
@@ -101,7 +101,7 @@ class Undying:
 
 async def test_a_program_that_does_not_end_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("WATCHDOG_S", "DEATH_S", "GONE_S"):
-        monkeypatch.setattr(f"suture.sandbox.runs.program.{name}", 0.1)
+        monkeypatch.setattr(f"suture.sandbox.execution.program.{name}", 0.1)
     request = RunRequest(argv=("true",), limits=ProgramLimits(wall_s=0.1))
     async with asyncio.timeout(30):
         program = await Program.start(request, cast("Any", Undying(b"S")))
@@ -111,7 +111,7 @@ async def test_a_program_that_does_not_end_is_a_fault(monkeypatch: pytest.Monkey
 
 
 async def test_a_zygote_that_does_not_end_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("suture.sandbox.zygote.process.GONE_S", 0.1)
+    monkeypatch.setattr("suture.sandbox.zygote.zygote_process.GONE_S", 0.1)
     before, fd_sender = asyncio.all_tasks(), FdSender()
     async with asyncio.timeout(30):
         zygote = await Zygote.start(cast("Any", Undying(b"h\0\0\0\0")), b"", fd_sender=fd_sender)

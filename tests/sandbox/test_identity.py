@@ -27,7 +27,7 @@ from suture.sandbox import (
     interpreter_mounts,
     own_interpreter,
 )
-from suture.sandbox.bubblewrap.staging import is_reachable, unprivileged_uid
+from suture.sandbox.bubblewrap.root_staging import is_reachable, unprivileged_uid
 from suture.sandbox.contract import UIDS
 
 Require = Callable[[str, bool, str], None]

@@ -24,8 +24,8 @@ from suture.sandbox import (
     interpreter_mounts,
     own_interpreter,
 )
-from suture.sandbox.mounts.bind_mounts import plan_mounts
-from suture.sandbox.mounts.toolchains import project_packages
+from suture.sandbox.mounts.planning import plan_mounts
+from suture.sandbox.runtimes.discovery import project_packages
 
 
 def make_environment(folder: Path) -> Path:

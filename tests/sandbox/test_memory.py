@@ -12,9 +12,9 @@ import pytest
 from requirements import Require
 from sandbox.sandbox_programs import python
 from suture.sandbox import BubblewrapSandbox, Mode, ProgramLimits, Requirement
-from suture.sandbox.runs.memory import MemoryGroups, find_group_home
+from suture.sandbox.execution.memory_cgroups import MemoryGroups, find_group_home
 from suture.sandbox.seccomp import own_filter
-from suture.sandbox.vetting.probe import ProbeReport, probe
+from suture.sandbox.self_test.probe import ProbeReport, probe
 
 TOO_MUCH = """
     import os, time
@@ -95,7 +95,7 @@ async def test_a_limit_that_such_files_pass_is_missing(monkeypatch: pytest.Monke
         return probe(lambda: BubblewrapSandbox(mode=mode, groups=no_groups()), "namespace")
 
     assert "total_memory_mb" in (await report()).limits
-    monkeypatch.setattr("suture.sandbox.bubblewrap.launching.own_filter", allow_memory_files)
+    monkeypatch.setattr("suture.sandbox.bubblewrap.launcher.own_filter", allow_memory_files)
     found = await report()
     assert (found.holes, "total_memory_mb" in found.limits) == ({}, False)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suture.sandbox.runs.running import CappedOutput
+from suture.sandbox.execution.process import CappedOutput
 
 
 @given(st.lists(st.binary(max_size=50)), st.integers(2, 60))

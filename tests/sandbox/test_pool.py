@@ -27,7 +27,7 @@ from suture.sandbox import (
     Sandbox,
     SandboxPool,
 )
-from suture.sandbox.bubblewrap.staging import is_reachable
+from suture.sandbox.bubblewrap.root_staging import is_reachable
 
 
 class Counted:

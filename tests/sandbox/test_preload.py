@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from requirements import Require
-from suture.judge.command.pytest_runs import preload
+from suture.judge.runners.pytest_runner import preload
 from suture.project.languages import program_environment
 from suture.sandbox import (
     BOX,
@@ -117,7 +117,7 @@ async def test_all_that_is_preloaded_has_a_limit_together(
     found = await sandbox.capabilities()
     require("control-groups", found.total_memory in ("cgroup1", "cgroup2"), found.reason)
     ready = found.mode != "cold"
-    monkeypatch.setattr("suture.sandbox.bubblewrap.launching.PRELOAD_MB", 200)
+    monkeypatch.setattr("suture.sandbox.bubblewrap.launcher.PRELOAD_MB", 200)
     held = "import os\nfor _ in range(2):\n child = os.fork()\n"
     held += " if child == 0: held = b'x' * ({} << 20); os._exit(0)\n"
     held += " sys.forked &= os.waitpid(child, 0)[1] == 0"

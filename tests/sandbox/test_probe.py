@@ -29,9 +29,9 @@ from suture.sandbox import (
     RunResult,
     open_sandbox,
 )
-from suture.sandbox.bubblewrap.staging import is_reachable
-from suture.sandbox.vetting.probe import ProbeReport, probe
-from suture.sandbox.vetting.vetted_sandbox import (
+from suture.sandbox.bubblewrap.root_staging import is_reachable
+from suture.sandbox.self_test.probe import ProbeReport, probe
+from suture.sandbox.self_test.self_tested_sandbox import (
     KNOWN,
     SOURCES,
     VettedSandbox,
@@ -244,7 +244,7 @@ async def test_what_was_found_is_kept_until_something_changes(
         before = Counting.made
         vetted = VettedSandbox(Counting, cache=tmp_path / "cache")
         if identity:
-            monkeypatch.setattr("suture.sandbox.vetting.vetted_sandbox.SYSTEM_FACTS", ("version",))
+            monkeypatch.setattr("suture.sandbox.self_test.self_tested_sandbox.SYSTEM_FACTS", ("version",))
         assert (await vetted.capabilities()).level == "namespace"
         assert (await vetted.run(RunRequest(python="print(1)"))).stdout == b"1\n"
         await vetted.close()
@@ -302,7 +302,7 @@ def test_what_a_finding_rests_on(tmp_path: Path) -> None:
 
 def test_a_finding_rests_on_all_of_our_own_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert Path(suture.sandbox.__file__).parent == SOURCES
-    monkeypatch.setattr("suture.sandbox.vetting.vetted_sandbox.SOURCES", tmp_path)
+    monkeypatch.setattr("suture.sandbox.self_test.self_tested_sandbox.SOURCES", tmp_path)
     before = fingerprint("wall", CLAIM, tmp_path)
     (tmp_path / "room").mkdir()
     (tmp_path / "room/wall.py").touch()

@@ -15,9 +15,9 @@ import pytest
 from sandbox.sandbox_programs import python
 from suture.errors import SandboxBroken
 from suture.sandbox import BubblewrapSandbox, Capabilities, RunRequest
-from suture.sandbox.runs.memory import find_group_home
-from suture.sandbox.unsafe import UnsafeSubprocess
-from suture.sandbox.vetting.vetted_sandbox import KNOWN, VettedSandbox
+from suture.sandbox.execution.memory_cgroups import find_group_home
+from suture.sandbox.self_test.self_tested_sandbox import KNOWN, VettedSandbox
+from suture.sandbox.unsafe_subprocess import UnsafeSubprocess
 
 
 @contextmanager
@@ -87,7 +87,7 @@ async def test_a_group_that_cannot_be_limited_is_taken_away(
         raise PermissionError("no such right")
 
     await sandbox.release()
-    monkeypatch.setattr("suture.sandbox.runs.memory.MemoryGroup._write_limit", refuse)
+    monkeypatch.setattr("suture.sandbox.execution.memory_cgroups.MemoryGroup._write_limit", refuse)
     with pytest.raises(SandboxBroken, match="no such right"):
         await sandbox.run(RunRequest(python=""))
     await sandbox.release()

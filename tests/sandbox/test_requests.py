@@ -9,9 +9,9 @@ import pytest
 
 from suture.errors import UsageError
 from suture.sandbox import BOX, BubblewrapSandbox, Mount, ProgramLimits, RunRequest
-from suture.sandbox.mounts.bind_mounts import plan_mounts
-from suture.sandbox.runs import packing
-from suture.sandbox.runs.packing import pack_request
+from suture.sandbox.execution import request_encoding as packing
+from suture.sandbox.execution.request_encoding import pack_request
+from suture.sandbox.mounts.planning import plan_mounts
 
 BAD_PATHS = [
     "",

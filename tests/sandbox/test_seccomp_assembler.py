@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox import cbpf
-from suture.sandbox.seccomp.assembler import Decision, FilterAnswer, FilterBranch, assemble, by_range
+from suture.sandbox.seccomp.filters import Decision, FilterAnswer, FilterBranch, assemble, by_range
 
 FIELDS = range(0, 64, 4)
 HOWS = ("eq", "gt", "ge", "set")

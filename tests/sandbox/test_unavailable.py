@@ -14,7 +14,7 @@ from sandbox.sandbox_programs import python
 from suture.core.settings.schema import SandboxSettings
 from suture.errors import PrerequisiteError, SandboxError, SandboxUnavailable
 from suture.sandbox import BubblewrapSandbox, diagnose_backends, open_sandbox
-from suture.sandbox.bubblewrap.troubleshooting import kernel_findings, unavailable
+from suture.sandbox.bubblewrap.diagnosis import kernel_findings, unavailable
 
 
 def fake_bubblewrap(folder: Path, words: str) -> str:

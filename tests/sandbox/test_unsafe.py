@@ -18,7 +18,7 @@ from suture.core.settings.schema import KeySettings, SandboxSettings
 from suture.errors import PrerequisiteError, UsageError
 from suture.sandbox import BubblewrapSandbox, Mount, ProgramLimits, RunRequest, open_sandbox
 from suture.sandbox.backends import find_maker
-from suture.sandbox.unsafe import UnsafeSubprocess
+from suture.sandbox.unsafe_subprocess import UnsafeSubprocess
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ async def test_nothing_outlives_a_host_that_is_killed() -> None:
     marker = f"marker-{uuid.uuid4()}"
     code = (
         "import asyncio\nfrom suture.sandbox import RunRequest\n"
-        "from suture.sandbox.unsafe import UnsafeSubprocess\n"
+        "from suture.sandbox.unsafe_subprocess import UnsafeSubprocess\n"
         f"request = RunRequest(argv=('/bin/sh', '-c', 'sleep 600 # {marker}'))\n"
         "asyncio.run(UnsafeSubprocess().run(request))"
     )

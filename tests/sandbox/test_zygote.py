@@ -20,12 +20,12 @@ from requirements import Require
 from sandbox.sandbox_programs import eventually_gone, survivors
 from suture.errors import SandboxBroken, SandboxUnavailable
 from suture.sandbox import BubblewrapSandbox, ProgramLimits, Requirement, RunRequest
-from suture.sandbox.bubblewrap.staging import is_reachable
-from suture.sandbox.runs.program import SandboxNotStarted
+from suture.sandbox.bubblewrap.root_staging import is_reachable
+from suture.sandbox.execution.program import SandboxNotStarted
 from suture.sandbox.zygote import Zygote
-from suture.sandbox.zygote.carrier import ProcessCarrier
-from suture.sandbox.zygote.inside.kernel_counts import Sockets
-from suture.sandbox.zygote.process import MOST_AGE_S, MOST_RUNS
+from suture.sandbox.zygote.inside.kernel import Sockets
+from suture.sandbox.zygote.transport import ProcessCarrier
+from suture.sandbox.zygote.zygote_process import MOST_AGE_S, MOST_RUNS
 
 LEAVINGS = """
 import ctypes, math, os, socket, subprocess, sys, time
@@ -224,7 +224,7 @@ async def test_a_zygote_that_had_to_kill_three_times_is_let_go(sandbox: Bubblewr
 
 
 async def test_no_more_than_so_many_runs(sandbox: BubblewrapSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("suture.sandbox.zygote.process.MOST_RUNS", 3)
+    monkeypatch.setattr("suture.sandbox.zygote.zygote_process.MOST_RUNS", 3)
     served: list[set[int]] = []
     for _ in range(6):
         assert (await sandbox.run(RunRequest(python="print(1)"))).status == "ok"
@@ -239,7 +239,7 @@ async def test_one_that_is_too_old_is_ended_also_where_nobody_needs_it(
     await sandbox.run(RunRequest(python="import a", modules={"a.py": b""}))
     old = zygotes()
     assert old
-    monkeypatch.setattr("suture.sandbox.zygote.process.MOST_AGE_S", 0)
+    monkeypatch.setattr("suture.sandbox.zygote.zygote_process.MOST_AGE_S", 0)
     assert (await sandbox.run(RunRequest(python="print(1)"))).stdout == b"1\n"
     assert zygotes() == set()
     assert MOST_AGE_S == 900

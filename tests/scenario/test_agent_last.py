@@ -26,7 +26,7 @@ from suture.core.settings import (
     SandboxSettings,
     Settings,
 )
-from suture.core.settings.model_schema import ModelSettings
+from suture.core.settings.schema import ModelSettings
 from suture.models import Message, Reply, Sampling
 
 # A table that is too long for a prompt, and that no traceback names.

@@ -13,7 +13,7 @@ from suture.api import heal, solve
 from suture.core.ledger import find_run, read_ledger
 from suture.core.ledger.kinds import CandidateChecked, SearchStarted
 from suture.core.settings import load_settings
-from suture.interfaces.narrative.brief import BriefTeller
+from suture.interfaces.narrative.run_progress_text import BriefTeller
 from suture.testing import ScriptedModel
 
 pytestmark = pytest.mark.timeout(120)

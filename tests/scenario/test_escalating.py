@@ -14,9 +14,9 @@ from bare_pytest import BARE_PYTEST
 from suture.api import heal, replay, solve
 from suture.core.ledger import Event, find_run, read_ledger, spend_by
 from suture.core.settings import Settings
-from suture.core.settings.model_schema import RoleSettings
+from suture.core.settings.schema import RoleSettings
 from suture.core.settings.schema import BudgetSettings, KeySettings, ProofSettings, RepairSettings
-from suture.judge.proof.sealing import read_certificate
+from suture.judge.certificates.certificate_format import read_certificate
 from suture.testing import ScriptedModel
 
 TASK = "Write a function add(a, b) that adds two numbers.\n\n>>> add(1, 2)\n3\n>>> add(-1, 1)\n0\n"

@@ -12,8 +12,8 @@ from bare_pytest import BARE_PYTEST
 from requirements import Require
 from scenario.projects import EXAMPLES
 from suture.agents import fit, packaged_prompt
-from suture.agents.testers.blind_testers import SpecTestBrief, spec_test_draft
-from suture.agents.testers.written_checks import checks_from_reply, mean_logprob
+from suture.agents.replies.generated_checks import checks_from_reply, mean_logprob
+from suture.agents.roles.testers import SpecTestBrief, spec_test_draft
 from suture.api import heal, solve
 from suture.core.settings import BudgetSettings, PathSettings, RepairSettings, Settings
 from suture.errors import PrerequisiteError, SutureError

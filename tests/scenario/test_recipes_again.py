@@ -14,7 +14,7 @@ from scenario.test_recipes import HELPFUL, RIGHT, TASK, wrong
 from suture.api import replay, resume, solve
 from suture.core.ledger import find_run, read_ledger
 from suture.core.settings import BudgetSettings, LoopSettings, ProofSettings, Settings
-from suture.interfaces.narrative.story import run_as_text
+from suture.interfaces.narrative.run_story import run_as_text
 
 KILLED = """
 import asyncio, os, signal, sys

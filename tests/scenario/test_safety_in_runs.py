@@ -15,7 +15,7 @@ from suture.core.ledger.kinds import AgentStepped, CandidateRefused
 from suture.core.records import Result
 from suture.core.settings import LoopSettings, ProofSettings, SafetySettings, Settings
 from suture.errors import UsageError
-from suture.storage.database.projecting import rows_of
+from suture.storage.database.projections import rows_of
 from suture.testing import ScriptedModel
 
 TASK = "Write double(n).\n\n>>> double(2)\n4\n>>> double(5)\n10\n"

@@ -13,8 +13,8 @@ from suture.core.ledger import Budget, Ledger, Limits
 from suture.core.settings import Settings
 from suture.errors import BudgetExceeded, MalformedReply
 from suture.models import Message, Reply, Sampling, count_upper_bound
-from suture.models.structured import ask
-from suture.models.structured.ask_validated import Complete
+from suture.models.structured_output import ask
+from suture.models.structured_output.ask import Complete
 from suture.testing import FakeClock, ScriptedModel
 
 PROMPT = (Message(role="user", content="What is wrong?"),)

@@ -18,7 +18,7 @@ from suture.api import fork_from_iteration, resume, solve
 from suture.core.ledger import find_run, read_ledger
 from suture.core.settings import Settings, StoreSettings
 from suture.errors import StorageError, UsageError
-from suture.storage.database.database import open_store
+from suture.storage.database.store import open_store
 
 
 def settings_of(home: Path, url: str) -> Settings:
@@ -132,7 +132,7 @@ async def test_a_connection_that_is_lost_in_mid_run_is_made_again(shared_url: st
     assert done.outcome == "healed"
     events = read_ledger(find_run(tmp_path / "first", done.run_id).ledger_path).events
     with open_store(shared_url, tmp_path) as store, store.reading() as connection:
-        from suture.storage.database.shared_runs import ledger_in
+        from suture.storage.postgresql.shared_runs import ledger_in
 
         shared = ledger_in(connection, done.run_id)
     assert shared.count(b"\n") == len(events)

@@ -14,9 +14,9 @@ from suture.core.settings import SandboxSettings
 from suture.judge import Suite, prepare_suite
 from suture.loop.evaluation.search_setup import editable_texts
 from suture.loop.intake.building import heal_task
-from suture.mutation import mutated
+from suture.mutation import apply_edits
 from suture.sandbox import BubblewrapSandbox, Requirement, discover_interpreter
-from suture.search import Findings, SearchLimits, search
+from suture.search import SearchResult, SearchLimits, search_python
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -146,12 +146,12 @@ class Tried:
 
     suite: Suite
     statuses: Mapping[str, str]
-    found: Findings
+    found: SearchResult
 
     @property
     def repaired(self) -> set[str]:
         """The changed files of plausible repairs."""
-        return {mutated(self.found.texts[p.path], p.edits) for p in self.found.plausible}
+        return {apply_edits(self.found.texts[p.path], p.edits) for p in self.found.plausible}
 
 
 async def tried(
@@ -170,8 +170,8 @@ async def tried(
     run = await suite.command.run(task.files)
     statuses = {outcome.check_id: outcome.status for outcome in run.outcomes}
     failing = [test for test, status in statuses.items() if status not in ("passed", "skipped")]
-    limits = SearchLimits(seconds=100, candidates=30)
-    found = await search(suite.command, editable_texts(suite), failing, limits, baseline=statuses)
+    limits = SearchLimits(max_seconds=100, max_candidates=30)
+    found = await search_python(suite.command, editable_texts(suite), failing, limits, baseline=statuses)
     return Tried(suite=suite, statuses=statuses, found=found)
 
 
@@ -205,7 +205,7 @@ async def test_what_an_import_refuses_is_refused_in_a_trial(
     tests = "from box import Box\n\n\ndef test_twice():\n    assert Box().twice(2) == 4\n"
     done = await tried(tmp_path, {"box.py": code, "test_box.py": tests}, sandbox)
     assert done.suite.command is not None
-    assert done.found.tried
+    assert done.found.tried_count
     for text in done.repaired:
         run = await done.suite.command.run({**done.suite.task.files, "box.py": text.encode()})
         assert all(outcome.passed for outcome in run.outcomes), text
@@ -221,9 +221,9 @@ async def test_a_test_that_fails_in_the_run_alone_is_told_as_our_disagreement(
     done = await tried(tmp_path, {"shop.py": BAD, "test_shop.py": tests}, sandbox)
     (one,) = done.found.spectrum.disagreements
     assert (one.test, one.run, one.trial) == ("test_shop.py::test_watched", "failed", "passed")
-    assert "disagrees" in done.found.ended
-    assert one.test in done.found.ended
-    assert done.found.tried == 0
+    assert "disagrees" in done.found.ending
+    assert one.test in done.found.ending
+    assert done.found.tried_count == 0
 
 
 async def test_tests_that_differ_are_left_to_the_verdict(tmp_path: Path, sandbox: BubblewrapSandbox) -> None:

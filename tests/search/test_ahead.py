@@ -8,10 +8,10 @@ from typing import Any, cast
 
 import pytest
 
-from suture.judge.trials.ahead import Ahead
-from suture.judge.trials.looking import Looking
-from suture.judge.trials.reading import Seen, SeenCollection
-from suture.judge.trials.worker import Worker
+from suture.judge.trials.baseline import BaselineRun
+from suture.judge.trials.prefetched_run import Ahead
+from suture.judge.trials.process_reports import Seen, SeenCollection
+from suture.judge.trials.trial_worker import Worker
 
 COLLECTED = SeenCollection(
     collected=("t.py::a", "t.py::b"),
@@ -76,7 +76,7 @@ async def test_what_ran_beside_the_users_run_is_not_run_again() -> None:
     ahead, _ = await begun(worker)
     assert ahead.is_of_use(("passed", "failed"))
     near = Told(seen("t.py::b", "failed"))
-    looking = Looking(
+    looking = BaselineRun(
         (cast(Worker, near), ahead.worker),
         {"m.py": "x = 1\n"},
         {"t.py::b"},

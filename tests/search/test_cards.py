@@ -60,7 +60,7 @@ async def test_other_code_is_the_first_to_give_way() -> None:
     brief = RepairBrief(
         statement="",
         files={"shop.py": SHOP},
-        facts=[Counterexample(check_id="a", call="total([1])", got="-1", expected="1")],
+        facts=[Counterexample(check_id="a", call="total([1])", actual="-1", expected="1")],
         divergences={"a": "it parts here", "b": "never shown"},
         siblings=found,
         hints=[Hint(path="shop.py", label="line 4: -= becomes +=", passing=1, failing=1)],

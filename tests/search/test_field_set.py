@@ -14,7 +14,7 @@ import pytest
 
 from requirements import Require
 from suture.core.settings import load_settings
-from suture.judge.trials.records import Spectrum, TestRun
+from suture.judge.trials.trial_records import Spectrum, TestRun
 from suture.sandbox import Requirement
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"

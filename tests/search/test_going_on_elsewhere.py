@@ -8,11 +8,11 @@ from pathlib import Path
 from requirements import Require
 from suture.api import heal
 from suture.core.settings import PathSettings, ProofSettings, Settings
-from suture.judge.trials.records import Proposal, Spectrum, TestRun, Trial
-from suture.mutation import Edit, mutated
-from suture.mutation.python.editing.edits import together
-from suture.search.ordering.chains import Chains
-from suture.search.other_languages.going_on import GoingOn, moved, not_looked_at
+from suture.judge.trials.trial_records import Proposal, Spectrum, TestRun, Trial
+from suture.mutation import Edit, apply_edits
+from suture.mutation.edits import compose_edits
+from suture.search.ordering.compound_queue import CompoundQueue
+from suture.search.tree_sitter.compound_mutations import CompoundMutations, shift_scores, not_looked_at
 
 CODE = """\
 function f(a, b) {
@@ -49,9 +49,9 @@ def change(old: str, new: str, score: float = 1.0) -> Proposal:
     return Proposal(path="a.js", edits=(edit,), label=new, score=score, operators=("sign",))
 
 
-def going_on(left_s: float = 60.0) -> GoingOn:
+def going_on(left_s: float = 60.0) -> CompoundMutations:
     scores = {"a.js": {1: 0.1, 2: 0.9, 3: 0.5, 5: 1.0}}
-    return GoingOn({"a.js": CODE}, scores, "javascript", 0, lambda: left_s)
+    return CompoundMutations({"a.js": CODE}, scores, "javascript", 0, lambda: left_s)
 
 
 def ran(name: str, *lines: int) -> TestRun:
@@ -64,32 +64,32 @@ SEEN = Spectrum(tests=(ran("t::a", 2, 3), ran("t::b", 2, 5)), guiding=("t::a", "
 
 def test_two_steps_are_one_change_of_the_text() -> None:
     first = change("a < b", "g(ä)").edits
-    half = mutated(CODE, first)
+    half = apply_edits(CODE, first)
     at = half.encode().index("ä".encode())
     inner = Edit(start=at, end=at + 2, text="ä, b")
     behind = Edit(start=half.encode().index(b"a * b"), end=half.encode().index(b"a * b") + 1, text="b")
-    both = together(first, (inner, behind), CODE)
-    assert mutated(CODE, both) == mutated(half, (inner, behind))
+    both = compose_edits(first, (inner, behind), CODE)
+    assert apply_edits(CODE, both) == apply_edits(half, (inner, behind))
     assert len(both) == 2
     back = Edit(start=CODE.index("a < b"), end=CODE.index("a < b") + 5, text="a < b")
-    assert together(first, (back,), CODE) == ()
+    assert compose_edits(first, (back,), CODE) == ()
 
 
 def test_what_is_said_of_lines_moves_with_them() -> None:
     scores = {2: 0.2, 3: 0.3, 5: 0.5}
     inserted = change("    return a - b;\n", "    a += 1;\n    return a - b;\n").edits
-    assert moved(scores, inserted, CODE) == {2: 0.2, 3: 0.3, 4: 0.3, 5: 0.3, 6: 0.5}
+    assert shift_scores(scores, inserted, CODE) == {2: 0.2, 3: 0.3, 4: 0.3, 5: 0.3, 6: 0.5}
     gone = change("  if (a < b) {\n    return a - b;\n  }\n", "").edits
-    assert moved(scores, gone, CODE) == {2: 0.5}
+    assert shift_scores(scores, gone, CODE) == {2: 0.5}
 
 
 async def test_a_second_change_is_looked_for_where_the_first_leaves_the_tests() -> None:
-    chains, going = Chains(), going_on()
+    chains, going = CompoundQueue(), going_on()
     chains.note(change("a - b", "a + b"), MENDED, {}, 1)
     await chains.extend(SEEN, going.texts, not_looked_at, seed=0, most=200, go_on=going.second_changes)
     made = [one for one in iter(chains.pop, None)]
     assert made
-    texts = [mutated(CODE, one.edits) for one in made]
+    texts = [apply_edits(CODE, one.edits) for one in made]
     assert all("a + b" in text or "return a - b" not in text for text in texts)
     assert CODE.replace("a - b", "a + b").replace("a * b", "a / b") in texts
     changed = [[line not in text for line in ("return a + b;", "return a * b;")] for text in texts[:20]]
@@ -105,7 +105,7 @@ async def test_two_likely_changes_come_in_their_order_as_long_as_they_are_asked_
     found = [*await going.likely(30, ()), *await going.likely(3000, ())]
     scores = [one.score for one in found]
     assert scores[:30] == sorted(scores[:30], reverse=True)
-    assert mutated(CODE, (*firsts[0].edits, *firsts[1].edits)) in [mutated(CODE, o.edits) for o in found]
+    assert apply_edits(CODE, (*firsts[0].edits, *firsts[1].edits)) in [apply_edits(CODE, o.edits) for o in found]
     again = going_on()
     again.know(firsts)
     assert [one.edits for one in await again.likely(30, ())] == [one.edits for one in found[:30]]

@@ -9,17 +9,17 @@ from pathlib import Path
 from bare_pytest import BARE_PYTEST
 from suture.core.settings import SandboxSettings
 from suture.judge import prepare_suite
-from suture.judge.trials.bench import Bench
-from suture.judge.trials.guiding import FAILED_AT_MOST, FAILED_S, ONWARD_S, QUICK_S, enough, in_turns
-from suture.judge.trials.looking import locate
-from suture.judge.trials.reading import Seen
-from suture.judge.trials.records import Proposal
-from suture.judge.trials.worker import Worker
+from suture.judge.trials.baseline import locate
+from suture.judge.trials.process_reports import Seen
+from suture.judge.trials.target_tests import FAILED_AT_MOST, FAILED_S, ONWARD_S, QUICK_S, enough, in_turns
+from suture.judge.trials.trial_records import Proposal
+from suture.judge.trials.trial_runner import Bench
+from suture.judge.trials.trial_worker import Worker
 from suture.loop.evaluation.search_setup import editable_texts
 from suture.loop.intake.building import heal_task
 from suture.mutation import Edit
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
-from suture.search import SearchLimits, search
+from suture.search import SearchLimits, search_python
 
 
 def seen(
@@ -84,11 +84,11 @@ async def test_a_change_that_mends_one_test_of_ten_is_seen_and_all_that_it_mends
     task, _ = heal_task(tmp_path, test=BARE_PYTEST)
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
     assert suite.command is not None
-    found = await search(suite.command, editable_texts(suite), (), SearchLimits(seconds=60))
+    found = await search_python(suite.command, editable_texts(suite), (), SearchLimits(max_seconds=60))
     mended = {frozenset(trial.passed) for _, trial in found.partial}
     assert frozenset({"test_shop.py::test_weight"}) in mended
     assert frozenset(f"test_shop.py::test_price[{n}]" for n in range(9)) in mended
-    assert found.plausible, found.ended
+    assert found.plausible, found.ending
 
 
 PARCEL = """\

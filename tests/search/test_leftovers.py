@@ -10,7 +10,7 @@ from suture.judge import prepare_suite
 from suture.loop.evaluation.search_setup import editable_texts
 from suture.loop.intake.building import heal_task
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
-from suture.search import SearchLimits, search
+from suture.search import SearchLimits, search_python
 
 SHOP = """\
 import sqlite3
@@ -55,5 +55,5 @@ async def test_what_a_failing_test_leaves_does_not_meet_the_right_repair(
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
     assert suite.command is not None
     failing = ["test_shop.py::test_total"]
-    found = await search(suite.command, editable_texts(suite), failing, SearchLimits(seconds=60))
-    assert found.plausible, found.ended
+    found = await search_python(suite.command, editable_texts(suite), failing, SearchLimits(max_seconds=60))
+    assert found.plausible, found.ending

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from suture.core.ledger.kinds import DifferingTrial
-from suture.judge.trials.locating import limits_of
-from suture.judge.trials.records import Spectrum, TestRun
+from suture.judge.trials.spectrum import limits_of
+from suture.judge.trials.trial_records import Spectrum, TestRun
 
 
 def run(name: str, seconds: float, outcome: Literal["passed", "skipped", "timeout"] = "passed") -> TestRun:

@@ -14,15 +14,14 @@ from typing import get_args
 
 import pytest
 
-from suture.judge.tampering.warnings import dead_parts
-from suture.mutation import Edit, mutated
-from suture.mutation import mutants
-from suture.mutation.python.editing.edits import overlap
-from suture.mutation.python.editing.names_in_scope import Kind
-from suture.mutation.python.editing.view import View
-from suture.mutation.python.python_mutants import OperatorFault
+from suture.judge.tampering import dead_parts
+from suture.mutation import Edit, generate_mutants, apply_edits
+from suture.mutation.edits import edits_overlap
+from suture.mutation.python.scope_names import ValueKind
+from suture.mutation.python.python_tree import PythonTree
 from suture.mutation.python.operators import OPERATORS, Change, Operator
 from suture.mutation.python.operators.calls import AROUND
+from suture.mutation.python.python_mutants import OperatorFault
 
 FAULTS = {
     "comparison": ("def f(a, b):\n    return a < b\n", "return a <= b"),
@@ -134,15 +133,15 @@ FAULTS = {
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_class_of_fault_has_an_operator(name: str) -> None:
     source, wanted = FAULTS[name]
-    found = [mutated(source, mutant.edits) for mutant in mutants(source)]
+    found = [apply_edits(source, mutant.edits) for mutant in generate_mutants(source)]
     assert any(wanted in text for text in found)
 
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_every_mutant_is_python_and_differs(name: str) -> None:
     source, _ = FAULTS[name]
-    for mutant in mutants(source):
-        text = mutated(source, mutant.edits)
+    for mutant in generate_mutants(source):
+        text = apply_edits(source, mutant.edits)
         ast.parse(text)
         assert text != source
         assert 0 < mutant.prior <= 1
@@ -151,7 +150,7 @@ def test_every_mutant_is_python_and_differs(name: str) -> None:
 
 def test_form_is_kept_to_the_byte() -> None:
     source = "def f( a,b ):   # ä\n\tx = ( a\n\t\t  <  b )  # why\n\treturn  x\n"
-    texts = [mutated(source, mutant.edits) for mutant in mutants(source)]
+    texts = [apply_edits(source, mutant.edits) for mutant in generate_mutants(source)]
     assert source.replace("<  b", "<=  b") in texts
 
 
@@ -161,44 +160,44 @@ def test_only_the_lines_asked_for() -> None:
             a = a + b
             return a - b
     """)
-    assert {mutant.line for mutant in mutants(source, [4])} <= {4, 5}
-    assert not list(mutants(source, []))
+    assert {mutant.line for mutant in generate_mutants(source, [4])} <= {4, 5}
+    assert not list(generate_mutants(source, []))
 
 
 def test_an_edit_that_two_operators_make_has_the_likelier_ones_weight() -> None:
     source = "def f(n):\n    if n:\n        return g(n - 2) + n\n    return g(n - 1) + n\n"
-    made = [m for m in mutants(source, [3]) if mutated(source, m.edits) == source.replace("- 2", "- 1")]
+    made = [m for m in generate_mutants(source, [3]) if apply_edits(source, m.edits) == source.replace("- 2", "- 1")]
     assert {m.operator for m in made} == {"sibling expression", "constant"}
     assert max(made, key=lambda mutant: mutant.prior).operator == "constant"
 
 
 def test_a_loop_over_nothing_goes_through_what_is_called_as_its_variable_first() -> None:
     text = "class A:\n    def f(self, text):\n        g(self.rest, self.words)\n        for word in []:\n            h(word)\n"
-    of_loop = [mutant for mutant in mutants(text, {4}) if mutant.operator == "nothing iterated"]
+    of_loop = [mutant for mutant in generate_mutants(text, {4}) if mutant.operator == "nothing iterated"]
     likeliest = max(of_loop, key=lambda mutant: mutant.prior)
-    assert "for word in self.words:" in mutated(text, likeliest.edits)
+    assert "for word in self.words:" in apply_edits(text, likeliest.edits)
 
 
 def test_it_is_the_same_each_time() -> None:
     source = "def f(a, b):\n    if a < b:\n        return a\n    return b\n"
-    assert list(mutants(source)) == list(mutants(source))
+    assert list(generate_mutants(source)) == list(generate_mutants(source))
 
 
 def test_what_is_no_python_has_no_mutants() -> None:
-    assert not list(mutants("def f(:\n"))
+    assert not list(generate_mutants("def f(:\n"))
 
 
 def test_text_outside_functions_is_told_apart() -> None:
     source = "LIMIT = 3\n\ndef f(a=1):\n    return a\n"
-    placed = {mutated(source, m.edits): m.in_body for m in mutants(source, operators={"constant"})}
+    placed = {apply_edits(source, m.edits): m.in_function_body for m in generate_mutants(source, operators={"constant"})}
     assert placed["LIMIT = 4\n\ndef f(a=1):\n    return a\n"] is False
     assert placed["LIMIT = 3\n\ndef f(a=2):\n    return a\n"] is False
 
 
 def test_edits_that_touch_overlap() -> None:
     one = [Edit(start=2, end=5, text="x")]
-    assert overlap(one, [Edit(start=5, end=5, text="y")])
-    assert not overlap(one, [Edit(start=6, end=8, text="y")])
+    assert edits_overlap(one, [Edit(start=5, end=5, text="y")])
+    assert not edits_overlap(one, [Edit(start=6, end=8, text="y")])
 
 
 AUDITED = """\
@@ -215,25 +214,25 @@ class Account:
 
 
 def test_no_statement_is_moved_to_where_it_never_runs() -> None:
-    found = list(mutants(AUDITED, operators={"statement moves", "statement's block"}))
+    found = list(generate_mutants(AUDITED, operators={"statement moves", "statement's block"}))
     assert found
     for mutant in found:
-        assert dead_parts(ast.parse(mutated(AUDITED, mutant.edits))) == 0
+        assert dead_parts(ast.parse(apply_edits(AUDITED, mutant.edits))) == 0
 
 
 def test_a_variable_that_is_called_may_stand_anywhere() -> None:
     source = "def call(func, x):\n    result = func(x)\n    last = func\n    return result + 1\n"
-    assert "return result - 1" in "".join(mutated(source, mutant.edits) for mutant in mutants(source))
+    assert "return result - 1" in "".join(apply_edits(source, mutant.edits) for mutant in generate_mutants(source))
 
 
 def test_every_kind_of_value_has_its_calls() -> None:
-    assert set(AROUND) == set(get_args(Kind))
+    assert set(AROUND) == set(get_args(ValueKind))
 
 
 def test_what_only_annotates_is_changed_after_all_else() -> None:
     source = "def f(n: int | None, *, m: 'list' = '', k: Annotated[int | None, 3 + 4] = 5) -> Kind[1]:\n    return n | 6\n"
     priors: dict[str, float] = {}
-    for mutant in mutants(source, operators=("arithmetic sign", "constant")):
+    for mutant in generate_mutants(source, operators=("arithmetic sign", "constant")):
         start = mutant.edits[0].start
         priors.setdefault(source[start : start + 4], mutant.prior)
     assert [place for place in priors if place.startswith("|")] == ["| 6\n"]
@@ -242,7 +241,7 @@ def test_what_only_annotates_is_changed_after_all_else() -> None:
 
 
 def test_an_operator_that_breaks_loses_its_own_mutants_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    def breaks(node: ast.AST, view: View) -> Iterator[Change]:
+    def breaks(node: ast.AST, view: PythonTree) -> Iterator[Change]:
         yield from {"other": iter(())}["callable"]
 
     broken = Operator(name="broken", prior=0.5, nodes=(ast.Return,), changes=breaks)
@@ -251,9 +250,9 @@ def test_an_operator_that_breaks_loses_its_own_mutants_only(monkeypatch: pytest.
     )
     source = "def f(a, b):\n    return a < b\n"
     with pytest.raises(KeyError):
-        list(mutants(source))
+        list(generate_mutants(source))
     faults: list[OperatorFault] = []
-    found = [mutated(source, m.edits) for m in mutants(source, on_fault=faults.append)]
+    found = [apply_edits(source, m.edits) for m in generate_mutants(source, on_fault=faults.append)]
     assert "def f(a, b):\n    return a <= b\n" in found
     assert [(fault.operator, fault.line, fault.fault) for fault in faults] == [
         ("broken", 2, "KeyError: 'callable'")
@@ -269,6 +268,6 @@ def standard_library() -> list[Path]:
 @pytest.mark.parametrize("path", standard_library(), ids=lambda path: path.name)
 def test_operators_work_on_what_nobody_here_wrote(path: Path) -> None:
     source = path.read_text("utf-8")
-    for number, mutant in enumerate(islice(mutants(source), 12_000)):
+    for number, mutant in enumerate(islice(generate_mutants(source), 12_000)):
         if number % 97 == 0:
-            ast.parse(mutated(source, mutant.edits))
+            ast.parse(apply_edits(source, mutant.edits))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from suture.judge.trials.records import Mark, Proposal, Spectrum, TestOutcome, TestRun, Trial
-from suture.mutation.python.editing.edits import Edit, Mutant
-from suture.search.ordering.chains import Chains
-from suture.search.ordering.orders import CHEAP_BETWEEN, EARLY, EARLY_OF, first_order, spread
-from suture.search.ordering.pairs import left_by
+from suture.judge.trials.trial_records import Mark, Proposal, Spectrum, TestOutcome, TestRun, Trial
+from suture.mutation.edits import Edit, Mutant
+from suture.search.ordering.compound_queue import CompoundQueue
+from suture.search.ordering.candidate_order import CHEAP_BETWEEN, EARLY, EARLY_OF, order_single_changes, interleave_expensive
+from suture.search.ordering.compound_changes import remaining_spectrum
 
 
 def proposals(kinds: str) -> list[Proposal]:
@@ -24,15 +24,15 @@ def kinds_of(found: list[Proposal]) -> str:
 
 
 def test_dear_changes_do_not_keep_cheap_ones_waiting() -> None:
-    found = spread(proposals("aaa" + "s" * 20))
+    found = interleave_expensive(proposals("aaa" + "s" * 20))
     assert kinds_of(found) == "a" + "s" * CHEAP_BETWEEN + "a" + "s" * CHEAP_BETWEEN + "a" + "s" * 4
     assert [p.label for p in found if not p.swap] == ["0", "1", "2"]
     assert [p.label for p in found if p.swap] == [str(n) for n in range(3, 23)]
 
 
 def test_where_nothing_cheap_is_left_the_dear_ones_follow() -> None:
-    assert kinds_of(spread(proposals("saasa"))) == "sasaa"
-    assert kinds_of(spread(proposals("aaa"))) == "aaa"
+    assert kinds_of(interleave_expensive(proposals("saasa"))) == "sasaa"
+    assert kinds_of(interleave_expensive(proposals("aaa"))) == "aaa"
 
 
 LINES = {"m.py": {line: 1.0 - line / 2000 for line in range(1, 1001)}}
@@ -51,8 +51,8 @@ def many(path: str, text: str, lines: Collection[int]) -> Iterator[Mutant]:
 
 async def test_the_likeliest_of_the_first_are_told_while_all_are_made() -> None:
     early: list[Sequence[Proposal]] = []
-    ordered = await first_order(LINES, {"m.py": TEXT}, {}, make=many, most=200, early=early.append)
-    alone = await first_order(LINES, {"m.py": TEXT}, {}, make=many, most=20_000)
+    ordered = await order_single_changes(LINES, {"m.py": TEXT}, {}, make=many, most=200, early=early.append)
+    alone = await order_single_changes(LINES, {"m.py": TEXT}, {}, make=many, most=20_000)
     assert ordered == alone[:200]
     (first,) = early
     known = [proposal for proposal in alone if int(proposal.label.split()[0]) <= EARLY_OF / 12 + 1]
@@ -64,7 +64,7 @@ async def test_the_likeliest_of_the_first_are_told_while_all_are_made() -> None:
 async def test_few_changes_are_not_told_before_all_are_made() -> None:
     early: list[Sequence[Proposal]] = []
     few = {"m.py": dict.fromkeys(range(1, 20), 1.0)}
-    assert await first_order(few, {"m.py": TEXT}, {}, make=many, early=early.append)
+    assert await order_single_changes(few, {"m.py": TEXT}, {}, make=many, early=early.append)
     assert not early
 
 
@@ -93,7 +93,7 @@ def test_what_a_first_change_mends_speaks_for_its_lines_and_what_was_not_run_for
     )
     known = frozenset({"t::mended", "t::left", "t::far"})
     before = Spectrum(tests=runs, known=known, guiding=("t::mended", "t::left"))
-    left = left_by(before, half_mended(1, 1, "t::mended"), {"m.py": TEXT})
+    left = remaining_spectrum(before, half_mended(1, 1, "t::mended"), {"m.py": TEXT})
     assert {test.id: test.outcome for test in left.tests} == {
         "t::mended": "passed",
         "t::left": "failed",
@@ -103,7 +103,7 @@ def test_what_a_first_change_mends_speaks_for_its_lines_and_what_was_not_run_for
 
 
 def test_a_start_that_mends_more_than_all_before_is_gone_on_from_before_what_waits() -> None:
-    chains, before = Chains(), {"t::left": run("t::left", "failed")}
+    chains, before = CompoundQueue(), {"t::left": run("t::left", "failed")}
     (one, other) = proposals("ss")
     assert chains.note(one, half_mended(1, 4, "t::a"), before, 10)
     assert not chains.is_near()

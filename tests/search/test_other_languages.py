@@ -22,22 +22,22 @@ from suture.core.ledger import find_run, read_ledger, those_of
 from suture.core.ledger.kinds import SearchFinished
 from suture.core.records import CheckOutcome, CheckStatus, Language, Task
 from suture.core.settings import BudgetSettings, PathSettings, ProofSettings, SandboxSettings, Settings
-from suture.core.settings.model_schema import ModelSettings
-from suture.judge.command.test_command import TestCommand
-from suture.judge.trials.records import Proposal
-from suture.mutation import mutated
-from suture.mutation.python.editing.edits import Edit
-from suture.mutation.trees.grammars import parsed_tree
-from suture.mutation.trees.tree_mutants import tree_mutants
+from suture.core.settings.schema import ModelSettings
+from suture.judge.runners.test_command import TestCommand
+from suture.judge.trials.trial_records import Proposal
+from suture.mutation import apply_edits
+from suture.mutation.edits import Edit
+from suture.mutation.tree_sitter.grammars import parse_tree
+from suture.mutation.tree_sitter.tree_mutants import generate_tree_mutants
 from suture.project.languages import LANGUAGES
 from suture.sandbox import BubblewrapSandbox, discover_programs
-from suture.search.limits import SearchLimits
-from suture.search.other_languages.by_command import passes
-from suture.search.other_languages.driver import BY_RUNNER, DRIVERS
-from suture.search.other_languages.drivers import go_schemata, golang, node
-from suture.search.other_languages.driving import Driving
-from suture.search.other_languages.gaming import tree_literals, tree_warnings
-from suture.search.search_result import Findings
+from suture.search.search_limits import SearchLimits
+from suture.search.tree_sitter.command_trials import all_passed
+from suture.search.tree_sitter.driver_protocol import BY_RUNNER, DRIVERS
+from suture.search.tree_sitter.drivers import go_schemata, golang, node
+from suture.search.tree_sitter.driver_trials import DriverTrials
+from suture.search.tree_sitter.tampering_signs import collect_tree_literals, find_tree_warnings
+from suture.search.search_result import SearchResult
 
 CASES: list[tuple[Language, str, str, str]] = [
     ("javascript", "a.js", "x = a < b;", "x = a <= b;"),
@@ -206,7 +206,7 @@ GO = {
 
 @pytest.mark.parametrize(("language", "path", "before", "after"), CASES)
 def test_a_change_is_among_those_of_a_file(language: Language, path: str, before: str, after: str) -> None:
-    made = {mutated(before, mutant.edits) for mutant in tree_mutants(before, path, language)}
+    made = {apply_edits(before, mutant.edits) for mutant in generate_tree_mutants(before, path, language)}
     assert after in made
     assert before not in made
 
@@ -214,15 +214,15 @@ def test_a_change_is_among_those_of_a_file(language: Language, path: str, before
 def test_a_change_that_two_operators_make_is_as_likely_as_the_likeliest() -> None:
     """`i` is what the function may give back, and what is left of `i + a[i]`: one change."""
     text = "function f(a, i) {\n  return i + a[i];\n}"
-    mutants = list(tree_mutants(text, "a.js", "javascript"))
-    prior = {mutated(text, mutant.edits): mutant.prior for mutant in mutants}
+    mutants = list(generate_tree_mutants(text, "a.js", "javascript"))
+    prior = {apply_edits(text, mutant.edits): mutant.prior for mutant in mutants}
     assert len({mutant.edits for mutant in mutants}) == len(mutants)
     assert prior[text.replace("i + a[i]", "i")] > prior[text.replace("i + a[i]", "a[i]")]
 
 
 def test_a_name_is_offered_only_where_it_is_known() -> None:
     text = "function f(a) {\n  g(a);\n  for (const i of a) { h(i); }\n  let last = 1;\n  return last;\n}"
-    made = {mutated(text, mutant.edits) for mutant in tree_mutants(text, "a.js", "javascript")}
+    made = {apply_edits(text, mutant.edits) for mutant in generate_tree_mutants(text, "a.js", "javascript")}
     assert text.replace("h(i)", "h(a)") in made
     assert text.replace("return last", "return a") in made
     assert not made & {text.replace("g(a)", "g(i)"), text.replace("g(a)", "g(last)")}
@@ -247,14 +247,14 @@ def test_a_name_is_offered_only_where_it_is_known() -> None:
     ],
 )
 def test_what_is_made_can_be_read(text: str, path: str, language: Language) -> None:
-    made = {mutated(text, mutant.edits): mutant.label for mutant in tree_mutants(text, path, language)}
+    made = {apply_edits(text, mutant.edits): mutant.label for mutant in generate_tree_mutants(text, path, language)}
     assert made
-    assert [label for text, label in made.items() if parsed_tree(text, path, language).has_error] == []
+    assert [label for text, label in made.items() if parse_tree(text, path, language).has_error] == []
 
 
 def test_an_argument_is_added_behind_the_last_one() -> None:
     text = "f(1, 2);\nf(\n  1, // one\n);\n"
-    made = {mutated(text, mutant.edits) for mutant in tree_mutants(text, "a.js", "javascript")}
+    made = {apply_edits(text, mutant.edits) for mutant in generate_tree_mutants(text, "a.js", "javascript")}
     assert "f(1, 2);\nf(\n  1, 2, // one\n);\n" in made
 
 
@@ -269,7 +269,7 @@ def test_an_argument_is_added_behind_the_last_one() -> None:
     ids=["kind of a variable", "comparison", "sum", "assignment"],
 )
 def test_what_is_usual_is_likelier(text: str, old: str, likelier: str, other: str) -> None:
-    prior = {mutated(text, mutant.edits): mutant.prior for mutant in tree_mutants(text, "a.js", "javascript")}
+    prior = {apply_edits(text, mutant.edits): mutant.prior for mutant in generate_tree_mutants(text, "a.js", "javascript")}
     assert prior[text.replace(old, likelier)] > 1.2 * prior[text.replace(old, other)]
 
 
@@ -342,15 +342,15 @@ WARNED: list[tuple[Language, str, str, str]] = [
 
 @pytest.mark.parametrize(("language", "before", "after", "word"), WARNED)
 def test_what_games_the_tests_is_told(language: Language, before: str, after: str, word: str) -> None:
-    literals = tree_literals(
+    literals = collect_tree_literals(
         [("a.test", "assert(f(4711) == 1)" if language != "go" else "package a")], language
     )
-    assert any(word in told for told in tree_warnings(before, after, "a.ts", language, literals))
-    assert tree_warnings(before, before, "a.ts", language, literals) == ()
+    assert any(word in told for told in find_tree_warnings(before, after, "a.ts", language, literals))
+    assert find_tree_warnings(before, before, "a.ts", language, literals) == ()
 
 
 def test_a_file_that_the_grammar_cannot_read_costs_no_run() -> None:
-    assert isinstance(list(tree_mutants("function ( { ]", "a.js", "javascript")), list)
+    assert isinstance(list(generate_tree_mutants("function ( { ]", "a.js", "javascript")), list)
 
 
 class Forged:
@@ -380,16 +380,16 @@ async def test_lines_that_no_driver_writes_are_passed_over(forged: dict[str, obj
     look = {"event": "look", "tests": [{"id": "a.test.js::t", "status": "failed", "stack": stack}]}
     command = cast(TestCommand, Forged(forged, look))
     outcome = CheckOutcome(check_id="a.test.js::t", status="failed")
-    driving = Driving(node, project_of(command, {}, {"a.js": "x\n"}, outcome))
+    driving = DriverTrials(node, project_of(command, {}, {"a.js": "x\n"}, outcome))
     assert (await driving.look(1)).guiding == ("a.test.js::t",)
     change = Proposal(path="a.js", edits=(), label="", score=1.0, operators=(), swap=False)
-    found = Findings(texts={"a.js": "x\n"})
+    found = SearchResult(texts={"a.js": "x\n"})
     trial = {"event": "trial", "number": 0, "ok": False, "failed": "a.test.js::t", "passed": []}
     command = cast(TestCommand, Forged(look, forged, trial, *[{**trial, "ok": True}] * 9))
-    driving = Driving(node, project_of(command, {}, {"a.js": "x\n"}, outcome))
+    driving = DriverTrials(node, project_of(command, {}, {"a.js": "x\n"}, outcome))
     await driving.look(1)
     await driving.try_all([change], found, SearchLimits())
-    assert (found.tried, found.plausible) == (1, [change])
+    assert (found.tried_count, found.plausible) == (1, [change])
 
 
 def test_a_test_that_is_gone_or_skipped_is_no_pass() -> None:
@@ -397,10 +397,10 @@ def test_a_test_that_is_gone_or_skipped_is_no_pass() -> None:
         return CheckOutcome(check_id=name, status=status, evidence="nonce")
 
     wanted = {"a", "b"}
-    assert passes([made("a", "passed"), made("b", "passed")], wanted)
-    assert not passes([made("a", "passed")], wanted)
-    assert not passes([made("a", "passed"), made("b", "skipped")], wanted)
-    assert not passes([made("a", "passed"), made("b", "passed"), made("c", "failed")], wanted)
+    assert all_passed([made("a", "passed"), made("b", "passed")], wanted)
+    assert not all_passed([made("a", "passed")], wanted)
+    assert not all_passed([made("a", "passed"), made("b", "skipped")], wanted)
+    assert not all_passed([made("a", "passed"), made("b", "passed"), made("c", "failed")], wanted)
 
 
 @pytest.mark.timeout(300)  # Go compiles its library anew in each run
@@ -463,19 +463,19 @@ async def test_a_test_that_never_ends_is_tried_too(sandbox: BubblewrapSandbox, r
     programs = discover_programs(None, environ, "javascript")
     command = TestCommand(task, sandbox, SandboxSettings(), programs)
     stopped = CheckOutcome(check_id="node --test", status="timeout")
-    driving = Driving(BY_RUNNER["node:test"], project_of(command, files, texts, stopped))
+    driving = DriverTrials(BY_RUNNER["node:test"], project_of(command, files, texts, stopped))
     spectrum = await driving.look(20.0)
     assert spectrum.guiding == ("count.test.js::counts",)
     assert [test.id for test in spectrum.tests if not test.failed] == ["count.test.js::none"]
     changes = [
         Proposal(path="count.js", edits=m.edits, label=m.label, score=1.0, operators=(m.operator,))
-        for m in tree_mutants(text, "count.js", "javascript")
-        if mutated(text, m.edits) in (text.replace("i < n", "i <= n"), text.replace("-=", "+="))
+        for m in generate_tree_mutants(text, "count.js", "javascript")
+        if apply_edits(text, m.edits) in (text.replace("i < n", "i <= n"), text.replace("-=", "+="))
     ]
     assert len(changes) == 2
-    found = Findings(texts=texts)
+    found = SearchResult(texts=texts)
     await driving.try_all(changes, found, SearchLimits())
-    assert [mutated(text, one.edits) for one in found.plausible] == [text.replace("-=", "+=")]
+    assert [apply_edits(text, one.edits) for one in found.plausible] == [text.replace("-=", "+=")]
 
 
 def test_a_runner_that_cannot_be_loaded_is_not_waited_for(tmp_path: Path, require: Require) -> None:

@@ -12,18 +12,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from suture.judge.differential.inputs import inputs_near, read_arguments
-from suture.judge.tampering.warnings import dead_parts, literals_of, warnings_about
-from suture.judge.trials.comparing import unguided
-from suture.judge.trials.records import Lines, Mark, Proposal, Spectrum, TestRun, Trial
-from suture.mutation import Edit, mutated
-from suture.mutation import mutants
-from suture.mutation.python.editing.edits import trimmed
-from suture.search.ordering.chains import SETTLING, Chains
-from suture.search.ordering.clues import clues_of
-from suture.search.ordering.faults import dstar, line_scores, ochiai, rank_faults
-from suture.search.ordering.orders import CHEAP_BETWEEN, DEAR_S, first_order
-from suture.search.ordering.pairs import left_by, went_further
+from suture.judge.differential.input_generation import inputs_near, read_arguments
+from suture.judge.tampering import dead_parts, literals_of, warnings_about
+from suture.judge.trials.call_comparison import unguided
+from suture.judge.trials.trial_records import Lines, Mark, Proposal, Spectrum, TestRun, Trial
+from suture.mutation import Edit, generate_mutants, apply_edits
+from suture.mutation.edits import trim_edit
+from suture.search.ordering.compound_queue import SETTLING, CompoundQueue
+from suture.search.localisation.exception_clues import find_clues
+from suture.search.localisation.fault_ranking import dstar, score_lines, ochiai, rank_suspects
+from suture.search.ordering.candidate_order import CHEAP_BETWEEN, DEAR_S, order_single_changes
+from suture.search.ordering.compound_changes import remaining_spectrum, has_progressed
 
 SOURCE = "def f(n):\n    if n > 2:\n        return n - 1\n    return n\n"
 
@@ -47,7 +46,7 @@ def test_ochiai_and_dstar_as_published() -> None:
 
 
 def test_the_line_of_failing_tests_alone_comes_first() -> None:
-    faults = rank_faults(SPECTRUM, {"m.py": SOURCE})
+    faults = rank_suspects(SPECTRUM, {"m.py": SOURCE})
     assert (faults[0].line, faults[0].function) == (3, "f")
     assert all(0 <= fault.score <= 1 for fault in faults)
     assert 4 not in {fault.line for fault in faults}
@@ -56,7 +55,7 @@ def test_the_line_of_failing_tests_alone_comes_first() -> None:
 def test_a_frame_of_a_traceback_counts() -> None:
     plain = run("a", "failed", {2, 3})
     framed = TestRun(id="a", outcome="failed", seconds=0, lines=plain.lines, frames=(("m.py", 2),))
-    assert rank_faults(Spectrum(tests=(framed,)), {"m.py": SOURCE})[0].line == 2
+    assert rank_suspects(Spectrum(tests=(framed,)), {"m.py": SOURCE})[0].line == 2
 
 
 def test_a_test_that_fails_only_alone_is_not_what_is_mended() -> None:
@@ -67,17 +66,17 @@ def test_a_test_that_fails_only_alone_is_not_what_is_mended() -> None:
 
 async def test_changes_come_in_one_order_for_one_seed() -> None:
     texts = {"m.py": SOURCE}
-    scores = line_scores(rank_faults(SPECTRUM, texts), SPECTRUM, texts)
-    singles = await first_order(scores, texts, {}, seed=3)
-    assert singles == await first_order(scores, texts, {}, seed=3)
-    assert singles != await first_order(scores, texts, {}, seed=4)
+    scores = score_lines(rank_suspects(SPECTRUM, texts), SPECTRUM, texts)
+    singles = await order_single_changes(scores, texts, {}, seed=3)
+    assert singles == await order_single_changes(scores, texts, {}, seed=3)
+    assert singles != await order_single_changes(scores, texts, {}, seed=4)
     assert sorted((s.score for s in singles), reverse=True) == [s.score for s in singles]
 
 
 async def test_what_runs_on_import_is_imported_anew() -> None:
     texts = {"m.py": SOURCE}
     scores = {"m.py": {2: 1.0, 4: 1.0}}
-    placed = {s.label: s.swap for s in await first_order(scores, texts, {"m.py": frozenset({2})})}
+    placed = {s.label: s.swap for s in await order_single_changes(scores, texts, {"m.py": frozenset({2})})}
     assert not any(swap for label, swap in placed.items() if label.startswith("line 2"))
     assert all(swap for label, swap in placed.items() if label.startswith("line 4:"))
 
@@ -88,7 +87,7 @@ async def test_a_very_long_function_is_searched_in_time_and_others_run_meanwhile
     steps = "".join(f"    a{n + 1} = a{n} + {n % 7}\n" for n in range(150))
     text = f"def f(x):\n    a0 = x\n{steps}    return a150\n"
     clock, looks = itertools.count(), itertools.count()  # a clock that goes on whenever it is looked at
-    monkeypatch.setattr("suture.search.ordering.orders.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr("suture.search.ordering.candidate_order.time", SimpleNamespace(monotonic=lambda: next(clock)))
 
     async def look() -> None:
         while True:
@@ -97,12 +96,12 @@ async def test_a_very_long_function_is_searched_in_time_and_others_run_meanwhile
 
     looking = asyncio.create_task(look())
     scores = {"m.py": dict.fromkeys(range(1, 153), 1.0)}
-    found = await first_order(scores, {"m.py": text}, {}, seconds=10)
+    found = await order_single_changes(scores, {"m.py": text}, {}, seconds=10)
     looking.cancel()
     assert 0 < len(found) < 4000
     assert next(clock) == 12  # it began at 0, and went on no longer than to the first time after 10
     assert next(looks) > 10
-    assert sum(1 for _ in mutants(text)) < 100_000
+    assert sum(1 for _ in generate_mutants(text)) < 100_000
 
 
 TWICE = """\
@@ -149,7 +148,7 @@ async def test_pairs_do_not_touch_each_other_and_stay_in_one_file() -> None:
         score=0.1,
         operators=("arithmetic sign",),
     )
-    chains = Chains()
+    chains = CompoundQueue()
     assert chains.note(start, tried(passing=1), {}, 1)
     await chains.extend(spectrum, texts, not_looked_at, seed=0, most=50)
     pairs = [*iter(chains.pop, None)]
@@ -167,9 +166,9 @@ async def test_the_second_change_is_looked_for_where_the_first_leaves_the_tests(
     spectrum = Spectrum(
         tests=(failed("a", (), lines=(2, 4)), failed("b", (), lines=(2, 5))), known=frozenset({"a", "b"})
     )
-    left = left_by(spectrum, tried(passing=1, passed=frozenset({"a"})), {"m.py": TWICE})
+    left = remaining_spectrum(spectrum, tried(passing=1, passed=frozenset({"a"})), {"m.py": TWICE})
     assert [test.id for test in left.failing] == ["b"]
-    scores = line_scores(rank_faults(left, {"m.py": TWICE}), left, {"m.py": TWICE})
+    scores = score_lines(rank_suspects(left, {"m.py": TWICE}), left, {"m.py": TWICE})
     assert 4 not in scores["m.py"]
     assert scores["m.py"][5] > 0
 
@@ -186,7 +185,7 @@ async def test_a_chain_grows_by_progress_only_and_from_each_kind_of_start_twice(
     )
     before = {test.id: test for test in spectrum.tests}
     texts, plus = {"m.py": TWICE}, TWICE.index("+")
-    chains = Chains()
+    chains = CompoundQueue()
     assert not chains.note(named(1, "nothing"), tried(marked("a", ""), failing=3), before, 1)
     assert not chains.is_due(1)
     mended = tried(marked("b", "E: b"), passing=1, failing=2, passed=frozenset({"a"}))
@@ -217,7 +216,7 @@ def test_lines_that_were_noted_with_the_first_change_stand_for_those_without_it(
     later = tried(marked("t.py::a", "NameError: y", ("t.py", 3), ("m.py", 4)))
     noted = replace(later, lines={"t.py::a": {"m.py": frozenset({1, 4, 5})}})
     lines = [
-        left_by(Spectrum(tests=(before,)), t, {"m.py": TWICE}).tests[0].lines["m.py"] for t in (later, noted)
+        remaining_spectrum(Spectrum(tests=(before,)), t, {"m.py": TWICE}).tests[0].lines["m.py"] for t in (later, noted)
     ]
     assert lines == [frozenset({1, 2, 3, 4, 5, 6, 7}) & lines[0], frozenset({1, 4, 5})]
     assert len(lines[0]) > len(lines[1])
@@ -231,15 +230,15 @@ async def test_what_an_import_gives_a_name_is_suspected_with_what_reads_it() -> 
     imported = {"m.py": frozenset({1, 2, 3, 4, 6, 7, 11})}
     spectrum = Spectrum(tests=(failed("a", (), lines=(12,)),), imported=imported)
     texts = {"m.py": text}
-    scores = line_scores(rank_faults(spectrum, texts), spectrum, texts)["m.py"]
+    scores = score_lines(rank_suspects(spectrum, texts), spectrum, texts)["m.py"]
     assert scores[12] > scores[3] > scores[7]
-    found = await first_order({"m.py": scores}, texts, imported)
+    found = await order_single_changes({"m.py": scores}, texts, imported)
     constants = [p.label for p in found if p.operators == ("constant",)]
     assert constants[0] == "line 3: 1001 becomes 1000"
     many = text.replace("    'b': 1001,\n", "    'b': 1001,\n" * 100)
     lines = {"m.py": frozenset(range(1, 111))}
     spectrum = Spectrum(tests=(failed("a", (), lines=(111,)),), imported=lines)
-    scores = line_scores(rank_faults(spectrum, {"m.py": many}), spectrum, {"m.py": many})["m.py"]
+    scores = score_lines(rank_suspects(spectrum, {"m.py": many}), spectrum, {"m.py": many})["m.py"]
     assert scores[111] > scores[3] == scores[106]  # of a large table a test reads a few lines alone
 
 
@@ -249,15 +248,15 @@ def test_a_later_failure_is_progress_and_shows_lines_that_did_not_run_before() -
     returned = marked("t.py::a", "AssertionError", ("t.py", 3))
     earlier = marked("t.py::a", "TypeError: x", ("t.py", 2), ("m.py", 4))
     same = marked("t.py::a", "TypeError: x", ("t.py", 3), ("m.py", 2))
-    assert [went_further(before.mark, now) for now in (later, returned, earlier, same)] == [
+    assert [has_progressed(before.mark, now) for now in (later, returned, earlier, same)] == [
         *(True, True, False, False)
     ]
-    assert not went_further(before.mark, marked("t.py::b", "E: ", ("t.py", 9)))
+    assert not has_progressed(before.mark, marked("t.py::b", "E: ", ("t.py", 9)))
     unknown = failed("t.py::a", (("t.py", 3), ("m.py", 4)), "NameError: name 'x' is not defined")
     known = marked("t.py::a", "IndexError: ", ("t.py", 3), ("m.py", 2))
     worse = marked("t.py::a", "TypeError: ", ("t.py", 3), ("m.py", 2))
-    assert [went_further(unknown.mark, now) for now in (known, worse, same)] == [True, False, False]
-    left = left_by(Spectrum(tests=(before,)), tried(later), {"m.py": TWICE})
+    assert [has_progressed(unknown.mark, now) for now in (known, worse, same)] == [True, False, False]
+    left = remaining_spectrum(Spectrum(tests=(before,)), tried(later), {"m.py": TWICE})
     assert left.tests[0].lines["m.py"] >= {4, 5, 6}
     assert left.tests[0].fault == "NameError: y"
 
@@ -275,7 +274,7 @@ async def test_of_changes_that_go_on_few_are_imported_anew_where_that_is_dear() 
     test = failed("t.py::a", (("m.py", 8),), "AssertionError: x", (6, 7, 8))
     shares = []
     for collect_s in (0.0, DEAR_S):
-        chains = Chains()
+        chains = CompoundQueue()
         spectrum = Spectrum(tests=(test,), imported=imported, collect_s=collect_s)
         chains.note(named(text.index("+ ONE"), "one"), tried(passing=1, failing=1), {}, 1)
         await chains.extend(spectrum, {"m.py": text}, not_looked_at, seed=0, most=100)
@@ -288,7 +287,7 @@ def test_any_test_that_gets_further_is_progress_unless_as_many_get_less_far() ->
     names = ("t.py::a", "t.py::b")
     before = {name: failed(name, (("t.py", 3), ("m.py", 4)), "TypeError: x") for name in names}
     same, further, back = (marked(names[n], "TypeError: x", ("t.py", 3), ("m.py", to)) for n, to in PLACES)
-    chains = Chains()
+    chains = CompoundQueue()
     assert chains.note(named(1, "one"), tried(same, further, failing=2), before, 1)
     assert not chains.note(named(2, "both"), tried(back, further, failing=2), before, 2)
     assert not chains.note(named(3, "none"), tried(same, failing=1), before, 3)
@@ -303,11 +302,11 @@ async def test_what_an_exception_says_puts_its_kind_of_change_first(
     text = f"def f(a, b):\n    c = a <= b\n    d = a {sign} b\n    return c or d\n"
     fault = f"TypeError: unsupported operand type(s) for {named}: 'str' and 'int'"
     spectrum = Spectrum(tests=(failed("a", (("m.py", 3),), fault, (1, 2, 3)),))
-    clues = clues_of(spectrum)
+    clues = find_clues(spectrum)
     assert [clue.part for clue in clues] == [sign]
     scores = {"m.py": {2: 1.0, 3: 1.0, 4: 1.0}}
-    plain = await first_order(scores, {"m.py": text}, {})
-    told = await first_order(scores, {"m.py": text}, {}, clues=clues)
+    plain = await order_single_changes(scores, {"m.py": text}, {})
+    told = await order_single_changes(scores, {"m.py": text}, {}, clues=clues)
     ranks = [
         [p.label for p in some].index(f"line 3: {sign} becomes {other} in a {sign} b")
         for some in (plain, told)
@@ -324,23 +323,23 @@ async def test_a_method_that_is_read_as_a_value_lacks_a_decorator() -> None:
     fault = "TypeError: '<' not supported between instances of 'int' and 'method'"
     spectrum = Spectrum(tests=(failed("a", (("m.py", 10),), fault, (4, 10)),))
     texts = {"m.py": text}
-    scores = line_scores(rank_faults(spectrum, texts), spectrum, texts)
-    found = await first_order(scores, texts, {}, clues=clues_of(spectrum))
+    scores = score_lines(rank_suspects(spectrum, texts), spectrum, texts)
+    found = await order_single_changes(scores, texts, {}, clues=find_clues(spectrum))
     wanted = text.replace("    def two", "    @property\n    def two")
-    assert wanted in [mutated(text, proposal.edits) for proposal in found[:12]]
-    assert 6 not in line_scores(rank_faults(spectrum, texts), Spectrum(), texts)["m.py"]
+    assert wanted in [apply_edits(text, proposal.edits) for proposal in found[:12]]
+    assert 6 not in score_lines(rank_suspects(spectrum, texts), Spectrum(), texts)["m.py"]
 
 
 async def test_a_rare_sign_is_suspected_before_a_usual_one() -> None:
     text = "def f(a, b):\n    if a > None:\n        return b\n    return a == 'x'\n"
-    found = await first_order({"m.py": {2: 1.0, 4: 1.0}}, {"m.py": text}, {})
+    found = await order_single_changes({"m.py": {2: 1.0, 4: 1.0}}, {"m.py": text}, {})
     signs = [p.label for p in found if p.operators == ("comparison",)]
     assert [sign.startswith("line 2: > becomes is") for sign in signs[:2]] == [True, True]
 
 
 async def test_a_product_of_numbers_is_hardly_a_sum() -> None:
     text = "DAY = 24 * 60 * 60\n\n\ndef f(a, b):\n    return a * b\n"
-    found = await first_order({"m.py": {1: 1.0, 5: 1.0}}, {"m.py": text}, {})
+    found = await order_single_changes({"m.py": {1: 1.0, 5: 1.0}}, {"m.py": text}, {})
     sums = [p.label for p in found if "* becomes +" in p.label]
     assert len(sums) == 3
     assert sums[0].startswith("line 5")
@@ -348,7 +347,7 @@ async def test_a_product_of_numbers_is_hardly_a_sum() -> None:
 
 async def test_the_second_choice_of_an_operator_waits_behind_other_places() -> None:
     text = "def f(a):\n    if a:\n        return 2\n    return 4\n"
-    found = await first_order({"m.py": {2: 1.0, 3: 0.9, 4: 0.9}}, {"m.py": text}, {})
+    found = await order_single_changes({"m.py": {2: 1.0, 3: 0.9, 4: 0.9}}, {"m.py": text}, {})
     constants = [p.label for p in found if p.operators == ("constant",)]
     assert {label[:6] for label in constants[:2]} == {"line 3", "line 4"}
 
@@ -356,16 +355,16 @@ async def test_the_second_choice_of_an_operator_waits_behind_other_places() -> N
 def test_two_ways_to_say_one_change_are_one() -> None:
     raw = "é = a < b".encode()
     whole = Edit(start=0, end=len(raw), text="é = a <= b")
-    assert trimmed(whole, raw) == Edit(start=raw.index(b"<") + 1, end=raw.index(b"<") + 1, text="=")
-    assert trimmed(Edit(start=0, end=2, text="è"), raw) == Edit(start=0, end=2, text="è")
-    texts = [mutated(SOURCE, mutant.edits) for mutant in mutants(SOURCE)]
+    assert trim_edit(whole, raw) == Edit(start=raw.index(b"<") + 1, end=raw.index(b"<") + 1, text="=")
+    assert trim_edit(Edit(start=0, end=2, text="è"), raw) == Edit(start=0, end=2, text="è")
+    texts = [apply_edits(SOURCE, mutant.edits) for mutant in generate_mutants(SOURCE)]
     assert len(texts) == len(set(texts))
 
 
 def test_the_same_change_is_made_at_all_places_of_a_function() -> None:
     text = "def f(a, b, c):\n    x = a - c\n    return x, b - c\n\ndef g(a, c):\n    return a - c\n"
     wanted = text.replace("a - c\n    return x, b - c", "a + c\n    return x, b + c")
-    assert wanted in {mutated(text, mutant.edits) for mutant in mutants(text)}
+    assert wanted in {apply_edits(text, mutant.edits) for mutant in generate_mutants(text)}
 
 
 def test_inputs_keep_what_all_tests_have_in_common() -> None:

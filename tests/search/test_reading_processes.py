@@ -10,12 +10,19 @@ import pytest
 from bare_pytest import BARE_PYTEST
 from suture.core.settings import SandboxSettings
 from suture.judge import prepare_suite
-from suture.judge.trials.inside.suture_trace import Tracer
-from suture.judge.trials.reading import Attempted, RawAnswers, Seen, SeenCollection, entries_of, lines_of
+from suture.judge.trials.inside.line_tracer import Tracer
+from suture.judge.trials.process_reports import (
+    Attempted,
+    RawAnswers,
+    Seen,
+    SeenCollection,
+    entries_of,
+    lines_of,
+)
 from suture.loop.evaluation.search_setup import editable_texts
 from suture.loop.intake.building import heal_task
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
-from suture.search import SearchLimits, search
+from suture.search import SearchLimits, search_python
 
 GOOD = {"mutant": 1, "answers": ["1"]}
 ATTEMPTED = {"words": "P", "ended": True, "unsupported": False}
@@ -85,5 +92,5 @@ async def test_a_test_that_writes_to_everything_it_can_reach_does_not_end_the_se
     task, _ = heal_task(tmp_path, test=BARE_PYTEST)
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
     assert suite.command is not None
-    found = await search(suite.command, editable_texts(suite), (), SearchLimits(seconds=100))
-    assert found.ended
+    found = await search_python(suite.command, editable_texts(suite), (), SearchLimits(max_seconds=100))
+    assert found.ending

@@ -11,21 +11,21 @@ from bare_pytest import BARE_PYTEST
 from suture.api import heal
 from suture.core.ledger import find_run
 from suture.core.settings import LoopSettings, PathSettings, ProofSettings, SandboxSettings, Settings
-from suture.interfaces.narrative.brief import brief_ending
+from suture.interfaces.narrative.run_progress_text import brief_ending
 from suture.judge import prepare_suite
-from suture.judge.proof.certificate import CERTIFICATE
-from suture.judge.trials.records import Proposal
+from suture.judge.certificates.certificate import CERTIFICATE
+from suture.judge.trials.trial_records import Proposal
 from suture.loop.evaluation.search_setup import editable_texts
 from suture.loop.intake.building import heal_task
-from suture.mutation import Edit, mutated
-from suture.mutation.python.editing.places import STOP, UNREACHED, guarded, place_of, tripwire
-from suture.mutation.python.python_mutants import mutants
+from suture.mutation import Edit, apply_edits
+from suture.mutation.python.edit_locations import STOP, UNREACHED, find_block_stops, find_location, build_tripwire
+from suture.mutation.python.python_mutants import generate_mutants
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
-from suture.search import Repair, SearchLimits, rank_repairs, search
-from suture.search.answering import Answered
-from suture.search.ordering.expressions import apart, needless
-from suture.search.rivals import Rivals
-from suture.search.scoring import told_apart
+from suture.search import Repair, SearchLimits, rank_python_repairs, search_python
+from suture.search.ranking.call_outcomes import CallOutcomes
+from suture.search.ranking.expression_distance import measure_distance, count_redundant_operations
+from suture.search.ranking.rivals import RivalQueue
+from suture.search.ranking.repair_scoring import group_by_behaviour
 
 SOURCE = """\
 def f(a, b):
@@ -66,7 +66,7 @@ def proposal(edits: tuple[Edit, ...], label: str = "", score: float = 1.0) -> Pr
     ],
 )
 def test_two_ways_to_write_one_expression_are_one(one: str, other: str) -> None:
-    assert apart(SOURCE, condition(one), condition(other)) == 0
+    assert measure_distance(SOURCE, condition(one), condition(other)) == 0
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_two_ways_to_write_one_expression_are_one(one: str, other: str) -> None:
     ],
 )
 def test_what_some_value_tells_apart_is_not_one(one: str, other: str) -> None:
-    assert 0 < apart(SOURCE, condition(one), condition(other)) <= 1
+    assert 0 < measure_distance(SOURCE, condition(one), condition(other)) <= 1
 
 
 @pytest.mark.parametrize(
@@ -113,13 +113,13 @@ def test_what_some_value_tells_apart_is_not_one(one: str, other: str) -> None:
 )
 def test_what_is_not_worked_out_is_not_one(one: str, other: str) -> None:
     """Nor is anything of the size that a project names made of it."""
-    assert apart(SOURCE, condition(one), condition(other)) == 1
+    assert measure_distance(SOURCE, condition(one), condition(other)) == 1
 
 
 def test_blanks_in_a_text_of_several_lines_are_the_texts() -> None:
     source = 'def f():\n    return """a\n    \n  b""" + OTHER\n'
     wide, narrow = (instead(source, "    \n", new) for new in ("      \n", "\n"))
-    assert apart(source, wide, narrow) > 0
+    assert measure_distance(source, wide, narrow) > 0
 
 
 def test_an_expression_of_any_size_is_gone_through_in_time() -> None:
@@ -127,17 +127,17 @@ def test_an_expression_of_any_size_is_gone_through_in_time() -> None:
     table = ", ".join(f"{n}: 'v{n}'" for n in range(4000))
     source = SOURCE.replace("CONDITION", f"{{{table}}}[a] == b")
     began_s = time.process_time()
-    assert 0 < apart(source, instead(source, "[a] == b", "[a] != b"), ()) <= 1
+    assert 0 < measure_distance(source, instead(source, "[a] == b", "[a] != b"), ()) <= 1
     long = SOURCE.replace("CONDITION", " + ".join(["a"] * 900))
-    assert apart(long, instead(long, "a + a:", "a + b:"), ()) == 1
+    assert measure_distance(long, instead(long, "a + a:", "a + b:"), ()) == 1
     assert time.process_time() - began_s < 10
 
 
 def test_the_change_that_takes_fewer_values_elsewhere_is_nearer() -> None:
     was, near, far = (condition(text) for text in ("a or b", "not a or b", "not (a or b)"))
-    assert apart(SOURCE, was, near) < apart(SOURCE, was, far) == 1
+    assert measure_distance(SOURCE, was, near) < measure_distance(SOURCE, was, far) == 1
     boundary, turned = condition("a <= b"), condition("a > b")
-    assert apart(SOURCE, condition("a < b"), boundary) < apart(SOURCE, condition("a < b"), turned)
+    assert measure_distance(SOURCE, condition("a < b"), boundary) < measure_distance(SOURCE, condition("a < b"), turned)
 
 
 @pytest.mark.parametrize(
@@ -155,36 +155,36 @@ def test_the_change_that_takes_fewer_values_elsewhere_is_nearer() -> None:
     ],
 )
 def test_what_leaves_a_value_as_it_is_counts_as_needless(source: str, number: int) -> None:
-    assert needless(source) == number
+    assert count_redundant_operations(source) == number
 
 
 def test_a_place_is_a_statement_without_its_blocks() -> None:
     head, inner = condition("a"), instead(SOURCE, "return 1", "return 3")
-    place = place_of(SOURCE, head)
+    place = find_location(SOURCE, head)
     assert place is not None
     assert SOURCE[place.start : place.end].strip() == "if CONDITION:"
-    assert place.holds(head)
-    assert not place.holds(inner)
-    assert place_of(SOURCE, (*head, *inner)) != place
+    assert place.contains(head)
+    assert not place.contains(inner)
+    assert find_location(SOURCE, (*head, *inner)) != place
 
 
 def test_a_tripwire_stands_where_the_change_does() -> None:
-    assert f"if {UNREACHED}:" in mutated(SOURCE, tripwire(SOURCE, condition("a")))
+    assert f"if {UNREACHED}:" in apply_edits(SOURCE, build_tripwire(SOURCE, condition("a")))
     added = (Edit(start=SOURCE.index("    try"), end=SOURCE.index("    try"), text="    a = 0\n"),)
-    assert tripwire(SOURCE, added) == () or STOP in mutated(SOURCE, tripwire(SOURCE, added))
-    assert tripwire("LIMIT = 3\n", instead("LIMIT = 3\n", "3", "4")) == ()
+    assert build_tripwire(SOURCE, added) == () or STOP in apply_edits(SOURCE, build_tripwire(SOURCE, added))
+    assert build_tripwire("LIMIT = 3\n", instead("LIMIT = 3\n", "3", "4")) == ()
 
 
 def test_each_block_that_a_head_guards_can_be_stopped() -> None:
-    place = place_of(SOURCE, instead(SOURCE, "KeyError", "TypeError"))
+    place = find_location(SOURCE, instead(SOURCE, "KeyError", "TypeError"))
     assert place is not None
     assert place.is_handler
-    (stop,) = guarded(SOURCE, place.start)
-    assert f"except KeyError:\n        {STOP}\n        return 2\n" in mutated(SOURCE, [stop])
+    (stop,) = find_block_stops(SOURCE, place.start)
+    assert f"except KeyError:\n        {STOP}\n        return 2\n" in apply_edits(SOURCE, [stop])
 
 
 def test_what_stands_at_the_place_of_a_repair_comes_next() -> None:
-    rivals = Rivals()
+    rivals = RivalQueue()
     here, there = proposal(condition("not a")), proposal(instead(SOURCE, "return 2", "return 3"))
     rivals.know([there, here])
     assert rivals.pop() is None
@@ -195,49 +195,49 @@ def test_what_stands_at_the_place_of_a_repair_comes_next() -> None:
 
 def repairs_of(
     *changes: tuple[str, float], reached: int, answers: tuple[str, ...]
-) -> list[tuple[Repair, Answered]]:
+) -> list[tuple[Repair, CallOutcomes]]:
     found = []
     for text, score in changes:
         change = proposal(condition(text), text, score)
-        repair = Repair(proposal=change, text=mutated(SOURCE, change.edits), score=score)
-        found.append((repair, Answered(answers=answers, reached=reached)))
+        repair = Repair(proposal=change, text=apply_edits(SOURCE, change.edits), score=score)
+        found.append((repair, CallOutcomes(answers=answers, reached=reached)))
     return found
 
 
 def test_equal_answers_of_calls_that_run_other_code_say_nothing() -> None:
     changes = (("a < b", 1.0), ("a <= b", 0.9))
     unreached = repairs_of(*changes, reached=0, answers=("(1,)", "(2,)"))
-    first, second = (repair for repair, _ in told_apart(unreached, {"m.py": SOURCE}))
-    assert (first.alike, first.apart, second.apart) == ((), ("a <= b",), ("a < b",))
+    first, second = (repair for repair, _ in group_by_behaviour(unreached, {"m.py": SOURCE}))
+    assert (first.equivalent_labels, first.rival_labels, second.rival_labels) == ((), ("a <= b",), ("a < b",))
     reached = repairs_of(*changes, reached=2, answers=("(1,)", "(2,)"))
-    (only,) = (repair for repair, _ in told_apart(reached, {"m.py": SOURCE}))
-    assert (only.alike, only.apart) == (("a <= b",), ())
+    (only,) = (repair for repair, _ in group_by_behaviour(reached, {"m.py": SOURCE}))
+    assert (only.equivalent_labels, only.rival_labels) == (("a <= b",), ())
 
 
 def test_of_two_ways_to_write_one_expression_the_plainer_is_handed_over() -> None:
     changes = (("a < b - 2 + 1", 1.0), ("a < b - 1", 0.4))
-    ((only, _),) = told_apart(repairs_of(*changes, reached=0, answers=()), {"m.py": SOURCE})
-    assert (only.proposal.label, only.alike, only.score) == ("a < b - 1", ("a < b - 2 + 1",), 1.0)
+    ((only, _),) = group_by_behaviour(repairs_of(*changes, reached=0, answers=()), {"m.py": SOURCE})
+    assert (only.proposal.label, only.equivalent_labels, only.score) == ("a < b - 1", ("a < b - 2 + 1",), 1.0)
 
 
 def test_what_has_only_the_same_answers_is_not_taken_for_being_plainer() -> None:
     changes = (("a < b and a", 1.0), ("a", 0.4))
-    ((only, _),) = told_apart(repairs_of(*changes, reached=1, answers=("1",)), {"m.py": SOURCE})
+    ((only, _),) = group_by_behaviour(repairs_of(*changes, reached=1, answers=("1",)), {"m.py": SOURCE})
     assert only.proposal.label == "a < b and a"
 
 
 def test_a_rival_that_is_much_less_likely_counts_only_where_it_is_known_to_differ() -> None:
     changes = (("a < b", 1.0), ("a <= b", 0.01))
-    first, _ = (r for r, _ in told_apart(repairs_of(*changes, reached=0, answers=()), {"m.py": SOURCE}))
-    assert first.apart == ()
+    first, _ = (r for r, _ in group_by_behaviour(repairs_of(*changes, reached=0, answers=()), {"m.py": SOURCE}))
+    assert first.rival_labels == ()
     one, other = repairs_of(*changes, reached=1, answers=("(1,)",))
-    differing = [one, (other[0], Answered(answers=("(2,)",), reached=1))]
-    assert told_apart(differing, {"m.py": SOURCE})[0][0].apart == ("a <= b",)
+    differing = [one, (other[0], CallOutcomes(answers=("(2,)",), reached=1))]
+    assert group_by_behaviour(differing, {"m.py": SOURCE})[0][0].rival_labels == ("a <= b",)
 
 
 def test_a_switch_is_no_number() -> None:
     source = "ON = False\nCOUNT = 1\n\n\ndef f():\n    on = ON\n    count = COUNT\n"
-    made = {mutant.label for mutant in mutants(source, operators=["off by one"])}
+    made = {mutant.label for mutant in generate_mutants(source, operators=["off by one"])}
     assert any("COUNT + 1" in label for label in made)
     assert not any("ON + 1" in label.replace("COUNT", "") for label in made)
 
@@ -275,16 +275,16 @@ async def test_of_handlers_that_pass_the_one_that_a_test_comes_to_is_taken(
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
     assert suite.command is not None
     failing = ["test_numbers_of.py::test_what_is_nowhere"]
-    found = await search(suite.command, editable_texts(suite), failing, SearchLimits(seconds=120))
+    found = await search_python(suite.command, editable_texts(suite), failing, SearchLimits(max_seconds=120))
     named = {
-        change.label.rpartition(" ")[2]: found.idle.get((change.path, change.edits))
+        change.label.rpartition(" ")[2]: found.idle_block_counts.get((change.path, change.edits))
         for change in found.plausible
     }
     assert named["IndexError"] == 1
     assert named["KeyError"] == 0
-    repairs, _ = await rank_repairs(found, suite.command, [TESTS])
+    repairs, _ = await rank_python_repairs(found, suite.command, [TESTS])
     assert "except KeyError:" in repairs[0].text or "except LookupError:" in repairs[0].text
-    assert repairs[0].apart or len(repairs) == 1
+    assert repairs[0].rival_labels or len(repairs) == 1
 
 
 @pytest.mark.parametrize("abstains", [False, True])

@@ -19,16 +19,16 @@ from suture.core.ledger.kinds import SearchFinished
 from suture.core.records import Language
 from suture.core.settings import PathSettings, ProofSettings, SandboxSettings, Settings
 from suture.judge import prepare_suite
-from suture.judge.calls.values import plain_of, plus_of
-from suture.judge.trials.records import Proposal
+from suture.judge.split.call_values import plain_of, plus_of
+from suture.judge.trials.trial_records import Proposal
 from suture.loop.intake.building import heal_task
-from suture.mutation import Edit, mutated
-from suture.mutation.trees.tree_places import guarded_blocks, literals_at, tree_place
+from suture.mutation import Edit, apply_edits
+from suture.mutation.tree_sitter.tree_locations import find_tree_block_stops, literals_near_edit, find_tree_location
 from suture.sandbox import BubblewrapSandbox, discover_programs
-from suture.search import Findings, rank_elsewhere
-from suture.search.limits import SearchLimits
-from suture.search.other_languages.comparing.comparing_places import look_at_blocks, try_rivals
-from suture.search.other_languages.driving import Driving
+from suture.search import SearchResult, rank_tree_repairs
+from suture.search.search_limits import SearchLimits
+from suture.search.tree_sitter.rival_trials import try_block_stops, try_rivals
+from suture.search.tree_sitter.driver_trials import DriverTrials
 
 CODE = """\
 /* Whether somebody of that age pays the whole price.
@@ -64,7 +64,7 @@ def proposal(old: str, new: str, score: float) -> Proposal:
 def place_text(text: str, at: str, language: Language = "javascript") -> str:
     start = text.index(at)
     path = "a.go" if language == "go" else "a.js"
-    place = tree_place(language, path, text, [Edit(start=start, end=start + len(at), text="x")])
+    place = find_tree_location(language, path, text, [Edit(start=start, end=start + len(at), text="x")])
     assert place is not None
     return text[place.start : place.end]
 
@@ -80,22 +80,22 @@ def test_a_place_is_a_statement_without_what_it_guards(at: str, place: str) -> N
 
 def test_a_change_of_two_statements_has_no_place() -> None:
     edits = [*proposal("18 &&", "17 &&", 1).edits, *proposal("false;", "true;", 1).edits]
-    assert tree_place("javascript", "a.js", CODE, edits) is None
+    assert find_tree_location("javascript", "a.js", CODE, edits) is None
 
 
 def test_each_block_that_a_head_guards_can_be_stopped_and_what_stands_behind_it() -> None:
-    inner, behind = guarded_blocks("javascript", "a.js", CODE, CODE.index("if (age"))
-    assert "{ throw 0; return true; }" in mutated(CODE, inner)
-    assert "throw 0; return false;" in mutated(CODE, behind)
-    inner, behind = guarded_blocks("go", "a.go", GO, GO.index("if a"))
-    assert "{ panic(0);" in mutated(GO, inner)
-    assert "panic(0); return 3" in mutated(GO, behind)
+    inner, behind = find_tree_block_stops("javascript", "a.js", CODE, CODE.index("if (age"))
+    assert "{ throw 0; return true; }" in apply_edits(CODE, inner)
+    assert "throw 0; return false;" in apply_edits(CODE, behind)
+    inner, behind = find_tree_block_stops("go", "a.go", GO, GO.index("if a"))
+    assert "{ panic(0);" in apply_edits(GO, inner)
+    assert "panic(0); return 3" in apply_edits(GO, behind)
     both = "if (a) { b(); } else if (c) { d(); } else { e(); }"
-    assert len(guarded_blocks("javascript", "a.js", both, 0)) == 1
+    assert len(find_tree_block_stops("javascript", "a.js", both, 0)) == 1
 
 
 def test_what_is_named_at_a_place_is_asked_for() -> None:
-    assert literals_at("javascript", "a.js", CODE, proposal("18 &&", "17 &&", 1).edits) == ["18", "65", "17"]
+    assert literals_near_edit("javascript", "a.js", CODE, proposal("18 &&", "17 &&", 1).edits) == ["18", "65", "17"]
 
 
 def test_plain_data_crosses_as_it_is() -> None:
@@ -117,31 +117,31 @@ class Drives:
         self.tried = {(one.path, one.edits) for one in tried}
         self.batches: list[list[str]] = []
 
-    async def try_batch(self, batch: Sequence[Proposal], found: Findings, seconds: float) -> None:
+    async def try_batch(self, batch: Sequence[Proposal], found: SearchResult, seconds: float) -> None:
         self.batches.append([one.label for one in batch])
 
     async def passing(self, proposals: Sequence[Proposal], seconds: float) -> dict[int, bool]:
-        texts = [mutated(CODE, one.edits) for one in proposals]
+        texts = [apply_edits(CODE, one.edits) for one in proposals]
         return {n: "throw 0; return false" in t and "> 18" in t for n, t in enumerate(texts)}
 
 
 async def test_what_stands_at_the_place_of_a_repair_comes_before_what_was_next() -> None:
     passes, near = proposal("> 18", ">= 18", 1.0), proposal("< 65", "<= 65", 0.1)
     others = [proposal("true;", f"{n};", 0.5) for n in range(3)]
-    driving, found = Drives(passes), Findings(texts={"pays.js": CODE}, plausible=[passes])
+    driving, found = Drives(passes), SearchResult(texts={"pays.js": CODE}, plausible=[passes])
     everything = [passes, *others, near]
-    await try_rivals(cast("Driving", driving), everything, found, SearchLimits(seconds=60))
+    await try_rivals(cast("Driving", driving), everything, found, SearchLimits(max_seconds=60))
     assert driving.batches == [["<= 65", "0;"]]
     slow = Drives(passes, round_s=30.0)
-    await try_rivals(cast("Driving", slow), everything, found, SearchLimits(seconds=60))
+    await try_rivals(cast("Driving", slow), everything, found, SearchLimits(max_seconds=60))
     assert slow.batches == []
 
 
 async def test_a_repair_with_which_no_test_runs_what_it_guards_is_less_likely() -> None:
     repairs = [proposal("> 18", ">= 18", 1.0), proposal("age < 65", "age", 0.5)]
-    found = Findings(texts={"pays.js": CODE}, plausible=repairs)
-    await look_at_blocks(cast("Driving", Drives()), found, SearchLimits(seconds=60))
-    assert [found.idle[one.path, one.edits] for one in repairs] == [0, 1]
+    found = SearchResult(texts={"pays.js": CODE}, plausible=repairs)
+    await try_block_stops(cast("Driving", Drives()), found, SearchLimits(max_seconds=60))
+    assert [found.idle_block_counts[one.path, one.edits] for one in repairs] == [0, 1]
 
 
 async def ranked(
@@ -154,11 +154,11 @@ async def ranked(
         task, sandbox, SandboxSettings(), discover_programs(None, os.environ, "javascript")
     )
     assert suite.command is not None
-    found = Findings(texts={"pays.js": CODE}, plausible=list(proposals))
-    repairs, difference = await rank_elsewhere(
+    found = SearchResult(texts={"pays.js": CODE}, plausible=list(proposals))
+    repairs, difference = await rank_tree_repairs(
         found, project_of(suite.command, suite.task.files, found.texts), {"pays.test.js": TESTS}, seconds=60
     )
-    told = [(repair.proposal.label, repair.alike, repair.apart) for repair in repairs]
+    told = [(repair.proposal.label, repair.equivalent_labels, repair.rival_labels) for repair in repairs]
     return told, difference.call if difference is not None else ""
 
 

@@ -15,13 +15,13 @@ from suture.core.ledger import find_run, read_ledger, those_of
 from suture.core.ledger.kinds import SearchFinished
 from suture.core.settings import PathSettings, ProofSettings, SandboxSettings, Settings
 from suture.judge import Suite, prepare_suite
-from suture.judge.calls.values import plain_of, plus_of
-from suture.judge.trials.records import Proposal
+from suture.judge.split.call_values import plain_of, plus_of
+from suture.judge.trials.trial_records import Proposal
 from suture.loop.intake.building import heal_task
 from suture.mutation import Edit
 from suture.project.languages import LANGUAGES, CallSite
 from suture.sandbox import BubblewrapSandbox, discover_programs
-from suture.search import Difference, FailingProject, Findings, Repair, rank_elsewhere
+from suture.search import Difference, FailingProject, SearchResult, Repair, rank_tree_repairs
 
 PATH = "stats/stats.go"
 CODE = """\
@@ -107,9 +107,9 @@ async def ranked(
     task, _ = heal_task(written(folder), test="go test ./...")
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_programs(None, os.environ, "go"))
     assert suite.command is not None
-    found = Findings(texts={PATH: CODE}, plausible=list(proposals))
+    found = SearchResult(texts={PATH: CODE}, plausible=list(proposals))
     tests = {"stats/stats_test.go": TESTS}
-    return await rank_elsewhere(found, in_go(suite), tests, seconds=60)
+    return await rank_tree_repairs(found, in_go(suite), tests, seconds=60)
 
 
 async def test_repairs_of_a_function_in_a_folder_that_answer_otherwise_are_rivals(
@@ -118,7 +118,7 @@ async def test_repairs_of_a_function_in_a_folder_that_answer_otherwise_are_rival
     """Six is twice the length too; an unlikely repair is a rival as well where it is seen to differ."""
     right, wrong = proposal("i := 1", "i := 0", 1.0), proposal("return total", "return 2*len(values)", 0.01)
     repairs, difference = await ranked(tmp_path / "p", sandbox, right, wrong)
-    assert [repair.apart for repair in repairs] == [("return 2*len(values)",), ("i := 0",)]
+    assert [repair.rival_labels for repair in repairs] == [("return 2*len(values)",), ("i := 0",)]
     assert difference is not None
     assert difference.call.startswith("sum({")
     assert difference.apart[0] != difference.apart[1]
@@ -129,7 +129,7 @@ async def test_repairs_that_answer_alike_on_all_calls_are_one(
 ) -> None:
     one, other = proposal("i := 1", "i := 0", 1.0), proposal("i := 1", "i := len(values) - len(values)", 0.9)
     (repair,), difference = await ranked(tmp_path / "p", sandbox, one, other)
-    assert (repair.alike, repair.apart, difference) == ((other.label,), (), None)
+    assert (repair.equivalent_labels, repair.rival_labels, difference) == ((other.label,), (), None)
 
 
 async def test_what_a_method_answers_and_what_is_another_each_time_is_not_compared(
@@ -138,11 +138,11 @@ async def test_what_a_method_answers_and_what_is_another_each_time_is_not_compar
     """A loop over a map goes another way each time, so equal repairs would seem to differ."""
     one, other = proposal("times > 1", "times > 0", 1.0), proposal("times > 1", "times >= 1", 0.9)
     repairs, difference = await ranked(tmp_path / "map", sandbox, one, other)
-    assert [repair.apart for repair in repairs] == [("times >= 1",), ("times > 0",)]
+    assert [repair.rival_labels for repair in repairs] == [("times >= 1",), ("times > 0",)]
     assert difference is None
     one, other = proposal("s.Sum() + 1", "s.Sum()", 1.0), proposal("s.Sum() + 1", "2*len(s.values)", 0.1)
     repairs, difference = await ranked(tmp_path / "method", sandbox, one, other)
-    assert [repair.apart for repair in repairs] == [(), ("s.Sum()",)]
+    assert [repair.rival_labels for repair in repairs] == [(), ("s.Sum()",)]
     assert difference is None
 
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from suture.errors import SandboxError
-from suture.search.other_languages.driver import LEAST_S, side_by_side
+from suture.search.tree_sitter.driver_protocol import LEAST_S, run_rounds
 
 
 async def told(seconds: float, *words: str) -> list[str]:
@@ -18,7 +18,7 @@ async def told(seconds: float, *words: str) -> list[str]:
 
 async def test_where_one_has_passed_the_other_is_not_waited_for_long() -> None:
     began_s = time.monotonic()
-    assert await side_by_side([told(30.0, "late"), told(0.0, "passes")], lambda w: "passes" in w) == [
+    assert await run_rounds([told(30.0, "late"), told(0.0, "passes")], lambda w: "passes" in w) == [
         "passes"
     ]
     assert time.monotonic() - began_s < LEAST_S + 10.0
@@ -27,7 +27,7 @@ async def test_where_one_has_passed_the_other_is_not_waited_for_long() -> None:
 @pytest.mark.parametrize("first", ["passes", "fails"])
 async def test_what_comes_soon_is_heard_in_its_order(first: str) -> None:
     rounds = [told(0.1, "late"), told(0.0, first)]
-    assert await side_by_side(rounds, lambda words: "passes" in words) == ["late", first]
+    assert await run_rounds(rounds, lambda words: "passes" in words) == ["late", first]
 
 
 async def test_a_fault_of_the_wall_is_told() -> None:
@@ -35,4 +35,4 @@ async def test_a_fault_of_the_wall_is_told() -> None:
         raise SandboxError("the wall is gone")
 
     with pytest.raises(SandboxError, match="the wall is gone"):
-        await side_by_side([told(0.0, "passes"), fails()], lambda words: "passes" in words)
+        await run_rounds([told(0.0, "passes"), fails()], lambda words: "passes" in words)

@@ -12,16 +12,16 @@ import pytest
 from bare_pytest import BARE_PYTEST
 from suture.core.settings import SandboxSettings
 from suture.judge import prepare_suite
-from suture.judge.command.test_command import TestCommand
-from suture.judge.trials.comparing import compare
-from suture.judge.trials.inside.suture_digest import digest_of
-from suture.judge.trials.records import Call, Proposal, Spectrum
+from suture.judge.runners.test_command import TestCommand
+from suture.judge.trials.call_comparison import compare
+from suture.judge.trials.inside.answer_digest import digest_of
+from suture.judge.trials.trial_records import Call, Proposal, Spectrum
 from suture.loop.intake.building import heal_task
 from suture.mutation import Edit
-from suture.mutation.python.editing.places import constants_at
+from suture.mutation.python.edit_locations import constants_near_edit
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
-from suture.search import Findings, rank_repairs
-from suture.search.answering import OPAQUE, answers_of, broken_examples, examples_in
+from suture.search import SearchResult, rank_python_repairs
+from suture.search.ranking.call_outcomes import OPAQUE, collect_outcomes, count_broken_examples, find_doctest_calls
 
 ONE, OTHER = {0, 8}, {8, 0}
 CODE = """\
@@ -158,7 +158,7 @@ async def test_equal_answers_count_only_where_they_show_what_was_done(
     command = await command_on(tmp_path, sandbox)
     repairs = [change(old, new, f"def {function}(") for new in news]
     calls: list[tuple[str, str, str]] = [("unseen.py", function, f"({n},)") for n in (4, 20)]
-    one, other = await answers_of(repairs, calls, {"unseen.py": UNSEEN}, command, 100)
+    one, other = await collect_outcomes(repairs, calls, {"unseen.py": UNSEEN}, command, 100)
     assert len(one.answers) == 2
     if tells:
         assert one.reached
@@ -181,10 +181,10 @@ async def test_two_bounds_are_asked_where_they_differ(tmp_path: Path, sandbox: B
     """Of values near the tests', none is likely to be just the one at which they do."""
     command = await command_on(tmp_path, sandbox)
     repairs = [change("n > 10", new, "def limit(") for new in ("n > 400", "n >= 400")]
-    assert constants_at(UNSEEN, repairs[0].edits) == [10, 400]
+    assert constants_near_edit(UNSEEN, repairs[0].edits) == [10, 400]
     calls = (Call(path="unseen.py", line=32, function="limit", arguments="(3,)"),)
-    found = Findings(texts={"unseen.py": UNSEEN}, spectrum=Spectrum(calls=calls), plausible=repairs)
-    ranked, difference = await rank_repairs(found, command, [], seconds=100)
+    found = SearchResult(texts={"unseen.py": UNSEEN}, spectrum=Spectrum(calls=calls), plausible=repairs)
+    ranked, difference = await rank_python_repairs(found, command, [], seconds=100)
     assert len(ranked) == 2
     assert difference is not None
     assert difference.call == "limit(400)"
@@ -192,7 +192,7 @@ async def test_two_bounds_are_asked_where_they_differ(tmp_path: Path, sandbox: B
 
 def test_inputs_of_one_seed_are_the_same_in_every_process() -> None:
     program = (
-        "import random\nfrom suture.judge.differential.inputs import inputs_near, read_arguments\n"
+        "import random\nfrom suture.judge.differential.input_generation import inputs_near, read_arguments\n"
         "seeds = read_arguments([\"({'aa', 'bb', 'cc', 'dd'},)\", \"({'aa', 'zz', 'ee'},)\"])\n"
         "print([sorted(new[0]) for new in inputs_near(seeds, 20, random.Random(0))])\n"
     )
@@ -224,7 +224,7 @@ def twice(n):
 
 
 def test_an_example_that_no_answer_is_does_not_break_every_repair() -> None:
-    examples = examples_in({"m.py": EXAMPLES})
+    examples = find_doctest_calls({"m.py": EXAMPLES})
     assert [(call[2], want) for call, want in examples] == [("(2, )", "4"), ("(None, )", "None")]
     right, wrong = (["(4, (2,))", "?(None, (None,))"], ["(5, (2,))", "?(None, (None,))"])
-    assert [broken_examples(answers, examples, 0) for answers in (right, wrong)] == [0, 1]
+    assert [count_broken_examples(answers, examples, 0) for answers in (right, wrong)] == [0, 1]

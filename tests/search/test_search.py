@@ -14,9 +14,9 @@ from suture.errors import PrerequisiteError
 from suture.judge import Suite, prepare_suite
 from suture.loop.evaluation.search_setup import editable_texts
 from suture.loop.intake.building import heal_task
-from suture.mutation import mutated
+from suture.mutation import apply_edits
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
-from suture.search import SearchLimits, rank_repairs, search
+from suture.search import SearchLimits, rank_python_repairs, search_python
 
 COMMAND = BARE_PYTEST
 CART = """\
@@ -101,9 +101,9 @@ async def test_what_mends_the_failing_tests_is_kept_when_the_time_is_up(
     suite = await suite_of(project, sandbox)
     assert suite.command is not None
     failing = [f"tests/test_cart.py::test_total[prices{n}]" for n in ("1-5", "2-4")]
-    limits = SearchLimits(seconds=20)
-    found = await search(suite.command, editable_texts(suite), failing, limits)
-    repaired = [mutated(CART, proposal.edits) for proposal in found.plausible]
+    limits = SearchLimits(max_seconds=20)
+    found = await search_python(suite.command, editable_texts(suite), failing, limits)
+    repaired = [apply_edits(CART, proposal.edits) for proposal in found.plausible]
     assert CART.replace("-=", "+=") in repaired
 
 
@@ -115,26 +115,26 @@ async def test_a_search_that_found_nothing_has_the_time_of_the_proof_too(
     )
     suite = await suite_of(project, sandbox)
     assert suite.command is not None
-    limits = SearchLimits(seconds=1.0, beyond_s=0.5)
-    found = await search(suite.command, editable_texts(suite), ["tests/test_never.py::test_never"], limits)
-    assert (found.ended, found.plausible) == ("1.5 s are over", [])
+    limits = SearchLimits(max_seconds=1.0, reserve_s=0.5)
+    found = await search_python(suite.command, editable_texts(suite), ["tests/test_never.py::test_never"], limits)
+    assert (found.ending, found.plausible) == ("1.5 s are over", [])
 
 
 async def test_a_package_is_searched_and_the_fault_located(project: Path, sandbox: BubblewrapSandbox) -> None:
     suite = await suite_of(project, sandbox)
     assert suite.command is not None
-    found = await search(suite.command, editable_texts(suite), (), SearchLimits(seconds=100))
+    found = await search_python(suite.command, editable_texts(suite), (), SearchLimits(max_seconds=100))
     assert {test.id.partition("::")[2] for test in found.spectrum.failing} == {
         *("test_total[prices1-5]", "test_total[prices2-4]", "TestCart::test_one")
     }
     for test in found.spectrum.failing:  # a method of a unittest's too
         assert test.fault.startswith("AssertionError: ")
         assert [path for path, _ in test.reached] == ["tests/test_cart.py"]
-    worst = max(fault.ochiai for fault in found.faults)
-    suspects = {(fault.function, fault.line) for fault in found.faults if fault.ochiai == worst}
+    worst = max(fault.ochiai for fault in found.suspect_lines)
+    suspects = {(fault.function, fault.line) for fault in found.suspect_lines if fault.ochiai == worst}
     assert ("total", CART[: CART.index("result -=")].count("\n") + 1) in suspects
-    assert not {fault.path for fault in found.faults} - {"shop/cart.py"}
-    repairs, _ = await rank_repairs(found, suite.command, [TESTS])
+    assert not {fault.path for fault in found.suspect_lines} - {"shop/cart.py"}
+    repairs, _ = await rank_python_repairs(found, suite.command, [TESTS])
     assert repairs[0].text == CART.replace("result -= price", "result += price")
     assert repairs[0].warnings == ()
 
@@ -145,7 +145,7 @@ async def test_text_outside_functions_is_mended_too(project: Path, sandbox: Bubb
     )
     suite = await suite_of(project, sandbox)
     assert suite.command is not None
-    found = await search(suite.command, editable_texts(suite), (), SearchLimits(seconds=100, candidates=400))
+    found = await search_python(suite.command, editable_texts(suite), (), SearchLimits(max_seconds=100, max_candidates=400))
     assert "line 1: 3 becomes 4" in {proposal.label for proposal in found.plausible}
     assert not any(proposal.swap for proposal in found.plausible)
 
@@ -160,8 +160,8 @@ async def test_a_fault_behind_an_exception_is_mended_too(project: Path, sandbox:
     (project / "tests" / "test_cart.py").write_text(tests)
     suite = await suite_of(project, sandbox)
     assert suite.command is not None
-    found = await search(suite.command, editable_texts(suite), (), SearchLimits(seconds=60))
-    texts = {mutated(source, proposal.edits) for proposal in found.plausible}
+    found = await search_python(suite.command, editable_texts(suite), (), SearchLimits(max_seconds=60))
+    texts = {apply_edits(source, proposal.edits) for proposal in found.plausible}
     assert source.replace("-=", "+=").replace("itemz", "items") in texts
 
 
@@ -174,7 +174,7 @@ async def test_endless_loops_do_not_end_the_search(project: Path, sandbox: Bubbl
     (project / "tests" / "test_cart.py").write_text(tests)
     suite = await suite_of(project, sandbox)
     assert suite.command is not None
-    found = await search(suite.command, editable_texts(suite), (), SearchLimits(seconds=100))
+    found = await search_python(suite.command, editable_texts(suite), (), SearchLimits(max_seconds=100))
     assert found.spectrum.tests[0].outcome == "timeout"
     assert any("1 becomes 2" in proposal.label for proposal in found.plausible)
 
@@ -194,11 +194,11 @@ async def test_a_test_behind_an_endless_one_is_seen_as_it_is(
     baseline = {f"tests/test_cart.py::test_{name}": "timeout" for name in names}
     baseline["tests/test_cart.py::test_off"] = "passed"
     failing = [test for test, outcome in baseline.items() if outcome == "timeout"]
-    found = await search(
-        suite.command, editable_texts(suite), failing, SearchLimits(seconds=100), baseline=baseline
+    found = await search_python(
+        suite.command, editable_texts(suite), failing, SearchLimits(max_seconds=100), baseline=baseline
     )
     assert found.spectrum.disagreements == ()
-    assert "n = n - 1" in {mutated(source, p.edits).splitlines()[2].strip() for p in found.plausible}
+    assert "n = n - 1" in {apply_edits(source, p.edits).splitlines()[2].strip() for p in found.plausible}
 
 
 async def test_a_run_is_healed_without_any_model(
@@ -242,6 +242,6 @@ async def test_an_import_that_gets_further_is_gone_on_from(project: Path, sandbo
     suite = await suite_of(project, sandbox)
     assert suite.command is not None
     failing = {"tests/test_cart.py::test_sizes"}
-    found = await search(suite.command, editable_texts(suite), failing, SearchLimits(seconds=60))
-    assert found.plausible, found.ended
+    found = await search_python(suite.command, editable_texts(suite), failing, SearchLimits(max_seconds=60))
+    assert found.plausible, found.ending
     assert all(len(proposal.edits) == 2 for proposal in found.plausible)

@@ -13,12 +13,12 @@ from failing_projects import project_of
 from suture.core.settings import SandboxSettings
 from suture.judge import prepare_suite
 from suture.loop.intake.building import heal_task
-from suture.mutation import mutated
-from suture.mutation.python.editing.edits import edits_between
-from suture.mutation.syntax import readable_texts
-from suture.mutation.syntax.stopped import stop_of
+from suture.mutation import apply_edits
+from suture.mutation.edits import compute_line_edits
+from suture.mutation.syntax_repair import find_parsable_texts
+from suture.mutation.syntax_repair.stopped import find_python_stop
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
-from suture.search import SearchLimits, recover
+from suture.search import SearchLimits, recover_python
 
 pytestmark = pytest.mark.timeout(300)
 FIRST = 8
@@ -76,30 +76,30 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_what_was_meant_is_among_the_first(name: str) -> None:
     broken, meant = CASES[name]
-    found = readable_texts(broken, seconds=60)
+    found = find_parsable_texts(broken, seconds=60)
     for readable in found:
-        assert stop_of(readable.text) is None
+        assert find_python_stop(readable.text) is None
     assert any(meant in readable.text for readable in found[:FIRST]), [r.label for r in found[:FIRST]]
 
 
 def test_what_compiles_is_left_alone() -> None:
-    assert readable_texts("def f(a):\n    return a\n") == []
+    assert find_parsable_texts("def f(a):\n    return a\n") == []
 
 
 def test_nothing_helps_what_is_no_program_and_it_ends() -> None:
     text = "Once upon a time, in a (land [far { away\n" * 40
-    assert len(readable_texts(text, seconds=5)) <= 60
+    assert len(find_parsable_texts(text, seconds=5)) <= 60
 
 
 def test_lines_keep_their_ends() -> None:
-    (first, *_) = readable_texts("def f(a)\r\n    return a\r\n")
+    (first, *_) = find_parsable_texts("def f(a)\r\n    return a\r\n")
     assert first.text == "def f(a):\r\n    return a\r\n"
 
 
 def test_edits_between_two_texts_make_the_one_of_the_other() -> None:
     before, after = "a\nb\n\u00e9 = 1\nd", "a\nc\nx\n\u00e9 = 2\nd\n"
-    assert mutated(before, edits_between(before, after)) == after
-    assert edits_between(before, before) == ()
+    assert apply_edits(before, compute_line_edits(before, after)) == after
+    assert compute_line_edits(before, before) == ()
 
 
 async def test_a_fault_behind_a_fault_of_syntax_is_found_too(
@@ -114,6 +114,6 @@ async def test_a_fault_behind_a_fault_of_syntax_is_found_too(
     suite = await prepare_suite(task, sandbox, SandboxSettings(), python)
     assert suite.command is not None
     project = project_of(suite.command, task.files, {"sums.py": broken}, language="python")
-    found = await recover(project, "sums.py", SearchLimits(seconds=100), [tests])
+    found = await recover_python(project, "sums.py", SearchLimits(max_seconds=100), [tests])
     wanted = "def add(a, b):\n    if a == 0 and b > 1:\n        return b\n    return a + b\n"
-    assert wanted in {mutated(broken, proposal.edits) for proposal in found.plausible}
+    assert wanted in {apply_edits(broken, proposal.edits) for proposal in found.plausible}

@@ -13,15 +13,15 @@ from requirements import Require
 from suture.api import heal
 from suture.core.records import CheckOutcome, Counterexample, Language
 from suture.core.settings import BudgetSettings, ModelSettings, PathSettings, Settings
-from suture.judge.command.test_command import TestCommand
-from suture.mutation.syntax import Readable
-from suture.mutation.syntax.likely import similar
-from suture.mutation.trees.parse_faults import MOST_READ, lexis_of, readable_trees, stop_in_tree
+from suture.judge.runners.test_command import TestCommand
+from suture.mutation.syntax_repair import ParsableText
+from suture.mutation.syntax_repair.token_model import similar
+from suture.mutation.syntax_repair.tree_repair import MOST_READ, build_lexer, find_parsable_trees, find_tree_stop
 from suture.sandbox import BubblewrapSandbox
-from suture.search.limits import SearchLimits
-from suture.search.other_languages.recovering import MOST_RUN, Unread, unreadable_elsewhere
-from suture.search.recovering import Means, recover_by
-from suture.search.search_result import Findings
+from suture.search.search_limits import SearchLimits
+from suture.search.tree_sitter.tree_recovery import MOST_RUN, UnparsableFile, find_unparsable_file
+from suture.search.engine.syntax_recovery import RecoveryMethods, recover_with
+from suture.search.search_result import SearchResult
 
 FIRST = 8
 """Among so many texts the meant one is looked for: the tests choose."""
@@ -154,10 +154,10 @@ def test_what_was_meant_is_among_the_first(language: Language, name: str, meant:
     path, whole = WHOLE[language]
     assert whole.count(meant) == 1, name
     broken = whole.replace(meant, slip)
-    assert stop_in_tree(broken, path, language) is not None, name
-    found = readable_trees(path, {path: broken}, language, seconds=60)
-    assert all(stop_in_tree(one.text, path, language) is None for one in found)
-    lexis = lexis_of(path, language)
+    assert find_tree_stop(broken, path, language) is not None, name
+    found = find_parsable_trees(path, {path: broken}, language, seconds=60)
+    assert all(find_tree_stop(one.text, path, language) is None for one in found)
+    lexis = build_lexer(path, language)
 
     def words(text: str) -> list[str]:
         return [token.text for token in lexis.tokens(text) if token.kind != "end"]
@@ -168,31 +168,31 @@ def test_what_was_meant_is_among_the_first(language: Language, name: str, meant:
 
 def test_two_slips_in_one_file() -> None:
     broken = JAVASCRIPT.replace("of words) {", "of words {").replace("return best", "retrun best")
-    found = readable_trees("shelf.js", {"shelf.js": broken}, "javascript", seconds=60)
+    found = find_parsable_trees("shelf.js", {"shelf.js": broken}, "javascript", seconds=60)
     assert JAVASCRIPT in [one.text for one in found[:FIRST]], [one.label for one in found[:FIRST]]
 
 
 def test_a_text_that_can_be_read_is_left_alone() -> None:
     for language, (path, whole) in WHOLE.items():
-        assert stop_in_tree(whole, path, language) is None
-        assert readable_trees(path, {path: whole}, language, seconds=5) == []
+        assert find_tree_stop(whole, path, language) is None
+        assert find_parsable_trees(path, {path: whole}, language, seconds=5) == []
 
 
 def test_nothing_helps_what_is_no_program_and_it_ends() -> None:
     text = "Once upon a time, in a (land [far { away\n" * 40
-    assert len(readable_trees("a.js", {"a.js": text}, "javascript", seconds=3)) <= 60
+    assert len(find_parsable_trees("a.js", {"a.js": text}, "javascript", seconds=3)) <= 60
 
 
 def test_a_file_that_is_too_large_is_not_read_past_its_time() -> None:
     broken = JAVASCRIPT.replace("of words) {\n", "of words)\n", 1)
     for size, is_offered in ((0, True), (MOST_READ, False)):
         text = broken + "// a line of words that says nothing of the code\n" * (size // 48)
-        assert bool(readable_trees("shelf.js", {"shelf.js": text}, "javascript", seconds=60)) is is_offered
+        assert bool(find_parsable_trees("shelf.js", {"shelf.js": text}, "javascript", seconds=60)) is is_offered
 
 
 def test_tokens_are_told_from_comments_strings_and_patterns() -> None:
     text = "a = /[/'\"]+/g.test(b) / 2; // it's\n/* ' */ c = `x\n'y` + 'z';"
-    kept = [token.text for token in lexis_of("a.js", "javascript").tokens(text)]
+    kept = [token.text for token in build_lexer("a.js", "javascript").tokens(text)]
     pattern = ["a", "=", "/[/'\"]+/g", ".", "test", "(", "b", ")", "/", "2", ";", "\n"]
     assert kept == [*pattern, "c", "=", "`x\n'y`", "+", "'z'", ";"]
 
@@ -211,24 +211,24 @@ def test_a_word_is_a_slip_for_one_of_the_same_letters_or_nearly() -> None:
 def test_only_a_file_of_which_a_test_says_so_is_taken_for_unreadable() -> None:
     texts = {"a.js": "const a = (;\n", "b.js": "const b = 1;\n"}
 
-    def named(file: str, said: str, line: int = 0) -> Unread | None:
+    def named(file: str, said: str, line: int = 0) -> UnparsableFile | None:
         fact = Counterexample(check_id="t", call="t", exception=said, file=file, line=line)
         outcome = CheckOutcome(check_id="t", status="failed", evidence="nonce", counterexample=fact)
-        return unreadable_elsewhere([outcome], texts, "javascript")
+        return find_unparsable_file([outcome], texts, "javascript")
 
-    faulty = Unread(path="a.js", line=0)
+    faulty = UnparsableFile(path="a.js", line=0)
     assert named("a.js", "SyntaxError: Unexpected token ';'", 1) == faulty
     assert named("", "a.js:1 const a = (; SyntaxError: Unexpected token") == faulty
-    assert named("b.js", "SyntaxError: Illegal return statement", 1) == Unread(path="b.js", line=1)
+    assert named("b.js", "SyntaxError: Illegal return statement", 1) == UnparsableFile(path="b.js", line=1)
     assert named("b.js", "TypeError: b is no function", 1) is None
     assert named("a.js", "AssertionError: 1 !== 2", 1) is None
 
 
 def test_what_is_refused_though_its_tree_has_no_error_is_changed_where_that_is_said() -> None:
     broken = JAVASCRIPT.replace("'one'", "\u2018one\u2019")
-    assert stop_in_tree(broken, "shelf.js", "javascript") is None
-    assert readable_trees("shelf.js", {"shelf.js": broken}, "javascript", seconds=20) == []
-    found = readable_trees("shelf.js", {"shelf.js": broken}, "javascript", seconds=20, said=3)
+    assert find_tree_stop(broken, "shelf.js", "javascript") is None
+    assert find_parsable_trees("shelf.js", {"shelf.js": broken}, "javascript", seconds=20) == []
+    found = find_parsable_trees("shelf.js", {"shelf.js": broken}, "javascript", seconds=20, said=3)
     assert found[0].text == JAVASCRIPT
 
 
@@ -342,17 +342,17 @@ async def test_a_search_that_begins_anew_has_what_the_first_left_of_the_time(
 async def test_no_further_text_is_searched_on_once_all_candidates_were_tried() -> None:
     asked: list[int] = []
 
-    async def search_on(*given: object) -> Findings:
+    async def search_on(*given: object) -> SearchResult:
         asked.append(1)
-        return Findings(texts={}, tried=10)
+        return SearchResult(texts={}, tried_count=10)
 
-    offered = [Readable(text=f"{n};\n", label=str(n), score=0.5) for n in range(4)]
-    means = Means(
+    offered = [ParsableText(text=f"{n};\n", label=str(n), score=0.5) for n in range(4)]
+    means = RecoveryMethods(
         called="JavaScript", offered=lambda s: offered, search_on=search_on, warnings=lambda b, a: ()
     )
-    limits = SearchLimits(candidates=10, seconds=60)
-    found = await recover_by(means, project_of(_Failing(), {"a.js": b"("}, {"a.js": "("}), "a.js", limits)
-    assert (found.tried, len(asked)) == (4 + 10, 1)
+    limits = SearchLimits(max_candidates=10, max_seconds=60)
+    found = await recover_with(means, project_of(_Failing(), {"a.js": b"("}, {"a.js": "("}), "a.js", limits)
+    assert (found.tried_count, len(asked)) == (4 + 10, 1)
 
 
 @pytest.mark.timeout(600)  # Go compiles its library anew in each run

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from suture.mutation.trees.tree_view import TreeView, field, walked
-from suture.search.other_languages.comparing.table_rows import arguments_by_row
+from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, get_field, walk
+from suture.search.tree_sitter.table_rows import arguments_by_row
 
 LOOP = '\tfor _, c := range cases {\n\t\tt.Run("x", func(t *testing.T) { f(c.in, 2, c.by) })\n\t}\n'
 ROW = "type row struct{ in []int; by, want int }"
@@ -14,10 +14,10 @@ OF_OTHERS = "var others = []struct{ in, by string }{{`x`, `y`}}\n"
 
 def rows(table: str, before: str = "", loop: str = LOOP) -> list[str]:
     text = f"package a\n\n{OF_OTHERS}{before}\nfunc TestF(t *testing.T) {{\n\tcases := {table}\n{loop}}}\n"
-    view = TreeView(text, "a_test.go", "go")
-    calls = (node for node in walked(view.root) if node.type == "call_expression")
+    view = SyntaxTree(text, "a_test.go", "go")
+    calls = (node for node in walk(view.root) if node.type == "call_expression")
     call = next(node for node in calls if view.text(node).startswith("f("))
-    given = field(call, "arguments")
+    given = get_field(call, "arguments")
     assert given is not None
     return arguments_by_row(view, given)
 

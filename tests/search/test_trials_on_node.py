@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from requirements import Require
-from suture.search.other_languages.driver import BY_RUNNER, DRIVERS
-from suture.search.other_languages.drivers.node import holds_modules
+from suture.search.tree_sitter.driver_protocol import BY_RUNNER, DRIVERS
+from suture.search.tree_sitter.drivers.node import holds_modules
 
 HEAD = "const test = require('node:test'); const say = require('./say');\n"
 SAY = "module.exports = (word) => process.emitWarning(word);\n"

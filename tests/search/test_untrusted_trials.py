@@ -12,16 +12,16 @@ import pytest
 from failing_projects import project_of
 from suture.core.records import CheckOutcome, Counterexample
 from suture.errors import SandboxError
-from suture.judge.command.test_command import TestCommand
-from suture.judge.trials.records import Proposal
-from suture.mutation import mutated
-from suture.mutation.python.editing.edits import Edit
-from suture.search import search_elsewhere
-from suture.search.limits import SearchLimits
-from suture.search.other_languages.by_command import named_scores, try_by_command
-from suture.search.other_languages.driver import BY_RUNNER
-from suture.search.other_languages.driving import Driving
-from suture.search.search_result import Findings
+from suture.judge.runners.test_command import TestCommand
+from suture.judge.trials.trial_records import Proposal
+from suture.mutation import apply_edits
+from suture.mutation.edits import Edit
+from suture.search import search_with_tree_sitter
+from suture.search.search_limits import SearchLimits
+from suture.search.tree_sitter.command_trials import score_named_lines, try_by_command
+from suture.search.tree_sitter.driver_protocol import BY_RUNNER
+from suture.search.tree_sitter.driver_trials import DriverTrials
+from suture.search.search_result import SearchResult
 
 NAME = "a.test.js::adds"
 TEXTS = {"a.js": "exports.add = (a, b) => a - b;\n"}
@@ -81,16 +81,16 @@ class Endless:
 async def test_where_a_command_never_ends_and_no_test_is_seen_beside_it_it_runs_whole(
     told: Mapping[str, object], before: tuple[CheckOutcome, ...]
 ) -> None:
-    wall, limits = Endless(told), SearchLimits(seconds=100.0)
-    found = await search_elsewhere(
+    wall, limits = Endless(told), SearchLimits(max_seconds=100.0)
+    found = await search_with_tree_sitter(
         project_of(cast(TestCommand, wall), FILES, TEXTS, *before, argv=("npx", "jest")), limits
     )
-    assert "exports.add = (a, b) => a + b;\n" in [mutated(TEXTS["a.js"], p.edits) for p in found.plausible]
+    assert "exports.add = (a, b) => a + b;\n" in [apply_edits(TEXTS["a.js"], p.edits) for p in found.plausible]
     assert set(wall.walls) == {5.0}  # none as long as a command may run that never ends
 
 
 async def test_a_wall_that_fails_is_told_as_itself() -> None:
-    found = Findings(texts=TEXTS)
+    found = SearchResult(texts=TEXTS)
     with pytest.raises(SandboxError, match="the wall is gone"):
         await try_by_command(
             project_of(cast(TestCommand, Wall()), FILES, TEXTS, FAILED),
@@ -112,11 +112,11 @@ async def test_what_a_project_writes_into_the_report_breaks_nothing() -> None:
         {"event": "trial", "number": 9, "ok": True},
         {"event": "trial", "number": "0", "ok": True},
     )
-    driving = Driving(BY_RUNNER["node:test"], project_of(cast(TestCommand, wall), FILES, TEXTS, FAILED))
+    driving = DriverTrials(BY_RUNNER["node:test"], project_of(cast(TestCommand, wall), FILES, TEXTS, FAILED))
     spectrum = await driving.look(1.0)
     assert spectrum.guiding == (NAME,)
     assert driving.round_s < 60  # by which short looks are worth their while, before any long round
-    found = Findings(texts=TEXTS)
+    found = SearchResult(texts=TEXTS)
     await driving.try_all([CHANGE], found, SearchLimits())
     assert (found.plausible, found.partial) == ([], [])
 
@@ -129,14 +129,14 @@ async def test_a_file_that_was_late_in_both_stands_for_its_tests(late: bool) -> 
     look = {"event": "look", "tests": [{"id": NAME, "status": "passed", "lines": {}, "ms": 1}]}
     wall = Wall(look, {"event": "trial", "number": 1, "ok": False, "late": late, "lost": not late})
     before = (CheckOutcome(check_id=NAME, status="passed"), stuck)
-    driving = Driving(BY_RUNNER["node:test"], project_of(cast(TestCommand, wall), files, TEXTS, *before))
+    driving = DriverTrials(BY_RUNNER["node:test"], project_of(cast(TestCommand, wall), files, TEXTS, *before))
     assert (await driving.look(1.0)).guiding == (("b.test.js",) if late else ())
 
 
 def test_a_number_without_end_is_no_line() -> None:
     fact = Counterexample(check_id=NAME, call="", exception=f"Error at a.js:{'9' * 5000}")
     said = CheckOutcome(check_id=NAME, status="failed", counterexample=fact)
-    _, scores = named_scores(TEXTS, (said,))
+    _, scores = score_named_lines(TEXTS, (said,))
     assert set(scores) == {"a.js"}
 
 
@@ -147,9 +147,9 @@ async def test_what_is_suspicious_does_not_end_the_search_at_once() -> None:
     other = replace(CHANGE, edits=(Edit(start=26, end=27, text="*"),))
     passed = []
     for suspicious in ((), (CHANGE,)):
-        driving = Driving(driver, project_of(cast(TestCommand, wall), FILES, TEXTS, FAILED))
+        driving = DriverTrials(driver, project_of(cast(TestCommand, wall), FILES, TEXTS, FAILED))
         await driving.look(1.0)
-        found = Findings(texts=TEXTS)
+        found = SearchResult(texts=TEXTS)
         await driving.try_all([CHANGE, other], found, SearchLimits(), suspicious.__contains__)
         passed.append(found.plausible)
     assert passed == [[CHANGE], [CHANGE, other]]

@@ -13,7 +13,7 @@ from suture.core.ledger import Ledger, find_run, read_ledger
 from suture.core.ledger.event_log import EventLog
 from suture.core.ledger.kinds import AttemptsNearLimit, MoveFailed
 from suture.core.settings import PathSettings, Settings, load_settings
-from suture.core.settings.deployment_schema import LogSettings
+from suture.core.settings.schema import LogSettings
 from suture.testing import ScriptedModel
 
 WRONG, RIGHT = "```python\ndef f(n):\n    return n\n```", "```python\ndef f(n):\n    return n + 1\n```"

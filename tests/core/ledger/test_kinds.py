@@ -24,6 +24,7 @@ from suture.core.ledger import (
     read_ledger,
     taken_over,
 )
+from suture.core.ledger.event import data_of, payload_of
 from suture.core.ledger.kinds import (
     BudgetReserved,
     BudgetSettled,
@@ -35,7 +36,6 @@ from suture.core.ledger.kinds import (
     RunStarted,
     SearchFinished,
 )
-from suture.core.ledger.payload import data_of, payload_of
 from suture.core.records import Move, Plan, Subtask
 from suture.errors import StorageError
 

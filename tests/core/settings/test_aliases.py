@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from suture.core.settings import Loaded, flags_from_arguments, load_settings, render_settings
-from suture.core.settings.aliases import VARIABLES
-from suture.core.settings.arguments import ARGUMENTS
+from suture.core.settings.aliases import ARGUMENTS, VARIABLES
 from suture.errors import UsageError
 from trusting import load_trusted
 

@@ -9,8 +9,8 @@ import pytest
 
 from suture.core.ledger import RunFolder
 from suture.core.settings import Settings, digest_of_project, load_settings
-from suture.core.settings.named_files import is_path, kind_of
 from suture.core.settings.schema import THE_USERS_ALONE, setting_fields
+from suture.core.settings.trust import is_path, kind_of
 from suture.errors import StorageError, UsageError
 from suture.loop.intake.building import write_task
 from trusting import load_trusted

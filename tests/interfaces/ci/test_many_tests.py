@@ -10,7 +10,7 @@ from interfaces.ci.red_pipelines import ADA, RedPipeline, commit, git, make_repo
 from requirements import Require
 from suture.core.settings import Settings
 from suture.interfaces.ci import HealRequest, heal_in_pipeline
-from suture.interfaces.ci.surroundings import Pipeline
+from suture.interfaces.ci.ci_pipeline import Pipeline
 from suture.sandbox import BubblewrapSandbox, Requirement, RunRequest, RunResult
 
 CODE = """def clipped(value, low, high):

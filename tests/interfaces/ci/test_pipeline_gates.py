@@ -16,17 +16,14 @@ from suture.core.records import CheckOutcome, Counterexample, Verdict
 from suture.core.settings import Settings, load_settings
 from suture.errors import UsageError
 from suture.interfaces.ci import REASONS, HealReport, Refusal, read_pipeline
-from suture.interfaces.ci.commits import base_files, read_checkout
-from suture.interfaces.ci.edits import edits_of, replacing
-from suture.interfaces.ci.gates import GatedChange, forbidden_in, gate_before, gate_change
-from suture.interfaces.ci.healing import HealRequest, plan_of
-from suture.interfaces.ci.junit import junit_of
-from suture.interfaces.ci.markdown import block, is_shown_whole, span
-from suture.interfaces.ci.report import CERTIFICATE, write_folder
-from suture.interfaces.ci.reproducing import left_out_of, without
-from suture.interfaces.ci.sarif import sarif_of
-from suture.interfaces.ci.surroundings import Pipeline
-from suture.interfaces.ci.telling import summary_of
+from suture.interfaces.ci.ci_checkout import base_files, read_checkout
+from suture.interfaces.ci.ci_pipeline import Pipeline
+from suture.interfaces.ci.delivery_gates import GatedChange, forbidden_in, gate_before, gate_change
+from suture.interfaces.ci.heal_report import CERTIFICATE, write_folder
+from suture.interfaces.ci.line_edits import edits_of, replacing
+from suture.interfaces.ci.markdown_report import block, is_shown_whole, span, summary_of
+from suture.interfaces.ci.pipeline_heal import HealRequest, left_out_of, plan_of, without
+from suture.interfaces.ci.report_formats import junit_of, sarif_of
 
 HOSTILE = "a`b``c|d\n```\n<script>@everyone</script>\x1b[31m\u202e::error::##[x]"
 ROOT = Path(__file__).parents[3]

@@ -151,10 +151,10 @@ if __name__ == "__main__":
 
     import suture.api
     import suture.interfaces.cli
-    import suture.interfaces.cli.commands.work.heal
-    import suture.interfaces.cli.commands.work.review
-    import suture.interfaces.cli.commands.work.run
-    import suture.interfaces.cli.terminal.live
+    import suture.interfaces.cli.repair.heal_command
+    import suture.interfaces.cli.repair.review_command
+    import suture.interfaces.cli.repair.run_command
+    import suture.interfaces.cli.terminal.live_view
     import suture.loop.run
 
     __package__ = "suture.interfaces.cli"  # by which a refusal knows what was typed

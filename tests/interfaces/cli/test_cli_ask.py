@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from suture.api import Difference
-from suture.interfaces.cli.commands.work.review import ask_which_is_right
+from suture.interfaces.cli.repair.review_command import ask_which_is_right
 
 DIFFERENCE = Difference(
     call="joined(3, 2)", answers={"- becomes +": "5", "- becomes *": "6"}, by_repair=("5", "5", "6", "1")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from suture.interfaces.cli.terminal.faults import end_with
+from suture.interfaces.cli.terminal.error_reporting import end_with
 
 Cli = Callable[..., Result]
 FilesOf = Callable[[Path], dict[str, bytes]]

@@ -13,8 +13,8 @@ from suture.bench.running.bench_folder import BenchFolder
 from suture.bench.running.benchmark import Advance
 from suture.bench.running.plans import BenchmarkPlan
 from suture.errors import ModelError, SutureError, UsageError
-from suture.interfaces.cli.bench.progress import DOINGS, BenchProgress
-from suture.interfaces.cli.bench.run import naming_resume
+from suture.interfaces.cli.bench.bench_progress import DOINGS, BenchProgress
+from suture.interfaces.cli.bench.bench_run_command import naming_resume
 
 
 def test_no_set_is_a_usage_error(cli: Cli) -> None:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from bench.made_rows import row, step
-from suture.interfaces.cli.bench.summary import tell_rows
+from suture.interfaces.cli.bench.bench_summary import tell_rows
 
 
 def test_checks_that_are_shown_and_grade_are_told(capsys: pytest.CaptureFixture[str]) -> None:

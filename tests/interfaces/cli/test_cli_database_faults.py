@@ -11,8 +11,7 @@ from sqlalchemy import text
 
 from interfaces.cli.conftest import Cli
 from storage.database.runs_made import write_run
-from suture.storage.database.database import DATABASE_FILE, open_store
-from suture.storage.database.migrating import VERSION_TABLE
+from suture.storage.database.store import DATABASE_FILE, VERSION_TABLE, open_store
 
 FULL = """
 import resource, signal

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from suture.interfaces.cli.commands.set_up.models import download_shown
-from suture.models.weights.catalogue import find_entry
-from suture.models.weights.stamps import write_stamp
+from suture.interfaces.cli.setup.models_command import download_shown
+from suture.models.weights.model_catalogue import find_entry
+from suture.models.weights.weights_cache import write_stamp
 
 Cli = Callable[..., Result]
 

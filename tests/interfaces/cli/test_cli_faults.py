@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 import suture
 from suture import errors
 from suture.core.records import Outcome
-from suture.interfaces.cli.terminal.faults import of_typers_click, reports_faults
+from suture.interfaces.cli.terminal.error_reporting import of_typers_click, reports_faults
 from suture.interfaces.narrative.exit_codes import EXIT_CODES
 
 

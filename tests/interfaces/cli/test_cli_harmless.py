@@ -281,7 +281,7 @@ STRAY = {
 
 @pytest.mark.parametrize("how", STRAY)
 def test_what_libraries_and_threads_write_is_harmless_too(how: str) -> None:
-    program = f"from suture.interfaces.cli.terminal.output import stray_text_is_harmless as a\na()\nTEXT = {HOSTILE!r}\n"
+    program = f"from suture.interfaces.cli.terminal.terminal_output import stray_text_is_harmless as a\na()\nTEXT = {HOSTILE!r}\n"
     done = subprocess.run([sys.executable, "-c", program + STRAY[how]], capture_output=True, check=False)
     assert b"cHduZWQ=" in done.stderr
     assert not [c for c in done.stderr.decode() if not (c.isprintable() or c in "\n\t")]

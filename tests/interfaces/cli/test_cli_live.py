@@ -17,8 +17,8 @@ from rich.segment import Segment
 from interfaces.cli.terminals import Terminal
 from suture.core.ledger import Event
 from suture.core.settings import BudgetSettings
-from suture.interfaces.cli.terminal import progress
-from suture.interfaces.cli.terminal.live import LiveView
+from suture.interfaces.cli.terminal import run_progress as progress
+from suture.interfaces.cli.terminal.live_view import LiveView
 
 STORY: tuple[tuple[str, dict[str, Any]], ...] = (
     ("run.started", {"kind": "write"}),

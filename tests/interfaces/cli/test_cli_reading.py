@@ -25,7 +25,7 @@ def write_run(home: Path, *, finish: bool = True) -> RunFolder:
     clock = FakeClock()
     task = Task(statement="make add add", kind="heal", files={"calc.py": BROKEN.encode()})
     candidate = Candidate(files={"calc.py": MENDED}, origin="repair", label="repair 1, minimal, greedy")
-    fact = Counterexample(check_id="test_add", call="add(1, 2)", expected="3", got="-1\x1b[2J")
+    fact = Counterexample(check_id="test_add", call="add(1, 2)", expected="3", actual="-1\x1b[2J")
     failing = Verdict(
         candidate="0" * 64,
         outcomes=(CheckOutcome(check_id="test_add", status="failed", counterexample=fact),),

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suture.interfaces.cli.terminal.output import file_bytes, table
-from suture.interfaces.narrative.lines import printable
+from suture.interfaces.cli.terminal.terminal_output import file_bytes, table
+from suture.interfaces.narrative.plain_text import printable
 
 
 @pytest.mark.parametrize(
@@ -57,11 +57,11 @@ def test_through_a_pipe_one_long_cell_moves_no_other_row() -> None:
     assert lines[1] == f"b  y{' ' * 39}  default"
 
 
-ANSWER = "from suture.interfaces.cli.terminal.output import answer_exactly as a; a('+a\\x1b[2J[red]\\n', diff=True)"
+ANSWER = "from suture.interfaces.cli.terminal.terminal_output import answer_exactly as a; a('+a\\x1b[2J[red]\\n', diff=True)"
 
 
 def test_what_is_said_is_harmless_through_a_pipe_too() -> None:
-    said = "from suture.interfaces.cli.terminal.output import answer; answer('a\\x1b[2J\\r\\u2028')"
+    said = "from suture.interfaces.cli.terminal.terminal_output import answer; answer('a\\x1b[2J\\r\\u2028')"
     done = subprocess.run([sys.executable, "-c", said], capture_output=True, check=True)
     assert done.stdout == b"a\\x1b[2J\\r\\u2028\n"
 

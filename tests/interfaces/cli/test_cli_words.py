@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bare_pytest import BARE_PYTEST
-from suture.interfaces.narrative.lines import plain_label
+from suture.interfaces.narrative.plain_text import plain_label
 
 Suture = Callable[..., subprocess.CompletedProcess[str]]
 Script = Callable[..., str]

@@ -27,7 +27,7 @@ from interfaces.web.projects import BROKEN, HANGING, laid
 from interfaces.web.server import PATIENCE_S, RIGHT, TASK, environ_of, job_processes, ledger_of, scripted
 from suture.api import Review
 from suture.core.records import Task
-from suture.interfaces.narrative.review_json import MOST_CHARS, review_as_text
+from suture.interfaces.narrative.review_text import MOST_CHARS, review_as_text
 
 pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]
 

@@ -11,7 +11,7 @@ from nbclient import NotebookClient
 
 from interfaces.web.server import environ_of, scripted
 from suture.errors import UsageError
-from suture.interfaces.notebook.cell import CODE, EARLIER, TESTS, project_of
+from suture.interfaces.notebook.cell_project import CODE, EARLIER, TESTS, project_of
 
 BROKEN_CELL = """\
 def total(prices):
@@ -91,7 +91,7 @@ def html_of(cell: Any) -> str:
 async def test_a_cell_is_healed_in_a_real_kernel(kernel: Path) -> None:
     looks = (
         "import json, pathlib\n"
-        "from suture.judge.proof import sealing\n"
+        "from suture.judge.certificates import sealing\n"
         "last = sorted(pathlib.Path('home/runs').iterdir())[0]\n"
         "sealing.read_certificate((last / 'certificate.json').read_bytes())"
     )

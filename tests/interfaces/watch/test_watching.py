@@ -17,7 +17,7 @@ import pytest
 from suture.core.ledger import list_runs, read_ledger
 from suture.core.records import Result, Spend
 from suture.errors import StorageError, UsageError
-from suture.interfaces.watch.watching import Ended, Failed, Overtaken, watch
+from suture.interfaces.watch.project_watch import Ended, Failed, Overtaken, watch
 
 BROKEN = "def double(n):\n    return n * 3\n"
 CHECK = """import unittest

@@ -167,7 +167,7 @@ def job_processes() -> list[int]:
         int(entry.name)
         for entry in Path("/proc").iterdir()
         if entry.name.isdigit()
-        and b"suture.interfaces.jobs.child" in _read(entry / "cmdline")
+        and b"suture.interfaces.jobs.job_main" in _read(entry / "cmdline")
         and os.getpid() in (parent := _parent(entry), _parent(Path("/proc") / str(parent)))
     ]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from interfaces.web.projects import BROKEN, tarred, zipped
-from suture.interfaces.jobs.archives import ArchiveLimits, ArchiveRefused, Archives, unpack
+from suture.interfaces.jobs.project_archives import ArchiveLimits, ArchiveRefused, Archives, unpack
 
 LIMITS = ArchiveLimits(files=50, unpacked_bytes=2**20)
 

@@ -13,8 +13,8 @@ from interfaces.web.server import Server
 from suture.core.ledger import Ledger, Payload, RunFolder
 from suture.core.ledger.kinds import RunFinished, RunStarted
 from suture.interfaces.jobs import Job
-from suture.interfaces.jobs.archives import ArchiveLimits, Archives
-from suture.interfaces.jobs.sweeping import DAY_S, remove_unused, wanted_by
+from suture.interfaces.jobs.project_archives import ArchiveLimits, Archives
+from suture.interfaces.jobs.upload_cleanup import DAY_S, remove_unused, wanted_by
 from suture.testing import FakeClock
 
 LIMITS = ArchiveLimits(files=50, unpacked_bytes=2**20)

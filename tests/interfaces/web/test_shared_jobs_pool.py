@@ -11,11 +11,12 @@ from typing import cast
 
 import pytest
 
-from suture.interfaces.jobs import Job, ray_pool
+from suture.interfaces.jobs import Job
 from suture.interfaces.jobs.job import job_as_json
-from suture.interfaces.jobs.ray_cluster import RayCluster
-from suture.interfaces.jobs.ray_pool import MOST_LOST, RayPool
-from suture.storage.database.shared_jobs import JobRow, SharedJobs
+from suture.interfaces.jobs.ray_backend import ray_job_pool as ray_pool
+from suture.interfaces.jobs.ray_backend.ray_cluster import RayCluster
+from suture.interfaces.jobs.ray_backend.ray_job_pool import MOST_LOST, RayPool
+from suture.storage.postgresql.shared_jobs import JobRow, SharedJobs
 
 
 class Rows:

@@ -14,7 +14,7 @@ from interfaces.web.projects import BROKEN, laid
 from interfaces.web.server import TASK, Server, ledger_of, scripted
 from suture.core.ledger import CATALOGUE, read_ledger
 from suture.core.ledger.kinds import SearchSkipped
-from suture.interfaces.narrative.graph_state import nodes_on_the_way
+from suture.interfaces.narrative.graph_progress import nodes_on_the_way
 from suture.loop.graph import graph_edges
 
 WRONG = "```python\ndef double(n):\n    return 4 * n\n```"

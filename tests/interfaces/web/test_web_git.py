@@ -14,7 +14,7 @@ import pytest
 from interfaces.web.projects import BROKEN, laid
 from interfaces.web.server import Server
 from suture.errors import UsageError
-from suture.interfaces.jobs.projects import require_git
+from suture.interfaces.jobs.project_sources import require_git
 from suture.project.workspace.cloning import CloneLimits, clone
 
 LIMITS = CloneLimits(files=100, total_bytes=2**20)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from suture.interfaces.jobs.ray_pool import flags_of_workers
+from suture.interfaces.jobs.ray_backend.ray_job_pool import flags_of_workers
 
 
 def test_no_secret_and_no_folder_of_the_server_goes_to_its_workers() -> None:

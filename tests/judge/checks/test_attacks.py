@@ -12,7 +12,7 @@ from judge.checks.forgeries import CORPUS, HANGS, SPLIT_TESTS, WEAK, in_a_class
 from suture.core.records import Check, Task
 from suture.core.settings import SandboxSettings
 from suture.judge import grade, prepare_suite
-from suture.judge.sources.needed_names import KnownNames, plan_program
+from suture.judge.extraction.program_plans import KnownNames, plan_program
 from suture.sandbox import ProgramLimits, RunRequest, Sandbox
 
 Judge = Callable[..., Any]

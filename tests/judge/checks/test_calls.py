@@ -143,7 +143,7 @@ async def test_what_went_wrong_in_javascript_is_told(sandbox: Sandbox, require: 
     assert statuses == ["failed", "passed", "timeout", "error"]
     assert verdict.output.strip() == "seen"
     got, late, raised = verdict.counterexamples
-    assert (got.call, got.expected, got.got) == ("load(1)", "{a: 1}", "{a: 2}")
+    assert (got.call, got.expected, got.actual) == ("load(1)", "{a: 1}", "{a: 2}")
     assert late.exception == "no answer within 4 s"
     assert raised.exception.startswith("TypeError: Cannot read properties of undefined")
     assert (raised.file, raised.line) == ("solution.js", 5)

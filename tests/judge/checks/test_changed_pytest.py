@@ -14,7 +14,7 @@ from judge.checks.conftest import PYTEST, PYTHON
 from suture.core.records import Candidate, Task
 from suture.core.settings import SandboxSettings
 from suture.judge import Suite, check_candidate, prepare_suite
-from suture.judge.command.pytest_report import read_report
+from suture.judge.runners.pytest_report import read_report
 from suture.sandbox import Sandbox
 
 pytestmark = pytest.mark.timeout(180)

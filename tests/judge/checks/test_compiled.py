@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from suture.judge.command.compiled import compiled_from
+from suture.judge.runners.compiled import compiled_from
 
 Prepare = Callable[..., Any]
 

@@ -7,9 +7,9 @@ import pytest
 from suture.core.records import Candidate, Check, Task
 from suture.core.settings import SandboxSettings
 from suture.judge import prepare_suite
-from suture.judge.differential.clustering import Comparison, InputLimits, compare_candidates
+from suture.judge.differential.behaviour_comparison import Comparison, InputLimits, compare_candidates
 from suture.judge.differential.questions import edge_questions, questions_near
-from suture.judge.split.value_digest import digest_answer
+from suture.judge.split.answer_digest import digest_answer
 from suture.sandbox import Sandbox
 
 TASK = Task(

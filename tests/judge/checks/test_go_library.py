@@ -14,8 +14,8 @@ import pytest
 
 from requirements import Require
 from suture.core.settings import SandboxSettings
-from suture.judge.command.go_library import THERE, with_library
-from suture.judge.programs import test_limits as limits_of
+from suture.judge.runners.go_build_cache import THERE, with_library
+from suture.judge.sandbox_programs import test_limits as limits_of
 from suture.project.languages import Interpreter, program_environment
 from suture.sandbox import (
     BOX,

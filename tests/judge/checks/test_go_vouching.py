@@ -13,7 +13,7 @@ from requirements import Require
 from suture.core.records import Candidate, Task
 from suture.core.settings import SandboxSettings
 from suture.judge import Suite, check_candidate, prepare_suite
-from suture.project.languages.reporters.go_vouching import GO_VOUCHING, vouched_for, vouching_files
+from suture.project.languages.reporters.go_attestation import GO_VOUCHING, vouched_for, vouching_files
 from suture.sandbox import Sandbox, discover_programs
 
 pytestmark = pytest.mark.timeout(240)

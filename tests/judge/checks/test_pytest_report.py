@@ -15,8 +15,8 @@ from suture.core.records import Candidate, Task, Verdict
 from suture.core.settings import SandboxSettings
 from suture.errors import UsageError
 from suture.judge import Suite, check_candidate, prepare_suite
-from suture.judge.command.pytest_report import outcome_of, read_report
-from suture.judge.command.written_tests import tests_written_in as written_in
+from suture.judge.runners.pytest_report import outcome_of, read_report
+from suture.judge.runners.written_tests import tests_written_in as written_in
 from suture.sandbox import Sandbox, discover_interpreter
 
 TESTS = b"""
@@ -75,7 +75,7 @@ async def test_each_test_has_an_outcome_and_a_failing_one_its_fact(suite: Suite)
         "test_elsewhere": "skipped",
     }
     add, div, _ = verdict.counterexamples
-    assert (add.call, add.expected, add.got) == ("add(1, 2)", "3", "-1")
+    assert (add.call, add.expected, add.actual) == ("add(1, 2)", "3", "-1")
     assert (div.call, div.exception) == ("half = div(a, 2)", "ZeroDivisionError: division by zero")
     assert (div.file, div.line) == ("calc.py", 5)
     assert verdict.evidence == "nonce"

@@ -12,8 +12,8 @@ import pytest
 from requirements import Require
 from suture.core.records import Task
 from suture.core.settings import SandboxSettings
-from suture.judge.command.command_line import CommandLine
-from suture.judge.command.plain_command import PlainCommand
+from suture.judge.runners.command_line import CommandLine
+from suture.judge.runners.exit_status_runner import PlainCommand
 from suture.sandbox import BubblewrapSandbox, RunRequest, RunResult, discover_programs
 
 RIGHT = b"exports.twice = (n) => n * 2;\n"

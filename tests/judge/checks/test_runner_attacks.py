@@ -225,7 +225,7 @@ async def test_each_test_is_reported_with_its_place(sandbox: Sandbox, require: R
     assert right.passed == {"test/sum.test.js::adds", "test/sum.test.js::zero"}
     assert right.evidence == "nonce"
     (fact,) = (await verdict_on({}, suite)).counterexamples
-    assert (fact.expected, fact.got, fact.file, fact.line) == ("3", "-1", "test/sum.test.js", 3)
+    assert (fact.expected, fact.actual, fact.file, fact.line) == ("3", "-1", "test/sum.test.js", 3)
 
 
 async def test_a_name_with_a_slash_is_a_test_and_no_group(sandbox: Sandbox, require: Require) -> None:

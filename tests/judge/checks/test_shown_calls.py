@@ -6,8 +6,8 @@ import pytest
 
 from suture.core.records import Language
 from suture.judge import calls_in, unread_calls
-from suture.judge.calls.values import same, shown, well_formed
-from suture.judge.sources.shown_calls import read_call
+from suture.judge.extraction.call_examples import read_call
+from suture.judge.split.call_values import same, shown, well_formed
 from suture.project.languages import LANGUAGES, Plus
 
 DRIVERS = {language: facts.calls for language, facts in LANGUAGES.items()}

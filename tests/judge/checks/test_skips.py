@@ -9,7 +9,8 @@ import pytest
 
 from bare_pytest import BARE_PYTEST
 from suture.core.records import Candidate, Verdict
-from suture.judge import check_candidate, refused_files
+from suture.judge import check_candidate
+from suture.judge import protected_files as refused_files
 
 Prepare = Callable[..., Any]
 
@@ -113,7 +114,7 @@ async def test_an_example_in_a_docstring_stays_as_it_was(prepare: Prepare, torn:
     assert rewritten.counterexamples[0].exception == "the example in the docstring was changed"
     assert not (await check_candidate(candidate(WRONG), suite)).all_passed
     (fact,) = (await check_candidate(candidate(DOCUMENTED.format(4, "", "-", "")), suite)).counterexamples
-    assert (fact.call, fact.expected, fact.got, fact.file) == ("add(2, 2)", "4", "0", "calc.py")
+    assert (fact.call, fact.expected, fact.actual, fact.file) == ("add(2, 2)", "4", "0", "calc.py")
     raising = DOCUMENTED.format(4, "", "/ 0 *", "")
     (fact,) = (await check_candidate(candidate(raising), suite)).counterexamples
     assert (fact.exception, fact.line) == ("ZeroDivisionError: division by zero", 6)

@@ -9,8 +9,8 @@ import pytest
 
 from suture.core.records import ProjectKind
 from suture.core.settings import SandboxSettings
-from suture.judge.command.command_line import CommandRun
-from suture.judge.projects.smoke import Smoke
+from suture.judge.runners.command_line import CommandRun
+from suture.judge.smoke.smoke_checks import Smoke
 from suture.loop.intake.projects import ProjectWish, project_task
 from suture.sandbox import Sandbox, discover_interpreter
 

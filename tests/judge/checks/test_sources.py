@@ -6,7 +6,7 @@ import pytest
 
 from suture.errors import UsageError
 from suture.judge import asserts_in, examples_in
-from suture.judge.sources.needed_names import KnownNames, plan_program
+from suture.judge.extraction.program_plans import KnownNames, plan_program
 from suture.project.python_source.parsing import parsed
 
 

@@ -11,7 +11,7 @@ from suture.core.records import Counterexample, Verdict
 from suture.core.settings import SandboxSettings
 from suture.errors import SandboxUnavailable
 from suture.judge import asserts_in, grade
-from suture.judge.sources.needed_names import KnownNames, plan_program
+from suture.judge.extraction.program_plans import KnownNames, plan_program
 from suture.judge.split.judge_program import run_program
 from suture.sandbox import BubblewrapSandbox, Sandbox
 
@@ -160,7 +160,7 @@ def twice(x): return 2 * x
     ]
     assert verdict.evidence == "nonce"
     assert verdict.notes == ("ran in the candidate's own process, because they need live objects: 0; 1; 3",)
-    assert only(verdict).got == "'(x)'"
+    assert only(verdict).actual == "'(x)'"
 
 
 async def test_prints_are_kept_and_confuse_nobody(judge: Judge) -> None:
@@ -214,7 +214,7 @@ async def test_a_loop_of_asserts_decides(judge: Judge) -> None:
 async def test_nobody_waits_for_a_hanging_program_when_the_verdict_is_called_off(
     sandbox: Sandbox, wall_settings: SandboxSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("suture.sandbox.runs.program_sandbox.FINISH_S", 60)  # what waiting for it would take
+    monkeypatch.setattr("suture.sandbox.execution.base_sandbox.FINISH_S", 60)  # what waiting for it would take
     judging = asyncio.create_task(
         grade("def f():\n    while True: pass", "assert f() == 1", sandbox, wall_settings)
     )

@@ -11,8 +11,8 @@ import pytest
 from suture.core.records import Candidate, Check, Task
 from suture.core.settings import SandboxSettings
 from suture.judge import check_candidate, grade, prepare_suite
-from suture.judge.refused_files import refused_files
-from suture.judge.sources.needed_names import KnownNames, plan_program
+from suture.judge.extraction.program_plans import KnownNames, plan_program
+from suture.judge.protected_files import refused_files
 from suture.sandbox import Sandbox
 
 Judge = Callable[..., Any]

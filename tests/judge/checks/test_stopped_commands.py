@@ -12,7 +12,7 @@ from requirements import Require
 from suture.core.records import Candidate, Task
 from suture.core.settings import SandboxSettings
 from suture.judge import check_candidate, prepare_suite
-from suture.judge.command.endings import was_stopped
+from suture.judge.failures import was_stopped
 from suture.sandbox import BubblewrapSandbox, RunRequest, RunResult, discover_programs
 
 pytestmark = pytest.mark.timeout(240)

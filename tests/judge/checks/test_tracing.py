@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from suture.core.settings import SandboxSettings
-from suture.judge.tracing.variables import Observation, Probe, first_divergence, observe, render_trace
+from suture.judge.tracing.variable_trace import Observation, Probe, first_divergence, observe, render_trace
 from suture.sandbox import Sandbox, discover_interpreter
 
 CODE = b"""\

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from suture.core.records import Language
-from suture.judge.triage.surroundings import fault_in_line, printed_errors
+from suture.judge.triage.environment_faults import fault_in_line, printed_errors
 
 FILES = {
     "package.json": b'{"dependencies": {"express": "4"}, "devDependencies": {"@scope/kit": "1"}}',

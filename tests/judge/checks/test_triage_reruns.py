@@ -10,7 +10,7 @@ import pytest
 from suture.core.records import CheckOutcome, CheckStatus, Counterexample, Task, Verdict
 from suture.core.settings import SandboxSettings
 from suture.judge import Suite, triage
-from suture.judge.command.test_command import TestCommand
+from suture.judge.runners.test_command import TestCommand
 
 BOTH = ("a.test.js::adds", "a.test.js::takes away")
 TASK = Task(statement="", kind="heal", files={}, test_command=("npx", "jest"), language="javascript")

@@ -8,8 +8,8 @@ import time
 import pytest
 
 from suture.judge.triage.contradictions import contradictions_of, examples_of
+from suture.judge.triage.environment_faults import fault_of_surroundings
 from suture.judge.triage.pollution import shared_state_written_by
-from suture.judge.triage.surroundings import fault_of_surroundings
 from suture.project.workspace import UNSPEAKABLE
 
 PROJECT = {

@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from suture.core.records import Check, CheckStatus, Provenance
-from suture.judge.trust.assessing import assess
-from suture.judge.trust.claims import claim_of, contradict
-from suture.judge.trust.matrix import CandidateRow
+from suture.judge.trust.assessment import assess
+from suture.judge.trust.check_claims import claim_of, contradict
+from suture.judge.trust.check_matrix import CandidateRow
 from suture.judge.trust.prefilter import sift
 
 GIVEN = (Check(id="given", provenance="visible", source="assert f(1) == [2]"),)

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from suture.agents.testers.blind_testers import properties_from_reply
+from suture.agents.roles.testers import properties_from_reply
 from suture.core.records import Candidate, Check, Task
 from suture.core.settings import SandboxSettings
 from suture.judge import check_candidate, prepare_suite
-from suture.judge.trust.assessing import assess_checks
-from suture.judge.trust.matrix import MatrixLimits
+from suture.judge.trust.assessment import assess_checks
+from suture.judge.trust.check_matrix import MatrixLimits
 from suture.models import Reply
 from suture.sandbox import Sandbox
 

@@ -9,7 +9,7 @@ from judge.checks.test_changed_pytest import ATTACKS, PROJECT, RIGHT, WRONG, sui
 from suture.core.records import Candidate
 from suture.core.settings import SandboxSettings
 from suture.judge import check_candidate
-from suture.judge.command.reported import UNWATCHED
+from suture.judge.runners.pytest_outcomes import UNWATCHED
 from suture.sandbox import Sandbox
 
 pytestmark = pytest.mark.timeout(300)
@@ -61,7 +61,7 @@ async def test_workers_are_watched(sandbox: Sandbox, wall_settings: SandboxSetti
     assert right.all_passed, right
     assert UNWATCHED not in right.notes
     (fact, _) = (await check_candidate(Candidate(files={}, origin="sample"), suite)).counterexamples
-    assert (fact.expected, fact.got) in (("6", "3"), ("", "")), fact
+    assert (fact.expected, fact.actual) in (("6", "3"), ("", "")), fact
     attacks = {**ATTACKS, "speaks for its worker": f"def total(numbers):\n{_indented(SPEAKS)}#"}
     for name, text in attacks.items():
         verdict = await check_candidate(Candidate(files={"sums.py": text + WRONG}, origin="sample"), suite)
@@ -110,7 +110,7 @@ async def test_a_fork_vouches_for_a_test_with_a_file_system_of_its_own(
     right = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
     assert right.all_passed, right
     (fact,) = (await check_candidate(Candidate(files={}, origin="sample"), suite)).counterexamples
-    assert (fact.expected, fact.got) == ("5", "2"), fact
+    assert (fact.expected, fact.actual) == ("5", "2"), fact
 
 
 def _indented(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from suture.judge.command.watching import replaces, unwatched_files
+from suture.judge.runners.watching import replaces, unwatched_files
 from suture.project.languages import Report, ReportedTest
 
 

@@ -9,7 +9,7 @@ import pytest
 from bare_pytest import BARE_PYTEST
 from suture.api import heal
 from suture.core.settings import Settings
-from suture.judge.proof.minimisation.equivalence import changed_functions
+from suture.judge.minimisation.equivalence import changed_functions
 from suture.sandbox import BubblewrapSandbox
 from suture.testing import ScriptedModel
 

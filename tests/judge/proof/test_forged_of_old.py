@@ -9,9 +9,9 @@ import pytest
 
 from suture.core.records import from_plain
 from suture.core.settings import Settings
-from suture.judge.proof.certificate import Certificate
-from suture.judge.proof.sealing import CertificateRefused, read_certificate, sealed
-from suture.judge.proof.verifying.verification import verify_certificate
+from suture.judge.certificates.certificate import Certificate
+from suture.judge.certificates.certificate_format import CertificateRefused, read_certificate, sealed
+from suture.judge.certificates.certificate_replay import verify_certificate
 from suture.sandbox import BubblewrapSandbox
 
 FORGED = (Path(__file__).parent / "forged_at_3d33af8.json").read_bytes()

@@ -12,7 +12,7 @@ from suture.core.ledger import find_run, read_ledger
 from suture.core.records import Result
 from suture.core.settings import Settings
 from suture.judge import prepare_suite
-from suture.judge.proof.minimisation.equivalence import ChangeBehaviour
+from suture.judge.minimisation.equivalence import ChangeBehaviour
 from suture.loop.intake.building import heal_task
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
 from suture.testing import ScriptedModel

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from requirements import Require
 from suture.core.settings import SandboxSettings
-from suture.judge.proof.measures.linting import find_ruff, lint_changes
+from suture.judge.quality.linting import find_ruff, lint_changes
 from suture.sandbox import BubblewrapSandbox
 
 BEFORE = {

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suture.judge.proof.minimisation.minimal import minimise, minimise_lines
+from suture.judge.minimisation.delta_debugging import minimise, minimise_lines
 
 LINES = [f"line_{number} = {number}" for number in range(30)]
 BASE = {"a.txt": ("\n".join(LINES) + "\n").encode(), "b.txt": b"one\ntwo\n"}

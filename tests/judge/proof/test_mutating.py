@@ -8,10 +8,10 @@ from collections.abc import Mapping
 import pytest
 
 from suture.core.records import Language
-from suture.judge.proof.measures.changed_coverage import touched
-from suture.judge.proof.measures.mutant_sources import FITTING, can_be_read, mutants_of, touched_code
-from suture.judge.proof.measures.mutation_testing import DRAWN, MOST_MUTANTS, draw_mutants, measure_mutation
-from suture.mutation import mutated
+from suture.judge.coverage.coverage_run import touched
+from suture.judge.mutation_testing.mutant_generation import FITTING, can_be_read, mutants_of, touched_code
+from suture.judge.mutation_testing.mutant_runs import DRAWN, MOST_MUTANTS, draw_mutants, measure_mutation
+from suture.mutation import apply_edits
 from suture.project.workspace import apply_diff
 
 ORDINARY = "\n\n".join(
@@ -164,6 +164,6 @@ def test_a_compiler_is_not_asked_for_what_it_refuses() -> None:
     made = list(mutants_of("shop.go", GO, lines, "go"))
     assert {mutant.operator for mutant in made} <= {*FITTING}
     assert any(mutant.operator == "statement goes" for mutant in made)
-    assert all("\n\treturn" in mutated(GO, mutant.edits) for mutant in made)
+    assert all("\n\treturn" in apply_edits(GO, mutant.edits) for mutant in made)
     freely = list(mutants_of("shop.js", JAVASCRIPT, lines, "javascript"))
-    assert any("return" not in mutated(JAVASCRIPT, mutant.edits) for mutant in freely)
+    assert any("return" not in apply_edits(JAVASCRIPT, mutant.edits) for mutant in freely)

@@ -15,9 +15,9 @@ from suture.core.ledger import find_run, read_ledger
 from suture.core.records import Result, from_plain
 from suture.core.settings import LoopSettings, ProofSettings, Settings
 from suture.errors import Cancelled, UsageError
-from suture.judge.proof import Certificate, ReplayedClaim
-from suture.judge.proof.measures.mutation_testing import DRAWN
-from suture.judge.proof.sealing import read_certificate
+from suture.judge.certificates import Certificate, ReplayedClaim
+from suture.judge.certificates.certificate_format import read_certificate
+from suture.judge.mutation_testing.mutant_runs import DRAWN
 from suture.sandbox import BubblewrapSandbox, Capabilities, Channel, RunRequest, RunResult
 from suture.testing import ScriptedModel
 

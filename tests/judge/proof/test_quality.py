@@ -11,9 +11,9 @@ from suture.core.records import Check, Task
 from suture.core.settings import SandboxSettings
 from suture.errors import UsageError
 from suture.judge import prepare_suite
-from suture.judge.proof.quality import Measured, Subject, measure_quality, quality_as_mapping
-from suture.judge.proof.quality.evaluator import Evaluator
-from suture.judge.proof.quality.measuring import BUILT_IN, evaluators
+from suture.judge.quality import Measured, Subject, measure_quality, quality_as_mapping
+from suture.judge.quality.evaluator import Evaluator
+from suture.judge.quality.measurement import BUILT_IN, evaluators
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
 
 CODE = '''\
@@ -129,7 +129,7 @@ class Returns:
     name = "returns"
 
     async def evaluate(self, subject):
-        from suture.judge.proof.quality import Measured
+        from suture.judge.quality import Measured
 
         return Measured(values={"count": sum(text.count("return") for text in subject.files.values())})
 

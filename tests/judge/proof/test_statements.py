@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from suture.judge.proof.measures.changed_statements import touched_statements
+from suture.judge.coverage.changed_statements import touched_statements
 
 CODE = """\
 def read(text):

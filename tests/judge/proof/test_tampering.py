@@ -17,11 +17,11 @@ from judge.proof.conftest import CODE, FIXED, NOISY, TESTS, Healed
 from suture.core.ledger import find_run
 from suture.core.records import CheckOutcome, Verdict, content_hash, from_plain, to_plain
 from suture.core.settings import LoopSettings, Settings
-from suture.judge.proof import ReplayedClaim
-from suture.judge.proof.certificate import Certificate, CertifiedTask
-from suture.judge.proof.confidence import confidence_in
-from suture.judge.proof.sealing import CertificateRefused, read_certificate, sealed
-from suture.judge.proof.verifying.verification import verify_certificate
+from suture.judge.certificates import ReplayedClaim
+from suture.judge.certificates.certificate import Certificate, CertifiedTask
+from suture.judge.certificates.certificate_format import CertificateRefused, read_certificate, sealed
+from suture.judge.certificates.certificate_replay import verify_certificate
+from suture.judge.confidence import confidence_in
 from suture.project.workspace import apply_diff, unified_diff
 from suture.sandbox import (
     BubblewrapSandbox,
@@ -281,7 +281,7 @@ async def test_every_tampering_is_rejected_for_what_it_is(
     healed: Healed, sandbox: BubblewrapSandbox, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # One key for all reports, or no two runs of pytest are alike.
-    monkeypatch.setattr("suture.judge.command.pytest_runs.secrets.token_bytes", lambda size: b"k" * size)
+    monkeypatch.setattr("suture.judge.runners.pytest_runner.secrets.token_bytes", lambda size: b"k" * size)
     wall = RememberingSandbox(sandbox)
     result = await healed(text=FIXED)
     path = find_run(settings.paths.home, result.run_id).path / "certificate.json"

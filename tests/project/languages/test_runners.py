@@ -7,7 +7,7 @@ import json
 import pytest
 
 from suture.project.languages import RunnerOutput, argv_for_report, language_of_command, runner_of
-from suture.project.languages.golang import read_stream
+from suture.project.languages.go import read_stream
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ from suture.core.settings import SafetySettings
 from suture.errors import UsageError
 from suture.project.safety import Levels, levels_of, new_findings
 from suture.project.safety.dependencies import load_allowed, near_name
-from suture.project.safety.manifests import requested_in
-from suture.project.safety.requested import least_version
+from suture.project.safety.manifests import least_version, requested_in
 
 
 def asked_of(path: str, text: str, levels: Levels | None = None) -> dict[str, str]:

@@ -6,8 +6,7 @@ import pytest
 
 from suture.core.settings import SafetySettings
 from suture.errors import UsageError
-from suture.mutation import mutated
-from suture.mutation import mutants
+from suture.mutation import generate_mutants, apply_edits
 from suture.project.languages import LANGUAGES
 from suture.project.safety import Levels, levels_of, new_findings, scan
 
@@ -229,6 +228,6 @@ def test_hostile_text_is_read_to_its_end(text: str) -> None:
 def test_small_changes_bring_no_use_of_their_own() -> None:
     source = "import os\ndef f(a, b):\n    if a < b:\n        return os.getenv(a, str(b))\n    return ast\n"
     before = {"a.py": source}
-    texts = [mutated(source, mutant.edits) for mutant in mutants(source)]
+    texts = [apply_edits(source, mutant.edits) for mutant in generate_mutants(source)]
     assert texts
     assert all(new_findings(before, {"a.py": text}, LEVELS) == () for text in texts)

@@ -12,7 +12,7 @@ import pytest
 from bare_pytest import BARE_PYTEST
 from suture.loop.intake.building import heal_task
 from suture.project.workspace import is_protected, take_snapshot
-from suture.project.workspace.ignored_modules import imported_names, module_name
+from suture.project.workspace.ignored_files import imported_names, module_name
 
 TESTS = "from pkg import total\n\n\ndef test_total():\n    assert total([1]) == 1\n"
 

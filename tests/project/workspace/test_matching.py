@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suture.project.workspace import apply_diff, unified_diff
-from suture.project.workspace.matching import changed_stretches, common_stretches
+from suture.project.workspace.line_matching import changed_stretches, common_stretches
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", ""]) | st.integers(0, 50).map(str), max_size=40)
 

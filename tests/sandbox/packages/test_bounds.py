@@ -15,7 +15,7 @@ from suture.project.languages import Interpreter
 from suture.project.safety import bounds_for
 from suture.sandbox import discover_interpreter
 from suture.sandbox.packages import Packages, PackagesRefused
-from suture.sandbox.packages.from_npm import Npm
+from suture.sandbox.packages.npm_installer import Npm
 
 ALLOWED = {"python": {"alpha": "<2", "beta": "<2"}, "javascript": {"alpha": "<2"}}
 pytestmark = pytest.mark.usefixtures("sandbox")

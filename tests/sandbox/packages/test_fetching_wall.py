@@ -16,12 +16,11 @@ from suture.sandbox import BubblewrapSandbox, own_interpreter
 from suture.sandbox.packages import PackagesRefused
 from suture.sandbox.packages import client as client_module
 from suture.sandbox.packages.client import Client, run_client
-from suture.sandbox.packages.from_npm import Npm
-from suture.sandbox.packages.from_pip import UNREACHABLE, Pip
-from suture.sandbox.packages.gate import Gate
+from suture.sandbox.packages.index_proxy import Gate
 from suture.sandbox.packages.installer import Place
-from suture.sandbox.packages.pip_settings import settings_in
-from suture.sandbox.packages.reach import Reach, origins_of
+from suture.sandbox.packages.network_access import Reach, origins_of
+from suture.sandbox.packages.npm_installer import Npm
+from suture.sandbox.packages.pip_installer import UNREACHABLE, Pip, settings_in
 
 pytestmark = pytest.mark.usefixtures("sandbox")  # skips where there is no wall
 TRY_ALL = """

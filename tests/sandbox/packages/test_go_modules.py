@@ -21,7 +21,7 @@ from suture.errors import PrerequisiteError
 from suture.project.languages import Interpreter
 from suture.sandbox import BubblewrapSandbox, Mount, ProgramLimits, RunRequest, discover_programs
 from suture.sandbox.packages import Packages, PackagesRefused, showing
-from suture.sandbox.packages.from_go import Go
+from suture.sandbox.packages.go_installer import Go
 from suture.sandbox.packages.installer import FETCHED, Place
 
 GO_MOD = b"module own\n\ngo 1.18\n\nrequire example.org/alpha v1.0.0\n"

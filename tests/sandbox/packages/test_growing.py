@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from suture.sandbox.packages import PackagesRefused
-from suture.sandbox.packages.growing.json_text import with_member
-from suture.sandbox.packages.growing.of_go import GoGrower
-from suture.sandbox.packages.growing.of_node import NodeGrower
-from suture.sandbox.packages.growing.of_python import PythonGrower, is_pinned, with_pins
+from suture.sandbox.packages.adding.go_adder import GoGrower
+from suture.sandbox.packages.adding.node_adder import NodeGrower, with_member
+from suture.sandbox.packages.adding.python_adder import PythonGrower, is_pinned, with_pins
 
 LISTED = """# The shop's own.
 [project]

@@ -16,9 +16,9 @@ from suture.project.safety.manifests import requested_in
 from suture.sandbox import discover_interpreter
 from suture.sandbox.packages import Packages, PackagesRefused
 from suture.sandbox.packages.client import Client, run_client
-from suture.sandbox.packages.from_npm import Npm
-from suture.sandbox.packages.from_pip import UNREACHABLE, Pip
 from suture.sandbox.packages.installer import FETCHED
+from suture.sandbox.packages.npm_installer import Npm
+from suture.sandbox.packages.pip_installer import UNREACHABLE, Pip
 
 
 async def test_a_plain_wheel_is_fetched_locked_and_laid_ready(index: Index, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from suture.sandbox.packages.room import make_room, note_use
+from suture.sandbox.packages.cache_eviction import make_room, note_use
 
 DAY_S = 24 * 3600
 

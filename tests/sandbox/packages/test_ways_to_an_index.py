@@ -13,14 +13,13 @@ import pytest
 from requirements import Require
 from sandbox.packages.local_index import Index, offer, place_in, wheel
 from suture.errors import PrerequisiteError
-from suture.sandbox.packages import gate as gate_module
-from suture.sandbox.packages import pip_settings
+from suture.sandbox.packages import index_proxy as gate_module
+from suture.sandbox.packages import pip_installer as pip_settings
 from suture.sandbox.packages.client import Client, run_client
-from suture.sandbox.packages.from_pip import UNREACHABLE, Pip
-from suture.sandbox.packages.gate import Gate, Origin
-from suture.sandbox.packages.npm_settings import npm_reach
-from suture.sandbox.packages.pip_settings import pip_reach
-from suture.sandbox.packages.reach import Reach
+from suture.sandbox.packages.index_proxy import Gate, Origin
+from suture.sandbox.packages.network_access import Reach
+from suture.sandbox.packages.npm_installer import npm_reach
+from suture.sandbox.packages.pip_installer import UNREACHABLE, Pip, pip_reach
 
 ORIGIN = Origin(scheme="https", host="index.example", port=443)
 

@@ -18,10 +18,17 @@ from sqlalchemy.exc import OperationalError
 
 import suture.storage.database
 from suture.errors import PrerequisiteError, StorageError, UsageError
-from suture.storage.database.database import DATABASE_FILE, Store, open_store
-from suture.storage.database.faults import mapped
-from suture.storage.database.migrating import NEWEST, VERSION_TABLE, VERSIONS, is_ours
-from suture.storage.database.searching.words import matching, most_similar, searched_words
+from suture.storage.database.full_text_search import matching, most_similar, searched_words
+from suture.storage.database.store import (
+    DATABASE_FILE,
+    NEWEST,
+    VERSION_TABLE,
+    VERSIONS,
+    Store,
+    is_ours,
+    mapped,
+    open_store,
+)
 from suture.storage.database.tables import METADATA, SEARCHED, failures, tasks
 
 ODD = "zero \x00, half a pair \ud800, é"
@@ -128,7 +135,7 @@ def test_every_searched_table_has_its_index_of_words(store: Store) -> None:
 
 def test_a_file_is_made_by_several_processes_at_once(tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from suture.storage.database.database import open_store\n"
+        "import sys; from pathlib import Path; from suture.storage.database.store import open_store\n"
         "with open_store(None, Path(sys.argv[1])) as store, store.reading() as c: print(store.where)"
     )
     children = [

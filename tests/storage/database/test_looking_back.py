@@ -13,9 +13,9 @@ from typer.testing import CliRunner, Result
 from storage.database.runs_made import home_with_runs, write_run
 from suture.core.ledger import RunFolder, read_ledger
 from suture.interfaces.cli.app import app
-from suture.storage.database.database import Store
-from suture.storage.database.looking_back import RunFilter, runs_found, summary_of
-from suture.storage.database.recording import catch_up
+from suture.storage.database.projection_updates import catch_up
+from suture.storage.database.run_queries import RunFilter, runs_found, summary_of
+from suture.storage.database.store import Store
 from suture.storage.database.tables import tasks
 
 VOID = {"meta", "circle", "line", "path", "polyline", "rect"}

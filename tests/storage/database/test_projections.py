@@ -17,15 +17,21 @@ from storage.database.runs_made import home_with_runs, write_run
 from suture.core.ledger import Ledger, RunFolder, find_run, read_ledger, spend_of
 from suture.core.ledger.kinds import RunResumed
 from suture.core.settings import PathSettings, Settings, StoreSettings
-from suture.storage.database.checking import findings, rows_in
-from suture.storage.database.database import Store, open_store
-from suture.storage.database.projecting import rows_of
-from suture.storage.database.recording import catch_up, rebuild, record_run, write_rows
+from suture.storage.database.projection_updates import (
+    catch_up,
+    findings,
+    rebuild,
+    record_run,
+    rows_in,
+    write_rows,
+)
+from suture.storage.database.projections import rows_of
+from suture.storage.database.store import Store, open_store
 from suture.storage.database.tables import OF_RUNS, iterations, tasks
 
 PROCESSES, RUNS_EACH, EVENTS_EACH = 8, 5, 250
 FRESH = multiprocessing.get_context("forkserver")
-FRESH.set_forkserver_preload(["suture.storage.database.recording", "psycopg", "pgvector.sqlalchemy"])
+FRESH.set_forkserver_preload(["suture.storage.database.projection_updates", "psycopg", "pgvector.sqlalchemy"])
 
 
 def everything(store: Store, runs: list[RunFolder]) -> list[Any]:

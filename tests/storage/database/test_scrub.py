@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from suture.storage.database.scrub import GONE, scrub
+from suture.storage.memory.secret_scrubbing import GONE, scrub
 
 GITHUB = "ghp_" + "a1B2c3D4e5" * 4
 JWT = "eyJhbGciOiJIUzI1NiJ9." + "eyJzdWIiOiIxMjM0NTY3ODkwIn0." + "dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"

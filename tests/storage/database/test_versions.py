@@ -9,19 +9,18 @@ import pytest
 from alembic import command
 from sqlalchemy import create_engine, select, text
 
-import suture.storage.database.migrating as migrating
-from suture.storage.database.checking import findings
-from suture.storage.database.database import DATABASE_FILE, Store, open_store
-from suture.storage.database.migrating import NEWEST, version_of
-from suture.storage.database.remembered import insert_missing
-from suture.storage.database.searching.nearest_vectors import index_vectors, nearest
-from suture.storage.database.searching.words import most_similar, rare_words
+import suture.storage.database.store as migrating
+from suture.storage.database.full_text_search import most_similar, rare_words
+from suture.storage.database.memory_rows import insert_missing
+from suture.storage.database.projection_updates import findings
+from suture.storage.database.store import DATABASE_FILE, NEWEST, Store, open_store, version_of
 from suture.storage.database.tables import tasks
-from suture.storage.memory.embedding.hashed import HashedNgrams
-from suture.storage.memory.embedding.minilm import MiniLm
-from suture.storage.memory.items import TABLES
+from suture.storage.database.vector_search import index_vectors, nearest
+from suture.storage.memory.embedders import HashedNgrams
+from suture.storage.memory.memory_items import TABLES
+from suture.storage.memory.memory_store import named
+from suture.storage.memory.minilm import MiniLm
 from suture.storage.memory.recall import recall
-from suture.storage.memory.storing import named
 
 FIRST = Path(__file__).with_name("first_version.db.gz")
 """Made by the migration 0001, with a task and a failure."""

@@ -12,12 +12,10 @@ import pytest
 
 from requirements import Require
 from suture.core.settings import Settings
-from suture.core.settings.deployment_schema import MemorySettings
+from suture.core.settings.schema import MemorySettings
 from suture.errors import ModelAuthError, ModelError, UsageError
-from suture.storage.memory.embedding.choosing import open_embedder
-from suture.storage.memory.embedding.hashed import HashedNgrams
-from suture.storage.memory.embedding.minilm import MiniLm, is_installed
-from suture.storage.memory.embedding.served import ServedEmbedder
+from suture.storage.memory.embedders import HashedNgrams, ServedEmbedder, open_embedder
+from suture.storage.memory.minilm import MiniLm, is_installed
 
 REFERENCE = json.loads((Path(__file__).parent / "data" / "minilm_vectors.json").read_text("utf-8"))
 

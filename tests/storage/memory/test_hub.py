@@ -14,10 +14,10 @@ from typing import Any, ClassVar
 import pytest
 
 from suture.errors import PrerequisiteError, StorageError
-from suture.storage.database.database import open_store
-from suture.storage.memory.exchange import HUB_FILE, pull, push
-from suture.storage.memory.items import Item
-from suture.storage.memory.storing import keep, stored_items
+from suture.storage.database.store import open_store
+from suture.storage.memory.memory_exchange import HUB_FILE, pull, push
+from suture.storage.memory.memory_items import Item
+from suture.storage.memory.memory_store import keep, stored_items
 
 TOKEN = "hf_" + "stubstubstub"
 REPO = "team/memories"

@@ -17,10 +17,10 @@ from suture.core.ledger.kinds import MemoryKept, MemoryRecalled, ModelCalled
 from suture.core.settings import load_settings
 from suture.interfaces.cli.app import app
 from suture.sandbox import BubblewrapSandbox, Sandbox
-from suture.storage.database.database import Store, open_store
-from suture.storage.memory.embedding.hashed import HashedNgrams
-from suture.storage.memory.embedding.minilm import MiniLm, is_installed
-from suture.storage.memory.storing import rows_of, set_state, stored_items
+from suture.storage.database.store import Store, open_store
+from suture.storage.memory.embedders import HashedNgrams
+from suture.storage.memory.memory_store import rows_of, set_state, stored_items
+from suture.storage.memory.minilm import MiniLm, is_installed
 
 TEST = (
     "from {module} import {name}\n\n\ndef test_it():\n    assert {name}([('a', 3, 2), ('b', 5, 1)]) == 11\n"

@@ -11,21 +11,12 @@ import numpy as np
 import pytest
 
 from suture.errors import UsageError
-from suture.storage.database.database import Store, open_store
-from suture.storage.memory.clues import meaning_of
-from suture.storage.memory.embedding.hashed import HashedNgrams
-from suture.storage.memory.exchange import exported_lines, import_lines
-from suture.storage.memory.items import Item, item_as_plain, item_of_plain
-from suture.storage.memory.recall import recall
-from suture.storage.memory.rent import (
-    LEAST_SHOWN,
-    LEAST_WITHHELD,
-    arm_of,
-    placebo_for,
-    shows_no_benefit,
-    uplift,
-)
-from suture.storage.memory.storing import (
+from suture.storage.database.store import Store, open_store
+from suture.storage.memory.embedders import HashedNgrams
+from suture.storage.memory.fingerprints import meaning_of
+from suture.storage.memory.memory_exchange import exported_lines, import_lines
+from suture.storage.memory.memory_items import Item, item_as_plain, item_of_plain
+from suture.storage.memory.memory_store import (
     count_use,
     embed_anew,
     evict_useless,
@@ -35,9 +26,18 @@ from suture.storage.memory.storing import (
     set_state,
     stored_items,
 )
+from suture.storage.memory.recall import recall
+from suture.storage.memory.retention import (
+    LEAST_SHOWN,
+    LEAST_WITHHELD,
+    arm_of,
+    placebo_for,
+    shows_no_benefit,
+    uplift,
+)
 
 if TYPE_CHECKING:
-    from suture.storage.memory.embedding.contract import Vectors
+    from suture.storage.memory.embedders import Vectors
 
 HASHED = HashedNgrams()
 

@@ -19,12 +19,12 @@ from suture.api import resume, solve
 from suture.core.ledger import find_run, read_ledger, those_of
 from suture.core.ledger.kinds import MemoryRecalled
 from suture.core.settings import Settings, StoreSettings
-from suture.core.settings.deployment_schema import MemorySettings
+from suture.core.settings.schema import MemorySettings
 from suture.sandbox import Requirement
-from suture.storage.database.database import open_store
-from suture.storage.memory.embedding.hashed import HashedNgrams
-from suture.storage.memory.items import Item
-from suture.storage.memory.storing import keep, set_state
+from suture.storage.database.store import open_store
+from suture.storage.memory.embedders import HashedNgrams
+from suture.storage.memory.memory_items import Item
+from suture.storage.memory.memory_store import keep, set_state
 
 KNOWN = Item(
     table="patterns",

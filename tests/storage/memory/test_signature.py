@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from suture.core.records import Counterexample
-from suture.storage.memory.signature import difference, kind_of, shape_of, signature, signature_of
+from suture.storage.memory.fingerprints import difference, kind_of, shape_of, signature, signature_of
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_two_errors_of_one_kind_are_called_alike() -> None:
 )
 def test_a_wrong_value_is_told_by_how_it_differs(got: str, expected: str, apart: str) -> None:
     assert difference(got, expected) == apart
-    fact = Counterexample(check_id="t", call="f(1)", got=got, expected=expected)
+    fact = Counterexample(check_id="t", call="f(1)", actual=got, expected=expected)
     assert signature_of(fact) == kind_of(signature_of(fact)) == f"WrongResult: {apart}"
 
 

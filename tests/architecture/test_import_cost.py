@@ -78,7 +78,7 @@ def test_the_ground_costs_nothing_heavy(room: str) -> None:
     assert loaded_by(f"import {room}") & HEAVY == set()
 
 
-@pytest.mark.parametrize("door", ["suture.api", "suture.interfaces.web.app"])
+@pytest.mark.parametrize("door", ["suture.api", "suture.interfaces.web.web_app"])
 def test_a_door_loads_no_graph_before_a_run(door: str) -> None:
     """A server's runs have processes of their own, so its own start need not wait for it."""
     assert loaded_by(f"import {door}") & {"langgraph", "langchain_core"} == set()

@@ -10,7 +10,7 @@ from pathlib import Path
 from attacks.backends import BACKENDS, BY_HAND
 from attacks.matrix import ROWS
 
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 SCRIPT = TESTS.parent / ".ci" / "run"
 NOT_IN_CI = {
     "crun": "it refuses machines that have both versions of control groups, as many build machines do",
