@@ -32,7 +32,7 @@ from humanevalfix_js import grade as grade_js
 
 from suture.core.records import Language
 from suture.core.settings import Settings
-from suture.mutation.trees.parse_faults import lexis_of, readable_trees, stop_in_tree
+from suture.mutation.syntax_repair.tree_repair import build_lexer, find_parsable_trees, find_tree_stop
 from suture.sandbox import Sandbox
 
 MOST = 40
@@ -55,7 +55,7 @@ def sources(language: Language) -> Iterator[Source]:
 
 def broken(text: str, path: str, language: Language, chance: random.Random) -> tuple[str, str]:
     """A source with one token lost, added, exchanged or misspelt, and what was done."""
-    lexis = lexis_of(path, language)
+    lexis = build_lexer(path, language)
     tokens = [one for one in lexis.tokens(text) if one.kind != "end" and "\n" not in one.text]
     lines, token = text.split("\n"), chance.choice(tokens)
     how = chance.choice(("lost", "added", "exchanged", "misspelt"))
@@ -78,7 +78,7 @@ def slips(language: Language, seed: int) -> Iterator[tuple[Source, str, str]]:
         source = chance.choice(known)
         _, files, path, _ = source
         text, done = broken(files[path], path, language, chance)
-        if stop_in_tree(text, path, language) and not stop_in_tree(files[path], path, language):
+        if find_tree_stop(text, path, language) and not find_tree_stop(files[path], path, language):
             yield source, text, done
 
 
@@ -95,7 +95,7 @@ async def grade(
 
 def is_same(text: str, other: str, path: str, language: Language) -> bool:
     """Whether two texts are the same, token for token."""
-    lexis = lexis_of(path, language)
+    lexis = build_lexer(path, language)
     one, two = ([t.text for t in lexis.tokens(held) if t.kind != "end"] for held in (text, other))
     return one == two
 
@@ -119,7 +119,7 @@ def tell_ranks(language: Language, seed: int) -> None:
     places: list[int | None] = []
     began_s = time.monotonic()
     for (_, files, path, _), text, done in islice(slips(language, seed), MOST):
-        offered = readable_trees(path, {**files, path: text}, language, seconds=9)
+        offered = find_parsable_trees(path, {**files, path: text}, language, seconds=9)
         same = (n for n, one in enumerate(offered) if is_same(one.text, files[path], path, language))
         places.append(next(same, None))
         print(f"{'-' if places[-1] is None else places[-1] + 1:>4}  {done}", flush=True)

@@ -25,7 +25,7 @@ from conftest import new_database
 from interfaces.web.server import Server, ledger_of
 from interfaces.web.two_nodes import CountingModel, TwoNodes, task
 from postgres import find_binaries, running_server
-from suture.storage.database.database import open_store
+from suture.storage.database.store import open_store
 
 
 def measure(folder: Path, url: str, given: argparse.Namespace) -> dict[str, Any]:

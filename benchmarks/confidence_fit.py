@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from suture.judge.proof.confidence import LEAST_DOUBT, Grounds, features_of
-from suture.judge.proof.measures.mutation_testing import DRAWN, NONE_THERE
+from suture.judge.confidence import LEAST_DOUBT, Grounds, features_of
+from suture.judge.mutation_testing.mutant_runs import DRAWN, NONE_THERE
 
 __all__ = ["grounds_of", "tell_fit"]
 

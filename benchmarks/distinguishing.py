@@ -22,8 +22,8 @@ from trust import WEAKER, task_of
 from suture.core.records import Candidate
 from suture.core.settings import load_settings
 from suture.judge import check_candidate, prepare_suite
-from suture.judge.differential.clustering import compare_candidates
-from suture.judge.trust.matrix import is_viable
+from suture.judge.differential.behaviour_comparison import compare_candidates
+from suture.judge.trust.check_matrix import is_viable
 from suture.sandbox import open_sandbox
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from suture.errors import Cancelled, StorageError, SutureError
-from suture.interfaces.cli.terminal.faults import end_with
+from suture.interfaces.cli.terminal.error_reporting import end_with
 
 __all__ = ["exit_code_of"]
 

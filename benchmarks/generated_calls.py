@@ -23,10 +23,10 @@ from ending import exit_code_of
 
 from suture.core.records import Language, Task
 from suture.core.settings import SandboxSettings, Settings
-from suture.judge.calls.calling import Calls
-from suture.judge.calls.values import same, shown
-from suture.mutation.trees.grammars import parsed_tree
-from suture.mutation.trees.tree_view import walked
+from suture.judge.split.call_runner import Calls
+from suture.judge.split.call_values import same, shown
+from suture.mutation.tree_sitter.grammars import parse_tree
+from suture.mutation.tree_sitter.syntax_tree import walk
 from suture.project.languages import LANGUAGES, Plus
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
 
@@ -106,7 +106,7 @@ def calls_in(source: str, function: Function) -> list[Arguments]:
     driver = LANGUAGES[function.language].calls
     assert driver is not None
     found: dict[str, Arguments] = {}
-    for node in walked(parsed_tree(source, f"a{LANGUAGES[function.language].endings[0]}", function.language)):
+    for node in walk(parse_tree(source, f"a{LANGUAGES[function.language].endings[0]}", function.language)):
         called, given = node.child_by_field_name("function"), node.child_by_field_name("arguments")
         if node.type != "call_expression" or called is None or given is None:
             continue

@@ -20,7 +20,7 @@ from ending import exit_code_of
 from healing import Graded, Program, run_benchmark
 
 from suture.core.settings import Settings
-from suture.judge.programs import test_limits
+from suture.judge.sandbox_programs import make_test_limits
 from suture.project.languages import program_environment
 from suture.sandbox import BOX, RunRequest, Sandbox, discover_programs, interpreter_mounts
 
@@ -42,7 +42,7 @@ async def grade(
             files={path: text.encode() for path, text in laid.items()},
             env=program_environment(go, BOX),
             mounts=interpreter_mounts(go),
-            limits=test_limits(settings.sandbox, HIDDEN_S, "go"),
+            limits=make_test_limits(settings.sandbox, HIDDEN_S, "go"),
         )
     )
     right = result.status == "ok"

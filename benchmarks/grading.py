@@ -27,8 +27,7 @@ from suture.bench import Grade, Problem, grade_code, load_problems
 from suture.bench.grading.wrong_solutions import wrong_solutions
 from suture.bench.problem import MODULE
 from suture.core.settings import SandboxSettings, Settings
-from suture.mutation import mutated
-from suture.mutation import mutants
+from suture.mutation import generate_mutants, apply_edits
 from suture.sandbox import Sandbox, open_sandbox
 
 SETS = ("humaneval", "mbpp", "quixbugs", "humanevalfix", "suture", "suture-heal")
@@ -58,9 +57,9 @@ def codes_of(problem: Problem, count: int) -> list[tuple[str, str, dict[str, str
         return [*codes, ("given", "", problem.given_files)]
     for how, text in wrong_solutions(problem).items():
         codes.append(("wrong", how, {**problem.solution, MODULE: text}))
-    made = list(mutants(problem.reference, operators=FAULTS))
+    made = list(generate_mutants(problem.reference, operators=FAULTS))
     for mutant in random.Random(f"{SEED} {problem.id}").sample(made, min(count, len(made))):
-        text = mutated(problem.reference, mutant.edits)
+        text = apply_edits(problem.reference, mutant.edits)
         codes.append(("mutant", mutant.operator, {**problem.solution, MODULE: text}))
     return codes
 

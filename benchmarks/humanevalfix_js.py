@@ -23,9 +23,9 @@ from generated_calls import Agreement, Function, agreement, calls_in, generated
 from healing import Graded, Program, run_benchmark
 
 from suture.core.settings import Settings
-from suture.judge.programs import test_limits
-from suture.mutation.trees.grammars import parsed_tree
-from suture.mutation.trees.tree_view import walked
+from suture.judge.sandbox_programs import make_test_limits
+from suture.mutation.tree_sitter.grammars import parse_tree
+from suture.mutation.tree_sitter.syntax_tree import walk
 from suture.project.languages import program_environment
 from suture.sandbox import BOX, RunRequest, Sandbox, discover_programs, interpreter_mounts
 
@@ -51,7 +51,7 @@ def _examples(source: str) -> Iterator[tuple[str, str]]:
     """Each assertion of a test, and the statements before it that are none."""
     before = ""
     blocks = [
-        node for node in walked(parsed_tree(source, "a.js", "javascript")) if node.type == "statement_block"
+        node for node in walk(parse_tree(source, "a.js", "javascript")) if node.type == "statement_block"
     ]
     for statement in blocks[0].named_children if blocks else ():
         call = statement.named_children[0] if statement.named_children else None
@@ -99,7 +99,7 @@ async def _passes(code: str, tests: str, settings: Settings, sandbox: Sandbox) -
             files={"hidden.js": f"{code}\n{tests}\n".encode()},
             env=program_environment(node, BOX),
             mounts=interpreter_mounts(node),
-            limits=test_limits(settings.sandbox, HIDDEN_S, "javascript"),
+            limits=make_test_limits(settings.sandbox, HIDDEN_S, "javascript"),
         )
     )
     return result.status == "ok" and COMPLAINT not in result.stderr + result.stdout

@@ -18,9 +18,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from suture.mutation import Edit, mutated
-from suture.mutation import mutants
-from suture.mutation.python.editing.view import FUNCTIONS, View, is_docstring, open_view
+from suture.mutation import Edit, generate_mutants, apply_edits
+from suture.mutation.python.python_tree import FUNCTIONS, PythonTree, is_docstring, parse_python_tree
 
 Made = Iterator[tuple[tuple[Edit, ...], str]]
 """Edits that make a bug, and what it is of its kind."""
@@ -43,32 +42,32 @@ COMPARED = {
 ORDERED = ("<", "<=", ">", ">=", "==", "!=", "is", "is not")
 
 
-def _binary_sign(node: ast.AST, view: View, draw: random.Random) -> Made:
+def _binary_sign(node: ast.AST, view: PythonTree, draw: random.Random) -> Made:
     if isinstance(node, ast.BinOp) and type(node.op) in SIGNS:
         sign, other = SIGNS[type(node.op)], draw.choice(list(SIGNS.values()))
         yield from _sign(view, node.left, node.right, sign, other)
 
 
-def _augmented_sign(node: ast.AST, view: View, draw: random.Random) -> Made:
+def _augmented_sign(node: ast.AST, view: PythonTree, draw: random.Random) -> Made:
     if isinstance(node, ast.AugAssign) and type(node.op) in SIGNS:
         sign, other = SIGNS[type(node.op)], draw.choice(("+", "-", "*", "/", "//", ""))
         yield from _sign(view, node.target, node.value, f"{sign}=", f"{other}=")
 
 
-def _comparison(node: ast.AST, view: View, draw: random.Random) -> Made:
+def _comparison(node: ast.AST, view: PythonTree, draw: random.Random) -> Made:
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
         sign = COMPARED[type(node.ops[0])]
         if sign not in ("in", "not in"):
             yield from _sign(view, node.left, node.comparators[0], sign, draw.choice(ORDERED))
 
 
-def _membership(node: ast.AST, view: View, draw: random.Random) -> Made:
+def _membership(node: ast.AST, view: PythonTree, draw: random.Random) -> Made:
     if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)) and len(node.ops) == 1:
         sign = COMPARED[type(node.ops[0])]
         yield from _sign(view, node.left, node.comparators[0], sign, "in" if sign == "not in" else "not in")
 
 
-def _sign(view: View, left: ast.expr, right: ast.expr, sign: str, other: str) -> Made:
+def _sign(view: PythonTree, left: ast.expr, right: ast.expr, sign: str, other: str) -> Made:
     start, stop = view.span(left)[1], view.span(right)[0]
     at = view.raw[start:stop].find(sign.encode())
     if at >= 0 and sign != other and b"#" not in view.raw[start:stop]:
@@ -76,26 +75,26 @@ def _sign(view: View, left: ast.expr, right: ast.expr, sign: str, other: str) ->
         yield (edit,), f"{sign} to {other}"
 
 
-def _number(node: ast.AST, view: View, draw: random.Random) -> Made:
+def _number(node: ast.AST, view: PythonTree, draw: random.Random) -> Made:
     if (
         isinstance(node, ast.Constant)
         and isinstance(node.value, (int, float))
         and not isinstance(node.value, bool)
     ):
         value = node.value + draw.choice((1, -1))
-        yield (view.replace(node, repr(value)),), "by one"
+        yield (view.replacement(node, repr(value)),), "by one"
 
 
-def _boolean(node: ast.AST, view: View, draw: random.Random) -> Made:
+def _boolean(node: ast.AST, view: PythonTree, draw: random.Random) -> Made:
     if isinstance(node, ast.Constant) and isinstance(node.value, bool):
-        yield (view.replace(node, str(not node.value)),), f"{node.value} flipped"
+        yield (view.replacement(node, str(not node.value)),), f"{node.value} flipped"
 
 
-def _text(node: ast.AST, view: View, draw: random.Random) -> Made:
+def _text(node: ast.AST, view: PythonTree, draw: random.Random) -> Made:
     if (
         isinstance(node, ast.Constant)
         and isinstance(node.value, str)
-        and not is_docstring(view.statement_of(node))
+        and not is_docstring(view.enclosing_statement(node))
     ):
         start, end = view.span(node)
         raw = view.raw[start:end].decode()
@@ -105,19 +104,19 @@ def _text(node: ast.AST, view: View, draw: random.Random) -> Made:
                 yield (Edit(start=start, end=end, text=other),), "XX" if "XX" in other else "case"
 
 
-def _none_for_value(node: ast.AST, view: View, draw: random.Random) -> Made:
+def _none_for_value(node: ast.AST, view: PythonTree, draw: random.Random) -> Made:
     if isinstance(node, ast.Assign) and view.text(node.value) != "None" and len(view.text(node.value)) < 60:
-        yield (view.replace(node.value, "None"),), "assigned"
+        yield (view.replacement(node.value, "None"),), "assigned"
     if isinstance(node, ast.Call) and node.args and not isinstance(node.args[0], ast.Starred):
-        yield (view.replace(node.args[0], "None"),), "argument"
+        yield (view.replacement(node.args[0], "None"),), "argument"
 
 
-def _value_for_none(node: ast.AST, view: View, draw: random.Random) -> Made:
+def _value_for_none(node: ast.AST, view: PythonTree, draw: random.Random) -> Made:
     if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is None:
-        yield (view.replace(node.value, '""'),), "assigned"
+        yield (view.replacement(node.value, '""'),), "assigned"
 
 
-def _left_out(node: ast.AST, view: View, draw: random.Random) -> Made:
+def _left_out(node: ast.AST, view: PythonTree, draw: random.Random) -> Made:
     if isinstance(node, ast.Call) and len(node.args) > 1:
         start, end = view.span(node.args[-2])[1], view.span(node.args[-1])[1]
         yield (Edit(start=start, end=end, text=""),), "argument"
@@ -128,7 +127,7 @@ def _left_out(node: ast.AST, view: View, draw: random.Random) -> Made:
             yield (edit,), "keyword argument"
 
 
-def _loop_exit(node: ast.AST, view: View, draw: random.Random) -> Made:
+def _loop_exit(node: ast.AST, view: PythonTree, draw: random.Random) -> Made:
     if isinstance(node, (ast.Break, ast.Continue)):
         start, end = view.span(node)
         other = "continue" if isinstance(node, ast.Break) else "break"
@@ -137,29 +136,29 @@ def _loop_exit(node: ast.AST, view: View, draw: random.Random) -> Made:
             yield (Edit(start=start, end=end, text="return"),), "break to return"
 
 
-def _negation(node: ast.AST, view: View, draw: random.Random) -> Made:
+def _negation(node: ast.AST, view: PythonTree, draw: random.Random) -> Made:
     if isinstance(node, (ast.If, ast.While)):
         inner = view.text(node.test)
-        yield (view.replace(node.test, f"not ({inner})"),), "added"
+        yield (view.replacement(node.test, f"not ({inner})"),), "added"
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        yield (view.replace(node, view.text(node.operand)),), "removed"
+        yield (view.replacement(node, view.text(node.operand)),), "removed"
 
 
-def _unary(node: ast.AST, view: View, draw: random.Random) -> Made:
+def _unary(node: ast.AST, view: PythonTree, draw: random.Random) -> Made:
     if isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
-        yield (view.replace(node, view.text(node.operand)),), "removed"
+        yield (view.replacement(node, view.text(node.operand)),), "removed"
         if isinstance(node.op, ast.USub):
             start, _ = view.span(node)
             yield (Edit(start=start, end=start + 1, text=draw.choice("+~")),), "changed"
 
 
-def _and_or(node: ast.AST, view: View, draw: random.Random) -> Made:
+def _and_or(node: ast.AST, view: PythonTree, draw: random.Random) -> Made:
     if isinstance(node, ast.BoolOp) and len(node.values) == 2:
         signs = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
         yield from _sign(view, node.values[0], node.values[1], *signs)
 
 
-def _decorator(node: ast.AST, view: View, draw: random.Random) -> Made:
+def _decorator(node: ast.AST, view: PythonTree, draw: random.Random) -> Made:
     if isinstance(node, FUNCTIONS) and node.decorator_list:
         first = node.decorator_list[0]
         start = view.offset(first.lineno, 0)
@@ -170,29 +169,29 @@ def _decorator(node: ast.AST, view: View, draw: random.Random) -> Made:
         )
 
 
-def _exception(node: ast.AST, view: View, draw: random.Random) -> Made:
+def _exception(node: ast.AST, view: PythonTree, draw: random.Random) -> Made:
     if isinstance(node, ast.ExceptHandler) and isinstance(node.type, ast.Name):
-        yield (view.replace(node.type, "CosmicRayTestingException"),), "unknown class"
+        yield (view.replacement(node.type, "CosmicRayTestingException"),), "unknown class"
     if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and isinstance(node.exc.func, ast.Name):
-        yield (view.replace(node.exc.func, "ValueError"),), "raised"
+        yield (view.replacement(node.exc.func, "ValueError"),), "raised"
 
 
-def _no_iteration(node: ast.AST, view: View, draw: random.Random) -> Made:
+def _no_iteration(node: ast.AST, view: PythonTree, draw: random.Random) -> Made:
     if isinstance(node, ast.For) and len(view.text(node.iter)) < 60:
-        yield (view.replace(node.iter, "[]"),), "over []"
+        yield (view.replacement(node.iter, "[]"),), "over []"
 
 
-def _default(node: ast.AST, view: View, draw: random.Random) -> Made:
+def _default(node: ast.AST, view: PythonTree, draw: random.Random) -> Made:
     if isinstance(node, FUNCTIONS):
         for value in node.args.defaults[:2]:
             if isinstance(value, ast.Constant) and isinstance(value.value, (int, float)):
                 other = str(not value.value) if isinstance(value.value, bool) else repr(value.value + 1)
-                yield (view.replace(value, other),), "changed"
+                yield (view.replacement(value, other),), "changed"
             elif isinstance(value, ast.Constant) and value.value is None:
-                yield (view.replace(value, '""'),), "None to text"
+                yield (view.replacement(value, '""'),), "None to text"
 
 
-def _method(node: ast.AST, view: View, draw: random.Random) -> Made:
+def _method(node: ast.AST, view: PythonTree, draw: random.Random) -> Made:
     pairs = (
         ("lower", "upper"),
         ("strip", "lstrip"),
@@ -207,7 +206,7 @@ def _method(node: ast.AST, view: View, draw: random.Random) -> Made:
                 yield (Edit(start=end - len(one), end=end, text=other),), f"{one} to {other}"
 
 
-KINDS: dict[str, Callable[[ast.AST, View, random.Random], Made]] = {
+KINDS: dict[str, Callable[[ast.AST, PythonTree, random.Random], Made]] = {
     "binary sign": _binary_sign,
     "augmented sign": _augmented_sign,
     "comparison": _comparison,
@@ -239,7 +238,7 @@ def is_found(broken: str, original: str, line: int) -> bool:
     """Whether a proposal near a line gives the original back."""
     wanted = plain(original)
     near = range(line - 2, line + 3)
-    return any(plain(mutated(broken, m.edits)) == wanted for m in mutants(broken, near))
+    return any(plain(apply_edits(broken, m.edits)) == wanted for m in generate_mutants(broken, near))
 
 
 def measure(files: int, each: int, seed: int, show: str) -> None:
@@ -252,17 +251,17 @@ def measure(files: int, each: int, seed: int, show: str) -> None:
     found: Counter[str] = Counter()
     for path in draw.sample(paths, min(files, len(paths))):
         source = path.read_text("utf-8")
-        view = open_view(source)
+        view = parse_python_tree(source)
         if view is None:
             continue
         nodes = [
-            n for n in ast.walk(view.tree) if view.function_of(n) is not None or isinstance(n, FUNCTIONS)
+            n for n in ast.walk(view.tree) if view.enclosing_function(n) is not None or isinstance(n, FUNCTIONS)
         ]
         for kind, make in KINDS.items():
             bugs = [bug for node in nodes if not _in_f_string(node, view) for bug in make(node, view, draw)]
             for edits, what in draw.sample(bugs, min(each, len(bugs))):
-                broken = mutated(source, edits)
-                if open_view(broken) is None:
+                broken = apply_edits(source, edits)
+                if parse_python_tree(broken) is None:
                     continue
                 good = is_found(broken, source, view.line_at(edits[0].start))
                 made[kind] += 1
@@ -276,8 +275,8 @@ def measure(files: int, each: int, seed: int, show: str) -> None:
     print(f"{'all':20} {found.total():4} of {made.total():4}  {100 * found.total() / made.total():3.0f} %")
 
 
-def _in_f_string(node: ast.AST, view: View) -> bool:
-    return any(isinstance(parent, ast.JoinedStr) for parent in view.above(node))
+def _in_f_string(node: ast.AST, view: PythonTree) -> bool:
+    return any(isinstance(parent, ast.JoinedStr) for parent in view.ancestors(node))
 
 
 def main() -> None:

@@ -30,23 +30,21 @@ import numpy as np
 from memory_pairs import PAIRS, Side
 
 from suture.core.records import CheckOutcome, Counterexample, Task, Verdict
-from suture.mutation.python.editing.edits import mutated
+from suture.mutation.edits import apply_edits
 from suture.project.workspace import unified_diff
-from suture.search.ordering.orders import first_order, in_python
-from suture.storage.database.database import Store, open_store
-from suture.storage.database.remembered import insert_missing, rows_after
-from suture.storage.database.searching.nearest_vectors import nearest
-from suture.storage.database.searching.words import searched_words
-from suture.storage.memory.clues import FailureClue, clues_of_failure, meaning_of
-from suture.storage.memory.embedding.contract import Embedder
-from suture.storage.memory.embedding.hashed import HashedNgrams
-from suture.storage.memory.embedding.minilm import MiniLm, is_installed
-from suture.storage.memory.items import Item
-from suture.storage.memory.of_runs import operator_factors
+from suture.search.ordering.candidate_order import order_single_changes, generate_python_mutants
+from suture.storage.database.full_text_search import searched_words
+from suture.storage.database.memory_rows import insert_missing, rows_after
+from suture.storage.database.store import Store, open_store
+from suture.storage.database.vector_search import nearest
+from suture.storage.memory.embedders import Embedder, HashedNgrams
+from suture.storage.memory.extraction import told_of_failure
+from suture.storage.memory.fingerprints import FailureClue, clues_of_failure, kind_of, meaning_of
+from suture.storage.memory.memory_items import Item
+from suture.storage.memory.memory_store import keep
+from suture.storage.memory.minilm import MiniLm, is_installed
 from suture.storage.memory.recall import Found, recall
-from suture.storage.memory.remembering import told_of_failure
-from suture.storage.memory.signature import kind_of
-from suture.storage.memory.storing import keep
+from suture.storage.memory.run_memory import operator_factors
 
 PATH = "code.py"
 ASKED = 40
@@ -58,7 +56,7 @@ def clue_of(side: Side) -> FailureClue:
     fact = Counterexample(check_id="t", call=side.call, expected=repr(_value(side.right, side.call)))
     try:
         got = _value(side.wrong, side.call)
-        fact = Counterexample(check_id="t", call=side.call, expected=fact.expected, got=repr(got))
+        fact = Counterexample(check_id="t", call=side.call, expected=fact.expected, actual=repr(got))
     except Exception as fault:
         line = _line_of(fault)
         said = f"{type(fault).__name__}: {fault}"
@@ -89,12 +87,12 @@ def order_of(side: Side, factors: Mapping[str, float]) -> tuple[int | None, int,
     """The place of the right change among all, from 1; how many there are; the operator that makes it."""
     lines = {line: 1.0 for line in range(1, side.wrong.count("\n") + 1)}
     made = asyncio.run(
-        first_order({PATH: lines}, {PATH: side.wrong}, {}, factors=factors, make=partial(in_python, []))
+        order_single_changes({PATH: lines}, {PATH: side.wrong}, {}, factors=factors, make=partial(generate_python_mutants, []))
     )
     wanted = ast.dump(ast.parse(side.right))
     for place, proposal in enumerate(made, 1):
         try:
-            if ast.dump(ast.parse(mutated(side.wrong, proposal.edits))) == wanted:
+            if ast.dump(ast.parse(apply_edits(side.wrong, proposal.edits))) == wanted:
                 return place, len(made), proposal.operators
         except SyntaxError:
             continue

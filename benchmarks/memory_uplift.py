@@ -27,10 +27,10 @@ from statistics import mean
 from typing import Any
 
 from ending import exit_code_of
+from memory import PATH, fill
 from memory_pairs import PAIRS, Side
 from row_files import append_row, read_rows
 
-from memory import PATH, fill
 from suture.api import heal
 from suture.bench.measures.statistics import bootstrap_difference
 from suture.core.ledger import last_of, list_runs, read_ledger
@@ -46,12 +46,12 @@ from suture.core.settings import (
     StoreSettings,
     load_settings,
 )
-from suture.core.settings.deployment_schema import MemorySettings
+from suture.core.settings.schema import MemorySettings
 from suture.errors import PrerequisiteError, SandboxError
 from suture.models import Model, open_model
 from suture.sandbox import Sandbox, open_sandbox
-from suture.storage.database.database import open_store
-from suture.storage.memory.embedding.hashed import HashedNgrams
+from suture.storage.database.store import open_store
+from suture.storage.memory.embedders import HashedNgrams
 
 ARMS = ("no memory", "memory", "placebo")
 COMMAND = ("python", "-m", "pytest", "-q")

@@ -25,9 +25,9 @@ from ending import exit_code_of
 
 from suture.core.settings import ModelSettings, Settings
 from suture.models import Message, Sampling
-from suture.models.embedded.local import EmbeddedModel
-from suture.models.embedded.server import LlamaServer
-from suture.models.embedded.serving import shared_servers, stop_servers
+from suture.models.llama_server.local_model import EmbeddedModel
+from suture.models.llama_server.server_process import LlamaServer
+from suture.models.llama_server.shared_servers import shared_servers, stop_servers
 
 PROMPT = (
     "You write small, careful Python functions. Handle empty input, and name things well.\n"

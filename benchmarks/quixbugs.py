@@ -26,11 +26,11 @@ from quixbugs_graphs import WRAPPERS
 from suture.bench import Problem, load_problems
 from suture.core.settings import Settings
 from suture.judge import prepare_suite
-from suture.judge.command.test_command import TestCommand
-from suture.judge.differential.inputs import inputs_near, read_arguments
-from suture.judge.trials.comparing import compare
-from suture.judge.trials.looking import locate
-from suture.judge.trials.records import Proposal
+from suture.judge.differential.input_generation import inputs_near, read_arguments
+from suture.judge.runners.test_command import TestCommand
+from suture.judge.trials.baseline import locate
+from suture.judge.trials.call_comparison import compare
+from suture.judge.trials.trial_records import Proposal
 from suture.loop.intake.building import heal_task
 from suture.mutation import Edit
 from suture.sandbox import Sandbox, discover_interpreter

@@ -25,7 +25,7 @@ from typing import Any
 
 from throughput import measure_throughput, without_human_eval
 
-from suture.judge.command.pytest_runs import PRELOAD
+from suture.judge.runners.pytest_runner import PRELOAD
 from suture.project.languages import program_environment
 from suture.sandbox import (
     BOX,

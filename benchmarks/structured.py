@@ -29,7 +29,7 @@ from suture.agents import DiagnosisReply, RepairBrief, diagnosis_draft, packaged
 from suture.core.settings import load_settings
 from suture.errors import MalformedReply
 from suture.models import Message, Model, Reply, Sampling, open_model
-from suture.models.structured import ask
+from suture.models.structured_output import ask
 
 KINDS = ("plain", "salvaged", "asked again", "malformed")
 ROOM_TOKENS = 256

@@ -31,8 +31,8 @@ from suture.core.records import Candidate, Check, Task
 from suture.core.settings import load_settings
 from suture.errors import UsageError
 from suture.judge import asserts_in, check_candidate, prepare_suite
-from suture.judge.trust.assessing import Assessed, assess, given_checks
-from suture.judge.trust.matrix import CandidateRow, MatrixLimits, is_viable, run_matrix
+from suture.judge.trust.assessment import Assessed, assess, given_checks
+from suture.judge.trust.check_matrix import CandidateRow, MatrixLimits, is_viable, run_matrix
 from suture.judge.trust.prefilter import sift
 from suture.judge.trust.scoring import WEIGHTS
 from suture.project.python_source.parsing import parsed

@@ -22,16 +22,16 @@ from field_set.cases import case_folder
 from field_set.packages import Package
 from suture.core.settings import load_settings
 from suture.judge import prepare_suite
-from suture.judge.trials.looking import Looking
-from suture.judge.trials.records import Proposal, Spectrum
-from suture.judge.trials.worker import Worker
+from suture.judge.trials.baseline import BaselineRun
+from suture.judge.trials.trial_records import Proposal, Spectrum
+from suture.judge.trials.trial_worker import Worker
 from suture.loop.evaluation.search_setup import editable_texts
 from suture.loop.intake.building import heal_task
-from suture.mutation import mutated
+from suture.mutation import apply_edits
 from suture.sandbox import discover_interpreter, open_sandbox
-from suture.search.ordering.clues import clues_of
-from suture.search.ordering.faults import line_scores, rank_faults
-from suture.search.ordering.orders import first_order
+from suture.search.localisation.exception_clues import find_clues
+from suture.search.localisation.fault_ranking import score_lines, rank_suspects
+from suture.search.ordering.candidate_order import order_single_changes
 
 __all__ = ["Rank", "Seen", "line_of_rank", "rank_bug", "see_bug", "sums_of", "tell_ranks"]
 
@@ -122,7 +122,7 @@ async def localised(root: Path, test: str) -> tuple[dict[str, str], Spectrum, fl
     assert suite.command is not None
     texts = editable_texts(suite)
     workers = [Worker(suite.command, texts, list(texts), 4 * LOCATE_S) for _ in range(2)]
-    looking, began_s = Looking(workers, texts, (), None, LOCATE_S), time.monotonic()
+    looking, began_s = BaselineRun(workers, texts, (), None, LOCATE_S), time.monotonic()
     try:
         await looking.first()
         spectrum = await looking.whole()
@@ -145,10 +145,10 @@ def _wanted(bug: Bug, number: int, package: Package, cache: Cache) -> tuple[str,
 def rank_bug(bug: Bug, package: Package, seen: Seen) -> Rank:
     """Make and order all proposals of a localised bug, and look for the right ones."""
     began_s = time.monotonic()
-    faults = rank_faults(seen.spectrum, seen.texts)
-    scores = line_scores(faults, seen.spectrum, seen.texts)
-    clues = clues_of(seen.spectrum)
-    singles = asyncio.run(first_order(scores, seen.texts, seen.spectrum.imported, most=MOST, clues=clues))
+    faults = rank_suspects(seen.spectrum, seen.texts)
+    scores = score_lines(faults, seen.spectrum, seen.texts)
+    clues = find_clues(seen.spectrum)
+    singles = asyncio.run(order_single_changes(scores, seen.texts, seen.spectrum.imported, most=MOST, clues=clues))
     took_s = time.monotonic() - began_s
     found = [place_of(singles, seen.texts, path, text) for path, text in seen.wanted]
     return Rank(
@@ -178,7 +178,7 @@ def place_of(singles: Sequence[Proposal], texts: Mapping[str, str], path: str, w
         first = starts.count(b"\n", 0, proposal.edits[0].start) + 1
         if not changed[0] - NEAR <= first <= changed[1] + NEAR:
             continue
-        text = mutated(texts[path], proposal.edits)
+        text = apply_edits(texts[path], proposal.edits)
         if _plain(text) != plain:  # to read a file as Python takes a hundred times as long
             continue
         try:

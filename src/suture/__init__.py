@@ -57,6 +57,6 @@ def __getattr__(name: str) -> Any:
 
 def load_ipython_extension(shell: Any) -> None:
     """Register `%%heal`; IPython calls this for `%load_ext suture`."""
-    from suture.interfaces.notebook.magic import load
+    from suture.interfaces.notebook.heal_magic import load
 
     load(shell)

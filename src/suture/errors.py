@@ -40,7 +40,7 @@ __all__ = [
     "MalformedReply",
     "ModelAuthError",
     "ModelError",
-    "ModelNotThere",
+    "ModelNotFound",
     "ModelRateLimited",
     "ModelTimeout",
     "ModelUnreachable",
@@ -99,7 +99,7 @@ class ModelError(SutureError):
     replayed = False
     """Whether it was recorded before and nothing was asked now."""
     passing = False
-    """Whether the same call may well succeed in a moment (`suture.models.vendors.fault_table`)."""
+    """Whether the same call may well succeed in a moment (`suture.models.providers.error_table`)."""
 
 
 class ModelAuthError(ModelError):
@@ -126,7 +126,7 @@ class ModelUnreachable(PrerequisiteError, ModelError):
     """Nobody can be talked to at the model's address, so nothing was asked."""
 
 
-class ModelNotThere(PrerequisiteError, ModelError):
+class ModelNotFound(PrerequisiteError, ModelError):
     """Something answers at the model's address, and it is not the model: a web page, a redirect, a 404."""
 
 
@@ -142,7 +142,7 @@ class RequestRefused(ModelError):
     """The provider takes no such request, for a reason that is none of the other errors."""
 
 
-class ForeignReply(ModelNotThere, ReplyLost):
+class ForeignReply(ModelNotFound, ReplyLost):
     """Something answered, and not as the protocol has it: another kind of JSON, an error, no JSON at all."""
 
 

@@ -45,7 +45,7 @@ def pytest_terminal_summary(
         if refusal != BEHIND_THE_WALL:
             terminalreporter.write_line(f"{FLAG}: {refusal}")
         return
-    from suture.interfaces.narrative.lines import printable
+    from suture.interfaces.narrative.plain_text import printable
 
     terminalreporter.section("suture heal")
     for line in _heal(config.rootpath, _command(config)):

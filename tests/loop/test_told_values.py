@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from suture.agents import Hint
-from suture.api.undo import Undone
+from suture.api.delivery.undo import UndoResult
 from suture.core.ledger.kinds import (
     BrokenOperator,
     DifferingAnswers,
@@ -28,7 +28,7 @@ from suture.search import Difference
         (PartialRepair, Hint, set()),
         (DifferingAnswers, Difference, set()),
         (BrokenOperator, OperatorFault, {"path"}),
-        (TreeUndone, Undone, {"why"}),
+        (TreeUndone, UndoResult, {"why"}),
     ],
 )
 def test_a_value_is_told_with_all_its_fields(told: Any, value: Any, more: set[str]) -> None:

@@ -28,7 +28,7 @@ from suture.sandbox import (
     own_interpreter,
 )
 from suture.sandbox.bubblewrap.root_staging import is_reachable, unprivileged_uid
-from suture.sandbox.contract import UIDS
+from suture.sandbox.contract import SANDBOX_UIDS
 
 Require = Callable[[str, bool, str], None]
 HERE = Path(__file__).parent
@@ -52,7 +52,7 @@ async def test_the_kernel_sees_an_ordinary_user(sandbox: BubblewrapSandbox) -> N
                 continue
     task.cancel()
     await asyncio.wait([task])
-    assert owners <= set(UIDS)
+    assert owners <= set(SANDBOX_UIDS)
 
 
 def make_environment(folder: Path) -> Interpreter:
@@ -175,9 +175,9 @@ def reachable_python() -> Path | None:
 @pytest.mark.parametrize(
     ("uid_map", "low", "high"),
     [
-        ("0 0 4294967295", UIDS.start, UIDS.stop - 1),
-        ("0 1000 1\n1 100000 65535", UIDS.start, UIDS.stop - 1),
-        ("0 0 62000", UIDS.start, 61_999),
+        ("0 0 4294967295", SANDBOX_UIDS.start, SANDBOX_UIDS.stop - 1),
+        ("0 1000 1\n1 100000 65535", SANDBOX_UIDS.start, SANDBOX_UIDS.stop - 1),
+        ("0 0 62000", SANDBOX_UIDS.start, 61_999),
     ],
 )
 def test_the_uid_is_one_that_exists_here(uid_map: str, low: int, high: int) -> None:

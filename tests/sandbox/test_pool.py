@@ -20,7 +20,7 @@ from suture.sandbox import (
     BubblewrapSandbox,
     Capabilities,
     Channel,
-    KeepingSandbox,
+    SupportsCloseCallbacks,
     Requirement,
     RunRequest,
     RunResult,
@@ -187,7 +187,7 @@ async def test_what_was_kept_running_is_told_when_its_sandbox_closes() -> None:
         told.append(Counted.made[0].closed)
 
     async with SandboxPool(Counted, size=1) as pool, pool.lease() as sandbox:
-        assert isinstance(sandbox, KeepingSandbox)
+        assert isinstance(sandbox, SupportsCloseCallbacks)
         sandbox.at_close(tell)
     assert told == [0]
 

@@ -17,7 +17,7 @@ import pytest
 from scenario.cast import Cast
 from scenario.test_recipes import HELPFUL, SCENARIOS, TASK, wall
 from suture.api import resume
-from suture.api.run_execution import models_for
+from suture.api.run_lifecycle import open_run_models
 from suture.core.ledger import find_run
 from suture.core.records import Result
 from suture.core.settings import BudgetSettings, LoopSettings, PathSettings, ProofSettings, Settings
@@ -100,7 +100,7 @@ def paid_in(home: Path) -> set[Question]:
 
 
 async def let_through(settings: Settings, copies: Path, model: Remembering, wall: Sandbox) -> Result:
-    async with models_for(settings, model, live=True) as models:
+    async with open_run_models(settings, model, live=True) as models:
         spec = RunSpec(task=write_task(TASK), settings=settings, project=copies, models=models, sandbox=wall)
         async with open_run(spec) as (context, saver):
             keep_copies(saver, settings.paths.home, copies)

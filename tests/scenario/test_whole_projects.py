@@ -14,7 +14,8 @@ import pytest
 
 from requirements import Require
 from scenario import written_projects as written
-from suture.api import solve, undo, verify
+from suture.api import solve, verify
+from suture.api import undo
 from suture.core.ledger import find_run
 from suture.core.records import Result
 from suture.core.settings import Settings

@@ -5,18 +5,20 @@ touches the sandbox, and it never decides anything: a reply with nothing usable 
 not a success.
 """
 
-from suture.agents.advisers.debugger import DiagnosisReply, diagnosis_draft
-from suture.agents.coding.coder import Brief, RepairBrief, WriteBrief, as_shown, coder_draft
-from suture.agents.coding.coder_reply import files_from_reply
 from suture.agents.prompting.fitting import Draft, Fitted, fit
-from suture.agents.prompting.prompt_book import (
+from suture.agents.prompting.prompt_files import (
+    Prompt,
     PromptBook,
     packaged_names,
     packaged_prompt,
+    prompt_as_plain,
+    prompt_as_yaml,
     read_prompt,
 )
-from suture.agents.prompting.prompt_files import Prompt, prompt_as_plain, prompt_as_yaml
 from suture.agents.prompting.prompt_parts import EarlierAttempt, Hint, Sibling, Suspect, describe_fact
+from suture.agents.replies.coder_reply import files_from_reply
+from suture.agents.roles.coder import Brief, RepairBrief, WriteBrief, as_shown, coder_draft
+from suture.agents.roles.debugger import DiagnosisReply, diagnosis_draft
 
 __all__ = [
     "Brief",

@@ -4,12 +4,12 @@ from suture import run_sync, solve
 result = run_sync(solve("Write a function add(a, b) that adds two numbers. add(1, 2) == 3"))
 """
 
-from suture.api.agent import SelfHealingAgent
-from suture.api.applying import apply, undo, verify
+from suture.api.self_healing_agent import SelfHealingAgent
+from suture.api.delivery.apply import apply, undo, verify
 from suture.api.forking import fork_from_iteration
-from suture.api.healing import heal
-from suture.api.replay_resume import pending_review, recorded_run, replay, resume
-from suture.api.run_execution import run_sync
+from suture.api.heal_and_solve import heal
+from suture.api.past_runs import pending_review, load_recorded_run, replay, resume
+from suture.api.run_lifecycle import run_sync
 from suture.api.solving import solve
 from suture.api.streaming import stream
 from suture.core.ledger.kinds import Choice, ReviewChoice
@@ -34,7 +34,7 @@ __all__ = [
     "fork_from_iteration",
     "heal",
     "pending_review",
-    "recorded_run",
+    "load_recorded_run",
     "replay",
     "resume",
     "run_sync",

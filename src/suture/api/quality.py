@@ -6,12 +6,12 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from suture.api.replay_resume import recorded_run
+from suture.api.past_runs import load_recorded_run
 from suture.core.ledger import result_of
 from suture.core.settings import Settings
 from suture.errors import UsageError
 from suture.judge import prepare_suite
-from suture.judge.proof.quality import Measured, Subject, measure_quality
+from suture.judge.quality import Measured, Subject, measure_quality
 from suture.project.languages import LANGUAGES
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
 from suture.sandbox.packages import packages_of
@@ -41,7 +41,7 @@ async def quality(
         SandboxError: The wall failed.
         StorageError: The run folder is damaged.
     """
-    recorded = recorded_run(run, settings)
+    recorded = load_recorded_run(run, settings)
     result, task = result_of(recorded.folder), recorded.task
     if result is None or result.candidate is None:
         raise UsageError(f"run {recorded.folder.id} has no code to measure")

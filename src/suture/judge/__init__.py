@@ -5,10 +5,10 @@ mode where tests need live objects, signed reports of a user's pytest, exit stat
 must not propose code, and no candidate may choose how it is judged.
 """
 
-from suture.judge.refused_files import is_made_here, refused_files
-from suture.judge.sources.examples import examples_in, unread_examples
-from suture.judge.sources.plain_asserts import asserts_in
-from suture.judge.sources.shown_calls import calls_in, unread_calls
+from suture.judge.extraction.assert_checks import asserts_in
+from suture.judge.extraction.call_examples import calls_in, unread_calls
+from suture.judge.extraction.prose_examples import examples_in, unread_examples
+from suture.judge.protected_files import is_made_here, refused_files
 from suture.judge.suite import Suite, prepare_suite
 from suture.judge.triage import FailedAgain, Triage, shows_endless_loops, triage, triage_of_tests
 from suture.judge.verdicts import check_candidate, grade

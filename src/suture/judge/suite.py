@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 from suture.core.records import Candidate, Task, Verdict
 from suture.core.settings import SandboxSettings
-from suture.judge.calls.calling import Calls
-from suture.judge.command.go_library import with_library
-from suture.judge.command.libraries import libraries_of
-from suture.judge.command.test_command import TestCommand
-from suture.judge.projects.smoke import Smoke
-from suture.judge.sources.needed_names import promised_classes, promised_functions
+from suture.judge.extraction.program_plans import promised_classes, promised_functions
+from suture.judge.runners.go_build_cache import with_library
+from suture.judge.runners.test_command import TestCommand
+from suture.judge.runners.test_dependencies import libraries_of
+from suture.judge.smoke.smoke_checks import Smoke
+from suture.judge.split.call_runner import Calls
 from suture.project.languages import LANGUAGES, Interpreter
 from suture.project.workspace import overlay, text_of
 from suture.sandbox import Sandbox
@@ -71,7 +71,7 @@ class Suite:
         if installed is None:
             return self, dict(files)
         interpreter = showing(installed, interpreter)
-        command = self.command.by(interpreter) if self.command is not None else None
+        command = self.command.copy_with_interpreter(interpreter) if self.command is not None else None
         smoke = replace(self.smoke, interpreter=interpreter) if self.smoke is not None else None
         return replace(self, command=command, smoke=smoke), overlay(files, installed.files)
 

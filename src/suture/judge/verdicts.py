@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from suture.core.records import Candidate, Check, CheckOutcome, Counterexample, Evidence, Task, Verdict
 from suture.core.settings import SandboxSettings
-from suture.judge.command.endings import cut_output
-from suture.judge.refused_files import laid_over
-from suture.judge.sources.needed_names import KnownNames, plan_program
-from suture.judge.split.nonce import run_in_one_process
+from suture.judge.extraction.program_plans import KnownNames, plan_program
+from suture.judge.failures import truncate_output
+from suture.judge.protected_files import laid_over
+from suture.judge.split.nonce_runner import run_in_one_process
 from suture.judge.split.split_runner import ProgramOutcome, SplitRunner
 from suture.judge.suite import Suite
 from suture.project.python_source.parsing import parsed
@@ -64,7 +64,7 @@ async def check_candidate(candidate: Candidate, suite: Suite, *, wall_s: float |
     if suite.calls is not None:
         results, output = await suite.calls.judge(suite.task.checks, files, wall_s)
         outcomes += _stated_once(suite.task.checks, results)
-        outputs.append(cut_output(output))
+        outputs.append(truncate_output(output))
     elif suite.task.checks:
         names = _names(suite, files)
         judged, output, _ = await _judge(
@@ -230,7 +230,7 @@ async def _judge(
                     sandbox, settings, files, names.module, check.source, wall_s
                 )
             outcomes.append(_outcome(check, result, evidence))
-    return outcomes, cut_output(runner.output.decode("utf-8", "replace")), runner.candidate_cpu_s
+    return outcomes, truncate_output(runner.output.decode("utf-8", "replace")), runner.candidate_cpu_s
 
 
 def _stated_once(checks: Sequence[Check], results: Sequence[ProgramOutcome]) -> list[CheckOutcome]:

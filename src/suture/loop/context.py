@@ -26,7 +26,7 @@ from suture.project.safety import Finding, levels_of
 from suture.project.workspace import text_of
 from suture.sandbox import Sandbox
 from suture.sandbox.packages import AddedPackages, Installed, Packages, packages_of
-from suture.search import LookAhead, Ready
+from suture.search import EarlyBaseline, TrialPool
 
 LONGEST_RUN = 0.6
 """The part of the run's time that one run of the tests may take: a change of them has to be run again."""
@@ -44,8 +44,8 @@ class _OwnSuite:
 class _Ahead:
     """What was begun for a search that may come."""
 
-    ready: Ready | None = None
-    look: LookAhead | None = None
+    ready: TrialPool | None = None
+    look: EarlyBaseline | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -101,24 +101,24 @@ class RunContext:
         return self.spec.settings
 
     @property
-    def ready(self) -> Ready | None:
+    def ready(self) -> TrialPool | None:
         """Processes for a search that may come; they end with the run."""
         return self._ahead.ready
 
-    def make_ready(self, ready: Ready) -> None:
+    def make_ready(self, ready: TrialPool) -> None:
         """Keep such processes until they are taken, or the run ends."""
         self._ahead.ready = ready
 
-    def take_ready(self) -> Ready | None:
+    def take_ready(self) -> TrialPool | None:
         """Such processes, which belong to the caller from now on."""
         ready, self._ahead.ready = self._ahead.ready, None
         return ready
 
-    def keep_look(self, look: LookAhead) -> None:
+    def keep_look(self, look: EarlyBaseline) -> None:
         """Keep a look at the unchanged code, in another language, until it is taken, or the run ends."""
         self._ahead.look = look
 
-    def take_look(self) -> LookAhead | None:
+    def take_look(self) -> EarlyBaseline | None:
         """Such a look, which belongs to the caller from now on."""
         look, self._ahead.look = self._ahead.look, None
         return look

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from suture.core.ledger.kinds import CandidateProposed
 from suture.core.records import Candidate
 from suture.errors import UsageError
-from suture.judge import refused_files
+from suture.judge import protected_files as refused_files
 from suture.loop.context import RunContext
 from suture.loop.policy.progress import Attempt
 

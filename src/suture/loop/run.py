@@ -35,7 +35,7 @@ from suture.loop.evaluation.proving import Proven
 from suture.loop.graph import Compiled, build_graph
 from suture.loop.nodes.finish import prove_best, write_result
 from suture.loop.policy.progress import Attempt, best_of
-from suture.loop.resuming.forking import begin, enter, never_begun, rewind
+from suture.loop.resuming.forking import begin, enter, unstarted_fork, rewind
 from suture.loop.resuming.interrupts import answer_to
 from suture.loop.resuming.recorded import recorded_start, started_with
 from suture.loop.review.reviewing import review_of
@@ -71,7 +71,7 @@ async def fork_task(context: RunContext, checkpointer: BaseCheckpointSaver[Any],
         await begin(start, started, context, graph)
     except (Exception, asyncio.CancelledError) as fault:
         if not context.ledger.events:
-            context.ledger.append(replace(started, forks=never_begun(start)))
+            context.ledger.append(replace(started, forks=unstarted_fork(start)))
         return await _ended_by(fault, context, graph)
     return await _to_the_end(context, graph, None)
 

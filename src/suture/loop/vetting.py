@@ -79,7 +79,7 @@ def refused_verdict(candidate: Candidate, findings: Iterable[Finding], *, waits:
             counterexample=Counterexample(
                 check_id=f"{MARK}{one.rule}",
                 call=one.code,
-                got=f"no result, for {why}: {one.why} (rule {one.rule})",
+                actual=f"no result, for {why}: {one.why} (rule {one.rule})",
                 expected="the same by other means",
                 file=one.path,
                 line=one.line,

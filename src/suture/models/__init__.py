@@ -5,8 +5,14 @@ scripted model, and the store that holds every reply before it is used. It must 
 are imported only when a model of theirs is used.
 """
 
-from suture.models.choosing.detection import choose_model, detect_models
-from suture.models.choosing.per_role import (
+from suture.models.auto_detection import choose_model, detect_models
+from suture.models.chat_model import NO_MODEL, Message, Model, Reply, Sampling, Tool, without_model
+from suture.models.llama_server.thread_calibration import read_calibration
+from suture.models.pricing import Price
+from suture.models.providers.registry import PROVIDERS, require_model_name
+from suture.models.reply_recordings import RecordedModel, ReplySource, absent_model, call_hash, open_replies
+from suture.models.reply_streaming import heard_by
+from suture.models.role_models import (
     Models,
     Role,
     RoleModel,
@@ -15,18 +21,10 @@ from suture.models.choosing.per_role import (
     open_model,
     open_models,
 )
-from suture.models.choosing.prices import Price
-from suture.models.choosing.providers import PROVIDERS, require_model_name
-from suture.models.embedded.calibrate import read_calibration
-from suture.models.hearing import heard_by
-from suture.models.recording.call_hash import call_hash
-from suture.models.recording.replies import RecordedModel
-from suture.models.recording.source import ReplySource, absent_model, open_replies
 from suture.models.scripted import ScriptedModel
-from suture.models.seam import NO_MODEL, Message, Model, Reply, Sampling, Tool, without_model
 from suture.models.tokens import count_tokens, count_upper_bound
-from suture.models.weights.cache import list_models, model_path, remove_model
-from suture.models.weights.pull import pull_model
+from suture.models.weights.download import pull_model
+from suture.models.weights.weights_cache import list_models, model_path, remove_model
 
 __all__ = [
     "NO_MODEL",

@@ -13,7 +13,7 @@ from typing import Any, get_args
 from suture import errors
 from suture.core.safe_files import read_text_file
 from suture.errors import ModelError, UsageError
-from suture.models.seam import Finish, Message, Reply, Sampling
+from suture.models.chat_model import Finish, Message, Reply, Sampling
 from suture.models.tokens import count_upper_bound, text_upper_bound
 
 RAISABLE: Mapping[str, type[errors.SutureError]] = {

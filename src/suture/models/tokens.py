@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from suture.models.seam import Message, Model
+from suture.models.chat_model import Message, Model
 
 MESSAGE_ALLOWANCE_TOKENS = 8
 """Role, start and end marks of one message; ChatML needs five."""

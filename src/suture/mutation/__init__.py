@@ -4,9 +4,9 @@ The search applies them to find repairs; mutation testing applies them to measur
 change. This package runs nothing and knows neither of the two.
 """
 
-from suture.mutation.python.editing.edits import Edit, Mutant, mutated
-from suture.mutation.python.python_mutants import mutants
-from suture.mutation.trees.grammars import has_grammar
-from suture.mutation.trees.tree_mutants import tree_mutants
+from suture.mutation.edits import Edit, Mutant, apply_edits
+from suture.mutation.python.python_mutants import generate_mutants
+from suture.mutation.tree_sitter.grammars import has_grammar
+from suture.mutation.tree_sitter.tree_mutants import generate_tree_mutants
 
-__all__ = ["Edit", "Mutant", "has_grammar", "mutants", "mutated", "tree_mutants"]
+__all__ = ["Edit", "Mutant", "has_grammar", "generate_mutants", "apply_edits", "generate_tree_mutants"]

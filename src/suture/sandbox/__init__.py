@@ -7,7 +7,7 @@ and it never runs untrusted code without a wall.
 from suture.core.settings.schema import IsolationLevel
 from suture.sandbox.backends import open_sandbox
 from suture.sandbox.bubblewrap import KEPT, BubblewrapSandbox
-from suture.sandbox.bubblewrap.troubleshooting import Requirement
+from suture.sandbox.bubblewrap.diagnosis import Requirement
 from suture.sandbox.contract import (
     BOX,
     LEVELS,
@@ -16,8 +16,8 @@ from suture.sandbox.contract import (
     CachingSandbox,
     Capabilities,
     Channel,
-    KeepingSandbox,
-    MemoryKeeper,
+    SupportsCloseCallbacks,
+    MemoryEnforcement,
     Mode,
     Mount,
     ProgramLimits,
@@ -27,10 +27,14 @@ from suture.sandbox.contract import (
     Sandbox,
 )
 from suture.sandbox.doctor import diagnose_backends, sandbox_makers
-from suture.sandbox.mounts.bind_mounts import interpreter_mounts
-from suture.sandbox.mounts.interpreter import discover_interpreter, own_interpreter
-from suture.sandbox.mounts.toolchains import discover_programs, discover_toolchain
+from suture.sandbox.mounts.planning import interpreter_mounts
 from suture.sandbox.pool import SandboxPool
+from suture.sandbox.runtimes.discovery import (
+    discover_interpreter,
+    discover_programs,
+    discover_toolchain,
+    own_interpreter,
+)
 
 __all__ = [
     "BOX",
@@ -43,8 +47,8 @@ __all__ = [
     "Capabilities",
     "Channel",
     "IsolationLevel",
-    "KeepingSandbox",
-    "MemoryKeeper",
+    "SupportsCloseCallbacks",
+    "MemoryEnforcement",
     "Mode",
     "Mount",
     "ProgramLimits",

@@ -14,8 +14,8 @@ from suture.sandbox.bubblewrap import BubblewrapSandbox
 from suture.sandbox.container import ContainerSandbox
 from suture.sandbox.contract import Sandbox
 from suture.sandbox.e2b import E2bSandbox
-from suture.sandbox.unsafe import UnsafeSubprocess
-from suture.sandbox.vetting import VettedSandbox
+from suture.sandbox.self_test import VettedSandbox
+from suture.sandbox.unsafe_subprocess import UnsafeSubprocess
 
 GROUP = "suture.sandboxes"
 """The group of entry points: each loads to a function from `SandboxSettings` to a `Sandbox`."""

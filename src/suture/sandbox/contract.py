@@ -21,7 +21,7 @@ BOX = "/box"
 LIBRARY = "_suture"
 """The folder under `BOX` that a request's modules may lie in."""
 
-UIDS = range(61184, 65520)
+SANDBOX_UIDS = range(61184, 65520)
 """Users that a program may be to the kernel: systemd's dynamic ones, so that none is a person's account."""
 
 LEVELS: tuple[IsolationLevel, ...] = get_args(IsolationLevel)
@@ -32,7 +32,7 @@ Mode = Literal["warm", "spare", "cold"]
 """Where a program's wall comes from. `warm`: a process waits behind a wall and forks each program into new
 namespaces. `spare`: walls are built ahead, and each serves one program. `cold`: one is built for each."""
 
-MemoryKeeper = Literal["cgroup2", "cgroup1", "engine", "sampler", "none"]
+MemoryEnforcement = Literal["cgroup2", "cgroup1", "engine", "sampler", "none"]
 """What keeps a program's whole tree within `total_memory_mb`: a control group of Linux, an engine's or a
 service's own means, a look every 50 ms, nothing."""
 
@@ -166,7 +166,7 @@ class Capabilities:
     mode: Mode
     languages: tuple[str, ...] = ("python",)
     limits: frozenset[str] = frozenset()
-    total_memory: MemoryKeeper = "none"
+    total_memory: MemoryEnforcement = "none"
     identity: str = ""
     reason: str = ""
 
@@ -241,7 +241,7 @@ class Sandbox(Protocol):
 
 
 @runtime_checkable
-class KeepingSandbox(Sandbox, Protocol):
+class SupportsCloseCallbacks(Sandbox, Protocol):
     """A wall in which programs may be kept running: it tells their keepers when it closes."""
 
     def at_close(self, act: Callable[[], Awaitable[None]]) -> None:

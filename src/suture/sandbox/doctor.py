@@ -11,10 +11,10 @@ from pathlib import Path
 from suture.core.settings.schema import IsolationLevel, KeySettings, SandboxSettings
 from suture.errors import SutureError
 from suture.sandbox.backends import find_maker
-from suture.sandbox.bubblewrap.command_line import find_bubblewraps
-from suture.sandbox.bubblewrap.troubleshooting import Requirement, bubblewrap_findings, kernel_findings
+from suture.sandbox.bubblewrap.diagnosis import Requirement, bubblewrap_findings, kernel_findings
+from suture.sandbox.bubblewrap.launcher import find_bubblewraps
 from suture.sandbox.contract import Capabilities, Sandbox
-from suture.sandbox.vetting import VettedSandbox
+from suture.sandbox.self_test import VettedSandbox
 
 ON_THIS_MACHINE = ("bubblewrap", "container")
 """What may be tried without asking; others are services, or bring code of their own."""

@@ -153,7 +153,7 @@ class _Lent:
         self._at_close: list[Callable[[], Awaitable[None]]] = []
 
     def at_close(self, act: Callable[[], Awaitable[None]]) -> None:
-        """See `contract.KeepingSandbox`."""
+        """See `contract.SupportsCloseCallbacks`."""
         self._at_close.append(act)
 
     async def capabilities(self) -> Capabilities:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from suture.core.records import CheckOutcome, Language
-from suture.judge.command.test_command import TestCommand
+from suture.judge.runners.test_command import TestCommand
 from suture.project.languages import LANGUAGES
 from suture.project.workspace import is_test_file, text_of
 

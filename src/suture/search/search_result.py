@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from suture.core.ledger.kinds import SuspectLine
-from suture.judge.trials.records import Proposal, Spectrum, Trial
-from suture.mutation.python.editing.edits import Edit
+from suture.judge.trials.trial_records import Proposal, Spectrum, Trial
+from suture.mutation.edits import Edit
 from suture.mutation.python.python_mutants import OperatorFault
-from suture.search.limits import SearchLimits
+from suture.search.search_limits import SearchLimits
 
 
 @dataclass
-class Findings:
+class SearchResult:
     """What a search found.
 
     Attributes:
@@ -36,19 +36,19 @@ class Findings:
 
     texts: Mapping[str, str]
     spectrum: Spectrum = field(default_factory=Spectrum)
-    faults: tuple[SuspectLine, ...] = ()
+    suspect_lines: tuple[SuspectLine, ...] = ()
     plausible: list[Proposal] = field(default_factory=list)
     partial: list[tuple[Proposal, Trial]] = field(default_factory=list)
-    tried: int = 0
+    tried_count: int = 0
     seconds: float = 0.0
-    first_s: float | None = None
-    ended: str = ""
-    broken: list[tuple[str, OperatorFault]] = field(default_factory=list)
-    located_s: float = 0.0
-    made_s: float = 0.0
-    idle: Mapping[tuple[str, tuple[Edit, ...]], int] = field(default_factory=dict)
+    first_repair_s: float | None = None
+    ending: str = ""
+    operator_failures: list[tuple[str, OperatorFault]] = field(default_factory=list)
+    localisation_s: float = 0.0
+    generation_s: float = 0.0
+    idle_block_counts: Mapping[tuple[str, tuple[Edit, ...]], int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
-    def most_s(self, limits: SearchLimits) -> float:
+    def deadline_s(self, limits: SearchLimits) -> float:
         """Seconds of the search: what is kept for the proof of a repair is its own while there is none."""
-        return limits.seconds + (0.0 if self.plausible else limits.beyond_s)
+        return limits.max_seconds + (0.0 if self.plausible else limits.reserve_s)

@@ -91,9 +91,9 @@ def html_of(cell: Any) -> str:
 async def test_a_cell_is_healed_in_a_real_kernel(kernel: Path) -> None:
     looks = (
         "import json, pathlib\n"
-        "from suture.judge.certificates import sealing\n"
+        "from suture.judge.certificates import certificate_format\n"
         "last = sorted(pathlib.Path('home/runs').iterdir())[0]\n"
-        "sealing.read_certificate((last / 'certificate.json').read_bytes())"
+        "certificate_format.read_certificate((last / 'certificate.json').read_bytes())"
     )
     cells = await carried_out(
         kernel,

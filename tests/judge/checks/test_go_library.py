@@ -15,7 +15,7 @@ import pytest
 from requirements import Require
 from suture.core.settings import SandboxSettings
 from suture.judge.runners.go_build_cache import THERE, with_library
-from suture.judge.sandbox_programs import test_limits as limits_of
+from suture.judge.sandbox_programs import make_test_limits as limits_of
 from suture.project.languages import Interpreter, program_environment
 from suture.sandbox import (
     BOX,

@@ -11,7 +11,7 @@ from suture.core.settings import SandboxSettings
 from suture.judge import grade
 from suture.judge.split.judge_pool import Judge, give_back, take_judge
 from suture.judge.split.wire import dump, load
-from suture.sandbox import KeepingSandbox, Sandbox
+from suture.sandbox import SupportsCloseCallbacks, Sandbox
 
 CODE = "def f(x):\n    return x\n"
 
@@ -93,7 +93,7 @@ async def test_tests_cannot_learn_the_key(sandbox: Sandbox, wall_settings: Sandb
 async def test_closing_the_sandbox_ends_judges_that_wait(
     sandbox: Sandbox, wall_settings: SandboxSettings
 ) -> None:
-    assert isinstance(sandbox, KeepingSandbox)
+    assert isinstance(sandbox, SupportsCloseCallbacks)
     assert (await grade(CODE, "assert f(1) == 1", sandbox, wall_settings)).passed
     judge = await take_judge(sandbox, wall_settings)
     await judge.start()

@@ -12,7 +12,7 @@ from requirements import Require
 from suture.core.records import Candidate, Task
 from suture.core.settings import SandboxSettings
 from suture.judge import check_candidate, prepare_suite
-from suture.judge.failures import was_stopped
+from suture.judge.failures import hit_time_limit
 from suture.sandbox import BubblewrapSandbox, RunRequest, RunResult, discover_programs
 
 pytestmark = pytest.mark.timeout(240)
@@ -53,7 +53,7 @@ async def test_it_is_run_once_and_each_test_decides_on_a_candidate(
         suite = await prepare_suite(task, wall, SandboxSettings(test_wall_s=10), programs)
         base = await check_candidate(Candidate(files={}, origin="user"), suite)
         assert (wall.runs, base.passed, base.evidence) == (1, frozenset(), "nonce")
-        assert all(map(was_stopped, base.outcomes))
+        assert all(map(hit_time_limit, base.outcomes))
         assert suite.test_files == ("count.test.js",)
         texts = {
             "right": ENDLESS.replace("-=", "+="),

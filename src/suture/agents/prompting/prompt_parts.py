@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from suture.agents.prompting.fitting import PromptPart
 from suture.core.records import Counterexample
-from suture.project.python_source.python_code import defined_names, parses
+from suture.project.python_source.statements import defined_names, parses
 
 MAX_FACT_CHARS = 600
 MAX_LINE_CHARS = 300
@@ -181,7 +181,7 @@ def describe_fact(fact: Counterexample) -> str:
         text = f"{call} raised {fact.exception}{where}"
         text += f", but should give {fact.expected}" if fact.expected else ""
     else:
-        text = f"{call} gave {fact.got or 'a wrong result'}"
+        text = f"{call} gave {fact.actual or 'a wrong result'}"
         text += f", but should give {fact.expected}" if fact.expected else where
     return text if len(text) <= MAX_FACT_CHARS else f"{text[:MAX_FACT_CHARS]} ... (cut)"
 

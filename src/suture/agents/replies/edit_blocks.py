@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from suture.agents.replies.fenced import FENCE, named_path
+from suture.agents.replies.fenced_blocks import FENCE, named_path
 from suture.errors import EditDoesNotApply
-from suture.project.python_source.bounded_reading import require_few
+from suture.project.python_source.parsing import require_few
 
 HEAD = re.compile(r"^<{5,9} ?SEARCH\s*$")
 DIVIDER = re.compile(r"^={5,9}\s*$")

@@ -156,7 +156,7 @@ def _why(outcome: CheckOutcome) -> str:
     fact = outcome.counterexample
     if outcome.passed or fact is None:
         return ""
-    return (fact.exception or f"{fact.call}: expected {fact.expected}, got {fact.got}")[:MOST_TEXT]
+    return (fact.exception or f"{fact.call}: expected {fact.expected}, got {fact.actual}")[:MOST_TEXT]
 
 
 async def is_forged(

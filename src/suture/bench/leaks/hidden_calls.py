@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from suture.bench.datasets.evalplus import CASE
-from suture.judge.sources.literals import is_literal
+from suture.judge.extraction.prose_literals import is_literal
 from suture.project.python_source.parsing import parsed
 
 LEAST_WEIGHT = 6

@@ -16,7 +16,7 @@ from suture.core.records import content_hash, from_plain, to_plain
 from suture.core.safe_files import write_atomically
 from suture.errors import StorageError, UsageError
 from suture.models import Message, Reply, Sampling, call_hash
-from suture.models.seam import Finish
+from suture.models.chat_model import Finish
 
 
 @dataclass(frozen=True, kw_only=True)

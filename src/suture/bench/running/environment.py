@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from suture.models.embedded.machine import cpu_name
+from suture.models.llama_server.thread_calibration import cpu_name
 
 
 def circumstances(arguments: Sequence[str]) -> dict[str, str]:

@@ -24,7 +24,7 @@ from suture.bench.replies.reply_pool import PooledModel, ReplyPool
 from suture.bench.rows import Row
 from suture.bench.running.evaluating import FOR_THE_USER, EvaluationJob, evaluate
 from suture.core.settings import Settings, load_settings
-from suture.core.settings.recording import settings_as_plain, settings_of_record
+from suture.core.settings.writing import settings_as_plain, settings_of_record
 from suture.errors import PrerequisiteError, SutureError
 from suture.models import Model
 from suture.sandbox import Sandbox, open_sandbox

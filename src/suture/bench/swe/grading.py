@@ -14,7 +14,8 @@ from suture.bench.swe.trees import patched
 from suture.core.records import Candidate, Task
 from suture.core.settings import SandboxSettings
 from suture.errors import UsageError
-from suture.judge import check_candidate, prepare_suite, refused_files
+from suture.judge import check_candidate, prepare_suite
+from suture.judge import protected_files as refused_files
 from suture.project.languages import Interpreter
 from suture.project.workspace import PatchRefused, text_of
 from suture.sandbox import Sandbox

@@ -4,16 +4,42 @@ This room keeps no state elsewhere: what is not in the run folder did not happen
 Each kind of event is a type of `ledger.kinds`; nobody else knows how it lies on disk.
 """
 
-from suture.core.ledger.budget import Budget, Limits, Reservation, open_reservations
-from suture.core.ledger.clock import SystemClock
-from suture.core.ledger.comparing import Divergence, compare_runs, steady_text
-from suture.core.ledger.endings import is_being_written, last_end, result_of, stands, state_of, task_of
-from suture.core.ledger.event import Event, event_as_json, event_in_short, first_of, last_of, those_of
-from suture.core.ledger.payload import CATALOGUE, Payload, RawPayload
+from suture.core.clock import SystemClock
+from suture.core.ledger.budget import (
+    Budget,
+    Limits,
+    Reservation,
+    SpendFold,
+    open_reservations,
+    spend_by,
+    spend_of,
+)
+from suture.core.ledger.comparison import Divergence, compare_runs, steady_text
+from suture.core.ledger.event import (
+    CATALOGUE,
+    Event,
+    Payload,
+    RawPayload,
+    event_as_json,
+    event_in_short,
+    first_of,
+    last_of,
+    those_of,
+)
 from suture.core.ledger.reading import LAST_EVENTS, PARKED, LedgerReading, follow_ledger, read_ledger
 from suture.core.ledger.run_folder import RunFolder, find_run, list_runs, new_run, new_run_id
-from suture.core.ledger.spent import SpendFold, spend_by, spend_of
-from suture.core.ledger.steps import decision_after, events_until, last_step, taken_over
+from suture.core.ledger.run_state import (
+    decision_after,
+    events_until,
+    is_being_written,
+    last_end,
+    last_step,
+    result_of,
+    stands,
+    state_of,
+    taken_over,
+    task_of,
+)
 from suture.core.ledger.writing import (
     Ledger,
     branch_of_round,

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from suture.core.ledger.event import Event
+from suture.core.ledger.event import Event, RawPayload
 from suture.core.ledger.kinds import (
     BudgetRefused,
     CandidateRegressed,
@@ -23,7 +23,6 @@ from suture.core.ledger.kinds import (
     RunFinished,
     RunRefused,
 )
-from suture.core.ledger.payload import RawPayload
 
 PHASES = {
     "runs": "run",

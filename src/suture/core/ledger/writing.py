@@ -12,9 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-from suture.core.ledger.clock import Clock, SystemClock
-from suture.core.ledger.event import Event, event_as_json, written_event
-from suture.core.ledger.payload import Payload
+from suture.core.clock import Clock, SystemClock
+from suture.core.ledger.event import Event, Payload, event_as_json, written_event
 from suture.core.ledger.reading import MOST_LINE_BYTES, LineTooLong, read_ledger, run_of
 from suture.errors import StorageError, UsageError
 

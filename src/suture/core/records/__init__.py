@@ -4,6 +4,7 @@ Everything that crosses a room, a checkpoint or the ledger is one of these, or b
 `from_plain` turn a record into JSON values and back.
 """
 
+from suture.core.codec import from_plain, to_plain
 from suture.core.records.advice import (
     CodeReview,
     Concern,
@@ -16,7 +17,16 @@ from suture.core.records.advice import (
     Severity,
     Subtask,
 )
-from suture.core.records.nouns import (
+from suture.core.records.result import (
+    FaultCause,
+    Move,
+    MoveKind,
+    Outcome,
+    Result,
+    Spend,
+    Strategy,
+)
+from suture.core.records.task import (
     Candidate,
     Check,
     CheckOutcome,
@@ -33,16 +43,6 @@ from suture.core.records.nouns import (
     TaskKind,
     Verdict,
     content_hash,
-)
-from suture.core.records.plain import from_plain, to_plain
-from suture.core.records.results import (
-    FaultCause,
-    Move,
-    MoveKind,
-    Outcome,
-    Result,
-    Spend,
-    Strategy,
 )
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from suture.core.records.results import Strategy
+from suture.core.records.result import Strategy
 
 ConcernKind = Literal["security", "correctness", "performance", "readability"]
 Severity = Literal["low", "medium", "high"]

@@ -4,19 +4,20 @@ This room reads flags, variables and files when it is asked to, never at import 
 but pydantic. It must not act on a setting: others do.
 """
 
-from suture.core.settings.arguments import flags_from_arguments
-from suture.core.settings.deployment_schema import PathSettings, StoreSettings
+from suture.core.settings.aliases import flags_from_arguments
 from suture.core.settings.loading import Loaded, load_settings, requested_settings
-from suture.core.settings.model_schema import ModelSettings
 from suture.core.settings.rendering import render_settings
 from suture.core.settings.schema import (
     BudgetSettings,
     LoopSettings,
+    ModelSettings,
+    PathSettings,
     ProofSettings,
     RepairSettings,
     SafetySettings,
     SandboxSettings,
     Settings,
+    StoreSettings,
 )
 from suture.core.settings.trust import (
     PROMPTS_FOLDER,

@@ -6,11 +6,11 @@ shell, and Markdown by way of `markdown` alone. A token
 goes to the service's own address alone.
 """
 
-from suture.interfaces.ci.delivering import deliver, gate_open_heals, prepare_delivery
-from suture.interfaces.ci.gates import REASONS, Refusal
-from suture.interfaces.ci.healing import HealRequest, heal_in_pipeline, plan_of
-from suture.interfaces.ci.report import REFUSED, HealReport
-from suture.interfaces.ci.surroundings import read_pipeline
+from suture.interfaces.ci.ci_pipeline import read_pipeline
+from suture.interfaces.ci.delivery_gates import REASONS, Refusal
+from suture.interfaces.ci.heal_report import REFUSED, HealReport
+from suture.interfaces.ci.pipeline_delivery import deliver, gate_open_heals, prepare_delivery
+from suture.interfaces.ci.pipeline_heal import HealRequest, heal_in_pipeline, plan_of
 
 __all__ = [
     "REASONS",

@@ -11,12 +11,10 @@ from urllib.parse import quote
 from pydantic import SecretStr
 
 from suture.errors import CodeHostError
-from suture.interfaces.ci.edits import LineEdit
-from suture.interfaces.ci.hosts import MOST_PAGES, PAGE, HandOver, branch_stem, require_pull
-from suture.interfaces.ci.markdown import block
-from suture.interfaces.ci.rest import RestClient
-from suture.interfaces.ci.surroundings import Pipeline
-from suture.interfaces.ci.telling import MARK
+from suture.interfaces.ci.ci_pipeline import Pipeline
+from suture.interfaces.ci.code_host import MOST_PAGES, PAGE, HandOver, RestClient, branch_stem, require_pull
+from suture.interfaces.ci.line_edits import LineEdit
+from suture.interfaces.ci.markdown_report import MARK, block
 
 HEADERS = {
     "Accept": "application/vnd.github+json",

@@ -10,10 +10,9 @@ from urllib.parse import quote
 from pydantic import SecretStr
 
 from suture.errors import CodeHostError
-from suture.interfaces.ci.hosts import MOST_PAGES, PAGE, HandOver, branch_stem, require_pull
-from suture.interfaces.ci.rest import RestClient
-from suture.interfaces.ci.surroundings import Pipeline
-from suture.interfaces.ci.telling import MARK
+from suture.interfaces.ci.ci_pipeline import Pipeline
+from suture.interfaces.ci.code_host import MOST_PAGES, PAGE, HandOver, RestClient, branch_stem, require_pull
+from suture.interfaces.ci.markdown_report import MARK
 
 MARKED = re.compile(re.escape(MARK).replace(r"\{commit\}", "([0-9a-f]{40,64})"))
 

@@ -27,7 +27,7 @@ def main() -> None:
     try:
         # Imported here so that Ctrl-C, even this early, ends in one line and not in a traceback.
         from suture.interfaces.cli.app import app
-        from suture.interfaces.cli.terminal.output import stray_text_is_harmless
+        from suture.interfaces.cli.terminal.terminal_output import stray_text_is_harmless
 
         stray_text_is_harmless()
         if COMPLETE_VARIABLE in os.environ:  # a shell asks, by the script of `suture completion`

@@ -1,85 +1,149 @@
-"""The program `suture`: what it can do, and which command lives in which file."""
+"""The program `suture`: its commands, the help page, and where each command is implemented."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, MutableMapping
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from suture.interfaces.cli.terminal.refusals import called_command, refusals_in_our_words
+from suture.interfaces.cli.terminal.parser_errors import called_command, report_parser_errors
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter
 
-SECTIONS: Mapping[str, Mapping[str, str]] = {
-    "Work": {
-        "heal": "Repair a project until its tests pass; print the diff.",
-        "watch": "Heal a project again with each change of its files.",
-        "run": "Write new code until its checks pass; print the code.",
-        "apply": "Write a healed run's change into your files.",
-        "undo": "Take back what was applied or committed.",
-        "review": "See what a waiting run asks, and answer it.",
-        "resume": "Go on with a run that waits or was stopped.",
-        "ci": "Heal a red pipeline: heal, deliver.",
+
+@dataclass(frozen=True)
+class CommandEntry:
+    """A line of the help page, and where the command is implemented.
+
+    Attributes:
+        help: What the command does, in one line.
+        module: The module, relative to `suture.interfaces.cli`.
+        attribute: The name of the command function, or of the `typer.Typer` of a command group.
+    """
+
+    help: str
+    module: str
+    attribute: str
+
+
+SECTIONS: Mapping[str, Mapping[str, CommandEntry]] = {
+    "Repair and write": {
+        "heal": CommandEntry(
+            "Repair a project until its tests pass; print the diff.", "repair.heal_command", "heal"
+        ),
+        "watch": CommandEntry(
+            "Heal a project again whenever its files change.", "repair.watch_command", "watch"
+        ),
+        "run": CommandEntry(
+            "Write new code until its checks pass; print the code.", "repair.run_command", "run"
+        ),
+        "apply": CommandEntry(
+            "Apply the change of a healed run to your files.", "repair.apply_command", "apply"
+        ),
+        "undo": CommandEntry("Revert what was applied or committed.", "repair.apply_command", "undo"),
+        "review": CommandEntry(
+            "Show the question that a waiting run asks.", "repair.review_command", "review"
+        ),
+        "resume": CommandEntry(
+            "Continue a run that waits or was stopped.", "inspection.replay_command", "resume"
+        ),
+        "ci": CommandEntry("Heal a failing CI pipeline: heal, deliver.", "repair.ci_command", "ci_app"),
     },
-    "Look back": {
-        "show": "Tell a run step by step.",
-        "history": "List the runs, newest first.",
-        "metrics": "Add up all runs: pass rate, seconds, tokens, errors.",
-        "verify": "Check a healed run's certificate again, without a model.",
-        "replay": "Do a run again with its recorded replies.",
-        "fork": "Start a new run from a step of another one.",
-        "quality": "Measure accepted code: complexity, lint, security.",
-        "db": "The database of all runs: check, rebuild, share.",
-        "memory": "What runs have learned: list, search, show, share.",
+    "Inspect": {
+        "show": CommandEntry("Show a run step by step.", "inspection.show_command", "show"),
+        "history": CommandEntry("List the runs, newest first.", "inspection.history_command", "history"),
+        "metrics": CommandEntry(
+            "Summarize all runs: pass rate, seconds, tokens, errors.", "inspection.history_command", "metrics"
+        ),
+        "verify": CommandEntry(
+            "Verify a healed run's certificate again, without a model.", "inspection.verify_command", "verify"
+        ),
+        "replay": CommandEntry(
+            "Repeat a run with its recorded replies.", "inspection.replay_command", "replay"
+        ),
+        "fork": CommandEntry(
+            "Start a new run from a step of another run.", "inspection.replay_command", "fork"
+        ),
+        "quality": CommandEntry(
+            "Measure accepted code: complexity, lint, security.", "inspection.quality_command", "quality"
+        ),
+        "db": CommandEntry(
+            "Manage the database of all runs: check, rebuild, share.", "inspection.db_command", "db_app"
+        ),
+        "memory": CommandEntry(
+            "Manage what runs have learned: list, search, show, share.",
+            "inspection.memory_command",
+            "memory_app",
+        ),
     },
-    "Set up": {
-        "doctor": "Say what is there, what is missing, how to get it.",
-        "self-check": "The same, and heal a small program to see that it works.",
-        "init": "Write a suture.toml with the test command found.",
-        "config": "Show and change settings.",
-        "trust": "Let a project's own settings decide more.",
-        "models": "The embedded models: list, pull, serve, path, rm.",
-        "recipes": "Ways to go about a task: list, show.",
-        "prompts": "What the models are told: list, show, diff, check.",
-        "completion": "Print a script that completes commands in your shell.",
+    "Configure": {
+        "doctor": CommandEntry(
+            "Report what is installed, what is missing, how to get it.", "setup.doctor_command", "doctor"
+        ),
+        "self-check": CommandEntry(
+            "Run `doctor`, then heal a small program as a test.", "setup.doctor_command", "self_check"
+        ),
+        "init": CommandEntry(
+            "Write a suture.toml with the detected test command.", "setup.config_command", "init"
+        ),
+        "config": CommandEntry("Show and change settings.", "setup.config_command", "config_app"),
+        "trust": CommandEntry(
+            "Allow a project's own settings to decide more.", "setup.trust_command", "trust"
+        ),
+        "models": CommandEntry(
+            "Manage the embedded models: list, pull, serve, path, rm.", "setup.models_command", "models_app"
+        ),
+        "recipes": CommandEntry(
+            "Show the available strategies: list, show.", "setup.prompts_command", "recipes_app"
+        ),
+        "prompts": CommandEntry(
+            "Show the prompts of the models: list, show, diff, check.", "setup.prompts_command", "prompts_app"
+        ),
+        "completion": CommandEntry(
+            "Print a script for command completion in your shell.", "setup.config_command", "completion"
+        ),
     },
     "Serve": {
-        "ui": "The web page: start runs, watch them, answer them.",
-        "serve": "A service for other programs: REST and events.",
-        "mcp": "Tools for other agents, by the Model Context Protocol.",
-        "acp": "An agent in your editor, by the Agent Client Protocol.",
-        "lsp": "Failing tests and their repair in your editor.",
+        "ui": CommandEntry(
+            "Serve the web page: start runs, watch them, answer them.", "serving.serve_command", "ui"
+        ),
+        "serve": CommandEntry(
+            "Serve other programs: REST and server-sent events.", "serving.serve_command", "serve_app"
+        ),
+        "mcp": CommandEntry(
+            "Serve tools to other agents (Model Context Protocol).", "serving.agent_commands", "mcp"
+        ),
+        "acp": CommandEntry("Be an agent in your editor (Agent Client Protocol).", "serving.agent_commands", "acp"),
+        "lsp": CommandEntry(
+            "Show failing tests and their repair in your editor.", "serving.agent_commands", "lsp"
+        ),
     },
     "Measure": {
-        "bench": "Measure recipes and models on problems with hidden tests.",
+        "bench": CommandEntry(
+            "Measure recipes and models on problems with hidden tests.", "bench", "bench_app"
+        ),
     },
 }
-"""Each command with what it does in a line. `suture --help` loads none of them."""
-GROUPS = {"ci", "config", "db", "memory", "models", "recipes", "prompts", "bench", "serve"}
-FOLDERS = {"Work": "work", "Look back": "look_back", "Set up": "set_up", "Serve": "serving"}
-"""Where the commands of a section lie below `suture.interfaces.cli.commands`."""
-OTHER_FILES = {
-    "undo": "suture.interfaces.cli.commands.work.apply",
-    "resume": "suture.interfaces.cli.commands.look_back.replay",
-    "self-check": "suture.interfaces.cli.commands.set_up.doctor",
-    "ui": "suture.interfaces.cli.commands.serving.serve",
-    "acp": "suture.interfaces.cli.commands.serving.editors",
-    "lsp": "suture.interfaces.cli.commands.serving.editors",
-    "bench": "suture.interfaces.cli.bench",
+"""The sections of the help page. `suture --help` prints this table and imports no command."""
+ENTRIES: Mapping[str, CommandEntry] = {
+    name: entry for section in SECTIONS.values() for name, entry in section.items()
 }
-"""Commands that lie in the file of another one, or elsewhere."""
 
 
-class CommandsByName(MutableMapping[str, "Command"]):
-    """The commands, each imported when it is asked for: one costs as much as all of typer."""
+class LazyCommands(MutableMapping[str, "Command"]):
+    """The commands by name, each imported when it is looked up.
+
+    Importing one command costs as much start-up time as typer itself.
+    """
 
     def __init__(self) -> None:
         self._loaded: dict[str, Command] = {}
-        self._names = [name for section in SECTIONS.values() for name in section]
+        self._names = list(ENTRIES)
 
     def __getitem__(self, name: str) -> Command:
         if name not in self._names:
@@ -105,70 +169,69 @@ class CommandsByName(MutableMapping[str, "Command"]):
 
 
 def load_command(name: str) -> Command:
-    """Import the file of a command and make the command."""
-    section = next(title for title, commands in SECTIONS.items() if name in commands)
-    word = name.replace("-", "_")
-    module: Any = import_module(
-        OTHER_FILES.get(name) or f"suture.interfaces.cli.commands.{FOLDERS[section]}.{word}"
+    """Import the module of a command and build the command."""
+    entry = ENTRIES[name]
+    implementation: Any = getattr(
+        import_module(f"suture.interfaces.cli.{entry.module}"), entry.attribute
     )
-    alone = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
-    if name in GROUPS:
-        alone.add_typer(getattr(module, f"{name}_app"))
+    wrapper = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+    if isinstance(implementation, typer.Typer):
+        wrapper.add_typer(implementation)
     else:
-        alone.command(name)(getattr(module, word))
-    return typer.main.get_group(alone).commands[name]
+        wrapper.command(name)(implementation)
+    return typer.main.get_group(wrapper).commands[name]
 
 
-class Suture(TyperGroup):
-    """The group of all commands, which knows them by name and loads the one that is called."""
+class SutureGroup(TyperGroup):
+    """The top-level command group, which imports only the command that is called."""
 
-    def __init__(self, **about: Any) -> None:
-        super().__init__(**about)
-        self.commands = CommandsByName()
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.commands = LazyCommands()
 
     def list_commands(self, ctx: Context) -> list[str]:
-        """The names, in the order of the help."""
+        """Return the command names in the order of the help page."""
         return list(self.commands)
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: Context | None = None, **extra: Any
     ) -> Context:
-        """Read the options before the command."""
-        with refusals_in_our_words("suture"):
+        """Parse the options before the command name."""
+        with report_parser_errors("suture"):
             return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: Context) -> Any:
-        """Read the rest, and run the command."""
-        with refusals_in_our_words(called_command(self, [*ctx._protected_args, *ctx.args])):
+        """Parse the remaining arguments and run the command."""
+        with report_parser_errors(called_command(self, [*ctx._protected_args, *ctx.args])):
             return super().invoke(ctx)
 
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
-        """Write the sections of the help."""
+        """Write the sections of the help page."""
         for title, commands in SECTIONS.items():
             with formatter.section(title):
-                formatter.write_dl([(name.ljust(10), text) for name, text in commands.items()])
+                formatter.write_dl([(name.ljust(10), entry.help) for name, entry in commands.items()])
 
 
 app = typer.Typer(
     name="suture",
-    cls=Suture,
-    help="Write or repair code in a sandbox until tests that can be trusted pass.",
+    cls=SutureGroup,
+    help="Repair or write code in a sandbox until trusted tests pass.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=(
-        "Exit codes: 0 healed, or nothing to heal; 1 not healed; 2 usage; 3 something is missing; "
-        "4 budget spent; 5 waiting for a person; 6 a fault of the machinery; 7 refused by a gate of `ci`; "
-        "130 cancelled."
+        "Exit codes: 0 healed, or nothing to heal; 1 not healed; 2 usage error; 3 missing prerequisite; "
+        "4 budget exhausted; 5 waiting for a person; 6 internal or infrastructure error; "
+        "7 refused by a gate of `ci`; 130 cancelled."
     ),
 )
 
 
-def print_version(wanted: bool) -> None:
-    """Print the version and end, where `wanted`."""
-    if wanted:
+def print_version(requested: bool) -> None:
+    """Print the version and exit, if `requested`."""
+    if requested:
         from importlib.metadata import version
 
         typer.echo(f"suture {version('suture')}")
@@ -181,4 +244,4 @@ def root(
         bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Write or repair code in a sandbox until tests that can be trusted pass."""
+    """Repair or write code in a sandbox until trusted tests pass."""

@@ -7,9 +7,9 @@ room starts runs through the api alone and judges nothing.
 """
 
 from suture.interfaces.jobs.job import Job, JobEnd, JobFailed, JobKind
-from suture.interfaces.jobs.journal import Journal
-from suture.interfaces.jobs.known import KnownJobs, QueueFull, RunBusy
-from suture.interfaces.jobs.pool import Pool
+from suture.interfaces.jobs.job_journal import Journal
+from suture.interfaces.jobs.job_registry import KnownJobs, QueueFull, RunBusy
+from suture.interfaces.jobs.local_job_pool import Pool
 
 __all__ = [
     "Job",

@@ -30,7 +30,7 @@ class Job:
         id: As ids of runs are; a new run is called as its job.
         run: The run that it makes, goes on with, or looks at.
         kind: What is to be done.
-        request: The arguments, as JSON values (`suture.interfaces.jobs.work` reads them).
+        request: The arguments, as JSON values (`suture.interfaces.jobs.job_execution` reads them).
         flags: Settings of this job by their dotted key; they beat the server's own.
         caller: Who asked.
         created_s: When, in seconds since the epoch.

@@ -16,6 +16,7 @@ from suture.core.ledger.kinds import (
     CandidateRegressed,
     CandidateUnconfirmed,
     Decided,
+    HistorySearched,
     ModelCalled,
     ModelEscalated,
     ModelSteppedDown,
@@ -30,15 +31,18 @@ from suture.core.ledger.kinds import (
     RunRefused,
     RunResumed,
     RunStarted,
+    SearchFinished,
+    SearchStarted,
     TaskPrepared,
     TestAccepted,
     TriageFinished,
+    Trials,
+    UserAnswered,
 )
 from suture.core.records import Counterexample, Evidence, MoveKind
-from suture.interfaces.narrative.helper_lines import HELPER_TELLERS, MEMORY_TELLERS
-from suture.interfaces.narrative.lines import counted, one_line, plain_label
-from suture.interfaces.narrative.proof_lines import PROOF_TELLERS
-from suture.interfaces.narrative.search_lines import SEARCH_TELLERS
+from suture.interfaces.narrative.certificate_text import PROOF_TELLERS
+from suture.interfaces.narrative.plain_text import counted, one_line, plain_label
+from suture.interfaces.narrative.role_event_text import HELPER_TELLERS, MEMORY_TELLERS
 
 NO_MODEL = "none"
 """As the record of a run names the model where nobody was to be asked."""
@@ -88,7 +92,7 @@ def fact_lines(fact: Counterexample) -> list[str]:
     pairs = (
         ("call", fact.call),
         ("expected", fact.expected),
-        ("got", fact.got),
+        ("got", fact.actual),
         ("raised", fact.exception + where if fact.exception else ""),
     )
     return [fact.check_id, *(f"  {name}: {value}" for name, value in pairs if value)]
@@ -278,3 +282,55 @@ TELLERS: dict[type[Payload], Callable[[Any], str]] = {
     **PROOF_TELLERS,
     **SEARCH_TELLERS,
 }
+
+
+def _search_began(began: SearchStarted) -> str:
+    return (
+        f"searching: at most {began.candidates:,} edits of {counted(len(began.files), 'file')}, "
+        f"for {began.seconds:.0f} s"
+    )
+
+
+def _history_searched(searched: HistorySearched) -> str:
+    if not searched.good:
+        return "history: the tests fail on the oldest code too; no change broke them"
+    return f"history: the tests pass on the code of {searched.good}, and not since {searched.broke}"
+
+
+def _search_ended(ended: SearchFinished) -> str:
+    found = (
+        f"{ended.plausible} of them make all tests pass" if ended.plausible else "none makes all tests pass"
+    )
+    text = f"tried {counted(ended.tried, 'edit')} in {ended.seconds:.1f} s, {found} ({ended.ended})"
+    text += trials_text(ended.trials)
+    if apart := ended.difference:
+        answers = "; ".join(f"{answer} with {label!r}" for label, answer in apart.answers.items())
+        text += f"; {apart.call} tells the likeliest apart: {answers}"
+    for broken in ended.broken[:1]:
+        text += f"; {broken.operator!r} broke on {broken.path}:{broken.line} and was left out there"
+        text += f" (a fault of suture's own: {broken.fault})"
+    return text
+
+
+def trials_text(trials: Trials) -> str:
+    """Where the search could not see what the user's own run shows."""
+    text = "".join(f"; {note}" for note in (trials.partly, *trials.notes) if note)
+    if trials.disagreements:
+        some = [f"{one.test} ({one.run} in your run, {one.trial} in a trial)" for one in trials.differing[:3]]
+        more = ", ..." if trials.disagreements > len(some) else ""
+        text += f"; {trials.disagreements} test(s) end otherwise in a trial and are left to the verdict: "
+        text += ", ".join(some) + more
+    return text
+
+
+def _user_answered(answered: UserAnswered) -> str:
+    return f"asked about {answered.call}: {' or '.join(answered.answers)}? your answer: {answered.choice}"
+
+
+SEARCH_TELLERS: dict[type[Payload], Callable[[Any], str]] = {
+    HistorySearched: _history_searched,
+    SearchStarted: _search_began,
+    SearchFinished: _search_ended,
+    UserAnswered: _user_answered,
+}
+"""A line for each kind of event about the search."""

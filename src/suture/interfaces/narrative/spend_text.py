@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from suture.core.records import Spend
-from suture.interfaces.narrative.lines import counted
+from suture.interfaces.narrative.plain_text import counted
 
 SPEND_WORDS = (("attempts", "attempts"), ("tokens", "tokens"), ("money", "$"), ("seconds", "s"))
 

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 from suture.core.ledger import LAST_EVENTS, PARKED, RunFolder, is_being_written
-from suture.core.ledger.endings import RESUMED
+from suture.core.ledger.run_state import RESUMED
 from suture.core.ledger.reading import parse_event
 from suture.errors import StorageError
 from suture.interfaces.narrative.event_text import tell

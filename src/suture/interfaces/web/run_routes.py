@@ -10,9 +10,10 @@ from fastapi import APIRouter, Depends, Header, Path, Request
 from suture.api import ReviewAnswer, pending_review
 from suture.core.ledger import RunFolder
 from suture.interfaces.jobs import Job
-from suture.interfaces.web.access import needs, require_own, service_of
-from suture.interfaces.web.problems import Refused, declared
-from suture.interfaces.web.schemas import (
+from suture.interfaces.web.access_tokens import Caller
+from suture.interfaces.web.authorization import needs, require_own, service_of
+from suture.interfaces.web.problem_details import Refused, declared
+from suture.interfaces.web.rest_schemas import (
     RUN_ID,
     ArchiveKept,
     ForkAsked,
@@ -21,9 +22,8 @@ from suture.interfaces.web.schemas import (
     RunAsked,
     Verified,
 )
-from suture.interfaces.web.service import Service
-from suture.interfaces.web.tokens import Caller
-from suture.interfaces.web.views import accepted, has_ledger
+from suture.interfaces.web.run_views import accepted, has_ledger
+from suture.interfaces.web.web_service import Service
 
 router = APIRouter(prefix="/v1")
 Run = Annotated[str, Path(pattern=RUN_ID, description="A run's id.", examples=["20260101-000000000-abcdef"])]

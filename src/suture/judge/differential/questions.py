@@ -8,8 +8,8 @@ import random
 from collections.abc import Iterator, Sequence
 
 from suture.core.records import Check, Task
-from suture.judge.differential.inputs import edges_of, inputs_near, read_arguments
-from suture.judge.sources.examples import examples_in
+from suture.judge.differential.input_generation import edges_of, inputs_near, read_arguments
+from suture.judge.extraction.prose_examples import examples_in
 from suture.project.python_source.parsing import parsed
 
 

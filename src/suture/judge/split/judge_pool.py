@@ -10,10 +10,10 @@ import secrets
 from functools import partial
 
 from suture.core.settings import SandboxSettings
-from suture.judge.programs import own_program
+from suture.judge.sandbox_programs import make_program_request
 from suture.judge.split.program_sessions import LIFETIME_S, ProgramSession
 from suture.judge.split.wire import BadFrame, dump, load
-from suture.sandbox import KeepingSandbox, Sandbox
+from suture.sandbox import SupportsCloseCallbacks, Sandbox
 
 MOST_IDLE = 4
 """Judges that wait for work in one sandbox; each holds a place behind a wall."""
@@ -27,7 +27,7 @@ class Judge(ProgramSession):
     """The program that holds the tests of one verdict at a time."""
 
     def __init__(self, sandbox: Sandbox, settings: SandboxSettings) -> None:
-        super().__init__(sandbox, own_program("split.judge_program", {}, settings, LIFETIME_S))
+        super().__init__(sandbox, make_program_request("split.judge_program", {}, settings, LIFETIME_S))
         self._key = ""
 
     async def start(self) -> None:
@@ -78,7 +78,7 @@ async def take_judge(sandbox: Sandbox, settings: SandboxSettings) -> Judge:
 async def give_back(judge: Judge) -> None:
     """Keep a judge for the next verdict, as long as its sandbox is open."""
     sandbox = judge.sandbox
-    if not judge.alive or not isinstance(sandbox, KeepingSandbox):
+    if not judge.alive or not isinstance(sandbox, SupportsCloseCallbacks):
         await judge.stop()
         return
     if sandbox not in _idle:

@@ -15,13 +15,13 @@ import types
 from functools import cache
 from typing import Any
 
-from suture.judge.split.asserts import Asserts, explain
+from suture.judge.split.answer_digest import ANSWER_NAME, digest_answer
+from suture.judge.split.assert_recorder import Asserts, explain
 from suture.judge.split.frames import FrameStream
 from suture.judge.split.own_failures import OwnFailures
+from suture.judge.split.program_rewriting import HOOK, compile_program
 from suture.judge.split.proxies import Function, NeedsLiveObjects
-from suture.judge.split.remote import Ask, CandidateDied, Missing, Remote
-from suture.judge.split.rewriting import HOOK, compile_program
-from suture.judge.split.value_digest import ANSWER_NAME, digest_answer
+from suture.judge.split.remote_candidate import Ask, CandidateDied, Missing, Remote
 
 PROGRAM = "<test>"
 WRITABLE = (".", "/tmp", "/dev/shm")

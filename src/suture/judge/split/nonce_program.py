@@ -13,11 +13,11 @@ import sys
 import types
 from typing import Any
 
-from suture.judge.split.asserts import Asserts, explain
+from suture.judge.split.assert_recorder import Asserts, explain
 from suture.judge.split.candidate_program import make_room, place_of
 from suture.judge.split.frames import FrameStream
 from suture.judge.split.own_failures import OwnFailures
-from suture.judge.split.rewriting import HOOK, compile_program
+from suture.judge.split.program_rewriting import HOOK, compile_program
 
 PROGRAM = "<test>"
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from suture.core.records import CheckStatus
 from suture.core.settings import SandboxSettings
-from suture.judge.programs import own_program
-from suture.judge.sources.needed_names import PlannedProgram, module_name
+from suture.judge.extraction.program_plans import PlannedProgram, module_name
+from suture.judge.sandbox_programs import make_program_request
 from suture.judge.split.decoding import well_formed
 from suture.judge.split.judge_pool import Judge, give_back, take_judge
 from suture.judge.split.program_sessions import LIFETIME_S, ProgramSession
@@ -86,7 +86,7 @@ class SplitRunner:
         self._settings = settings
         self._judge = Judge(sandbox, settings)
         self._candidate = ProgramSession(
-            sandbox, own_program("split.candidate_program", files, settings, LIFETIME_S), cpu_s
+            sandbox, make_program_request("split.candidate_program", files, settings, LIFETIME_S), cpu_s
         )
         self._limit_s = self._deadline = 0.0
         self._death = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from suture.judge.command.test_command import TestCommand
+from suture.judge.runners.test_command import TestCommand
 from suture.judge.suite import Suite
 
 MOST_ALONE = 8
@@ -32,7 +32,7 @@ class Reruns:
         Raises:
             SandboxError: The wall failed.
         """
-        outcomes = await self.command.run_some(self.suite.task.files, tests, self.wall_s)
+        outcomes = await self.command.run_selected(self.suite.task.files, tests, self.wall_s)
         return frozenset(o.check_id for o in outcomes if not o.passed)
 
     async def fail_among_all(self) -> frozenset[str]:
@@ -54,7 +54,7 @@ class Reruns:
         """
         tried = tests[:MOST_ALONE]
         files = self.suite.task.files
-        together, apart = await self.command.run_together_and_apart(files, tests, tried, self.wall_s)
+        together, apart = await self.command.run_together_and_isolated(files, tests, tried, self.wall_s)
         failed = frozenset(o.check_id for o in together if not o.passed)
         return failed, frozenset(o.check_id for o in apart if o.passed)
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 
 from suture.core.records import CheckOutcome, FaultCause, Verdict
-from suture.judge.command.endings import STOPPED
+from suture.judge.failures import STOPPED
 from suture.judge.suite import Suite
 from suture.judge.triage.broken_tests import endless_tests, unreadable_test
 from suture.judge.triage.contradictions import Example, contradictions_of, examples_of
+from suture.judge.triage.environment_faults import fault_in_line, fault_of_surroundings, printed_errors, stays
 from suture.judge.triage.missing_plugins import without_test
 from suture.judge.triage.pollution import shared_state_written_by
 from suture.judge.triage.reruns import Reruns
-from suture.judge.triage.surroundings import fault_in_line, fault_of_surroundings, printed_errors, stays
 from suture.project.languages import LANGUAGES
 from suture.project.python_source.parsing import parsed
 from suture.project.workspace import is_test_file, text_of

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from suture.core.records import Check, Provenance
-from suture.judge.sources.plain_asserts import distinct
-from suture.judge.trust.claims import Claim, claim_of, contradict
+from suture.judge.extraction.assert_checks import distinct
+from suture.judge.trust.check_claims import Claim, claim_of, contradict
 
 SAME = "a given check says the same"
 CONTRADICTS = "it contradicts a given check"

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from suture.judge.trust.matrix import CandidateRow
+from suture.judge.trust.check_matrix import CandidateRow
 
 MOST_BY_VOICES = {0: 0.15, 1: 0.85}
 """The most trust where no candidate, or a single one, was heard: one program and one test do not agree about

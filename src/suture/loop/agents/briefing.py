@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from suture.agents import describe_fact
-from suture.agents.coding.project_coder import rules_of
+from suture.agents.roles.project_coder import rules_of
 from suture.core.records import Counterexample, Task, Verdict, to_plain
 from suture.loop.context import RunContext
 from suture.loop.policy.progress import Attempt

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from suture.agents.replies.actions import GIVEN, NAMED, NEXT
 from suture.agents.replies.edit_blocks import HEAD
-from suture.agents.replies.fenced import fenced_blocks
+from suture.agents.replies.fenced_blocks import fenced_blocks
+from suture.agents.tools.react_loop import GIVEN, NAMED, NEXT
 from suture.errors import MalformedReply
 from suture.models import Tool
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from suture.core.records import Task
 from suture.core.settings import SandboxSettings
 from suture.judge import Suite
-from suture.judge.programs import test_limits
+from suture.judge.sandbox_programs import make_test_limits
 from suture.project.languages import Interpreter, program_environment
 from suture.project.workspace import text_of
-from suture.project.workspace.ignored import NEVER_CODE
+from suture.project.workspace.ignored_files import NEVER_CODE
 from suture.sandbox import BOX, LIBRARY, ProgramLimits, Sandbox, interpreter_mounts, own_interpreter
-from suture.sandbox.working_copy.changes import Changes
-from suture.sandbox.working_copy.running_in_copy import CopyCommand, CopyRun, run_in_copy
+from suture.sandbox.working_copy.copy_run import Changes
+from suture.sandbox.working_copy.copy_run import CopyCommand, CopyRun, run_in_copy
 
 CORES = 4
 """CPU seconds that each process may use for each of its wall-clock seconds."""
@@ -96,7 +96,7 @@ class ProjectCopy:
         if self.on_host:
             most = {"memory_mb": HOST_MB, "total_memory_mb": HOST_MB, "disk_mb": HOST_MB, "file_mb": HOST_MB}
             return ProgramLimits(cpu_s=seconds * HOST_CORES, open_files=HOST_FILES, **most)
-        limits = test_limits(self.settings, seconds, self.task.language)
+        limits = make_test_limits(self.settings, seconds, self.task.language)
         return replace(limits, cpu_s=seconds * CORES)
 
 

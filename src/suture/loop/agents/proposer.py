@@ -19,8 +19,8 @@ from suture.loop.agents.project_copy import ProjectCopy, changed_texts
 from suture.loop.calls.budgeted_calls import BudgetedCall, prior_decision, reserve
 from suture.loop.context import RunContext
 from suture.sandbox import LIBRARY
-from suture.sandbox.unsafe import UnsafeSubprocess
-from suture.sandbox.working_copy.running_in_copy import CopyRun
+from suture.sandbox.unsafe_subprocess import UnsafeSubprocess
+from suture.sandbox.working_copy.copy_run import CopyRun
 
 SHARE = 0.8
 """Of the time that is left, for the proposer: the rest is for the verdict and its proof."""

@@ -14,7 +14,8 @@ from suture.agents import describe_fact
 from suture.agents.replies.edit_blocks import apply_edits, may_create, split_edits
 from suture.core.records import Candidate, Verdict
 from suture.errors import EditDoesNotApply
-from suture.judge import Suite, check_candidate, refused_files
+from suture.judge import Suite, check_candidate
+from suture.judge import protected_files as refused_files
 from suture.loop.agents.briefing import MOST_FACTS, briefing_of
 from suture.loop.agents.commands import Command
 from suture.loop.agents.project_copy import ProjectCopy, changed_texts

@@ -6,12 +6,12 @@ from dataclasses import replace
 from functools import partial
 
 from suture.agents import Brief, Draft, Fitted, WriteBrief, as_shown, coder_draft, fit
-from suture.agents.coding.beginnings import END, with_comment
-from suture.agents.coding.coder_reply import breaks_off, goes_in_circles, stops_inside
-from suture.agents.coding.project_coder import ProjectBrief, project_draft
-from suture.agents.coding.text_coder import TextBrief, text_draft
 from suture.agents.prompting.fitting import Beginning
+from suture.agents.prompting.prefill import END, with_comment
 from suture.agents.prompting.prompt_files import Prompt
+from suture.agents.replies.coder_reply import breaks_off, goes_in_circles, stops_inside
+from suture.agents.roles.project_coder import ProjectBrief, project_draft
+from suture.agents.roles.text_coder import TextBrief, text_draft
 from suture.core.ledger import those_of
 from suture.core.ledger.kinds import ModelCalled, PromptShrunk, ReplyCut
 from suture.core.records import Move

@@ -22,7 +22,7 @@ from suture.loop.calls.fit_and_call import fitted_reply, room_tokens
 from suture.loop.calls.model_call import Question, ask
 from suture.loop.context import RunContext
 from suture.models import Message, Reply, Role, Sampling, count_tokens
-from suture.models.structured import ask as ask_structured
+from suture.models.structured_output import ask as ask_structured
 
 SEATS: Mapping[str, Role] = {
     "planner": "planner",

@@ -32,7 +32,7 @@ from suture.models import (
     may_begin,
     may_call_tools,
 )
-from suture.models.recording.call_hash import call_hash
+from suture.models.reply_recordings import call_hash
 
 LEAST_REPLY_TOKENS = 64
 """A reply that may be no longer than this is not worth asking for."""

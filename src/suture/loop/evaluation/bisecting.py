@@ -8,7 +8,7 @@ from suture.core.ledger.kinds import HistorySearched
 from suture.loop.context import RunContext
 from suture.loop.evaluation.search_setup import Guide
 from suture.project.workspace import overlay
-from suture.search import Hunk, hunks_between
+from suture.search import Hunk, compute_hunks
 
 LONGEST_RUN_S = 30.0
 """Wall-clock seconds of one run of the failing tests; what takes longer is no help in hurrying a search."""
@@ -38,8 +38,8 @@ async def suspect_hunks(guide: Guide, texts: Mapping[str, str], context: RunCont
     searched = HistorySearched(since=task.since, runs=history.runs, good=passes, broke=broke)
     context.ledger.append(searched)
     if good is not None:
-        return hunks_between(history.texts_at(good), history.texts_at(bad))
-    return hunks_between(history.texts_at(len(task.earlier) - 1), texts) if task.since else ()
+        return compute_hunks(history.texts_at(good), history.texts_at(bad))
+    return compute_hunks(history.texts_at(len(task.earlier) - 1), texts) if task.since else ()
 
 
 class _History:
@@ -79,7 +79,7 @@ class _History:
         self.runs += 1
         older = {path: text for path, text in self._states[number].files.items() if path in self._texts}
         files = overlay(self._task.files, older)
-        outcomes = await self._guide.command.run_some(files, self._guide.failing, LONGEST_RUN_S)
+        outcomes = await self._guide.command.run_selected(files, self._guide.failing, LONGEST_RUN_S)
         return len(outcomes) == len(self._guide.failing) and all(outcome.passed for outcome in outcomes)
 
     def texts_at(self, number: int) -> dict[str, str]:

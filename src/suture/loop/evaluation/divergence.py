@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from suture.core.records import Counterexample
-from suture.judge.tracing.variables import Observation, Probe, first_divergence, observe
-from suture.judge.trials.records import Proposal
+from suture.judge.tracing.variable_trace import Observation, Probe, first_divergence, observe
+from suture.judge.trials.trial_records import Proposal
 from suture.loop.context import RunContext
-from suture.mutation import mutated
+from suture.mutation import apply_edits
 from suture.project.python_source.parsing import parsed
 from suture.project.workspace import overlay
 
@@ -67,7 +67,7 @@ async def _going_right(
 ) -> Observation | None:
     """A run of the call that gives what is expected."""
     for change in partial[:MOST_CHANGES]:
-        text = mutated(texts[change.path], change.edits)
+        text = apply_edits(texts[change.path], change.edits)
         beside = replace(probe, files=overlay(probe.files, {change.path: text}))
         seen = await observe(beside, fact.call, trace=True)
         if seen.ended == "returned" and _is_same(seen.value, fact.expected):

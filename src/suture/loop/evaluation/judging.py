@@ -201,5 +201,5 @@ def _failed(outcome: CheckOutcome) -> CheckOutcome:
     """What a check said where it did not pass; where it is not known, that it failed."""
     if outcome.status not in ("passed", "skipped"):
         return outcome
-    fact = Counterexample(check_id=outcome.check_id, got=f"no steady result: it {NOT_REPEATED}")
+    fact = Counterexample(check_id=outcome.check_id, actual=f"no steady result: it {NOT_REPEATED}")
     return replace(outcome, status="failed", counterexample=fact)

@@ -15,7 +15,7 @@ from suture.core.ledger.kinds import CertificateWritten, ModelCalled
 from suture.core.records import Candidate, Verdict, content_hash
 from suture.errors import BudgetExceeded
 from suture.judge import Suite, check_candidate
-from suture.judge.proof.certificate import (
+from suture.judge.certificates.certificate import (
     CERTIFICATE,
     FORMAT,
     PASSES_TOO,
@@ -29,14 +29,14 @@ from suture.judge.proof.certificate import (
     new_failures,
     statuses,
 )
-from suture.judge.proof.confidence import confidence_certified, confidence_in
-from suture.judge.proof.measures.changed_coverage import measure_coverage
-from suture.judge.proof.measures.linting import lint_changes
-from suture.judge.proof.measures.mutant_sources import touched_code
-from suture.judge.proof.measures.mutation_testing import measure_mutation, notices
-from suture.judge.proof.minimisation.equivalence import ChangeBehaviour
-from suture.judge.proof.minimisation.minimal import Minimised, Oracle, minimise, minimise_lines
-from suture.judge.proof.sealing import certificate_text, digest, sealed
+from suture.judge.certificates.certificate_format import certificate_text, digest, sealed
+from suture.judge.confidence import confidence_certified, confidence_in
+from suture.judge.coverage.coverage_run import measure_coverage
+from suture.judge.minimisation.delta_debugging import Minimised, Oracle, minimise, minimise_lines
+from suture.judge.minimisation.equivalence import ChangeBehaviour
+from suture.judge.mutation_testing.mutant_generation import touched_code
+from suture.judge.mutation_testing.mutant_runs import measure_mutation, notices
+from suture.judge.quality.linting import lint_changes
 from suture.loop.context import RunContext
 from suture.loop.evaluation.judging import judge
 from suture.loop.evaluation.proof_clock import ProofClock, ended_together

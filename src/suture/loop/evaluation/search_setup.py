@@ -9,16 +9,17 @@ from dataclasses import dataclass, field, replace
 from suture.core.ledger.kinds import SearchSkipped
 from suture.core.records import CheckOutcome, Verdict
 from suture.errors import UsageError
-from suture.judge import FailedAgain, Suite, refused_files
-from suture.judge.command.endings import was_stopped
-from suture.judge.command.test_command import TestCommand
+from suture.judge import FailedAgain, Suite
+from suture.judge import protected_files as refused_files
+from suture.judge.failures import hit_time_limit
+from suture.judge.runners.test_command import TestCommand
 from suture.loop.context import RunContext
 from suture.loop.recalling import recalled_factors
 from suture.models import NO_MODEL
 from suture.mutation import has_grammar
 from suture.project.languages import is_pytest_command, is_source, pytest_equivalent
 from suture.project.workspace import text_of
-from suture.search import FailingProject, LookAhead, Ready, SearchLimits, look_elsewhere
+from suture.search import FailingProject, EarlyBaseline, TrialPool, SearchLimits, start_early_baseline
 
 USUAL_S = 60.0
 """What a search is taken to need where the run has no limit: its process must be given an end."""
@@ -116,10 +117,10 @@ async def make_ready(context: RunContext) -> None:
     wall_s = (2 * settings.sandbox.test_wall_s + USUAL_S) if left_s is None else left_s
     command = TestCommand(task, context.sandbox, settings.sandbox, interpreter)
     sources = [path for path in task.files if path.endswith(".py")]
-    ready = Ready(command, wall_s + SPARE_S, sources)
+    ready = TrialPool(command, wall_s + SPARE_S, sources)
     context.make_ready(ready)
     walled = await context.sandbox.capabilities()
-    ready.begin(run=walled.reaches("namespace") and len(os.sched_getaffinity(0)) > 1)
+    ready.start(run=walled.reaches("namespace") and len(os.sched_getaffinity(0)) > 1)
 
 
 def look_ahead(suite: Suite, base: Verdict, context: RunContext) -> FailedAgain | None:
@@ -134,18 +135,18 @@ def look_ahead(suite: Suite, base: Verdict, context: RunContext) -> FailedAgain 
     limits = search_limits(context, base)
     if context.ready is not None:
         failing, outcomes = failing_of(base.outcomes)
-        context.ready.look(command, texts, failing, outcomes, limits)
+        context.ready.start_baseline(command, texts, failing, outcomes, limits)
         return None
     if not (context.may_search and context.recipe.mutate and has_grammar(task.language)):
         return None
-    look = look_elsewhere(failing_project(suite, command, texts, base), limits, run_s=base.wall_s)
+    look = start_early_baseline(failing_project(suite, command, texts, base), limits, run_s=base.wall_s)
     if look is None:
         return None
     context.keep_look(look)
     return look.failing_again if look.is_a_rerun else None
 
 
-async def taken_look(suite: Suite, texts: Mapping[str, str], context: RunContext) -> LookAhead | None:
+async def taken_look(suite: Suite, texts: Mapping[str, str], context: RunContext) -> EarlyBaseline | None:
     """What was seen ahead of a search in another language; it belongs to the caller."""
     look = context.take_look()
     if look is not None and not look.is_of(suite.command, texts):
@@ -154,7 +155,7 @@ async def taken_look(suite: Suite, texts: Mapping[str, str], context: RunContext
     return look
 
 
-async def taken_ready(command: TestCommand, suite: Suite, context: RunContext) -> Ready | None:
+async def taken_ready(command: TestCommand, suite: Suite, context: RunContext) -> TrialPool | None:
     """What was made ready for a search with this command; it belongs to the caller."""
     ready = context.take_ready()
     if ready is not None and command is not suite.command:
@@ -208,7 +209,7 @@ def search_limits(context: RunContext, base: Verdict | None) -> SearchLimits:
     seconds = knobs.seconds or (USUAL_S if may_ask or left_s is None else left_s)
     beyond_s = 0.0
     if left_s is not None:
-        is_known = base is not None and (base.passed or not any(map(was_stopped, base.outcomes)))
+        is_known = base is not None and (base.passed or not any(map(hit_time_limit, base.outcomes)))
         verdict_s = base.wall_s if base is not None and is_known else 0.0
         kept_s = min(VERDICTS * verdict_s + LEAST_KEPT_S, _most_kept_s(verdict_s, left_s))
         if base is not None and base.outcomes and not base.passed:
@@ -218,9 +219,9 @@ def search_limits(context: RunContext, base: Verdict | None) -> SearchLimits:
         wanted_s, seconds = seconds, min(seconds, left_s - kept_s, SHARE * left_s if may_ask else left_s)
         beyond_s = min(beyond_s, wanted_s - seconds)
     return SearchLimits(
-        candidates=knobs.candidates,
-        seconds=seconds,
-        beyond_s=beyond_s,
+        max_candidates=knobs.candidates,
+        max_seconds=seconds,
+        reserve_s=beyond_s,
         seed=knobs.seed,
-        factors=recalled_factors(context.ledger.events),
+        operator_factors=recalled_factors(context.ledger.events),
     )

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from suture.core.records import Candidate, Verdict
 from suture.loop.context import RunContext
 from suture.loop.evaluation.two_runs import ONCE, is_of_one_run
-from suture.mutation.trees.grammars import has_grammar
+from suture.mutation.tree_sitter.grammars import has_grammar
 from suture.project.languages import LANGUAGES, languages_of_files
 from suture.project.workspace import text_of
 from suture.search import literals_of, warnings_about
-from suture.search.other_languages.gaming import tree_literals, tree_warnings
+from suture.search.tree_sitter.tampering_signs import collect_tree_literals, find_tree_warnings
 
 
 def doubts_about(candidate: Candidate, verdict: Verdict | None, context: RunContext) -> tuple[str, ...]:
@@ -50,5 +50,5 @@ def signs_in_file(path: str, before: str, after: str, tests: Mapping[str, str]) 
     if LANGUAGES[language].parsed:
         return warnings_about(before, after, literals_of(tests.values()))
     if has_grammar(language):
-        return tree_warnings(before, after, path, language, tree_literals(tests.items(), language))
+        return find_tree_warnings(before, after, path, language, collect_tree_literals(tests.items(), language))
     return ()

@@ -6,13 +6,19 @@ from dataclasses import replace
 from functools import partial
 
 from suture.agents import DiagnosisReply, RepairBrief, diagnosis_draft
-from suture.agents.advisers.critic import CritiqueBrief, CritiqueReply, critique_draft
-from suture.agents.advisers.debugger import investigate
-from suture.agents.advisers.summariser import LessonsBrief, LessonsReply, lessons_draft
+from suture.agents.roles.advisers import (
+    CritiqueBrief,
+    CritiqueReply,
+    LessonsBrief,
+    LessonsReply,
+    critique_draft,
+    lessons_draft,
+)
+from suture.agents.roles.debugger import investigate
 from suture.core.ledger.kinds import Criticised, DebuggerStepped, Diagnosed, LessonsDrawn, ToolStep
 from suture.core.records import Critique, Diagnosis, Lesson
 from suture.judge import Suite
-from suture.judge.tracing.variables import Probe
+from suture.judge.tracing.variable_trace import Probe
 from suture.loop.calls.helper_call import Consultation
 from suture.loop.context import RunContext
 from suture.loop.helpers.tools import Iteration, debugger_tools, setup_of

@@ -8,17 +8,18 @@ from functools import partial
 from types import MappingProxyType
 
 from suture.agents import Draft, Prompt
-from suture.agents.testers.adversarial_tester import AdversarialBrief, adversarial_draft
-from suture.agents.testers.blind_testers import (
+from suture.agents.replies.generated_checks import WrittenChecks, checks_from_reply, mean_logprob
+from suture.agents.roles.testers import (
     ASKED_FOR,
+    AdversarialBrief,
     SpecTestBrief,
+    adversarial_draft,
     properties_from_reply,
     spec_test_draft,
 )
-from suture.agents.testers.written_checks import WrittenChecks, checks_from_reply, mean_logprob
 from suture.core.ledger.kinds import AssessedTest, RemovedTest, TestsAssessed, TestsWritten
 from suture.core.records import Check, to_plain
-from suture.judge.trust.assessing import Assessment, assess_checks
+from suture.judge.trust.assessment import Assessment, assess_checks
 from suture.loop.calls.helper_call import Consultation
 from suture.loop.context import RunContext
 from suture.loop.evaluation.deciding import checks_in, deciding_suite, with_generated

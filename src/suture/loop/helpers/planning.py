@@ -8,15 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from suture.agents.advisers.planner import PlanBrief, PlanReply, plan_draft
-from suture.agents.coding.project_coder import rules_of
-from suture.agents.coding.subtask_coder import SubtaskBrief, work_on
-from suture.agents.tools.file_tools import InMemoryFiles, merged_work
+from suture.agents.roles.advisers import PlanBrief, PlanReply, plan_draft
+from suture.agents.roles.project_coder import rules_of
+from suture.agents.roles.subtask_coder import SubtaskBrief, work_on
+from suture.agents.tools.in_memory_files import InMemoryFiles, merged_work
 from suture.core.ledger import part_of_branch
 from suture.core.ledger.kinds import PartStepped, Planned, ToolStep
 from suture.core.records import Lesson, Move, Plan, Task, to_plain
 from suture.errors import MalformedReply
-from suture.judge import Suite, refused_files
+from suture.judge import Suite
+from suture.judge import protected_files as refused_files
 from suture.loop.calls.budgeted_calls import BudgetedCall, prior_decision, reserve
 from suture.loop.calls.helper_call import Consultation
 from suture.loop.context import RunContext

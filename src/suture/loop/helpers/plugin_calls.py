@@ -11,7 +11,8 @@ from suture.agents import RepairBrief
 from suture.core.ledger.kinds import Advised, TestsWritten
 from suture.core.records import Candidate, Check, Provenance, Task
 from suture.errors import SutureError
-from suture.judge import Suite, refused_files
+from suture.judge import Suite
+from suture.judge import protected_files as refused_files
 from suture.loop.calls.helper_call import Consultation, degrade, is_given_up
 from suture.loop.calls.model_call import Question, ask
 from suture.loop.context import RunContext

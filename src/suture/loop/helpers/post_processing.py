@@ -8,11 +8,12 @@ from dataclasses import replace
 from functools import partial
 
 from suture.agents import RepairBrief
-from suture.agents.advisers.reviewer import ReviewReply, review_draft
-from suture.agents.coding.optimiser import OptimiseBrief, optimise_draft, optimised_files
+from suture.agents.roles.advisers import ReviewReply, review_draft
+from suture.agents.roles.optimiser import OptimiseBrief, optimise_draft, optimised_files
 from suture.core.ledger.kinds import Optimised, Reviewed
 from suture.core.records import Candidate
-from suture.judge import Suite, refused_files
+from suture.judge import Suite
+from suture.judge import protected_files as refused_files
 from suture.loop.calls.helper_call import Consultation
 from suture.loop.context import RunContext
 from suture.loop.evaluation.judging import judge, judged_attempt

@@ -6,14 +6,15 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from suture.agents.testers.project_tester import (
+from suture.agents.roles.testers import (
     ProjectTestBrief,
     project_test_draft,
     tests_from_project_reply,
 )
 from suture.core.ledger.kinds import TestsWritten
 from suture.core.records import Candidate, to_plain
-from suture.judge import Suite, refused_files
+from suture.judge import Suite
+from suture.judge import protected_files as refused_files
 from suture.loop.calls.helper_call import Consultation
 from suture.loop.context import RunContext
 from suture.loop.evaluation.judging import judge, judged_attempt

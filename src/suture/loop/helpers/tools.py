@@ -7,10 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from suture.agents.replies.actions import Action
-from suture.agents.tools.react import AgentTool
-from suture.judge.tracing.variables import Probe, first_divergence, observe, render_trace
-from suture.project.python_source.inspecting import describe_function
+from suture.agents.tools.react_loop import Action, AgentTool
+from suture.judge.tracing.variable_trace import Probe, first_divergence, observe, render_trace
+from suture.project.python_source.functions import describe_function
 from suture.project.python_source.parsing import parsed
 from suture.project.workspace import text_of, unified_diff
 

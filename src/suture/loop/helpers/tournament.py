@@ -8,7 +8,7 @@ from dataclasses import replace
 from suture.core.ledger import those_of
 from suture.core.ledger.kinds import CandidateProposed, CandidatesCompared, DifferingCall
 from suture.judge import Suite
-from suture.judge.differential.clustering import compare_candidates
+from suture.judge.differential.behaviour_comparison import compare_candidates
 from suture.loop.context import RunContext
 from suture.loop.helpers.generated_tests import generated_checks
 from suture.loop.policy.progress import Attempt, best_of

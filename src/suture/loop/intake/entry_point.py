@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from suture.project.python_source.parsing import parsed
-from suture.project.python_source.python_code import Definition
+from suture.project.python_source.statements import Definition
 
 NAME = r"([A-Za-z_]\w*)"
 STUB = re.compile(rf"^[ \t]*(?:async[ \t]+)?def[ \t]+{NAME}[ \t]*\(", re.MULTILINE)

@@ -16,7 +16,7 @@ from pathlib import Path
 from suture.core.records import Language, Project, ProjectKind, Task
 from suture.errors import UsageError
 from suture.judge import asserts_in, examples_in
-from suture.judge.projects.shown_runs import shown_commands, shown_requests
+from suture.judge.smoke.shown_runs import shown_commands, shown_requests
 from suture.loop.intake.given_tests import LONGEST_TEST_NAME, is_pytest_source, read_bounded, read_test
 from suture.project.languages import LANGUAGES, detect_command, filled, is_source, languages_of_files
 from suture.project.test_commands import literal_glob

@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 
 from suture.core.ledger.kinds import RunFinished, RunParked
 from suture.core.records import Candidate, FaultCause, Outcome, Result, Verdict, to_plain
-from suture.judge.proof.confidence import confidence_in, confidence_when_warned
+from suture.judge.confidence import confidence_in, confidence_when_warned
 from suture.loop.calls.helper_call import degraded_helpers
 from suture.loop.context import RunContext
 from suture.loop.evaluation.deciding import deciding_suite

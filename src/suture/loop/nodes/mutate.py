@@ -41,16 +41,16 @@ from suture.project.workspace import text_of
 from suture.search import (
     Difference,
     FailingProject,
-    Findings,
+    SearchResult,
     Repair,
     SearchLimits,
-    rank_elsewhere,
-    rank_repairs,
-    recover,
-    recover_elsewhere,
-    search,
-    search_elsewhere,
-    unreadable_elsewhere,
+    rank_tree_repairs,
+    rank_python_repairs,
+    recover_python,
+    recover_with_tree_sitter,
+    search_python,
+    search_with_tree_sitter,
+    find_unparsable_file,
 )
 
 NO_PYTHON = ("SyntaxError", "IndentationError", "TabError")
@@ -81,15 +81,15 @@ async def mutate(state: Branch, runtime: Runtime[RunContext]) -> dict[str, Any]:
         has_past = any(state.files for state in context.task.earlier)
         hunks = await suspect_hunks(guide, texts, context) if has_past else ()
         ready = await taken_ready(guide.command, suite, context)
-        found = await search(
+        found = await search_python(
             guide.command, texts, guide.failing, limits, tests, hunks, baseline=guide.outcomes, ready=ready
         )
         unread = "" if found.plausible else unreadable_in(base, texts)
         if unread:  # no operator can read it: what was tried up to here are changes taken back
-            left = limits.after(found.seconds, found.tried)
+            left = limits.minus(found.seconds, found.tried_count)
             whole = failing_project(suite, guide.command, texts, base)
-            found = await recover(whole, unread, left, tests)
-        repairs, difference = await rank_repairs(
+            found = await recover_python(whole, unread, left, tests)
+        repairs, difference = await rank_python_repairs(
             found, guide.command, tests, seed=limits.seed, seconds=_ranking_s(limits, found)
         )
         apart = {} if repairs else await _divergences(found, loop, context)
@@ -108,7 +108,7 @@ async def _elsewhere(
     async with context.budget.time_limit():
         project = failing_project(suite, suite.command, texts, base)
         found = await _found_elsewhere(suite, project, base, limits, context)
-        repairs, difference = await rank_elsewhere(
+        repairs, difference = await rank_tree_repairs(
             *(found, project, project.test_texts()), seed=limits.seed, seconds=_ranking_s(limits, found)
         )
     context.ledger.append(_told(found, repairs, difference, {}))
@@ -117,29 +117,29 @@ async def _elsewhere(
 
 async def _found_elsewhere(
     suite: Suite, project: FailingProject, base: Verdict, limits: SearchLimits, context: RunContext
-) -> Findings:
+) -> SearchResult:
     """What is found for a file that cannot be read, else by changes of the trees."""
     look = await taken_look(suite, project.texts, context)
-    unread = unreadable_elsewhere(project.outcomes, project.texts, project.language)
+    unread = find_unparsable_file(project.outcomes, project.texts, project.language)
     if unread is not None:
         if look is not None:
             await look.close()  # it sees no test
         is_sure = not unread.line
-        own = limits if is_sure else replace(limits, seconds=READING_SHARE * limits.seconds)
-        found = await recover_elsewhere(project, unread, own, wall_s=base.wall_s)
-        look, limits = None, limits.after(found.seconds, found.tried)
-        is_over = limits.seconds < LEAST_SEARCH_S or not limits.candidates
-        if found.plausible or (found.tried and is_sure) or is_over:
+        own = limits if is_sure else replace(limits, seconds=READING_SHARE * limits.max_seconds)
+        found = await recover_with_tree_sitter(project, unread, own, wall_s=base.wall_s)
+        look, limits = None, limits.minus(found.seconds, found.tried_count)
+        is_over = limits.max_seconds < LEAST_SEARCH_S or not limits.max_candidates
+        if found.plausible or (found.tried_count and is_sure) or is_over:
             return found
-    return await search_elsewhere(project, limits, look)
+    return await search_with_tree_sitter(project, limits, look)
 
 
 def _tell_start(texts: Mapping[str, str], failing: int, limits: SearchLimits, context: RunContext) -> None:
     began = SearchStarted(
         files=tuple(sorted(texts)),
         failing=failing,
-        candidates=limits.candidates,
-        seconds=limits.seconds,
+        candidates=limits.max_candidates,
+        seconds=limits.max_seconds,
         seed=limits.seed,
     )
     context.ledger.append(began)
@@ -160,21 +160,21 @@ def unreadable_in(base: Verdict | None, texts: Mapping[str, str]) -> str:
     return next((path for path in named if path in texts), "")
 
 
-def _ranking_s(limits: SearchLimits, found: Findings) -> float:
+def _ranking_s(limits: SearchLimits, found: SearchResult) -> float:
     """Ranking is of the search: it has what that left, and at least what a few calls take."""
-    return max(LEAST_RANKING_S, limits.seconds - found.seconds)
+    return max(LEAST_RANKING_S, limits.max_seconds - found.seconds)
 
 
 def _told(
-    found: Findings,
+    found: SearchResult,
     repairs: tuple[Repair, ...],
     difference: Difference | None,
     divergences: Mapping[str, str],
 ) -> SearchFinished:
     return SearchFinished(
-        tried=found.tried,
+        tried=found.tried_count,
         seconds=round(found.seconds, 3),
-        ended=found.ended,
+        ended=found.ending,
         plausible=len(found.plausible),
         repairs=tuple(
             FoundRepair(
@@ -183,7 +183,7 @@ def _told(
                 score=round(r.score, 4),
                 operators=tuple(r.proposal.operators),
                 warnings=tuple(r.warnings),
-                alike=tuple(r.alike),
+                alike=tuple(r.equivalent_labels),
             )
             for r in repairs
         ),
@@ -193,13 +193,13 @@ def _told(
         ),
         trials=_trials_told(found),
         difference=DifferingAnswers(**vars(difference)) if difference is not None else None,
-        faults=found.faults[:MOST_TOLD],
-        broken=tuple(BrokenOperator(path=path, **vars(fault)) for path, fault in found.broken[:MOST_TOLD]),
+        faults=found.suspect_lines[:MOST_TOLD],
+        broken=tuple(BrokenOperator(path=path, **vars(fault)) for path, fault in found.operator_failures[:MOST_TOLD]),
         divergences=divergences,
     )
 
 
-def _trials_told(found: Findings) -> Trials:
+def _trials_told(found: SearchResult) -> Trials:
     spectrum = found.spectrum
     return Trials(
         compared=spectrum.compared,
@@ -207,12 +207,12 @@ def _trials_told(found: Findings) -> Trials:
         differing=spectrum.disagreements[:MOST_TOLD],
         partly=spectrum.partly,
         notes=tuple(found.notes),
-        located_s=round(found.located_s, 3),
-        made_s=round(found.made_s, 3),
+        located_s=round(found.localisation_s, 3),
+        made_s=round(found.generation_s, 3),
     )
 
 
-async def _divergences(found: Findings, state: LoopState, context: RunContext) -> dict[str, str]:
+async def _divergences(found: SearchResult, state: LoopState, context: RunContext) -> dict[str, str]:
     """What a model will be told of the failing calls: it is the next to be asked."""
     base = context.base_verdict(state)
     facts = deciding_facts(base, context.settings.loop.trust_threshold) if base is not None else ()

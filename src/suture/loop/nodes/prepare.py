@@ -11,8 +11,8 @@ from suture.core.ledger.kinds import NotTheCodes, TaskPrepared, TriageFinished
 from suture.core.records import Candidate, Task, Verdict, to_plain
 from suture.errors import BudgetExceeded
 from suture.judge import Triage, shows_endless_loops, triage, triage_of_tests, unread_calls, unread_examples
-from suture.judge.command.endings import CUT_OFF
-from suture.judge.projects.smoke_plan import smoke_groups, step_ids
+from suture.judge.failures import CUT_OFF
+from suture.judge.smoke.smoke_plan import smoke_groups, step_ids
 from suture.loop.context import RunContext
 from suture.loop.evaluation.judging import judge, unreached_in, with_verdict
 from suture.loop.evaluation.search_setup import look_ahead, make_ready

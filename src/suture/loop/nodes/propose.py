@@ -9,9 +9,9 @@ from typing import Any, TypedDict
 from langgraph.runtime import Runtime
 
 from suture.agents import RepairBrief, files_from_reply
-from suture.agents.coding.coder_reply import surplus_in_reply
-from suture.agents.coding.project_coder import ProjectBrief, files_from_project_reply
-from suture.agents.coding.text_coder import TextBrief, files_from_text_reply
+from suture.agents.replies.coder_reply import surplus_in_reply
+from suture.agents.roles.project_coder import ProjectBrief, files_from_project_reply
+from suture.agents.roles.text_coder import TextBrief, files_from_text_reply
 from suture.core.ledger import branch_of_round, first_of
 from suture.core.ledger.kinds import ModelCalled, MoveFailed
 from suture.core.records import Candidate, Move, from_plain
@@ -23,7 +23,8 @@ from suture.errors import (
     PrerequisiteError,
     SandboxError,
 )
-from suture.judge import Suite, refused_files
+from suture.judge import Suite
+from suture.judge import protected_files as refused_files
 from suture.loop.agents.work import work_of_agent
 from suture.loop.calls.fit_and_call import answered
 from suture.loop.context import RunContext

@@ -104,13 +104,13 @@ async def _judged(found: FoundRepairs, suite: Suite, state: LoopState, context: 
 
 def _agreement(repair: Repair, found: FoundRepairs) -> float | None:
     """The share of the other plausible repairs that behave like one; `None` where there are no others."""
-    others = sum(1 + len(other.alike) for other in found.repairs) - 1
-    return round(len(repair.alike) / others, 4) if others else None
+    others = sum(1 + len(other.equivalent_labels) for other in found.repairs) - 1
+    return round(len(repair.equivalent_labels) / others, 4) if others else None
 
 
 def _share(repair: Repair, found: FoundRepairs) -> float:
     """A repair's part of the scores of itself and its rivals: how far the search prefers it."""
-    against = sum(other.score for other in found.repairs if other.proposal.label in repair.apart)
+    against = sum(other.score for other in found.repairs if other.proposal.label in repair.rival_labels)
     whole = repair.score + against
     return round(repair.score / whole, 4) if whole else 1.0
 
@@ -122,7 +122,7 @@ def _propose(repair: Repair, found: FoundRepairs, context: RunContext) -> Attemp
         label=f"mutation, {repair.proposal.label}",
     )
     left = {other.proposal.label for other in found.repairs}  # a person may have said that some are wrong
-    apart = tuple(label for label in repair.apart if label in left)
+    apart = tuple(label for label in repair.rival_labels if label in left)
     known = Proposed(
         warnings=repair.warnings,
         agreement=_agreement(repair, found),

@@ -15,12 +15,13 @@ from typing import Any
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
-from suture.agents.testers.reproducer import ReproducerBrief, reproducer_draft, test_from_reply
+from suture.agents.roles.testers import ReproducerBrief, reproducer_draft, test_from_reply
 from suture.core.ledger import last_of
 from suture.core.ledger.kinds import TestAccepted, TestsWritten
 from suture.core.records import Candidate, CheckOutcome, content_hash, from_plain, to_plain
 from suture.errors import MalformedReply, UsageError
-from suture.judge import Suite, check_candidate, refused_files
+from suture.judge import Suite, check_candidate
+from suture.judge import protected_files as refused_files
 from suture.loop.calls.helper_call import Consultation
 from suture.loop.context import RunContext
 from suture.loop.prompting.file_focus import named_files

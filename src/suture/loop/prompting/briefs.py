@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from suture.agents import Brief, EarlierAttempt, RepairBrief, WriteBrief, describe_fact
-from suture.agents.coding.project_coder import ProjectBrief
-from suture.agents.coding.text_coder import TextBrief
+from suture.agents.roles.project_coder import ProjectBrief
+from suture.agents.roles.text_coder import TextBrief
 from suture.core.records import Candidate, Counterexample, Move, Strategy, Task, Verdict
-from suture.judge import Suite, refused_files
+from suture.judge import Suite
+from suture.judge import protected_files as refused_files
 from suture.loop.context import RunContext
 from suture.loop.policy.progress import Attempt
 from suture.loop.prompting.excerpts import MAX_WHOLE_CHARS, excerpt

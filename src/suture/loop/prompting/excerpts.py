@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 
 from suture.project.python_source.parsing import first_line, parsed
-from suture.project.python_source.python_code import Definition, lines_of
+from suture.project.python_source.statements import Definition, lines_of
 
 MAX_WHOLE_CHARS = 6000
 """About 1,800 tokens: a file with more is shown in part, where it is known which part matters."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-from suture.agents.coding.project_coder import ProjectBrief, rules_of
+from suture.agents.roles.project_coder import ProjectBrief, rules_of
 from suture.core.records import Candidate, Move, Task
-from suture.judge import Suite, refused_files
+from suture.judge import Suite
+from suture.judge import protected_files as refused_files
 from suture.loop.context import RunContext
 from suture.loop.policy.progress import Attempt
 from suture.project.languages import LANGUAGES

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from suture.agents import Sibling, Suspect
-from suture.project.python_source.inspecting import FunctionFacts, functions_in
+from suture.project.python_source.functions import FunctionFacts, functions_in
 
 LONGEST = 1200
 """Characters of a function, about 350 tokens: a longer one would take the place of the code to mend."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from suture.agents import Hint, Suspect
 from suture.core.ledger import Event, last_of
 from suture.core.ledger.kinds import SearchFinished, SuspectLine
-from suture.project.python_source.python_code import lines_of
+from suture.project.python_source.statements import lines_of
 
 TELLING = 0.5
 """Of the highest score: a line with less is as likely as any other."""

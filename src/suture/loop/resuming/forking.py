@@ -53,7 +53,7 @@ async def start_at(folder: RunFolder, at: int, database: Path | str) -> ForkStar
     return ForkStart(run=folder.id, at=at, state=states[at], events=events, folder=folder)
 
 
-def never_begun(start: ForkStart) -> ForkPoint:
+def unstarted_fork(start: ForkStart) -> ForkPoint:
     """What the first event of a fork says that failed before it had taken over anything."""
     return ForkPoint(run=start.run, at=start.at, state="", events=len(start.events) + 1)
 

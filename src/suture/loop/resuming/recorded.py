@@ -12,7 +12,7 @@ from suture.core.ledger import Divergence, Event, RunFolder, first_of, last_end,
 from suture.core.ledger.kinds import RunFinished, RunRefused, RunStarted
 from suture.core.records import Result, Task, to_plain
 from suture.core.settings import Settings
-from suture.core.settings.recording import settings_as_plain, settings_of_record
+from suture.core.settings.writing import settings_as_plain, settings_of_record
 from suture.errors import PrerequisiteError, StorageError, UsageError
 from suture.loop.context import RunContext
 from suture.loop.recipes.recipe import list_recipes, recipe_as_toml

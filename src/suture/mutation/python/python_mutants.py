@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import islice
 from operator import attrgetter
 
-from suture.mutation.python.editing.edits import Edit, Mutant, trimmed
-from suture.mutation.python.editing.view import FUNCTIONS, View, open_view
+from suture.mutation.edits import Edit, Mutant, trim_edit
+from suture.mutation.python.python_tree import FUNCTIONS, PythonTree, parse_python_tree
 from suture.mutation.python.operators import OPERATORS, Change, Operator
 
 MOST_OF_ONE = 150
@@ -45,7 +45,7 @@ class OperatorFault:
     fault: str
 
 
-def mutants(
+def generate_mutants(
     source: str,
     lines: Collection[int] | None = None,
     *,
@@ -65,7 +65,7 @@ def mutants(
         on_fault: Told of an operator that breaks, which then makes no more of that node; without it what the
             operator raised is raised.
     """
-    view = open_view(source)
+    view = parse_python_tree(source)
     if view is None:
         return
     seen: dict[tuple[Edit, ...], float] = {}
@@ -78,7 +78,7 @@ def mutants(
                 yield from _of(changes, node, operator, view, seen, alike)
     for group in alike.values():
         if len(group) > 1:
-            yield everywhere(group)
+            yield repeat_in_function(group)
 
 
 def _in_order(tree: ast.AST, lines: Collection[int] | None) -> list[tuple[int, ast.AST]]:
@@ -97,7 +97,7 @@ def _told(
     node: ast.AST,
     line: int,
     operator: Operator,
-    view: View,
+    view: PythonTree,
     on_fault: Callable[[OperatorFault], None] | None,
 ) -> Iterator[Change]:
     """What an operator makes of a node, as far as it comes."""
@@ -113,14 +113,14 @@ def _of(
     changes: Iterator[Change],
     node: ast.AST,
     operator: Operator,
-    view: View,
+    view: PythonTree,
     seen: dict[tuple[Edit, ...], float],
     alike: dict[Alike, list[tuple[Edit, Mutant]]],
 ) -> Iterator[Mutant]:
     """The new ones among an operator's changes of a node: the second likeliest waits behind other places."""
     made = []
     for change in changes:
-        edits = tuple(trimmed(e, view.raw) for e in sorted(change.edits, key=PLACE))
+        edits = tuple(trim_edit(e, view.raw) for e in sorted(change.edits, key=PLACE))
         if not any(e.start == e.end and not e.text for e in edits):
             made.append((change, edits))
     made.sort(key=lambda pair: -pair[0].weight)
@@ -134,13 +134,13 @@ def _of(
         yield mutant
         whole = change.edits[0]
         if len(edits) == 1 and operator.name in REPEATED and whole.start < whole.end:
-            function = view.function_of(node)
+            function = view.enclosing_function(node)
             if function is not None:
                 key = (id(function), operator.name, view.raw[whole.start : whole.end], whole.text)
                 alike.setdefault(key, []).append((edits[0], mutant))
 
 
-def everywhere(group: list[tuple[Edit, Mutant]]) -> Mutant:
+def repeat_in_function(group: list[tuple[Edit, Mutant]]) -> Mutant:
     """The same change at each place of a function: a mistake is often made twice.
 
     Args:
@@ -153,12 +153,12 @@ def everywhere(group: list[tuple[Edit, Mutant]]) -> Mutant:
         line=likeliest.line,
         prior=EVERYWHERE * likeliest.prior,
         label=f"{likeliest.label}, and so at {len(group) - 1} more place(s) of the function",
-        in_body=all(mutant.in_body for _, mutant in group),
+        in_function_body=all(mutant.in_function_body for _, mutant in group),
     )
 
 
 def _mutant(
-    node: ast.AST, change: Change, edits: tuple[Edit, ...], operator: Operator, view: View, share: float
+    node: ast.AST, change: Change, edits: tuple[Edit, ...], operator: Operator, view: PythonTree, share: float
 ) -> Mutant:
     line = view.line_at(edits[0].start)
     guards = isinstance(node, FUNCTIONS) and all(e.start == e.end for e in edits)
@@ -169,7 +169,7 @@ def _mutant(
         line=line,
         prior=min(1.0, SCALE * operator.prior * change.weight * share),
         label=f"line {line}: {change.note}",
-        in_body=guards or view.function_of(node) is not None,
+        in_function_body=guards or view.enclosing_function(node) is not None,
     )
 
 

@@ -6,7 +6,22 @@ and calls no model; `suture.sandbox` finds programs and runs things.
 
 from suture.project.languages.calling.call_driver import CallDriver, CallSite, Plus
 from suture.project.languages.interpreter import SHOWN_PACKAGES, Interpreter, Toolchain
-from suture.project.languages.known import (
+from suture.project.languages.language import DownloadedPackages, LanguageFacts, ProjectSigns
+from suture.project.languages.layouts import ProjectLayout, filled
+from suture.project.languages.package_scripts import (
+    TASK_FILES,
+    scripts_reached_by,
+    scripts_run_by,
+    task_lines,
+    without_npm,
+)
+from suture.project.languages.python import (
+    is_pytest_command,
+    program_environment,
+    pytest_equivalent,
+    resolve_command,
+)
+from suture.project.languages.registry import (
     LANGUAGES,
     OURS,
     DetectedCommand,
@@ -18,17 +33,7 @@ from suture.project.languages.known import (
     languages_of_files,
     runner_of,
 )
-from suture.project.languages.language import DownloadedPackages, LanguageFacts, ProjectSigns
-from suture.project.languages.layouts.layout import ProjectLayout, filled
-from suture.project.languages.package_scripts import scripts_reached_by, scripts_run_by, without_npm
-from suture.project.languages.python import (
-    is_pytest_command,
-    program_environment,
-    pytest_equivalent,
-    resolve_command,
-)
 from suture.project.languages.reports import Report, ReportedTest, Runner, RunnerOutput
-from suture.project.languages.task_runners import TASK_FILES, task_lines
 
 __all__ = [
     "LANGUAGES",

@@ -10,10 +10,9 @@ from typing import Literal
 from suture.errors import UsageError
 from suture.project.languages.calling.call_driver import CallDriver
 from suture.project.languages.grammars import Grammars
-from suture.project.languages.layouts.layout import ProjectLayout
+from suture.project.languages.layouts import ProjectLayout
 from suture.project.languages.reports import Runner
-from suture.project.languages.syntax import Syntax
-from suture.project.languages.unsafe.rule import FindUses, SafetyRule
+from suture.project.languages.safety_rules.rule import FindUses, SafetyRule
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +32,6 @@ class ProjectSigns:
 
 FindTests = Callable[[ProjectSigns], tuple[tuple[str, ...], str] | None]
 """The test command as an argument vector, and how it was found, in words; `None` where nothing shows one."""
-
 
 NEVER = re.compile(r"(?!)")
 WILD = re.compile(r"[*?\[{]")
@@ -170,3 +168,42 @@ def globs_of(word: str) -> tuple[str, ...]:
             before, after = one[: choice.start()], one[choice.end() :]
             waiting += [f"{before}{way}{after}" for way in choice[1].split(",")]
     return tuple(found)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Syntax:
+    """What a language writes in its own way.
+
+    Attributes:
+        length: Of `{}`, a sequence.
+        end: Of a statement.
+        test: An `if` with a condition and a statement.
+        stop: A statement that ends what runs it with a fault.
+        equal: Whether two are the same, and whether they are not.
+        nothing: What stands for no value.
+        put: How a value `{1}` gets into a sequence `{0}`.
+        around: Expressions that people forget around or behind `{}`, the likeliest first.
+        answers: What a function may return where it has nothing to say.
+        better: Of two, `{0}` and `{1}`, the greater and the smaller.
+        rest: A sequence `{0}` from a place `{1}` on, and up to it.
+        families: Names of which one is easily taken for another.
+        joined: A sequence `{0}` and behind it another, `{1}`.
+        own_names: Names that no file has to define; none where other files of a folder may define some.
+        own_members: Names of members of its own objects.
+    """
+
+    length: str
+    end: str
+    test: str
+    stop: str
+    equal: tuple[str, str]
+    nothing: str
+    put: str
+    around: tuple[str, ...]
+    answers: tuple[str, ...]
+    better: tuple[str, ...]
+    rest: tuple[str, ...]
+    families: tuple[tuple[str, ...], ...]
+    joined: tuple[str, ...] = ()
+    own_names: frozenset[str] = frozenset()
+    own_members: frozenset[str] = frozenset()

@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import PurePosixPath
 
-from suture.project.languages.configured import loaded_by_pytest
 from suture.project.languages.interpreter import SHOWN_PACKAGES, Interpreter
 from suture.project.languages.language import LanguageFacts, ProjectSigns, globs_of
-from suture.project.languages.layouts.python import PYTHON_LAYOUT
-from suture.project.languages.unsafe import in_python
+from suture.project.languages.layouts import PYTHON_LAYOUT
+from suture.project.languages.runner_config import loaded_by_pytest
+from suture.project.languages.safety_rules import python_rules as in_python
 
 PYTHON = re.compile(r"python(3(\.\d+)?)?")
 PYTEST = ("pytest", "py.test")

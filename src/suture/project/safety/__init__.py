@@ -5,8 +5,7 @@ wants it. It is a second line: what code can do is bounded by the sandbox alone.
 """
 
 from suture.project.safety.dependencies import Allowed, bounds_for, is_within
-from suture.project.safety.manifests import requested_in
-from suture.project.safety.requested import plain_name
+from suture.project.safety.manifests import plain_name, requested_in
 from suture.project.safety.scanning import Finding, Levels, levels_of, new_findings, scan
 
 __all__ = [

@@ -13,10 +13,9 @@ from typing import Literal
 
 from suture.core.safe_files import read_plain
 from suture.errors import UsageError
-from suture.project.languages.unsafe import Danger, SafetyRule, UnsafeUse
-from suture.project.languages.unsafe.rule import quoted
-from suture.project.safety.manifests import requested_in
-from suture.project.safety.requested import Requested, plain_name
+from suture.project.languages.safety_rules import Danger, SafetyRule, UnsafeUse
+from suture.project.languages.safety_rules.rule import quoted
+from suture.project.safety.manifests import Requested, plain_name, requested_in
 
 WHY = {
     "dependency.unlisted": "a package that is not on the list of what is allowed",

@@ -8,7 +8,7 @@ from suture.project.workspace.applying import apply_changes, missing_folders, re
 from suture.project.workspace.commits import CommitPlan, land_branch, land_on_head, plan_commit
 from suture.project.workspace.diffs import PatchRefused, apply_diff, unified_diff
 from suture.project.workspace.history import earlier_versions
-from suture.project.workspace.matching import changed_stretches
+from suture.project.workspace.line_matching import changed_stretches
 from suture.project.workspace.protected import (
     DEFAULT_PROTECTED,
     TEST_FILES,
@@ -18,7 +18,7 @@ from suture.project.workspace.protected import (
 )
 from suture.project.workspace.repository import Repository, open_repository
 from suture.project.workspace.snapshot import UNSPEAKABLE, Snapshot, take_snapshot
-from suture.project.workspace.texts import overlay, text_of
+from suture.project.workspace.text_files import overlay, text_of
 
 __all__ = [
     "DEFAULT_PROTECTED",

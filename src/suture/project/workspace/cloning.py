@@ -54,7 +54,7 @@ def clone(
     """Bring the newest commit of a repository.
 
     Args:
-        url: An address of https, http or file, as `suture.interfaces.jobs.projects` lets it pass.
+        url: An address of https, http or file, as `suture.interfaces.jobs.project_sources` lets it pass.
         target: The folder; it is not there yet.
         limits: What may come.
         ref: A branch or tag; its own first branch where not given.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from suture.project.workspace.matching import Stretch, changed_stretches
+from suture.project.workspace.line_matching import Stretch, changed_stretches
 
 EMPTY_BLOB = "e69de29"
 CONTEXT = 3

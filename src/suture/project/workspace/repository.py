@@ -11,8 +11,7 @@ from pathlib import Path
 
 from suture.core.safe_files import read_plain
 from suture.errors import StorageError, UsageError
-from suture.project.workspace.git import programs_off, run_git, start_git
-from suture.project.workspace.pipes import require_no_pipes
+from suture.project.workspace.git import programs_off, require_no_pipes, run_git, start_git
 
 PATH_MAX = 4096
 """Bytes of a path, as Linux bounds it."""

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from suture.errors import PrerequisiteError, StorageError, UsageError
 from suture.project.workspace.globs import Globs, parse_globs
-from suture.project.workspace.ignored import IgnoreRules, never_code
-from suture.project.workspace.ignored_modules import IgnoredModules
+from suture.project.workspace.ignored_files import IgnoredModules, IgnoreRules, never_code
 from suture.project.workspace.protected import is_test_file
 from suture.project.workspace.repository import open_repository
 from suture.project.workspace.secret_detection import committed_as_they_are, holds_a_key, may_be_secret

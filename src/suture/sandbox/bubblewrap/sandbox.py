@@ -13,16 +13,15 @@ from typing import Literal
 
 from suture.errors import SandboxUnavailable
 from suture.project.languages import Interpreter
-from suture.sandbox.bubblewrap.command_line import find_bubblewraps
-from suture.sandbox.bubblewrap.launching import BubblewrapLauncher
-from suture.sandbox.bubblewrap.troubleshooting import PROC, unavailable
+from suture.sandbox.bubblewrap.diagnosis import PROC, unavailable
+from suture.sandbox.bubblewrap.launcher import BubblewrapLauncher, find_bubblewraps
 from suture.sandbox.contract import LIMITS, Capabilities, Mode, RunRequest, RunResult
-from suture.sandbox.mounts.bind_mounts import interpreter_mounts, planned_mounts
-from suture.sandbox.mounts.interpreter import own_interpreter
-from suture.sandbox.runs.memory import MemoryGroups
-from suture.sandbox.runs.packing import BASE_ENVIRONMENT
-from suture.sandbox.runs.program_sandbox import ProgramSandbox, trial
-from suture.sandbox.runs.running import Running
+from suture.sandbox.execution.base_sandbox import ProgramSandbox, trial
+from suture.sandbox.execution.memory_cgroups import MemoryGroups
+from suture.sandbox.execution.process import Running
+from suture.sandbox.execution.request_encoding import BASE_ENVIRONMENT
+from suture.sandbox.mounts.planning import interpreter_mounts, planned_mounts
+from suture.sandbox.runtimes.discovery import own_interpreter
 
 NOT_WARM: dict[str, str] = {}
 """Bubblewraps that cannot build a warm wall here, and why; found out once in the life of this process."""

@@ -20,7 +20,10 @@ that it shows no folder of this one: `Conformance(MySandbox, interpreter="python
 options `--interpreter python3 --no-mounts`. This room holds no attacks: a sandbox can conform and still leak.
 """
 
-from suture.sandbox.conformance import conversations, endings, exchange, lifetimes, limits
+from suture.sandbox.conformance import conversations, limits
+from suture.sandbox.conformance import files_and_mounts as exchange
+from suture.sandbox.conformance import lifecycle as lifetimes
+from suture.sandbox.conformance import programs as endings
 from suture.sandbox.conformance.behaviour import (
     Behaviour,
     Conformance,

@@ -16,7 +16,7 @@ from typing import Any
 
 from suture.errors import SutureError, UsageError
 from suture.sandbox.contract import ProgramLimits, RunRequest, RunResult, Sandbox
-from suture.sandbox.mounts.interpreter import own_interpreter
+from suture.sandbox.runtimes.discovery import own_interpreter
 
 PATIENCE_S = 120.0
 """Seconds in which a behaviour must have shown itself; what hangs is a violation."""

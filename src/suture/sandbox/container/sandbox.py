@@ -11,17 +11,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from suture.errors import SandboxBroken, SandboxUnavailable
-from suture.sandbox.container.carrier import ContainerCarrier
-from suture.sandbox.container.container_spec import EMPTIED, ContainerSpec
+from suture.sandbox.container.container_spec import (
+    EMPTIED,
+    ContainerSpec,
+    image_name,
+    pack_image,
+    system_mounts,
+)
 from suture.sandbox.container.engine import Engine, connect
-from suture.sandbox.container.image import image_name, pack_image, system_mounts
+from suture.sandbox.container.transport import ContainerCarrier
 from suture.sandbox.contract import LIMITS, Capabilities, Mount, ProgramLimits
-from suture.sandbox.mounts.bind_mounts import interpreter_mounts
-from suture.sandbox.mounts.interpreter import own_interpreter
+from suture.sandbox.mounts.planning import interpreter_mounts
+from suture.sandbox.runtimes.discovery import own_interpreter
 from suture.sandbox.zygote import Zygote
-from suture.sandbox.zygote.backend import ZygoteSandbox
 from suture.sandbox.zygote.bundle import bundle
-from suture.sandbox.zygote.warm import ZygoteKind
+from suture.sandbox.zygote.zygote_pool import ZygoteKind
+from suture.sandbox.zygote.zygote_sandbox import ZygoteSandbox
 
 if TYPE_CHECKING:
     from docker import APIClient

@@ -15,14 +15,14 @@ from typing import Any
 
 from suture.errors import SandboxUnavailable, UsageError
 from suture.project.languages import Interpreter
-from suture.sandbox.contract import LIMITS, UIDS, Capabilities, Mount, ProgramLimits
-from suture.sandbox.e2b.carrier import E2bCarrier
-from suture.sandbox.runs.program import SandboxNotStarted
+from suture.sandbox.contract import LIMITS, SANDBOX_UIDS, Capabilities, Mount, ProgramLimits
+from suture.sandbox.e2b.transport import E2bCarrier
+from suture.sandbox.execution.program import SandboxNotStarted
 from suture.sandbox.seccomp import own_filter
 from suture.sandbox.zygote import Zygote
-from suture.sandbox.zygote.backend import ZygoteSandbox
 from suture.sandbox.zygote.bundle import boot_source, bundle
-from suture.sandbox.zygote.warm import ZygoteKind
+from suture.sandbox.zygote.zygote_pool import ZygoteKind
+from suture.sandbox.zygote.zygote_sandbox import ZygoteSandbox
 
 SPARE_S = 300
 """Seconds that a machine may live besides its program; the service ends it then, whatever became of us."""
@@ -143,6 +143,6 @@ def _command(limits: ProgramLimits) -> str:
     code = own_filter(memory_files=False)  # nothing counts them there
     words = (
         *("python3", "-I", "-S", "-B", "-c", bootstrap),
-        *(code.hex(), str(secrets.choice(UIDS)), str(limits.disk_mb << 20), boot_source()),
+        *(code.hex(), str(secrets.choice(SANDBOX_UIDS)), str(limits.disk_mb << 20), boot_source()),
     )
     return f"exec {shlex.join(words)}"

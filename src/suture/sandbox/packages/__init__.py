@@ -6,10 +6,10 @@ to and one way out: a proxy of ours that leads to the index and nowhere else (`g
 a package may be had: `suture.project.safety` has seen to that before. It starts no program of a project.
 """
 
-from suture.sandbox.packages.added import AddedPackages
+from suture.sandbox.packages.added_packages import AddedPackages
 from suture.sandbox.packages.installer import Installed, PackagesRefused
-from suture.sandbox.packages.of_task import packages_of
-from suture.sandbox.packages.packages import Packages, asks_in, is_lock, showing
+from suture.sandbox.packages.package_sets import Packages, asks_in, is_lock, showing
+from suture.sandbox.packages.task_packages import packages_of
 
 __all__ = [
     "AddedPackages",

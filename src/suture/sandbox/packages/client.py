@@ -15,9 +15,9 @@ from pathlib import Path
 
 from suture.errors import PrerequisiteError, SandboxError
 from suture.sandbox import KEPT, BubblewrapSandbox, Mount, ProgramLimits, RunRequest, own_interpreter
-from suture.sandbox.packages.gate import Gate
+from suture.sandbox.packages.index_proxy import Gate
 from suture.sandbox.packages.installer import PackagesRefused, Place
-from suture.sandbox.packages.reach import Reach
+from suture.sandbox.packages.network_access import Reach
 
 LIMIT_S = 300.0
 """Seconds for one call of pip, npm or go, downloads and all."""

@@ -4,7 +4,7 @@ What runs behind the wall is in `inside/`; the host's side is here. A zygote ser
 once would share its network namespace.
 """
 
-from suture.sandbox.zygote.process import Zygote
 from suture.sandbox.zygote.zygote_pool import ZygotePool
+from suture.sandbox.zygote.zygote_process import Zygote
 
 __all__ = ["Zygote", "ZygotePool"]

@@ -10,19 +10,15 @@ from importlib import resources
 from suture.sandbox.seccomp import own_filter
 
 PARTS = (
-    "suture.sandbox.runs.inside",
-    "suture.sandbox.runs.oom",
+    "suture.sandbox.execution.supervisor",
     "suture.sandbox.zygote.inside.kernel",
-    "suture.sandbox.zygote.inside.kernel_counts",
     "suture.sandbox.zygote.inside.child",
-    "suture.sandbox.zygote.inside.modules",
-    "suture.sandbox.zygote.inside.relay_buffer",
     "suture.sandbox.zygote.inside.relay",
-    "suture.sandbox.zygote.inside.serve",
+    "suture.sandbox.zygote.inside.server",
 )
 """In the order in which they import each other; the last one serves."""
 PACKAGES = (
-    *("suture", "suture.sandbox", "suture.sandbox.runs"),
+    *("suture", "suture.sandbox", "suture.sandbox.execution"),
     *("suture.sandbox.zygote", "suture.sandbox.zygote.inside"),
 )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from suture.judge.trials.records import Proposal
-from suture.mutation.python.editing.edits import Edit
+from suture.judge.trials.trial_records import Proposal
+from suture.mutation.edits import Edit
 from suture.project.workspace import changed_stretches
 
 MOST_HUNKS = 40
@@ -38,7 +38,7 @@ class Hunk:
     below: tuple[str, ...]
 
 
-def hunks_between(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Hunk, ...]:
+def compute_hunks(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Hunk, ...]:
     """What differs between two versions of files; a file that only one of them has is left out.
 
     Args:
@@ -66,7 +66,7 @@ def _hunks(path: str, before: list[str], after: list[str]) -> Iterator[Hunk]:
         )
 
 
-def reverts(hunks: Sequence[Hunk], texts: Mapping[str, str]) -> tuple[Proposal, ...]:
+def generate_reverts(hunks: Sequence[Hunk], texts: Mapping[str, str]) -> tuple[Proposal, ...]:
     """Each hunk taken back alone, then all of a file's together.
 
     Args:
@@ -93,7 +93,7 @@ def reverts(hunks: Sequence[Hunk], texts: Mapping[str, str]) -> tuple[Proposal, 
     return (*(proposal for ones in singles.values() for proposal in ones), *together)
 
 
-def changed_lines(hunks: Sequence[Hunk], texts: Mapping[str, str]) -> dict[str, frozenset[int]]:
+def find_changed_lines(hunks: Sequence[Hunk], texts: Mapping[str, str]) -> dict[str, frozenset[int]]:
     """Path -> the lines of today that hunks touched: those that came, and those beside what went."""
     found: dict[str, set[int]] = {}
     for hunk in hunks:
@@ -107,7 +107,7 @@ def changed_lines(hunks: Sequence[Hunk], texts: Mapping[str, str]) -> dict[str, 
     return {path: frozenset(lines) for path, lines in found.items()}
 
 
-def narrowed(
+def favour_changed_lines(
     scores: Mapping[str, Mapping[int, float]], lines: Mapping[str, frozenset[int]]
 ) -> dict[str, dict[int, float]]:
     """Scores of lines, those that history suspects before all others; as they are where it suspects none.

@@ -5,6 +5,6 @@ whether they help. It knows the database and the ledger, and no loop: what is re
 the loop reads that.
 """
 
-from suture.storage.memory.of_runs import kept_of, recalled_for
+from suture.storage.memory.run_memory import kept_of, recalled_for
 
 __all__ = ["kept_of", "recalled_for"]

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from suture.storage.database.searching.nearest_vectors import nearest
-from suture.storage.database.searching.words import most_similar
-from suture.storage.memory.items import TABLES, Item, TableName
-from suture.storage.memory.storing import rows_of
+from suture.storage.database.full_text_search import most_similar
+from suture.storage.database.vector_search import nearest
+from suture.storage.memory.memory_items import TABLES, Item, TableName
+from suture.storage.memory.memory_store import rows_of
 
 if TYPE_CHECKING:
-    from suture.storage.database.database import Store
-    from suture.storage.memory.embedding.contract import Embedder
+    from suture.storage.database.store import Store
+    from suture.storage.memory.embedders import Embedder
 
 FUSED_K = 60
 """Of reciprocal rank fusion (Cormack, Clarke and Buettcher 2009)."""

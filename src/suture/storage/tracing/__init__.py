@@ -4,7 +4,7 @@ This room reads a run folder and sends what it says where the standard variables
 collector. Nothing in the loop knows of it. It sends hashes and counts: no prompt, no reply, no code.
 """
 
-from suture.storage.tracing.otel import export_run, wants_traces
+from suture.storage.tracing.opentelemetry_export import export_run, wants_traces
 from suture.storage.tracing.spans import Span, spans_of
 
 __all__ = ["Span", "export_run", "spans_of", "wants_traces"]

@@ -4,7 +4,53 @@ A kind is a class, and nothing else has to be told of it: the writer, the reader
 its fields and its docstring.
 """
 
-from suture.core.ledger.kinds.advice import (
+from suture.core.ledger.kinds.agents import AgentStepped, ProposerRan
+from suture.core.ledger.kinds.budget import (
+    AttemptsNearLimit,
+    BudgetRefused,
+    BudgetReserved,
+    BudgetSettled,
+)
+from suture.core.ledger.kinds.candidates import (
+    CandidateChecked,
+    CandidateProposed,
+    CandidateRefused,
+    CandidateRegressed,
+    CandidatesCompared,
+    CandidateUnconfirmed,
+    Decided,
+    DifferingCall,
+    MoveFailed,
+    PackagesInstalled,
+)
+from suture.core.ledger.kinds.delivery import (
+    ApplyStarted,
+    CertificateWritten,
+    CommitChecked,
+    CommitMade,
+    CommitStarted,
+    PatchWritten,
+    TreeApplied,
+    TreeUndone,
+)
+from suture.core.ledger.kinds.memory import MemoryKept, MemoryRecalled, RecalledMemory
+from suture.core.ledger.kinds.model import (
+    ModelCalled,
+    ModelEscalated,
+    ModelSteppedDown,
+    PromptShrunk,
+    ReplyCut,
+)
+from suture.core.ledger.kinds.review import (
+    Choice,
+    ReviewAnswered,
+    ReviewAsked,
+    ReviewChoice,
+    ReviewStage,
+    TestAccepted,
+    UserAnswered,
+)
+from suture.core.ledger.kinds.roles import (
     Advised,
     AssessedTest,
     Criticised,
@@ -21,47 +67,7 @@ from suture.core.ledger.kinds.advice import (
     TestsWritten,
     ToolStep,
 )
-from suture.core.ledger.kinds.agents import AgentStepped, ProposerRan
-from suture.core.ledger.kinds.calls import (
-    ModelCalled,
-    ModelEscalated,
-    ModelSteppedDown,
-    PromptShrunk,
-    ReplyCut,
-)
-from suture.core.ledger.kinds.memory import MemoryKept, MemoryRecalled, RecalledMemory
-from suture.core.ledger.kinds.people import (
-    Choice,
-    ReviewAnswered,
-    ReviewAsked,
-    ReviewChoice,
-    ReviewStage,
-    TestAccepted,
-    UserAnswered,
-)
-from suture.core.ledger.kinds.proofs import (
-    ApplyStarted,
-    CertificateWritten,
-    CommitChecked,
-    CommitMade,
-    CommitStarted,
-    PatchWritten,
-    TreeApplied,
-    TreeUndone,
-)
-from suture.core.ledger.kinds.rounds import (
-    CandidateChecked,
-    CandidateProposed,
-    CandidateRefused,
-    CandidateRegressed,
-    CandidatesCompared,
-    CandidateUnconfirmed,
-    Decided,
-    DifferingCall,
-    MoveFailed,
-    PackagesInstalled,
-)
-from suture.core.ledger.kinds.runs import (
+from suture.core.ledger.kinds.run import (
     ForkPoint,
     NotTheCodes,
     RunFinished,
@@ -72,7 +78,7 @@ from suture.core.ledger.kinds.runs import (
     TaskPrepared,
     TriageFinished,
 )
-from suture.core.ledger.kinds.searching import (
+from suture.core.ledger.kinds.search import (
     BrokenOperator,
     DifferingAnswers,
     DifferingTrial,
@@ -84,12 +90,6 @@ from suture.core.ledger.kinds.searching import (
     SearchStarted,
     SuspectLine,
     Trials,
-)
-from suture.core.ledger.kinds.spending import (
-    AttemptsNearLimit,
-    BudgetRefused,
-    BudgetReserved,
-    BudgetSettled,
 )
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from suture.core.ledger.payload import Payload
+from suture.core.ledger.event import Payload
 
 
 class ProposerRan(Payload, kind="proposer.ran"):

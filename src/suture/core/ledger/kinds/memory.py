@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from suture.core.ledger.payload import Payload
+from suture.core.ledger.event import Payload
 
 Arm = Literal["shown", "withheld", "placebo"]
 """What chance did with a memory: used, held back, or another text of its length in its place."""

@@ -5,15 +5,15 @@ It parses arguments, shows progress and prints tables; what is measured, and how
 
 import typer
 
-from suture.interfaces.cli.bench.finished import (
+from suture.interfaces.cli.bench.bench_run_command import run_command
+from suture.interfaces.cli.bench.gate_command import gate_command
+from suture.interfaces.cli.bench.report_commands import (
     baseline_command,
     compare_command,
     regrade_command,
     report_command,
     track_command,
 )
-from suture.interfaces.cli.bench.gate import gate_command
-from suture.interfaces.cli.bench.run import run_command
 
 __all__ = ["bench_app"]
 

@@ -1,19 +1,10 @@
 """The mutation operators, one family a file. Each knows Python and nothing of any program."""
 
-from suture.mutation.python.operators import (
-    arithmetic,
-    beginners,
-    calls,
-    comparisons,
-    exceptions,
-    insertions,
-    names,
-    statements,
-    templates,
-    undefined,
-    usage,
-)
-from suture.mutation.python.operators.change import Change, Operator
+from suture.mutation.python.operators import arithmetic, calls, comparisons, exceptions, insertions, names, statements, templates
+from suture.mutation.python.operators import beginner_mistakes as beginners
+from suture.mutation.python.operators import undefined_names as undefined
+from suture.mutation.python.operators import code_reuse as usage
+from suture.mutation.changes import Change, Operator
 
 __all__ = ["OPERATORS", "Change", "Operator"]
 

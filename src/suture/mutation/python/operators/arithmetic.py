@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from suture.mutation.python.editing.edits import Edit
-from suture.mutation.python.editing.habits import likelier, usual_augmented, usual_binary
-from suture.mutation.python.editing.names_in_scope import kind_of
-from suture.mutation.python.editing.view import View, is_atom
-from suture.mutation.python.operators.change import Change, Operator, instead, operator_sign
+from suture.mutation.edits import Edit
+from suture.mutation.sign_frequencies import frequency_ratio, augmented_frequency, binary_frequency
+from suture.mutation.python.scope_names import guess_kind
+from suture.mutation.python.python_tree import PythonTree, is_atom
+from suture.mutation.changes import Change, Operator, replace_with, find_operator_sign
 
 SIGNS: dict[type[ast.operator], str] = {
     **{ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%"},
@@ -39,13 +39,13 @@ def _weight(number: int) -> float:
     return 1.0 - 0.1 * number if number < 4 else 0.6
 
 
-def _sign(node: ast.AST, view: View) -> Iterator[Change]:
+def _sign(node: ast.AST, view: PythonTree) -> Iterator[Change]:
     if isinstance(node, ast.AugAssign):
         sign = SIGNS[type(node.op)]
-        start, end = operator_sign(view, node.target, node.value, (f"{sign}=",))
+        start, end = find_operator_sign(view, node.target, node.value, (f"{sign}=",))
         for number, other in enumerate(_others(sign) if end else ()):
             edit = Edit(start=start, end=end, text=f"{other}=")
-            usual = likelier(usual_augmented(sign, node.value), usual_augmented(other, node.value))
+            usual = frequency_ratio(augmented_frequency(sign, node.value), augmented_frequency(other, node.value))
             yield Change(edits=(edit,), note=f"{sign}= becomes {other}=", weight=_weight(number) * usual)
         if end:
             plain = Edit(start=start, end=end, text="=")
@@ -53,42 +53,42 @@ def _sign(node: ast.AST, view: View) -> Iterator[Change]:
         return
     assert isinstance(node, ast.BinOp)
     sign = SIGNS[type(node.op)]
-    start, end = operator_sign(view, node.left, node.right, (sign,))
+    start, end = find_operator_sign(view, node.left, node.right, (sign,))
     others = _others(sign) if end else ()
     if node in view.annotations:  # two types have no other sign between them
         others = tuple(other for other in others if other == "|")
     for number, other in enumerate(others):
         edit = Edit(start=start, end=end, text=other)
         note = f"{sign} becomes {other} in {view.text(node)}"
-        usual = likelier(
-            usual_binary(node.left, sign, node.right), usual_binary(node.left, other, node.right)
+        usual = frequency_ratio(
+            binary_frequency(node.left, sign, node.right), binary_frequency(node.left, other, node.right)
         )
         yield Change(edits=(edit,), note=note, weight=_weight(number) * usual)
 
 
-def _operand(node: ast.AST, view: View) -> Iterator[Change]:
+def _operand(node: ast.AST, view: PythonTree) -> Iterator[Change]:
     assert isinstance(node, ast.BinOp)
     left, right, sign = _tight(view, node.left), _tight(view, node.right), SIGNS[type(node.op)]
-    yield instead(view, node, view.text(node.left), 0.9)
-    yield instead(view, node, view.text(node.right), 0.8)
+    yield replace_with(view, node, view.text(node.left), 0.9)
+    yield replace_with(view, node, view.text(node.right), 0.8)
     if left != right and sign not in ("*", "&", "|", "^"):
-        known = {kind_of(node.left), kind_of(node.right)}
-        yield instead(view, node, f"{right} {sign} {left}", 0.4 if sign == "+" and "number" in known else 1.0)
+        known = {guess_kind(node.left), guess_kind(node.right)}
+        yield replace_with(view, node, f"{right} {sign} {left}", 0.4 if sign == "+" and "number" in known else 1.0)
 
 
-def _negative(node: ast.AST, view: View) -> Iterator[Change]:
+def _negative(node: ast.AST, view: PythonTree) -> Iterator[Change]:
     if isinstance(node, ast.UnaryOp):
         usual = not isinstance(node.op, ast.Invert | ast.UAdd)
         if not isinstance(node.op, ast.Not):
-            yield instead(view, node, view.text(node.operand), 0.8 if usual else 1.0)
+            yield replace_with(view, node, view.text(node.operand), 0.8 if usual else 1.0)
         for sign in ("-", "not ", "~"):
             weight = 1.0 if sign == "-" and not usual else 0.5 if sign != "~" else 0.3
-            yield instead(view, node, f"{sign}{_tight(view, node.operand)}", weight)
+            yield replace_with(view, node, f"{sign}{_tight(view, node.operand)}", weight)
     elif isinstance(node, (ast.Return, ast.Assign)) and node.value and _may_be_number(node.value, view):
-        yield instead(view, node.value, f"-{_tight(view, node.value)}", 0.6)
+        yield replace_with(view, node.value, f"-{_tight(view, node.value)}", 0.6)
 
 
-def _off_by_one(node: ast.AST, view: View) -> Iterator[Change]:
+def _off_by_one(node: ast.AST, view: PythonTree) -> Iterator[Change]:
     if not isinstance(node, ast.expr) or not _may_be_number(node, view):
         return
     if isinstance(getattr(node, "ctx", None), (ast.Store, ast.Del)) or _part_of_sum(node, view):
@@ -96,11 +96,11 @@ def _off_by_one(node: ast.AST, view: View) -> Iterator[Change]:
     weight = _place_weight(node, view)
     if weight:
         text = _tight(view, node, sums=True)
-        yield instead(view, node, f"{text} + 1", weight)
-        yield instead(view, node, f"{text} - 1", weight)
+        yield replace_with(view, node, f"{text} + 1", weight)
+        yield replace_with(view, node, f"{text} - 1", weight)
 
 
-def _place_weight(node: ast.expr, view: View) -> float:
+def _place_weight(node: ast.expr, view: PythonTree) -> float:
     """How likely a number is off by one where it stands; 0 where nobody counts."""
     parent = view.parent(node)
     if isinstance(parent, ast.Tuple):
@@ -114,12 +114,12 @@ def _place_weight(node: ast.expr, view: View) -> float:
     return 0.6 if isinstance(parent, (ast.Return, ast.Assign, ast.AugAssign, ast.BinOp)) else 0.0
 
 
-def _part_of_sum(node: ast.expr, view: View) -> bool:
+def _part_of_sum(node: ast.expr, view: PythonTree) -> bool:
     parent = view.parent(node)
     return isinstance(parent, ast.BinOp) and isinstance(parent.op, (ast.Add, ast.Sub))
 
 
-def _constant(node: ast.AST, view: View) -> Iterator[Change]:
+def _constant(node: ast.AST, view: PythonTree) -> Iterator[Change]:
     if isinstance(node, ast.UnaryOp):
         inner = node.operand
         if isinstance(node.op, ast.USub) and isinstance(inner, ast.Constant) and type(inner.value) is int:
@@ -129,29 +129,29 @@ def _constant(node: ast.AST, view: View) -> Iterator[Change]:
     value = node.value
     if isinstance(value, bool):
         if not isinstance(view.parent(node), ast.Return):
-            yield instead(view, node, str(not value))
+            yield replace_with(view, node, str(not value))
     elif isinstance(value, int):
         if not isinstance(view.parent(node), ast.UnaryOp):
             yield from _number(node, value, view)
     elif isinstance(value, float):
         near = (-value, 0.0, 1.0, value + 1, value - 1, 2 * value, value / 2, 10 * value, value / 10)
-        yield from (instead(view, node, repr(other), 0.6) for other in dict.fromkeys(near) if other != value)
+        yield from (replace_with(view, node, repr(other), 0.6) for other in dict.fromkeys(near) if other != value)
     elif isinstance(value, str) and not isinstance(view.parent(node), (ast.Expr, ast.JoinedStr)):
-        yield from (instead(view, node, repr(text), 0.5) for text in _other_texts(value))
-        yield from (instead(view, node, repr(text), 0.8) for text in _texts_like(value, view))
-        yield instead(view, node, "None", 0.6 if not value else 0.2)
+        yield from (replace_with(view, node, repr(text), 0.5) for text in _other_texts(value))
+        yield from (replace_with(view, node, repr(text), 0.8) for text in _texts_like(value, view))
+        yield replace_with(view, node, "None", 0.6 if not value else 0.2)
 
 
-def _number(node: ast.expr, value: int, view: View) -> Iterator[Change]:
+def _number(node: ast.expr, value: int, view: PythonTree) -> Iterator[Change]:
     """Off by one first, then what is usual, its sign, and twice as much."""
     near = (value + 1, value - 1, 0, 1, -value, 2, 2 * value)
-    counts = view.remembered("numbers", _numbers)
+    counts = view.cached("numbers", _numbers)
     for number, other in enumerate(dict.fromkeys(v for v in near if v != value)):
         is_odd = counts[value] == 1 and counts[other] > 1 and abs(other) > SMALL
-        yield instead(view, node, str(other), (1.0 - 0.1 * number) * (ODD_ONE_OUT if is_odd else 1.0))
+        yield replace_with(view, node, str(other), (1.0 - 0.1 * number) * (ODD_ONE_OUT if is_odd else 1.0))
 
 
-def _numbers(view: View) -> Counter[int]:
+def _numbers(view: PythonTree) -> Counter[int]:
     """How often the file names a number."""
     constants = (node.value for node in ast.walk(view.tree) if isinstance(node, ast.Constant))
     return Counter(value for value in constants if type(value) is int)
@@ -164,9 +164,9 @@ def _other_texts(value: str) -> Iterator[str]:
     yield from dict.fromkeys(text for text in (*near, *cases, *cut) if text != value)
 
 
-def _texts_like(value: str, view: View) -> list[str]:
+def _texts_like(value: str, view: PythonTree) -> list[str]:
     """Texts of the file that differ from one by a little: its case, a letter, what stands around it."""
-    texts = view.remembered("texts", _texts)
+    texts = view.cached("texts", _texts)
     found = [text for text in texts if text != value and text.casefold() == value.casefold()]
     if len(value) > 2:
         found += [t for t in texts if t != value and len(t) > 2 and (t in value or value in t)]
@@ -174,12 +174,12 @@ def _texts_like(value: str, view: View) -> list[str]:
     return list(dict.fromkeys(found))[:6]
 
 
-def _texts(view: View) -> list[str]:
+def _texts(view: PythonTree) -> list[str]:
     nodes = (node for node in ast.walk(view.tree) if isinstance(node, ast.Constant))
     return list(dict.fromkeys(n.value for n in nodes if isinstance(n.value, str) and len(n.value) < 60))[:400]
 
 
-def _missing_term(node: ast.AST, view: View) -> Iterator[Change]:
+def _missing_term(node: ast.AST, view: PythonTree) -> Iterator[Change]:
     """An operand that was left out: `k` where `k - skipped` is meant, `x` where `x ** 2` is."""
     if not isinstance(node, OPERANDS) or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
         return
@@ -191,32 +191,32 @@ def _missing_term(node: ast.AST, view: View) -> Iterator[Change]:
     if isinstance(parent, ast.Subscript) and node is parent.value:
         return
     text = _tight(view, node)
-    yield instead(view, node, f"{text} ** 2", 0.6)
-    yield instead(view, node, f"{text} // 2", 0.5)
-    names = view.names(node)
-    for other, fit in names.like("number", view.statement_of(node).lineno):
+    yield replace_with(view, node, f"{text} ** 2", 0.6)
+    yield replace_with(view, node, f"{text} // 2", 0.5)
+    names = view.scope_names(node)
+    for other, fit in names.fitting("number", view.enclosing_statement(node).lineno):
         if other != text:
             weight = fit if names.kinds[other] == "number" else 0.7 * fit
-            yield instead(view, node, f"{text} - {other}", weight)
-            yield instead(view, node, f"{text} + {other}", weight)
-            yield instead(view, node, f"{text} * {other}", 0.6 * weight)
+            yield replace_with(view, node, f"{text} - {other}", weight)
+            yield replace_with(view, node, f"{text} + {other}", weight)
+            yield replace_with(view, node, f"{text} * {other}", 0.6 * weight)
 
 
-def _missing_part(node: ast.AST, view: View) -> Iterator[Change]:
+def _missing_part(node: ast.AST, view: PythonTree) -> Iterator[Change]:
     """A list that lacks another list in front of it or behind it."""
-    names, parent = view.names(node), view.parent(node)
+    names, parent = view.scope_names(node), view.parent(node)
     if not isinstance(node, ast.expr) or not isinstance(parent, (ast.Return, ast.Assign, ast.Call)):
         return
-    if kind_of(node, names) != "sequence" or isinstance(getattr(node, "ctx", ast.Load()), ast.Store):
+    if guess_kind(node, names) != "sequence" or isinstance(getattr(node, "ctx", ast.Load()), ast.Store):
         return
     text = view.text(node)
-    for other, fit in names.like("sequence", view.statement_of(node).lineno):
+    for other, fit in names.fitting("sequence", view.enclosing_statement(node).lineno):
         if other != text:
-            yield instead(view, node, f"{other} + {text}", fit)
-            yield instead(view, node, f"{text} + {other}", fit)
+            yield replace_with(view, node, f"{other} + {text}", fit)
+            yield replace_with(view, node, f"{text} + {other}", fit)
 
 
-def _switches(view: View) -> frozenset[str]:
+def _switches(view: PythonTree) -> frozenset[str]:
     """Names that the file sets to true or false, and never to a number."""
     on: set[str] = set()
     others: set[str] = set()
@@ -229,20 +229,20 @@ def _switches(view: View) -> frozenset[str]:
     return frozenset(on - others)
 
 
-def _may_be_number(node: ast.expr, view: View) -> bool:
+def _may_be_number(node: ast.expr, view: PythonTree) -> bool:
     if isinstance(node, ast.Constant):
         return type(node.value) is int and not isinstance(view.parent(node), ast.UnaryOp)
     if isinstance(node, ast.Name) and node.id in view.functions:
         return False
     if isinstance(node, (ast.Name, ast.Attribute)):
         name = node.id if isinstance(node, ast.Name) else node.attr
-        if name in view.remembered("switches", _switches):
+        if name in view.cached("switches", _switches):
             return False
-    kind = kind_of(node, view.names(node))
+    kind = guess_kind(node, view.scope_names(node))
     return kind in ("number", "unknown") and isinstance(node, OPERANDS)
 
 
-def _tight(view: View, node: ast.expr, *, sums: bool = False) -> str:
+def _tight(view: PythonTree, node: ast.expr, *, sums: bool = False) -> str:
     text = view.text(node)
     if is_atom(text) or isinstance(node, ast.Constant) or (sums and isinstance(node, ast.BinOp)):
         return text

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 from itertools import pairwise
 
-from suture.mutation.python.editing.edits import Edit
-from suture.mutation.python.editing.habits import likelier, usual_comparison
-from suture.mutation.python.editing.view import View
-from suture.mutation.python.operators.change import Change, Operator, instead, operator_sign, short
+from suture.mutation.edits import Edit
+from suture.mutation.sign_frequencies import frequency_ratio, comparison_frequency
+from suture.mutation.python.python_tree import PythonTree
+from suture.mutation.changes import Change, Operator, replace_with, find_operator_sign, shorten
 
 SIGNS: dict[type[ast.cmpop], str] = {
     **{ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="},
@@ -29,96 +29,96 @@ MOST_ATOMS = 24
 """Of a condition's added parts, those of its own names first."""
 
 
-def _comparison(node: ast.AST, view: View) -> Iterator[Change]:
+def _comparison(node: ast.AST, view: PythonTree) -> Iterator[Change]:
     assert isinstance(node, ast.Compare)
     left = node.left
     for sign_node, right in zip(node.ops, node.comparators, strict=True):
         sign, before = SIGNS[type(sign_node)], left
-        start, end = operator_sign(view, left, right, (sign,))
+        start, end = find_operator_sign(view, left, right, (sign,))
         left = right
         if not end:
             continue
-        usual = usual_comparison(before, sign, right)
+        usual = comparison_frequency(before, sign, right)
         for other in dict.fromkeys((*LIKELY[sign], *SIGNS.values())):
             if other != sign:
                 weight = 1.0 if other in LIKELY[sign][:2] else 0.6 if other in LIKELY[sign] else 0.45
-                then = usual_comparison(before, other, right)
+                then = comparison_frequency(before, other, right)
                 weight *= BOUNDARY if then and other == BY_AN_EQUALS.get(sign) else 1.0
                 yield Change(
                     edits=(Edit(start=start, end=end, text=other),),
                     note=f"{sign} becomes {other} in {view.text(node)}",
-                    weight=weight * likelier(usual, then),
+                    weight=weight * frequency_ratio(usual, then),
                 )
 
 
-def _boolean(node: ast.AST, view: View) -> Iterator[Change]:
+def _boolean(node: ast.AST, view: PythonTree) -> Iterator[Change]:
     assert isinstance(node, ast.BoolOp)
     sign, other = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
     texts = [view.text(value) for value in node.values]
-    yield instead(view, node, f" {other} ".join(f"({t})" if " " in t else t for t in texts), 0.9)
+    yield replace_with(view, node, f" {other} ".join(f"({t})" if " " in t else t for t in texts), 0.9)
     for number in range(len(texts)):
         kept = [text for at, text in enumerate(texts) if at != number]
-        yield instead(view, node, f" {sign} ".join(kept), 0.8)
+        yield replace_with(view, node, f" {sign} ".join(kept), 0.8)
     if len(texts) == 2:
-        yield instead(view, node, f"{texts[1]} {sign} {texts[0]}", 0.4)
+        yield replace_with(view, node, f"{texts[1]} {sign} {texts[0]}", 0.4)
     if len(texts) > 2 or _is_mixed(node, view):
         # One sign as it is written: among others it takes other parts than with brackets around it.
         for left, right in pairwise(node.values):
-            start, end = operator_sign(view, left, right, (sign,))
-            note = f"{sign} becomes {other} before {short(view.text(right))}"
+            start, end = find_operator_sign(view, left, right, (sign,))
+            note = f"{sign} becomes {other} before {shorten(view.text(right))}"
             if end:
                 yield Change(edits=(Edit(start=start, end=end, text=other),), note=note, weight=0.9)
 
 
-def _is_mixed(node: ast.BoolOp, view: View) -> bool:
+def _is_mixed(node: ast.BoolOp, view: PythonTree) -> bool:
     """Whether another `and` or `or` stands beside or around it."""
     return any(isinstance(near, ast.BoolOp) for near in (*node.values, view.parent(node)))
 
 
-def _negation(node: ast.AST, view: View) -> Iterator[Change]:
+def _negation(node: ast.AST, view: PythonTree) -> Iterator[Change]:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         odd = isinstance(node.operand, ast.Compare)  # Python says `not in`, `is not` and `!=`
-        yield instead(view, node, view.text(node.operand), 2.0 if odd else 1.0)
+        yield replace_with(view, node, view.text(node.operand), 2.0 if odd else 1.0)
         return
     for test in _tests(node):
         if not (isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)):
-            yield instead(view, test, f"not {_tight(view, test)}", 0.8 if _is_plain(test) else 0.6)
+            yield replace_with(view, test, f"not {_tight(view, test)}", 0.8 if _is_plain(test) else 0.6)
     if isinstance(node, ast.BoolOp):
         for value in node.values:
             if not isinstance(value, (ast.UnaryOp, ast.Compare)):
-                yield instead(view, value, f"not {_tight(view, value)}", 0.5)
+                yield replace_with(view, value, f"not {_tight(view, value)}", 0.5)
     if isinstance(node, VALUED) and node.value is not None and _is_plain(node.value):
-        yield instead(view, node.value, f"not {_tight(view, node.value)}", 0.25)
+        yield replace_with(view, node.value, f"not {_tight(view, node.value)}", 0.25)
 
 
-def _strengthening(node: ast.AST, view: View) -> Iterator[Change]:
+def _strengthening(node: ast.AST, view: PythonTree) -> Iterator[Change]:
     """A condition that lacks a part, or that is no condition yet (`while True`)."""
     for test in _tests(node):
         atoms = list(condition_atoms(test, view))
         if isinstance(test, ast.Constant):
-            yield from (instead(view, test, atom, weight) for atom, weight in atoms)
+            yield from (replace_with(view, test, atom, weight) for atom, weight in atoms)
             continue
         own = _tight(view, test)
         for atom, weight in atoms:
-            yield instead(view, test, f"{atom} or {own}", weight)
-            yield instead(view, test, f"{atom} and {own}", weight * 0.9)
+            yield replace_with(view, test, f"{atom} or {own}", weight)
+            yield replace_with(view, test, f"{atom} and {own}", weight * 0.9)
 
 
-def _returned_condition(node: ast.AST, view: View) -> Iterator[Change]:
+def _returned_condition(node: ast.AST, view: PythonTree) -> Iterator[Change]:
     """`return True` where the answer depends on something."""
     assert isinstance(node, ast.Return)
     if isinstance(node.value, ast.Constant) and isinstance(node.value.value, bool):
-        yield instead(view, node.value, str(not node.value.value), 1.0)
+        yield replace_with(view, node.value, str(not node.value.value), 1.0)
         for atom, weight in condition_atoms(node.value, view):
-            yield instead(view, node.value, atom, weight)
+            yield replace_with(view, node.value, atom, weight)
 
 
-def condition_atoms(node: ast.AST, view: View) -> Iterator[tuple[str, float]]:
+def condition_atoms(node: ast.AST, view: PythonTree) -> Iterator[tuple[str, float]]:
     """Conditions that could be meant near a node: of its own variables, then of the function's."""
-    statement = view.statement_of(node)
-    names = view.names(node)
+    statement = view.enclosing_statement(node)
+    names = view.scope_names(node)
     own = [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and n.id in names.kinds]
-    near = [name for name, _ in names.like("unknown", statement.lineno)]
+    near = [name for name, _ in names.fitting("unknown", statement.lineno)]
     paths = [view.text(n) for n in ast.walk(node) if isinstance(n, ast.Attribute)]
     seen = dict.fromkeys((*own, *paths, *near))
     counts = 0
@@ -146,7 +146,7 @@ def _is_plain(node: ast.expr) -> bool:
     return isinstance(node, (ast.Name, ast.Call, ast.Attribute, ast.Subscript))
 
 
-def _tight(view: View, node: ast.expr) -> str:
+def _tight(view: PythonTree, node: ast.expr) -> str:
     text = view.text(node)
     loose = isinstance(node, (ast.BoolOp, ast.IfExp, ast.Lambda, ast.NamedExpr, ast.Compare))
     return f"({text})" if loose else text

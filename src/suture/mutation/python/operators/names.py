@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from suture.mutation.python.editing.edits import Edit
-from suture.mutation.python.editing.names_in_scope import kind_of
-from suture.mutation.python.editing.view import View
-from suture.mutation.python.operators.change import Change, Operator, instead
+from suture.mutation.edits import Edit
+from suture.mutation.python.scope_names import guess_kind
+from suture.mutation.python.python_tree import PythonTree
+from suture.mutation.changes import Change, Operator, replace_with
 
 ALIKE = (
     ("min", "max", "sum"),
@@ -40,34 +40,34 @@ ALIKE = (
 PROPERTIES = ("__name__", "__doc__", "__class__")
 
 
-def _variable(node: ast.AST, view: View) -> Iterator[Change]:
+def _variable(node: ast.AST, view: PythonTree) -> Iterator[Change]:
     assert isinstance(node, ast.Name)
-    names = view.names(node)
+    names = view.scope_names(node)
     if node.id not in names.kinds or isinstance(node.ctx, ast.Del):
         return
     stored = isinstance(node.ctx, ast.Store)
-    line = view.statement_of(node).lineno
-    for other, fit in names.like(names.kinds[node.id], line):
+    line = view.enclosing_statement(node).lineno
+    for other, fit in names.fitting(names.kinds[node.id], line):
         if other != node.id:
-            yield instead(view, node, other, 0.5 * fit if stored else fit)
+            yield replace_with(view, node, other, 0.5 * fit if stored else fit)
 
 
-def _attribute_for_name(node: ast.AST, view: View) -> Iterator[Change]:
+def _attribute_for_name(node: ast.AST, view: PythonTree) -> Iterator[Change]:
     """`node` where `node.value` is meant, and the reverse."""
     if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
         if not isinstance(view.parent(node), ast.Call) and isinstance(node.value, ast.Name):
-            yield instead(view, node, node.value.id, 0.6)
+            yield replace_with(view, node, node.value.id, 0.6)
     elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
         held = isinstance(view.parent(node), (ast.Attribute, ast.Call))
         for attribute in () if held else _attributes_of(node.id, view):
-            yield instead(view, node, f"{node.id}.{attribute}", 0.5)
+            yield replace_with(view, node, f"{node.id}.{attribute}", 0.5)
 
 
-def _attributes_of(name: str, view: View) -> list[str]:
-    return view.remembered("attributes by name", _attributes_by_name).get(name, [])
+def _attributes_of(name: str, view: PythonTree) -> list[str]:
+    return view.cached("attributes by name", _attributes_by_name).get(name, [])
 
 
-def _attributes_by_name(view: View) -> dict[str, list[str]]:
+def _attributes_by_name(view: PythonTree) -> dict[str, list[str]]:
     """Name -> attributes that the file reads of it, but for those that it only calls."""
     found: dict[str, dict[str, None]] = {}
     for node in ast.walk(view.tree):
@@ -79,7 +79,7 @@ def _attributes_by_name(view: View) -> dict[str, list[str]]:
     return {name: list(attributes) for name, attributes in found.items()}
 
 
-def _attribute(node: ast.AST, view: View) -> Iterator[Change]:
+def _attribute(node: ast.AST, view: PythonTree) -> Iterator[Change]:
     assert isinstance(node, ast.Attribute)
     if isinstance(view.parent(node), ast.Call) and getattr(view.parent(node), "func", None) is node:
         return
@@ -101,7 +101,7 @@ def _nearness(one: str, other: str) -> float:
     return 1.0 if shared or one.rstrip("s") == other.rstrip("s") else 0.7
 
 
-def _called(node: ast.AST, view: View) -> Iterator[Change]:
+def _called(node: ast.AST, view: PythonTree) -> Iterator[Change]:
     """Another function or method of the same family, or of the same module and arity."""
     assert isinstance(node, ast.Call)
     if isinstance(node.func, ast.Name):
@@ -122,7 +122,7 @@ def _called(node: ast.AST, view: View) -> Iterator[Change]:
             )
 
 
-def _of_same_arity(name: str, view: View, *, method: bool) -> list[str]:
+def _of_same_arity(name: str, view: PythonTree, *, method: bool) -> list[str]:
     """The module's functions, or methods, that take as many arguments as one of them."""
     if name not in view.functions:
         return []
@@ -136,18 +136,18 @@ def _of_same_arity(name: str, view: View, *, method: bool) -> list[str]:
     return names
 
 
-def _key(node: ast.AST, view: View) -> Iterator[Change]:
+def _key(node: ast.AST, view: PythonTree) -> Iterator[Change]:
     """Another of the keys that the file uses."""
     assert isinstance(node, ast.Subscript)
     key = node.slice
     if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
         return
-    for other in view.remembered("keys", _keys):
+    for other in view.cached("keys", _keys):
         if other != key.value:
-            yield instead(view, key, repr(other), 0.8)
+            yield replace_with(view, key, repr(other), 0.8)
 
 
-def _keys(view: View) -> list[str]:
+def _keys(view: PythonTree) -> list[str]:
     subscripts = (n.slice for n in ast.walk(view.tree) if isinstance(n, ast.Subscript))
     keys = [s.value for s in subscripts if isinstance(s, ast.Constant) and isinstance(s.value, str)]
     for node in ast.walk(view.tree):
@@ -156,14 +156,14 @@ def _keys(view: View) -> list[str]:
     return list(dict.fromkeys(keys))[:20]
 
 
-def _element_or_whole(node: ast.AST, view: View) -> Iterator[Change]:
+def _element_or_whole(node: ast.AST, view: PythonTree) -> Iterator[Change]:
     """`items` where `items[0]`, `items[1:]` or `items[i]` is meant, and the reverse."""
     if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
-        yield instead(view, node, view.text(node.value), 0.7)
+        yield replace_with(view, node, view.text(node.value), 0.7)
         return
     if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load):
         return
-    parent, names = view.parent(node), view.names(node)
+    parent, names = view.parent(node), view.scope_names(node)
     if isinstance(parent, (ast.Subscript, ast.Attribute)) or node.id not in names.kinds:
         return
     if names.kinds[node.id] not in ("sequence", "text", "unknown"):
@@ -172,12 +172,12 @@ def _element_or_whole(node: ast.AST, view: View) -> Iterator[Change]:
         return
     weight = 1.0 if names.kinds[node.id] != "unknown" else 0.8
     for part in ("1:", ":-1", "0", "-1", "::-1"):
-        yield instead(view, node, f"{node.id}[{part}]", weight * (1.0 if ":" in part else 0.6))
-    for index, fit in names.like("number", view.statement_of(node).lineno):
+        yield replace_with(view, node, f"{node.id}[{part}]", weight * (1.0 if ":" in part else 0.6))
+    for index, fit in names.fitting("number", view.enclosing_statement(node).lineno):
         if index != node.id:
-            sure = fit if kind_of(ast.Name(id=index), names) == "number" else 0.6 * fit
+            sure = fit if guess_kind(ast.Name(id=index), names) == "number" else 0.6 * fit
             for part in (f"{index}:", f":{index}", index):
-                yield instead(view, node, f"{node.id}[{part}]", 0.8 * weight * sure)
+                yield replace_with(view, node, f"{node.id}[{part}]", 0.8 * weight * sure)
 
 
 OPERATORS = (

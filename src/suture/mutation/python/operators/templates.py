@@ -6,9 +6,9 @@ import ast
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from suture.mutation.python.editing.names_in_scope import kind_of
-from suture.mutation.python.editing.view import View
-from suture.mutation.python.operators.change import Change, Operator, instead
+from suture.mutation.python.scope_names import guess_kind
+from suture.mutation.python.python_tree import PythonTree
+from suture.mutation.changes import Change, Operator, replace_with
 
 MINED = (
     *(ast.Call, ast.Subscript, ast.BinOp, ast.Compare, ast.BoolOp),
@@ -22,7 +22,7 @@ SMALL = 40
 """Characters of a mined expression."""
 
 
-def _sibling(node: ast.AST, view: View) -> Iterator[Change]:
+def _sibling(node: ast.AST, view: PythonTree) -> Iterator[Change]:
     if not isinstance(node, ast.expr) or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
         return
     parent = view.parent(node)
@@ -30,21 +30,21 @@ def _sibling(node: ast.AST, view: View) -> Iterator[Change]:
         return
     if isinstance(node, (ast.Constant, ast.Name)) and isinstance(parent, (ast.BinOp, ast.Expr, ast.BoolOp)):
         return
-    text, kind = view.text(node), kind_of(node, view.names(node))
+    text, kind = view.text(node), guess_kind(node, view.scope_names(node))
     for other, weight in _mined(node, view):
         if view.text(other) == text:
             continue
-        other_kind = kind_of(other, view.names(node))
+        other_kind = guess_kind(other, view.scope_names(node))
         unlike = kind != other_kind and "unknown" not in (kind, other_kind)
-        yield instead(view, node, view.text(other), weight * (0.4 if unlike else 1.0))
+        yield replace_with(view, node, view.text(other), weight * (0.4 if unlike else 1.0))
 
 
-def _mined(node: ast.expr, view: View) -> Iterator[tuple[ast.expr, float]]:
+def _mined(node: ast.expr, view: PythonTree) -> Iterator[tuple[ast.expr, float]]:
     """Expressions of the same function, those of the same place first; none that holds the node."""
-    scope: ast.AST | None = view.function_of(node)
+    scope: ast.AST | None = view.enclosing_function(node)
     if scope is None:
         return
-    holders = {id(holder) for holder in view.above(node)}
+    holders = {id(holder) for holder in view.ancestors(node)}
     if scope not in view.mined:
         view.mined[scope] = _minable(scope, view)
     all_mined = view.mined[scope]
@@ -62,7 +62,7 @@ def _mined(node: ast.expr, view: View) -> Iterator[tuple[ast.expr, float]]:
         yield other, weight
 
 
-def _minable(scope: ast.AST, view: View) -> list[tuple[ast.expr, str]]:
+def _minable(scope: ast.AST, view: PythonTree) -> list[tuple[ast.expr, str]]:
     """Small expressions of a function that are read, with their texts, in the order of their lines."""
     found = []
     for node in ast.walk(scope):
@@ -73,7 +73,7 @@ def _minable(scope: ast.AST, view: View) -> list[tuple[ast.expr, str]]:
     return sorted(found, key=lambda entry: entry[0].lineno)
 
 
-def _is_called(node: ast.expr, view: View) -> bool:
+def _is_called(node: ast.expr, view: PythonTree) -> bool:
     return getattr(view.parent(node), "func", None) is node
 
 

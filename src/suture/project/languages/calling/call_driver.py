@@ -9,9 +9,12 @@ nothing).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 Plus = Any
 """A JSON-plus value."""
@@ -61,3 +64,20 @@ class CallDriver:
     compiles: bool = False
     lacks: str = ""
     typed: bool = False
+
+
+class NoLiteral(Exception):
+    """It is no literal that we read."""
+
+
+def text_of(node: Node) -> str:
+    """What stands there."""
+    return (node.text or b"").decode("utf-8", "surrogatepass")
+
+
+def values_of(nodes: Iterable[Node], value_of: Callable[[Node], Plus]) -> tuple[Plus, ...] | None:
+    """The values of literals, comments left out; `None` where one is none."""
+    try:
+        return tuple(value_of(node) for node in nodes if node.type != "comment")
+    except (NoLiteral, ValueError, SyntaxError, OverflowError, RecursionError):
+        return None

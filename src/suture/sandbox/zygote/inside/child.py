@@ -16,9 +16,9 @@ from contextlib import suppress
 from types import CodeType
 from typing import Any
 
-from suture.sandbox.runs.inside import account, become, kill_the_rest, lay, limit, open_box, watch
+from suture.sandbox.execution.supervisor import account, become, kill_the_rest, lay, limit, open_box, watch
 from suture.sandbox.zygote.inside import kernel
-from suture.sandbox.zygote.inside.kernel_counts import Kills, find_counts
+from suture.sandbox.zygote.inside.kernel import Kills, find_counts
 
 BOX_ID = 65534
 """Its user behind the wall, which Linux calls `nobody`."""

@@ -1,22 +1,23 @@
-"""What goes between the host and a running child, in frames.
-
-A frame is one byte of kind, a 4-byte big-endian length, and the content. From the host:
-
-    q   a request: a 4-byte length, a JSON head, the contents of the files; only the child reads it
-    n   as `q`, and the child's stdin is empty
-    d   as `q`; the child's stdin and stdout are given to the zygote besides, and do not pass through here
-    i   bytes for the child's stdin; none at all closes it
-    p   do not read the child's stdout for now; `c`: go on
-    k   end the child now
-
-To the host:
-
-    h   the zygote is ready
-    o e r   bytes of the child's stdout, of its stderr, of its report
-    p   send no stdin for now; `c`: go on
-    .   the child is gone: JSON, its wait status, whether the kernel ended something of it for want of memory
-        as far as is seen here, and what is wrong with this zygote, if anything
-"""
+"""Memory through which the words of a run pass. No child gets it, so none finds what passed for another."""
+# FIXME doc of sandbox/zygote/inside/relay: """What goes between the host and a running child, in frames.
+#
+# A frame is one byte of kind, a 4-byte big-endian length, and the content. From the host:
+#
+#     q   a request: a 4-byte length, a JSON head, the contents of the files; only the child reads it
+#     n   as `q`, and the child's stdin is empty
+#     d   as `q`; the child's stdin and stdout are given to the zygote besides, and do not pass through here
+#     i   bytes for the child's stdin; none at all closes it
+#     p   do not read the child's stdout for now; `c`: go on
+#     k   end the child now
+#
+# To the host:
+#
+#     h   the zygote is ready
+#     o e r   bytes of the child's stdout, of its stderr, of its report
+#     p   send no stdin for now; `c`: go on
+#     .   the child is gone: JSON, its wait status, whether the kernel ended something of it for want of memory
+#         as far as is seen here, and what is wrong with this zygote, if anything
+# """
 
 from __future__ import annotations
 
@@ -24,8 +25,59 @@ import os
 import select
 from contextlib import suppress
 
-from suture.sandbox.runs.inside import MOST_FRAME_BYTES
-from suture.sandbox.zygote.inside.relay_buffer import CHUNK, RelayBuffer
+from suture.sandbox.execution.supervisor import MOST_FRAME_BYTES
+from suture.sandbox.zygote.inside import kernel
+
+CHUNK = 1 << 16
+QUEUE_BYTES = 1 << 22
+"""Far more than a host sends before it hears that it should pause."""
+
+
+class RelayBuffer:
+    """One piece on its way out, and a queue of what is on its way in.
+
+    Attributes:
+        chunk: For whatever is passed on at once.
+    """
+
+    def __init__(self) -> None:
+        self.chunk = kernel.unshared_memory(CHUNK)
+        self._queue = kernel.unshared_memory(QUEUE_BYTES)
+        self._first = self._end = 0
+
+    def __len__(self) -> int:
+        """Bytes in the queue."""
+        return self._end - self._first
+
+    @property
+    def room(self) -> int:
+        """Bytes that the queue can take."""
+        return QUEUE_BYTES - len(self)
+
+    def enqueue(self, source: int, most: int) -> int:
+        """Read from a descriptor at most so many bytes; how many there were, 0 at its end."""
+        if self._end + most > QUEUE_BYTES:
+            held = len(self)
+            self._queue[:held] = self._queue[self._first : self._end]
+            self._first, self._end = 0, held
+        size = os.readv(source, [self._queue[self._end : self._end + most]])
+        self._end += size
+        return size
+
+    def dequeue(self, sink: int) -> None:
+        """Write what the descriptor takes.
+
+        Raises:
+            OSError: Also where it takes nothing now.
+        """
+        self._first += os.writev(sink, [self._queue[self._first : self._end]])
+        if not len(self):
+            self.clear()
+
+    def clear(self) -> None:
+        """Forget what is queued, so that no later run finds it."""
+        self._first = self._end = 0
+
 
 HEADER = 5
 SIGKILL = 9

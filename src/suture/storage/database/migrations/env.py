@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alembic import context
 
-from suture.storage.database.migrating import VERSION_TABLE, is_ours
+from suture.storage.database.store import VERSION_TABLE, is_ours
 from suture.storage.database.tables import METADATA
 
 context.configure(

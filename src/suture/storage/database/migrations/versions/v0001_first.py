@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-from suture.storage.database.column_types import Embedding
+from suture.storage.database.tables import Embedding
 
 revision = "0001"
 down_revision = None

@@ -1,1 +1,0 @@
-"""Roles that advise: what they say informs, and decides nothing."""

@@ -1,1 +1,0 @@
-"""Roles that write code, and the way from their replies to files."""

@@ -1,0 +1,196 @@
+"""Fenced blocks in a model's reply, however untidy it is."""
+
+from __future__ import annotations
+
+import ast
+import bisect
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from suture.project.python_source.parsing import MOST_NAMING_CHARS, require_few
+from suture.project.python_source.parsing import parsed
+from suture.project.python_source.statements import parses, without_nodes
+
+# A fence may stand in a list item, and even right behind its number.
+FENCE = re.compile(r"^(\s*(?:(?:[-*+]|\d{1,3}[.)])\s+)?)(`{3,}|~{3,})\s*([^`\n]*)$")
+CLOSING = re.compile(r"^([ \t]*)(`{3,}|~{3,})\s*$")
+PATH = r"[\w./-]+\.[A-Za-z]{1,4}"
+MARKS = r"(?:(?:#+|//|<!--|>|[-*+]|\d{1,2}[.)])\s+)*(?:#|//)?\s{0,8}"
+KIND = r"(?:(?:create|file(?:name)?|path|module)\b\s*(?:\d{1,2})?\s*:?[\s*_]{0,8})?"
+SAID = r"(?:\s*(?:\([^()]{0,80}\)|[-\u2013\u2014:]\s.{0,120}|-->))?"
+PATH_LINE = re.compile(
+    rf"^\s*{MARKS}[*_]{{0,4}}(?:\d{{1,2}}[.)]\s+)?{KIND}[`*_'\"]{{0,6}}({PATH})[`*_'\":]*{SAID}\s*$",
+    re.IGNORECASE,
+)
+"""A line that is about one file: a heading, a list item, a comment, bare or in bold or backticks."""
+PATH_IN_PROSE = re.compile(
+    rf"^\s*[*_]*(?:here|save|put|now|then|and|next|first|finally|the|content|create|update|add|this)\b"
+    rf"[^`]{{0,60}}`({PATH})`[^`\w]{{0,60}}$",
+    re.IGNORECASE,
+)
+PATH_IN_INFO = re.compile(rf"\b({PATH})[\"'}}\]]*\s*$")
+FILE_TAG = re.compile(rf"^\s*<file\s+(?:path|name|src)=[\"']?({PATH})[\"']?\s*>\s*$", re.IGNORECASE)
+FILE_END = re.compile(r"^\s*</file>\s*$", re.IGNORECASE)
+PROMPT = re.compile(r"^\s*(?:>>>|\.\.\.)(?: |$)")
+NOT_CODE = frozenset(
+    {
+        "bash",
+        "cmd",
+        "console",
+        "csv",
+        "diff",
+        "dockerfile",
+        "html",
+        "ini",
+        "json",
+        "makefile",
+        "markdown",
+        "md",
+        "output",
+        "patch",
+        "plaintext",
+        "powershell",
+        "pytb",
+        "sh",
+        "shell",
+        "sql",
+        "stdout",
+        "terminal",
+        "text",
+        "toml",
+        "traceback",
+        "txt",
+        "xml",
+        "yaml",
+        "yml",
+        "zsh",
+    }
+)
+"""Labels of blocks that are no Python. A diff is not applied either: small models cannot count lines."""
+FURTHEST_CLOSINGS = 6
+TAG_FENCE = "~" * 12
+"""Longer than any fence that stands in a file."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """A fenced block of a reply, with what the reply says of it.
+
+    Attributes:
+        code: What stands between the fences.
+        path: The file it says it is, where the line before it, its info string or its first line names one.
+        closed: Whether the closing fence was there; it is not where the reply was cut.
+        info: What stands behind the opening fence.
+        before: The last line of text before it.
+    """
+
+    code: str
+    path: str | None = None
+    closed: bool = True
+    info: str = ""
+    before: str = ""
+
+    @property
+    def label(self) -> str:
+        """The first word behind the fence, such as `python`; empty where there is none."""
+        return re.split(r"[\s:,{}]+", self.info.strip(" {.").lower())[0]
+
+    @property
+    def may_be_code(self) -> bool:
+        """Whether its label leaves it open that this is Python."""
+        return self.label not in NOT_CODE
+
+
+def fenced_blocks(text: str) -> list[Block]:
+    """All fenced blocks, in order. A block whose end is missing reaches to the end of the text."""
+    # Not str.splitlines: a form feed or U+2028 can stand inside a string of the code.
+    lines = _tags_as_fences([line.removesuffix("\r") for line in text.split("\n")])
+    closings = [(number, match) for number, line in enumerate(lines) if (match := CLOSING.match(line))]
+    blocks: list[Block] = []
+    before, number = "", 0
+    while number < len(lines):
+        line = lines[number]
+        number += 1
+        opening = FENCE.match(line)
+        if opening is None:
+            before = line if line.strip() else before
+            continue
+        end = _end(lines, number, opening, closings)
+        require_few(len(blocks))
+        body = _dedented(lines[number:end], len(opening[1]))
+        if end < len(lines) or any(content.strip() for content in body):
+            blocks.append(_block(body, opening[3].strip(), before, closed=end < len(lines)))
+        before, number = "", end + 1
+    return blocks
+
+
+def _tags_as_fences(lines: list[str]) -> list[str]:
+    """The lines with `<file path="...">` and its end as fences, where no fence stands between them."""
+    told = list(lines)
+    for at, line in enumerate(lines):
+        tag = FILE_TAG.match(line)
+        if tag is None:
+            continue
+        ends = (n for n in range(at + 1, len(lines)) if FILE_END.match(lines[n]) or FILE_TAG.match(lines[n]))
+        end = next(ends, len(lines))
+        if not any(FENCE.match(lines[n]) for n in range(at + 1, end)):
+            told[at] = f"{TAG_FENCE} {tag[1]}"
+            if end < len(lines) and FILE_END.match(lines[end]):
+                told[end] = TAG_FENCE
+    return told
+
+
+def _end(
+    lines: Sequence[str], start: int, opening: re.Match[str], closings: Sequence[tuple[int, re.Match[str]]]
+) -> int:
+    """The number of the line that closes a block; a fence inside one of its strings does not."""
+    behind = closings[bisect.bisect_left(closings, start, key=lambda closing: closing[0]) :]
+    ends = list(islice((n for n, closing in behind if _closes(closing, opening)), FURTHEST_CLOSINGS))
+    if not ends:
+        return len(lines)
+    if Block(code="", info=opening[3]).may_be_code:
+        for end in ends:
+            if parses("\n".join(_dedented(lines[start:end], len(opening[1])))):
+                return end
+    return ends[0]
+
+
+def _closes(closing: re.Match[str], opening: re.Match[str]) -> bool:
+    return closing[2].startswith(opening[2]) and len(closing[1]) <= len(opening[1]) + 3
+
+
+def _dedented(lines: Sequence[str], width: int) -> list[str]:
+    return [line[min(width, len(line) - len(line.lstrip(" \t"))) :] for line in lines]
+
+
+def _block(body: Sequence[str], info: str, before: str, *, closed: bool) -> Block:
+    first = body[0] if body and body[0].lstrip().startswith(("#", "//", "<!--")) else ""
+    path = named_path(before, info, first)
+    code = _without_prompts("\n".join(body).rstrip() + "\n")
+    return Block(code=code, path=path, closed=closed, info=info, before=before)
+
+
+def named_path(before: str, info: str, first: str = "") -> str | None:
+    """The file that the line before a block, its info string or its first line names."""
+    before, info, first = (line if len(line) <= MOST_NAMING_CHARS else "" for line in (before, info, first))
+    named = (
+        FILE_TAG.match(before)
+        or PATH_LINE.match(before)
+        or PATH_IN_INFO.search(info)
+        or PATH_LINE.match(first)
+        or PATH_IN_PROSE.match(before)
+    )
+    return named[1].removeprefix("./") if named else None
+
+
+def _without_prompts(code: str) -> str:
+    """What was typed in an interpreter's transcript, without what it answered and without calls for show."""
+    if not code.lstrip().startswith(">>>") or parses(code):
+        return code
+    typed = "".join(PROMPT.sub("", line, count=1) + "\n" for line in code.split("\n") if PROMPT.match(line))
+    tree = parsed(typed)
+    if tree is None:
+        return typed
+    return without_nodes(typed, tree, [node for node in tree.body if isinstance(node, ast.Expr)])

@@ -1,1 +1,0 @@
-"""Roles that write tests, and what of those can be used."""

@@ -1,0 +1,226 @@
+"""Start new runs: `heal` a project, `solve` a task, or `stream` the events of either."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from suture.api.delivery.deliver import choose_delivery, require_deliverable, require_no_overwrite
+from suture.api.interruption import run_in_daemon_thread
+from suture.api.options import HealOptions, WriteOptions
+from suture.api.run_lifecycle import execute_run, load_replies, open_run_models
+from suture.core.ledger import Event
+from suture.core.records import Result, Task
+from suture.core.settings import Settings, load_settings
+from suture.errors import UsageError
+from suture.loop import RunSpec
+from suture.loop.intake.heal_task import build_heal_task
+from suture.loop.intake.project_task import (
+    ProjectRequest,
+    build_project_task,
+    parse_project_kind,
+    require_project_folder,
+)
+from suture.loop.intake.write_task import build_write_task
+from suture.loop.recipes.recipe_files import load_recipe
+from suture.loop.review.repair_choice import reviewer_with_asker
+from suture.models import NO_MODEL, without_model
+from suture.project.languages import language_named
+
+
+async def heal(project: str | Path, options: HealOptions | None = None) -> Result:
+    """Repair existing code until its test command passes.
+
+    Args:
+        project: The project's folder, or a file in it.
+        options: How to repair and test it, and what to do with the result. By default the project's files
+            are left as they are, and the verified change is kept in the run folder.
+
+    Raises:
+        UsageError: There is nothing to heal, no way to test it, or no way to deliver the result as requested.
+        PrerequisiteError: A sandbox, a model or a key is missing.
+        Cancelled: The user stopped the run.
+        StorageError: The run folder cannot be written.
+    """
+    options = options or HealOptions()
+    requested_at_s = time.time() if options.requested_at_s is None else options.requested_at_s
+    delivery = choose_delivery(
+        apply=options.apply, commit=options.commit, branch=options.branch, patch=options.patch
+    )
+    settings = options.settings or load_settings(Path(project)).settings
+    build = partial(
+        build_heal_task,
+        Path(project),
+        test=settings.project.test if options.test is None else options.test,
+        protect=options.protect,
+        only=options.only,
+        since=options.since,
+        bug_report=options.bug_report,
+        secrets=settings.sandbox.secrets,
+        python=settings.sandbox.python,
+    )
+    task, snapshot = await run_in_daemon_thread(build)
+    require_deliverable(delivery, snapshot.root)
+    source = load_replies(options.replies, settings)
+    has_proposer = bool(settings.proposer.command)
+    model = NO_MODEL if has_proposer else options.model
+    searches_first = settings.repair.enabled and load_recipe(settings.loop, settings.model.temperature).mutate
+    async with open_run_models(
+        settings, model, live=source is None or options.or_live, deferred=searches_first
+    ) as models:
+        has_model = models.for_role("coder").model.name != NO_MODEL
+        if not has_proposer and not has_model and not searches_first:
+            raise without_model("the search is off, so only a model could repair this")
+        if not has_proposer and not has_model and options.bug_report.strip():
+            raise without_model("only a model can read a bug report")
+        ask = options.ask
+        spec = RunSpec(
+            task=task,
+            settings=settings,
+            project=snapshot.root,
+            models=models,
+            sandbox=options.sandbox,
+            run_id=options.run_id,
+            requested_at_s=requested_at_s,
+            source=source,
+            or_live=options.or_live,
+            left_out=tuple(snapshot.secrets),
+            on_review=reviewer_with_asker(ask, options.on_review) if callable(ask) else options.on_review,
+            asks_to_distinguish=bool(ask),
+        )
+        return await execute_run(spec, delivery, on_event=options.on_event)
+
+
+async def solve(task: str | Task, options: WriteOptions | None = None) -> Result:
+    """Write code for a task.
+
+    Args:
+        task: A statement in plain words, a signature with a docstring, or a complete `Task`.
+        options: Tests, language, and what to do with the result. By default the code is kept in the run
+            folder.
+
+    Raises:
+        UsageError: The task cannot be worked with.
+        PrerequisiteError: A sandbox, a model or a key is missing.
+        Cancelled: The user stopped the run.
+        StorageError: The run folder cannot be written.
+    """
+    options = options or WriteOptions()
+    requested_at_s = time.time() if options.requested_at_s is None else options.requested_at_s
+    if options.sample is not None and options.project is None and options.existing is None:
+        raise UsageError("--sample is for a data pipeline", remedy="leave it out, or --project data_pipeline")
+    delivery = choose_delivery(apply=options.apply, into=options.into)
+    root = Path.cwd() if options.existing is None else require_project_folder(Path(options.existing))
+    settings = options.settings or load_settings(root).settings
+    task, settings = await _build_task(task, options, root, settings)
+    require_deliverable(delivery, root)
+    if delivery.how != "keep" and task.kind == "write":
+        _require_room_for_new_files(task, options, root)
+    source = load_replies(options.replies, settings)
+    async with open_run_models(
+        settings, options.model, live=source is None or options.or_live
+    ) as models:
+        if models.for_role("coder").model.name == NO_MODEL:
+            raise without_model("code is written by a model")
+        spec = RunSpec(
+            task=task,
+            settings=settings,
+            project=root,
+            models=models,
+            sandbox=options.sandbox,
+            run_id=options.run_id,
+            requested_at_s=requested_at_s,
+            source=source,
+            or_live=options.or_live,
+            on_review=options.on_review,
+        )
+        return await execute_run(spec, delivery, on_event=options.on_event)
+
+
+async def _build_task(
+    task: str | Task, options: WriteOptions, root: Path, settings: Settings
+) -> tuple[Task, Settings]:
+    """Return the task that the options describe, and the settings that it runs with."""
+    into = Path(options.into) if options.into is not None else None
+    if not isinstance(task, str):
+        return (replace(task, several=True) if into is not None else task), settings
+    language = language_named(options.language) if options.language is not None else None
+    test = Path(options.test) if options.test else None
+    if options.project is None and options.existing is None:
+        written = build_write_task(
+            task,
+            test=test,
+            asserts=options.asserts,
+            entry_point=options.entry_point,
+            several=into is not None,
+            language=language or "python",
+        )
+        return written, settings
+    request = ProjectRequest(
+        kind=parse_project_kind(options.project) if options.project is not None else None,
+        language=language,
+        existing=root if options.existing is not None else None,
+        test=test,
+        asserts=options.asserts,
+        sample=Path(options.sample) if options.sample else None,
+        folder=into if into is not None else root if options.apply else None,
+    )
+    build = partial(build_project_task, task, request, secrets=settings.sandbox.secrets)
+    return await run_in_daemon_thread(build), settings.for_projects()
+
+
+def _require_room_for_new_files(task: Task, options: WriteOptions, root: Path) -> None:
+    """Refuse, before anything is spent, a task whose known files would overwrite existing ones."""
+    copies_project = options.into is not None and options.existing is not None
+    known = (*task.modules, *(task.project.scaffold if task.project else ()))
+    new = [path for path in known if path not in task.given_files or copies_project]
+    if copies_project:
+        new += task.files
+    require_no_overwrite(Path(options.into) if options.into is not None else root, new)
+
+
+async def stream(
+    task: str | Task | Path, options: HealOptions | WriteOptions | None = None
+) -> AsyncGenerator[Event | Result, None]:
+    """Heal a project or solve a task, and yield each event as it happens.
+
+    The events are read from the run's ledger, so a slow consumer does not slow the run. Closing the iterator
+    before its end stops the run.
+
+    Args:
+        task: The `Path` of a project to heal; or a statement or a `Task` to solve.
+        options: `HealOptions` for a project, `WriteOptions` for a task; without `on_event`.
+
+    Yields:
+        Every event, and the result at the end.
+
+    Raises:
+        UsageError: The task cannot be worked with, or the options do not fit it.
+        SutureError: As `heal` and `solve`, after the last event.
+    """
+    events: asyncio.Queue[Event | None] = asyncio.Queue()
+    if options is not None and options.on_event is not None:
+        raise UsageError("a stream is its own listener", remedy="leave out on_event")
+    if isinstance(task, Path):
+        if isinstance(options, WriteOptions):
+            raise UsageError("a project is healed", remedy="pass HealOptions")
+        run = heal(task, replace(options or HealOptions(), on_event=events.put_nowait))
+    else:
+        if isinstance(options, HealOptions):
+            raise UsageError("a task is solved", remedy="pass WriteOptions, or the project as a Path")
+        run = solve(task, replace(options or WriteOptions(), on_event=events.put_nowait))
+    work = asyncio.get_running_loop().create_task(run)
+    work.add_done_callback(lambda _: events.put_nowait(None))
+    try:
+        while (event := await events.get()) is not None:
+            yield event
+        yield await work
+    finally:
+        work.cancel()
+        await asyncio.wait([work])
+        if not work.cancelled():
+            work.exception()  # Mark the exception as retrieved: a consumer that was still there has got it.

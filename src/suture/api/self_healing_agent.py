@@ -1,0 +1,114 @@
+"""A specification in, code out: the class that an ancestor promised its users."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from suture.api.forking import fork_from_iteration
+from suture.api.past_runs import load_recorded_run
+from suture.api.run_lifecycle import run_sync
+from suture.api.solving import solve
+from suture.core.records import Result
+from suture.core.settings import flags_from_arguments, load_settings
+from suture.errors import UsageError
+from suture.loop.review.reviewing import Reviewer
+
+
+class SelfHealingAgent:
+    """A specification in, code out: the interface that an ancestor promised its users.
+
+    Args:
+        model_provider: Such as `openai`, `anthropic`, `ollama`, `local`.
+        model_name: The provider's name of the model.
+        max_iterations: Attempts before it gives up.
+        on_review: Called where `autonomy` wants a person asked, as in `solve`.
+        options: `autonomy`, and what ancestors took; each works, or fails naming its successor.
+
+    Raises:
+        UsageError: An argument is unknown, or has no successor.
+    """
+
+    def __init__(
+        self,
+        model_provider: str = "openai",
+        model_name: str = "gpt-4",
+        max_iterations: int = 5,
+        on_review: Reviewer | None = None,
+        **options: object,
+    ) -> None:
+        if max_iterations < 1:
+            raise UsageError(f"max_iterations must be at least 1, not {max_iterations!r}")
+        given = {"model_provider": model_provider, "model_name": model_name, "max_iterations": max_iterations}
+        self.max_iterations = max_iterations
+        self.on_review = on_review
+        self.settings = load_settings(Path.cwd(), flags_from_arguments({**given, **options})).settings
+
+    def run(self, specification: str) -> dict[str, Any]:
+        """Write code for a specification.
+
+        Returns:
+            A mapping with `code`, `is_complete`, `iteration`, `specification`, `max_iterations`,
+            `execution_output`, `execution_error`, `critic_feedback`, and `run_id`. `is_complete` is true only
+            when every trusted check passed; without any check to trust it is false.
+
+        Raises:
+            UsageError: The specification is empty.
+            PrerequisiteError: A key, a model or the sandbox is missing.
+        """
+        return self._told(
+            specification, run_sync(solve(specification, settings=self.settings, on_review=self.on_review))
+        )
+
+    def fork_from_iteration(
+        self,
+        iteration: int,
+        run_id: str = "last",
+        *,
+        hint: str = "",
+        candidate: str | Mapping[str, str] = "",
+        **changes: object,
+    ) -> dict[str, Any]:
+        """Start a new run from a step of another one, with something changed.
+
+        Args:
+            iteration: How many decisions of that run had been carried out; 0 is before the first.
+            run_id: The run: an id, or `last`.
+            hint: What the model is to be told from now on.
+            candidate: Code to judge before anything else.
+            changes: Arguments of this class with other values than the run had.
+
+        Returns:
+            What `run` returns, of the new run.
+
+        Raises:
+            UsageError: There is no such run or step, or an argument is unknown.
+        """
+        forked = fork_from_iteration(
+            run_id,
+            iteration,
+            changes=flags_from_arguments(changes),
+            hint=hint,
+            candidate=candidate or {},
+            settings=self.settings,
+            on_review=self.on_review,
+        )
+        result = run_sync(forked)
+        specification = load_recorded_run(result.run_id, self.settings).task.statement
+        return self._told(specification, result)
+
+    def _told(self, specification: str, result: Result) -> dict[str, Any]:
+        files = dict(result.candidate.files) if result.candidate else {}
+        facts = result.verdict.counterexamples if result.verdict else ()
+        return {
+            "specification": specification,
+            "code": "\n".join(files.values()),
+            "execution_output": result.verdict.output if result.verdict else "",
+            "execution_error": facts[0].exception or facts[0].actual if facts else "",
+            "critic_feedback": "" if result.ok else result.reason,
+            "iteration": result.spend.attempts,
+            "max_iterations": self.max_iterations,
+            "is_complete": result.ok,
+            "run_id": result.run_id,
+        }

@@ -1,0 +1,167 @@
+"""Failing tests and their fix as SARIF 2.1.0 (OASIS standard), for services that show findings in code."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from importlib.metadata import version
+from typing import Any
+from urllib.parse import quote
+from xml.etree import ElementTree
+
+from suture.core.records import CheckOutcome, content_hash
+from suture.interfaces.ci.heal_report import HealReport
+from suture.interfaces.ci.line_edits import LineEdit
+from suture.interfaces.narrative.plain_text import printable
+
+SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+RULES = {
+    "failing-test": "A test fails on this code.",
+    "verified-fix": "A change with which every test passes.",
+}
+MOST_RESULTS = 1000
+MOST_TEXT_CHARS = 2000
+
+
+def sarif_of(report: HealReport) -> str:
+    """A report as one SARIF log."""
+    outcomes = report.verdict.outcomes if report.verdict else ()
+    failing = [one for one in outcomes if one.check_id in set(report.failing)]
+    results = [_failing(one) for one in failing[:MOST_RESULTS]]
+    if report.outcome == "healed" and report.edits:
+        results.append(_fix(report))
+    driver = {
+        "name": "Suture",
+        "version": version("suture"),
+        "rules": [{"id": rule, "shortDescription": {"text": text}} for rule, text in RULES.items()],
+    }
+    run: dict[str, Any] = {"tool": {"driver": driver}, "results": results, "columnKind": "unicodeCodePoints"}
+    if report.commit:
+        run["automationDetails"] = {"id": "suture/ci/"}
+    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
+
+
+def _failing(outcome: CheckOutcome) -> dict[str, Any]:
+    fact = outcome.counterexample
+    said = (
+        fact.exception or f"{fact.call}: expected {fact.expected}, got {fact.actual}" if fact else outcome.status
+    )
+    path = fact.file if fact and fact.file else outcome.check_id.partition("::")[0]
+    line = fact.line if fact and fact.file and fact.line else 1
+    return {
+        "ruleId": "failing-test",
+        "level": "error",
+        "message": {"text": _text(f"{outcome.check_id}: {said}")},
+        "locations": [_location(path, line)],
+        "partialFingerprints": {"suture/test": content_hash(outcome.check_id)},
+    }
+
+
+def _fix(report: HealReport) -> dict[str, Any]:
+    first = report.edits[0]
+    changes = list(_changes(report.edits))
+    return {
+        "ruleId": "verified-fix",
+        "level": "note",
+        "message": {"text": f"A change with which {len(report.failing)} failing tests pass."},
+        "locations": [_location(first.path, first.start)],
+        "fixes": [{"description": {"text": "Suture's verified change"}, "artifactChanges": changes}],
+        "partialFingerprints": {"suture/fix": content_hash(report.diff)},
+    }
+
+
+def _changes(edits: tuple[LineEdit, ...]) -> Iterator[dict[str, Any]]:
+    for path in dict.fromkeys(edit.path for edit in edits):
+        replacements = [
+            {
+                # Whole lines: to the beginning of the line after the last one.
+                "deletedRegion": {
+                    "startLine": edit.start,
+                    "startColumn": 1,
+                    "endLine": edit.end + 1,
+                    "endColumn": 1,
+                },
+                "insertedContent": {"text": "".join(f"{_text(line)}\n" for line in edit.new)},
+            }
+            for edit in edits
+            if edit.path == path
+        ]
+        yield {"artifactLocation": _artifact(path), "replacements": replacements}
+
+
+def _location(path: str, line: int) -> dict[str, Any]:
+    return {"physicalLocation": {"artifactLocation": _artifact(path), "region": {"startLine": line}}}
+
+
+def _artifact(path: str) -> dict[str, str]:
+    return {"uri": quote(path, errors="replace"), "uriBaseId": "%SRCROOT%"}
+
+
+def _text(text: str) -> str:
+    return printable(text)[:MOST_TEXT_CHARS]
+
+
+NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def junit_of(report: HealReport) -> str:
+    """The tests on the code as it was, and the heal itself as one test more.
+
+    The heal passes where it healed or had nothing to do, fails where it found nothing, and is skipped where a
+    gate forbade it.
+    """
+    outcomes = report.verdict.outcomes if report.verdict else ()
+    suites = ElementTree.Element("testsuites", name="suture")
+    suites.append(_suite("tests", [_case(one) for one in outcomes]))
+    suites.append(_suite("heal", [_heal(report)]))
+    ElementTree.indent(suites)
+    return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _suite(name: str, cases: list[ElementTree.Element]) -> ElementTree.Element:
+    kinds = [case[0].tag if len(case) else "" for case in cases]
+    suite = ElementTree.Element(
+        "testsuite",
+        name=name,
+        tests=str(len(cases)),
+        failures=str(kinds.count("failure")),
+        errors=str(kinds.count("error")),
+        skipped=str(kinds.count("skipped")),
+        time="0",
+    )
+    suite.extend(cases)
+    return suite
+
+
+def _case(outcome: CheckOutcome) -> ElementTree.Element:
+    path, _, name = outcome.check_id.partition("::")
+    case = ElementTree.Element(
+        "testcase",
+        classname=_xml_text(path.removesuffix(".py").replace("/", ".")),
+        name=_xml_text(name or path),
+        time="0",
+    )
+    if outcome.status == "skipped":
+        ElementTree.SubElement(case, "skipped")
+    elif not outcome.passed:
+        fact = outcome.counterexample
+        said = fact.exception or f"{fact.call}: expected {fact.expected}, got {fact.actual}" if fact else ""
+        kind = "failure" if outcome.status == "failed" else "error"
+        ElementTree.SubElement(case, kind, message=_xml_text(said or outcome.status), type=outcome.status)
+    return case
+
+
+def _heal(report: HealReport) -> ElementTree.Element:
+    case = ElementTree.Element("testcase", classname="suture.ci", name="heal", time=f"{report.seconds:.3f}")
+    if report.outcome == "refused":
+        ElementTree.SubElement(case, "skipped", message=_xml_text(f"{report.name}: {report.detail}"))
+    elif report.exit_code:
+        ElementTree.SubElement(
+            case, "failure", message=_xml_text(f"{report.name}: {report.detail}"), type=report.outcome
+        )
+    return case
+
+
+def _xml_text(text: str) -> str:
+    return NOT_XML.sub("?", printable(text))[:MOST_TEXT_CHARS]

@@ -1,0 +1,83 @@
+"""How far a benchmark is: a bar with the time left on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from suture.interfaces.cli.terminal.terminal_output import console, note
+
+if TYPE_CHECKING:
+    from suture.bench.running.benchmark import Advance
+
+EVERY_S = 20.0
+"""Between two lines of progress, where stderr is no terminal."""
+LONG_S = 90.0
+"""From here on minutes are told."""
+DOINGS = {
+    "references": "trying the solutions",
+    "controls": "trying the grading",
+    "tasks": "measuring",
+    "grading": "grading anew",
+}
+"""What goes on, in words."""
+
+
+class BenchProgress:
+    """Called with each step of a benchmark; a context manager, because a terminal gets a moving line."""
+
+    def __init__(self) -> None:
+        self._console = console(stderr=True)
+        self._bar = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(elapsed_when_finished=True),
+            console=self._console,
+        )
+        self._line = self._bar.add_task("preparing", total=None)
+        self._doing = ""
+        self._first: tuple[float, int] = (time.monotonic(), 0)
+        self._told_s = 0.0
+
+    def __enter__(self) -> BenchProgress:
+        if self._console.is_terminal:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._console.is_terminal:
+            self._bar.stop()
+
+    def __call__(self, advance: Advance) -> None:
+        """Show a step."""
+        if advance.doing != self._doing:
+            self._doing, self._first = advance.doing, (time.monotonic(), max(0, advance.done - 1))
+            self._told_s = 0.0
+            if self._console.is_terminal:
+                self._bar.remove_task(self._line)
+                self._line = self._bar.add_task(DOINGS[advance.doing], total=advance.total)
+        if advance.row is not None and advance.row.fault:
+            self._console.print(
+                f"{advance.row.problem} under {advance.row.arm}: no number: {advance.row.fault}"
+            )
+        if self._console.is_terminal:
+            self._bar.update(self._line, completed=advance.done, total=advance.total)
+        elif time.monotonic() - self._told_s >= EVERY_S or advance.done == advance.total:
+            self._told_s = time.monotonic()
+            note(f"{DOINGS[advance.doing]}: {advance.done} of {advance.total}{self._left(advance)}")
+
+    def _left(self, advance: Advance) -> str:
+        began_s, before = self._first
+        done = advance.done - before
+        if done < 1 or advance.done == advance.total:
+            return ""
+        left_s = (time.monotonic() - began_s) / done * (advance.total - advance.done)
+        if left_s < 1:
+            return ""
+        return f", about {left_s / 60:.0f} min left" if left_s > LONG_S else f", about {left_s:.0f} s left"

@@ -1,0 +1,174 @@
+"""`suture bench gate`: does an arm still solve a fixed list of tasks often enough?"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from suture.errors import UsageError
+from suture.interfaces.cli.bench.bench_options import Benchmark, Parallel, Recordings, Replayed
+from suture.interfaces.cli.terminal.command_options import Json, Set, load
+from suture.interfaces.cli.terminal.error_reporting import reports_faults
+from suture.interfaces.cli.terminal.terminal_output import answer, answer_json
+
+if TYPE_CHECKING:
+    from suture.bench.gate.decision import Baseline, GateResult, GateStanding
+    from suture.bench.gate.sequential import Design
+    from suture.bench.running.bench_folder import BenchFolder
+    from suture.core.settings import Settings
+
+EXIT_CODES: dict[GateStanding, int] = {"passed": 0, "failed": 1, "undecided": 4, "broken": 6}
+"""4: a budget, of tasks here, is spent. 6: the machinery failed."""
+
+
+@reports_faults
+def gate_command(
+    baseline: Annotated[
+        Path, typer.Argument(metavar="BASELINE.json", help="Made by `suture bench baseline`.")
+    ],
+    run: Benchmark,
+    least: Annotated[
+        float | None,
+        typer.Option("--min", metavar="RATE", help="The rate that is good enough; else the baseline's own."),
+    ] = None,
+    margin: Annotated[
+        float, typer.Option("--margin", metavar="RATE", help="How far below it a rate is too poor.")
+    ] = 0.15,
+    confidence: Annotated[
+        float, typer.Option("--confidence", help="One minus the chance of either error.")
+    ] = 0.95,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", metavar="PROVIDER:MODEL", help="Another model than the baseline's."),
+    ] = None,
+    measure: Annotated[
+        bool, typer.Option("--measure", help="Run missing tasks, a few at a time, until it is decided.")
+    ] = False,
+    recording: Recordings = None,
+    replayed: Replayed = False,
+    parallel: Parallel = 4,
+    assignments: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Test a success rate on a fixed list of tasks, and stop as soon as it is decided.
+
+    Exit code 0: passed, the rate is above --min less --margin. 1: failed, the rate is below --min. 4:
+    undecided, the tasks do not suffice. 6: more than one task in ten, and more than one, has no truth,
+    because the machinery failed. A wrong pass or fail has a chance of at most one minus --confidence.
+    """
+    from suture.bench.gate.decision import gate_rows, read_baseline
+    from suture.bench.gate.sequential import design_test
+    from suture.bench.reports import read_rows
+    from suture.interfaces.cli.bench.plan_options import bench_folder, settings_for
+
+    if (replayed or recording) and not measure:
+        raise UsageError(
+            f"without --measure nothing is run, so {'--replayed' if replayed else '--recording'} has no use",
+            remedy="add --measure, or leave it out",
+        )
+    settings = load(Path(), assignments).settings
+    folder = bench_folder(settings, run)
+    fixed = read_baseline(baseline)
+    judged = model or fixed.model
+    if least is None and judged != fixed.model:
+        raise UsageError(
+            f"the recorded rate is that of {fixed.model!r}, not of {judged!r}", remedy="give --min"
+        )
+    design = design_test(fixed.rate if least is None else least, margin, confidence, len(fixed.tasks))
+    if measure:
+        if not replayed:
+            settings = settings_for((judged,), assignments, settings)
+        found = measured(
+            fixed, design, folder, settings, judged, parallel, recording or [], replayed=replayed
+        )
+    else:
+        found = gate_rows(fixed, read_rows([folder.path]), design, judged)
+    print_result(fixed, design, found, judged, as_json=as_json)
+    if code := EXIT_CODES[found.standing]:
+        raise typer.Exit(code)
+
+
+def measured(
+    fixed: Baseline,
+    design: Design,
+    folder: BenchFolder,
+    settings: Settings,
+    model: str,
+    parallel: int,
+    recordings: list[Path],
+    *,
+    replayed: bool,
+) -> GateResult:
+    """The result, once what it takes was run."""
+    from suture.api import run_sync
+    from suture.bench.gate.live_gate import measure_until_decided
+    from suture.bench.running.environment import circumstances
+    from suture.interfaces.cli.bench.bench_progress import BenchProgress
+
+    with BenchProgress() as bar:
+        return run_sync(
+            measure_until_decided(
+                fixed,
+                design,
+                folder,
+                settings,
+                model=model,
+                parallel=parallel,
+                recordings=recordings,
+                replayed=replayed,
+                made=circumstances(sys.argv[1:]),
+                on_progress=bar,
+            )
+        )
+
+
+def print_result(fixed: Baseline, design: Design, found: GateResult, model: str, *, as_json: bool) -> None:
+    """Print how it stands, first in a sentence, then with what error rates."""
+    from suture.bench.gate.sequential import chances_at
+    from suture.core.records import to_plain
+
+    good, poor = chances_at(design, design.least), chances_at(design, design.poor)
+    if as_json:
+        chances = {"at_least": to_plain(good), "at_poor": to_plain(poor)}
+        answer_json(
+            {
+                **to_plain(found),
+                "standing": found.standing,
+                "least": design.least,
+                "poor": design.poor,
+                "chances": chances,
+            }
+        )
+        return
+    answer(sentence(fixed, design, found, model))
+    for rate, chance in ((design.least, good), (design.poor, poor)):
+        answer(
+            f"  at a true rate of {rate:.1%} it passes {chance.passed:.1%}, fails {chance.failed:.1%} and is "
+            f"undecided {chance.undecided:.1%} of the time, after {chance.tasks:.0f} tasks on average"
+        )
+    listed = {
+        "left out, the machinery failed": found.skipped,
+        "solved when recorded, not now": found.lost,
+        "solved now, not when recorded": found.won,
+        "not run": found.next,
+    }
+    for what, names in listed.items():
+        if names:
+            answer(f"  {what}: {', '.join(names)}")
+
+
+def sentence(fixed: Baseline, design: Design, found: GateResult, model: str) -> str:
+    """How it stands, and what that says."""
+    made, sure = found.decision, f"with {1 - design.error:.0%} confidence"
+    says: dict[GateStanding, str] = {
+        "passed": f"the rate is above {design.poor:.1%} {sure}",
+        "failed": f"the rate is below {design.least:.1%} {sure}",
+        "undecided": f"too few to tell a rate of {design.least:.1%} from one of {design.poor:.1%} {sure}",
+        "broken": f"{len(found.skipped)} more have no truth, as the machinery failed, so nothing is said",
+    }
+    counts = f"{made.solved} of {made.tasks} tasks solved, {design.tasks} at most"
+    what = f"{fixed.arm} with {model} on {fixed.dataset}, regime {fixed.regime}"
+    return f"{found.standing}: {what}: {counts}; {says[found.standing]}"

@@ -1,0 +1,188 @@
+"""Commands on benchmarks that have run: report, compare, baseline, regrade and track."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from suture.interfaces.cli.bench.bench_options import Benchmark, Parallel
+from suture.interfaces.cli.terminal.command_options import Json, Set, load
+from suture.interfaces.cli.terminal.error_reporting import reports_faults
+from suture.interfaces.cli.terminal.terminal_output import answer, answer_exactly, answer_json, note, table
+
+if TYPE_CHECKING:
+    from suture.bench.rows import Row
+
+
+@reports_faults
+def report_command(
+    runs: Annotated[list[str], typer.Argument(metavar="RUN", help="Benchmarks: their names, or folders.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Where to write it; `report` in the first one's folder."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Write the report of some runs as Markdown, JSON and one HTML page, and print it.
+
+    Everything is computed from the runs' rows: no model is asked and no code is run. What differs in dataset,
+    regime, model or cap stays apart.
+    """
+    from suture.bench.reports import (
+        read_rows,
+        report_json,
+        report_markdown,
+        report_of,
+        sessions_of,
+        write_report,
+    )
+    from suture.interfaces.cli.bench.plan_options import bench_folder
+
+    settings = load(Path(), looks=True).settings
+    folders = [bench_folder(settings, name).path for name in runs]
+    found = report_of(read_rows(folders), sessions_of(folders))
+    for path in write_report(found, out or folders[0] / "report"):
+        note(f"written: {path}")
+    answer_exactly(report_json(found) if as_json else report_markdown(found))
+
+
+@reports_faults
+def compare_command(
+    first: Annotated[str, typer.Argument(metavar="A", help="A benchmark: its name, or its folder.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="Another, or the same.")],
+    arms: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--arm",
+            metavar="ARM",
+            help="Once: this arm in both; twice: the first in A against the second in B.",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Say whether two runs solve different numbers of the same tasks, by McNemar's exact test.
+
+    Tasks that only one of them ran are left out and counted. Without --arm every arm is held against itself
+    in the other run; p-values are adjusted (Holm) for all comparisons made.
+    """
+    from suture.bench.reports import compare_runs, comparison_table, in_words, read_rows
+    from suture.core.records import to_plain
+    from suture.interfaces.cli.bench.plan_options import bench_folder
+
+    settings = load(Path(), looks=True).settings
+    folders = [bench_folder(settings, name).path for name in (first, second)]
+    names = ("A", "B") if folders[0].name == folders[1].name else (folders[0].name, folders[1].name)
+    found = compare_runs(read_rows(folders[:1]), read_rows(folders[1:]), arms or (), names)
+    if as_json:
+        answer_json([to_plain(one) for one in found])
+        return
+    for one in found:
+        answer(one.title)
+        for line in (*map(in_words, one.comparisons), *one.warnings):
+            answer(f"  {line}")
+        shown = comparison_table(one.comparisons)
+        answer(table([shown.head, *shown.rows]) + "\n")
+
+
+@reports_faults
+def baseline_command(
+    run: Benchmark,
+    path: Annotated[Path, typer.Argument(metavar="BASELINE.json", help="The file to write.")],
+    arm: Annotated[
+        str, typer.Option("--arm", metavar="RECIPE", help="Whose results, where there are several.")
+    ] = "",
+    cap: Annotated[
+        int | None, typer.Option("--cap", metavar="TOKENS", help="Of which cap, where there are several.")
+    ] = None,
+    tasks: Annotated[int | None, typer.Option("--tasks", metavar="N", min=1, help="At most so many.")] = None,
+) -> None:
+    """Write down which tasks `suture bench gate` tests, in which order, and what was solved of them.
+
+    The order follows the hash of the tasks' ids, so that nobody chooses it.
+    """
+    from suture.bench.gate.decision import record_baseline, write_baseline
+    from suture.bench.reports import read_rows
+    from suture.interfaces.cli.bench.plan_options import bench_folder
+
+    folder = bench_folder(load(Path(), looks=True).settings, run)
+    rows = [row for row in read_rows([folder.path]) if cap in (None, row.cap)]
+    sessions = folder.plan().sessions if folder.exists else ()
+    made = record_baseline(rows, arm, tasks, sessions[-1] if sessions else None)
+    write_baseline(made, path)
+    solved = sum(task.solved for task in made.tasks)
+    answer(f"{path}: {made.arm} solved {solved} of {len(made.tasks)} tasks ({made.rate:.1%})")
+
+
+@reports_faults
+def regrade_command(
+    name: Benchmark,
+    parallel: Parallel = 4,
+    assignments: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Grade every candidate anew from the run folders; no model is asked, and no old grade believed.
+
+    The two solvers whose scores are known go first, as before a measurement. A row without a number gets one
+    where its run has ended. Exit code 6: not one row has a number.
+    """
+    from suture.api import run_sync
+    from suture.bench.running.regrading import regrade
+    from suture.interfaces.cli.bench.bench_progress import BenchProgress
+    from suture.interfaces.cli.bench.bench_summary import require_a_number, tell_rows
+    from suture.interfaces.cli.bench.plan_options import bench_folder
+
+    settings = load(Path(), assignments).settings
+    folder = bench_folder(settings, name)
+    with BenchProgress() as bar:
+        changed = run_sync(regrade(folder, settings, parallel=parallel, on_progress=bar))
+    tell_rows(folder.rows(), as_json=as_json)
+    note(f"{len(changed)} of {len(folder.rows())} rows came out otherwise")
+    for was, now in changed:
+        note(f"  {now.problem} under {now.arm}: {_standing(was)}, now {_standing(now)}")
+    require_a_number(folder.rows())
+
+
+def _standing(row: Row) -> str:
+    step = row.leader()
+    if row.fault or row.felled:
+        return row.fault or row.felled
+    return step.grade.standing if step and step.grade else "not graded"
+
+
+VARIABLE = "MLFLOW_TRACKING_URI"
+
+
+@reports_faults
+def track_command(
+    benchmark: Benchmark,
+    uri: Annotated[
+        str | None,
+        typer.Option("--uri", help=f"The tracking URI; {VARIABLE}, or an SQLite file of Suture's own."),
+    ] = None,
+    experiment: Annotated[str, typer.Option("--experiment", help="The experiment's name.")] = "suture",
+    as_json: Json = False,
+) -> None:
+    """Write a benchmark to MLflow: a run for it, and one below for each row, with artifacts and a trace.
+
+    Everything is read from the benchmark's folder. What is there already is not written again, so that a
+    benchmark which goes on can be tracked now and later.
+    """
+    from dataclasses import asdict
+
+    from suture.bench.tracking import track_benchmark
+    from suture.interfaces.cli.bench.plan_options import bench_folder
+
+    settings = load(Path(), looks=True).settings
+    own = settings.paths.home / "mlflow" / "mlflow.db"
+    where = uri or os.environ.get(VARIABLE)
+    if not where:
+        own.parent.mkdir(parents=True, exist_ok=True)
+        where = f"sqlite:///{own.resolve()}"
+    done = track_benchmark(bench_folder(settings, benchmark), uri=where, experiment=experiment)
+    if as_json:
+        answer_json(asdict(done))
+        return
+    answer(f"{done.uri}: experiment {done.experiment!r}, {done.rows} rows written, {done.known} were there")

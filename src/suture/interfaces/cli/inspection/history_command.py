@@ -1,0 +1,172 @@
+"""`suture history`: all runs, the newest first, or those that a question finds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from suture.errors import UsageError
+from suture.interfaces.cli.terminal.command_options import Json, Set, load
+from suture.interfaces.cli.terminal.error_reporting import reports_faults
+from suture.interfaces.cli.terminal.terminal_output import answer, answer_json, note, table
+from suture.interfaces.narrative.plain_text import counted
+
+COLUMNS = ("run", "kind", "outcome", "recipe", "model", "spent", "when")
+Since = Annotated[
+    str, typer.Option("--since", metavar="DAY", help="Begun on this day or later, such as 2026-11-01, or 7d.")
+]
+Project = Annotated[str, typer.Option("--project", metavar="PART", help="A part of the project's folder.")]
+ModelPart = Annotated[str, typer.Option("--model", metavar="PART", help="A part of the model's name.")]
+KindOf = Annotated[str, typer.Option("--kind", metavar="KIND", help="`write` or `heal`.")]
+
+
+@reports_faults
+def history(
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", metavar="N", min=1, help="The most runs that are told.")
+    ] = 20,
+    search: Annotated[
+        str, typer.Option("--search", "-s", metavar="WORDS", help="All of them in its task or its errors.")
+    ] = "",
+    outcome: Annotated[str, typer.Option("--outcome", metavar="OUTCOME", help="Such as healed.")] = "",
+    kind: KindOf = "",
+    language: Annotated[str, typer.Option("--language", metavar="NAME", help="Such as python.")] = "",
+    recipe: Annotated[str, typer.Option("--recipe", metavar="NAME", help="The recipe.")] = "",
+    model: ModelPart = "",
+    project: Project = "",
+    error: Annotated[
+        str, typer.Option("--error", metavar="KIND", help="Such as KeyError, `wrong answer` or timeout.")
+    ] = "",
+    since: Since = "",
+    assignments: Set = None,
+    as_json: Json = False,
+) -> None:
+    """List the runs, newest first: kind, outcome, recipe, model, spend, when."""
+    asked: dict[str, Any] = {
+        "words": search,
+        "outcome": outcome,
+        "kind": kind,
+        "language": language,
+        "recipe": recipe,
+        "model": model,
+        "project": project,
+        "error": error,
+        "since_s": since_s(since),
+    }
+    from suture.interfaces.narrative.run_list import found_runs
+    from suture.storage.database.run_queries import RunFilter
+
+    settings = load(Path(), assignments, looks=True).settings
+    runs, total = found_runs(settings, RunFilter(**asked), limit)
+    if as_json:
+        answer_json(runs)
+    elif runs:
+        answer(table([COLUMNS, *map(_row, runs)]))
+    else:
+        note("no such run" if any(asked.values()) else "no runs yet; start one with `suture run --example`")
+    if total > limit and not as_json:
+        note(f"{total - limit} older ones are left out (--limit)")
+
+
+def since_s(day: str) -> float | None:
+    """The time at which a day begins here, in seconds since the epoch; `None` where none is named.
+
+    Raises:
+        UsageError: It is neither a day nor a number of days.
+    """
+    if not day:
+        return None
+    if day[:-1].isdecimal() and day.endswith("d"):
+        return time.time() - int(day[:-1]) * 86_400
+    from datetime import datetime
+
+    try:
+        return datetime.fromisoformat(day).timestamp()
+    except (ValueError, OverflowError, OSError) as fault:
+        raise UsageError(f"--since {day!r} is no day", remedy="such as 2026-11-01, or 7d") from fault
+
+
+def _row(run: dict[str, Any]) -> tuple[str, ...]:
+    spend, origin = run["spend"], run["kind"]
+    if run["fork_of"]:
+        origin += f", fork of {run['fork_of'][-6:]} at {run['fork_at']}"
+    if run["replay_of"]:
+        origin += f", replay of {run['replay_of'][-6:]}"
+    money = f", ${spend['money']:.4f}" if spend["money"] else ""
+    began = run["started_s"]
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(began)) if began is not None else ""
+    asked = (
+        f", {counted(spend['attempts'], 'attempt')}, {spend['tokens']:,} tokens" if spend["tokens"] else ""
+    )
+    spent = f"{spend['seconds']:.0f} s{asked}{money}"
+    return (run["run"], origin, run["outcome"], run["recipe"], run["model"], spent, when)
+
+
+NUMBERS = (
+    ("tokens_by_role", "tokens, {}"),
+    ("seconds_by_phase", "seconds, {}"),
+    ("errors", "errors, {}"),
+    ("candidates", "candidates, {}"),
+)
+
+
+@reports_faults
+def metrics(
+    since: Since = "",
+    kind: KindOf = "",
+    model: ModelPart = "",
+    project: Project = "",
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write a page with plots there.")
+    ] = None,
+    assignments: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Add up all runs: pass rate, seconds of iterations, tokens by role, kinds of errors, use of memory."""
+    from suture.storage.database.projection_updates import catch_up
+    from suture.storage.database.run_queries import RunFilter, summary_of
+    from suture.storage.database.store import store_of
+
+    question = RunFilter(kind=kind, model=model, project=project, since_s=since_s(since))
+    settings = load(Path(), assignments, looks=True).settings
+    with store_of(settings) as store:
+        catch_up(store, settings.paths.home)
+        summary = summary_of(store, question)
+    if html is not None:
+        from suture.bench.reports.metrics_page import metrics_page
+        from suture.core.safe_files import write_atomically
+
+        page = metrics_page(summary, f"Suture: {summary['runs']:,} runs of {settings.store.namespace}")
+        write_atomically(html, page.encode("utf-8", "replace"), remedy="name a file that you can write")
+        note(f"the page is in {html}")
+    if as_json:
+        answer_json(summary)
+    elif html is None:
+        answer(table(list(_rows(summary))))
+
+
+def _rows(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    rate = summary["pass_rate"]
+    yield "runs", f"{summary['runs']:,}"
+    yield from ((f"  {outcome}", f"{count:,}") for outcome, count in summary["outcomes"].items())
+    yield "pass rate", "unknown" if rate is None else f"{rate:.1%} of {summary['decided']:,} decided"
+    yield "tokens", f"{summary['tokens']:,}"
+    yield "money", f"${summary['money']:.4f}"
+    run = summary["run_seconds"]
+    yield "seconds of a run", f"median {run['median']:,}, p95 {run['p95']:,}"
+    for move, spread in summary["iteration_seconds"].items():
+        said = f"median {spread['median']:,}, p95 {spread['p95']:,}, {spread['count']:,} of them"
+        yield f"seconds, iteration of {move}", said
+    for key, label in NUMBERS:
+        yield from ((label.format(name), f"{round(value, 1):,}") for name, value in summary[key].items())
+    memory = summary["memory"]
+    yield "memories", f"{memory['items']:,}"
+    yield "memories shown", f"{memory['recalled']:,}, {memory['healed_recalled']:,} of these in healed runs"
+    yield (
+        "memories held back",
+        f"{memory['withheld']:,}, {memory['healed_withheld']:,} of these in healed runs",
+    )

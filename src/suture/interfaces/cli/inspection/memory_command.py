@@ -1,0 +1,292 @@
+"""`suture memory`: what runs have learned, looked at, shared and taken away."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from suture.interfaces.cli.terminal.command_options import Json, Set, load
+from suture.interfaces.cli.terminal.error_reporting import reports_faults
+from suture.interfaces.cli.terminal.terminal_output import answer, answer_exactly, answer_json, note, table
+
+if TYPE_CHECKING:
+    from suture.core.settings import Settings
+    from suture.storage.database.store import Store
+    from suture.storage.memory.embedders import Embedder
+    from suture.storage.memory.memory_items import Item
+
+memory_app = typer.Typer(
+    name="memory",
+    help="What runs have learned: list, search, show, forget; learn, embed; export, import, push, pull.",
+    no_args_is_help=True,
+)
+
+Key = Annotated[
+    str, typer.Argument(help="The beginning of a memory's key, as `suture memory list` shows it.")
+]
+Repo = Annotated[str, typer.Argument(help="A data set of the Hugging Face hub, as owner/name.")]
+Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="The most memories.")]
+WIDTH = 70
+"""Characters of a memory in a list, so that a line fits a usual terminal."""
+
+
+@memory_app.command()
+@reports_faults
+def stats(assignments: Set = None, as_json: Json = False) -> None:
+    """Say how many memories there are, and whether they help: shown, held back, placebo."""
+    from suture.storage.database.memory_rows import counts_by_state
+    from suture.storage.memory.memory_items import TABLES
+    from suture.storage.memory.memory_store import stored_items
+    from suture.storage.memory.retention import uplift, uses_by_arm
+
+    with _opened(assignments) as (_, store):
+        counts = counts_by_state(store, TABLES)
+        arms = uses_by_arm(stored_items(store, state=None))
+    gain = uplift(*arms["shown"], *arms["withheld"])
+    if as_json:
+        uses = {arm: {"healed": healed, "uses": used} for arm, (healed, used) in arms.items()}
+        answer_json({"memories": counts, "uses": uses, "uplift": vars(gain)})
+        return
+    rows: list[tuple[str, str]] = [
+        (name, ", ".join(f"{n:,} {state}" for state, n in by.items()) or "none")
+        for name, by in counts.items()
+    ]
+    rows += [
+        (arm, f"{healed:,} of {used:,} uses in runs that ended well") for arm, (healed, used) in arms.items()
+    ]
+    rows.append(("uplift", f"{gain.mean:+.2f}, 90 % interval {gain.low:+.2f} to {gain.high:+.2f}"))
+    answer(table(rows))
+
+
+@memory_app.command("list")
+@reports_faults
+def list_command(
+    limit: Limit = 50,
+    state: Annotated[str, typer.Option("--state", help="active, evicted or forgotten.")] = "active",
+    assignments: Set = None,
+    as_json: Json = False,
+) -> None:
+    """List memories, by kind and the oldest first."""
+    from itertools import islice
+
+    from suture.errors import UsageError
+    from suture.storage.memory.memory_store import stored_items
+
+    if state not in ("active", "evicted", "forgotten"):
+        raise UsageError(f"no memory is in the state {state!r}", remedy="active, evicted or forgotten")
+    with _opened(assignments) as (_, store):
+        _show(list(islice(stored_items(store, state=state), limit)), as_json=as_json)
+
+
+@memory_app.command()
+@reports_faults
+def search(
+    words: Annotated[str, typer.Argument(help="An error, a piece of code, a task.")],
+    limit: Limit = 5,
+    assignments: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Find memories by words and by meaning, the likeliest first."""
+    from suture.storage.memory.recall import recall
+
+    with _opened(assignments) as (settings, store):
+        found = recall(store, words, _embedder(settings), limit=limit)
+    _show([one.item for one in found], as_json=as_json)
+
+
+@memory_app.command()
+@reports_faults
+def show(key: Key, assignments: Set = None, as_json: Json = False) -> None:
+    """Show all of one memory, and what it was good for."""
+    from suture.storage.memory.memory_items import item_as_plain
+    from suture.storage.memory.memory_store import named
+    from suture.storage.memory.retention import uplift_of
+
+    with _opened(assignments) as (_, store):
+        item = named(store, key)
+    gain = uplift_of(item)
+    plain = item_as_plain(item)
+    if as_json:
+        answer_json({**plain, "uplift": vars(gain)})
+        return
+    for name in ("text", "patch", "tests", "diagnosis", "counterexample", "searched"):
+        plain[name] = str(plain[name]).strip()
+    rows: list[tuple[str, str]] = [
+        (name, str(value))
+        for name, value in plain.items()
+        if value not in ("", {}, []) and name != "searched"
+    ]
+    rows.append(("uplift", f"{gain.mean:+.2f}, 90 % interval {gain.low:+.2f} to {gain.high:+.2f}"))
+    for name, value in rows:
+        answer(f"{name}: {value}" if "\n" not in value else f"{name}:\n{value}")
+
+
+@memory_app.command()
+@reports_faults
+def forget(
+    key: Annotated[str | None, typer.Argument(help="The beginning of a memory's key.")] = None,
+    run: Annotated[str, typer.Option("--run", help="All that this run taught.")] = "",
+    assignments: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Forget a memory, or all that a run taught: its texts are deleted, and it does not come back."""
+    from suture.errors import UsageError
+    from suture.storage.memory.memory_store import named, set_state, stored_items
+
+    if (key is None) == (not run):
+        raise UsageError("forget what?", remedy="suture memory forget KEY, or --run RUN")
+    with _opened(assignments) as (_, store):
+        items = [named(store, key)] if key is not None else list(stored_items(store, state=None, run=run))
+        if run and not items:
+            raise UsageError(f"no memory is of the run {run!r}", remedy="see `suture memory list --json`")
+        done = set_state(store, [(item.table, item.key) for item in items], "forgotten")
+    _said({"forgotten": done}, f"{done:,} forgotten", as_json=as_json)
+
+
+@memory_app.command()
+@reports_faults
+def learn(assignments: Set = None, as_json: Json = False) -> None:
+    """Make memories of all runs of this machine; what is known already stays as it is."""
+    from suture.core.ledger import list_runs
+    from suture.storage.memory.run_memory import learn_again
+
+    with _opened(assignments) as (settings, store):
+        runs = list_runs(settings.paths.home)
+        counts = learn_again(store, _embedder(settings), runs, kept_alone=False, on_fault=note)
+    text = f"{counts['runs']:,} runs read: " + ", ".join(f"{counts[n]:,} {n}" for n in list(counts)[1:])
+    _said(counts, text, as_json=as_json)
+
+
+@memory_app.command()
+@reports_faults
+def embed(assignments: Set = None, as_json: Json = False) -> None:
+    """Give every memory a vector of the embedder of now, where it has another's."""
+    from suture.storage.memory.memory_store import embed_anew, index_embedder
+
+    with _opened(assignments) as (settings, store):
+        embedder = _embedder(settings)
+        done = embed_anew(store, embedder) if embedder is not None else 0
+        if embedder is not None:
+            index_embedder(store, embedder)
+    name = embedder.identity if embedder is not None else "none"
+    _said({"embedder": name, "embedded": done}, f"{done:,} embedded anew by {name}", as_json=as_json)
+
+
+@memory_app.command("export")
+@reports_faults
+def export_command(
+    file: Annotated[Path, typer.Argument(help="Where to; - is stdout.", allow_dash=True)] = Path("-"),
+    assignments: Set = None,
+) -> None:
+    """Write all active memories as JSON lines."""
+    from suture.core.safe_files import replace_file
+    from suture.storage.memory.memory_exchange import exported_lines
+
+    with _opened(assignments) as (_, store):
+        lines = list(exported_lines(store))
+    if str(file) == "-":
+        answer_exactly("\n".join(lines))
+    else:
+        replace_file(file, "".join(f"{line}\n" for line in lines))
+        note(f"{len(lines) - 1:,} memories written to {file}")
+
+
+@memory_app.command("import")
+@reports_faults
+def import_command(
+    file: Annotated[
+        Path, typer.Argument(help="What `suture memory export` wrote; - is stdin.", allow_dash=True)
+    ],
+    assignments: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Merge memories of another database in; nothing is doubled."""
+    from suture.errors import UsageError
+    from suture.storage.memory.memory_exchange import import_lines
+
+    with _opened(assignments) as (settings, store):
+        embedder = _embedder(settings)
+        if str(file) == "-":
+            done = import_lines(store, sys.stdin, embedder, where="stdin")
+        else:
+            try:
+                with file.open(encoding="utf-8", errors="replace") as lines:
+                    done = import_lines(store, lines, embedder, where=str(file))
+            except OSError as fault:
+                raise UsageError(
+                    f"{str(file)!r} cannot be read: {fault.strerror}",
+                    remedy="name what `suture memory export` wrote",
+                ) from fault
+    _said(vars(done), f"{done.read:,} read, {done.new:,} new", as_json=as_json)
+
+
+@memory_app.command()
+@reports_faults
+def push(repo: Repo, assignments: Set = None, as_json: Json = False) -> None:
+    """Write all active memories into a private data set of the Hugging Face hub."""
+    from suture.storage.memory.memory_exchange import push as push_all
+
+    with _opened(assignments) as (settings, store):
+        done = push_all(store, repo, token=_token(settings))
+    _said({"pushed": done}, f"{done:,} memories are in {repo}", as_json=as_json)
+
+
+@memory_app.command()
+@reports_faults
+def pull(repo: Repo, assignments: Set = None, as_json: Json = False) -> None:
+    """Merge memories of a data set of the Hugging Face hub in."""
+    from suture.storage.memory.memory_exchange import pull as pull_all
+
+    with _opened(assignments) as (settings, store):
+        done = pull_all(store, repo, _embedder(settings), token=_token(settings))
+    _said(vars(done), f"{done.read:,} read, {done.new:,} new", as_json=as_json)
+
+
+@contextmanager
+def _opened(assignments: list[str] | None) -> Iterator[tuple[Settings, Store]]:
+    from suture.storage.database.store import store_of
+
+    settings = load(Path(), assignments, looks=True).settings
+    with store_of(settings) as store:
+        yield settings, store
+
+
+def _embedder(settings: Settings) -> Embedder | None:
+    from suture.storage.memory.embedders import open_embedder
+
+    return open_embedder(settings)
+
+
+def _token(settings: Settings) -> str:
+    key = settings.keys.huggingface
+    return key.get_secret_value() if key is not None else ""
+
+
+def _show(items: list[Item], *, as_json: bool) -> None:
+    from suture.storage.memory.memory_items import item_as_plain
+    from suture.storage.memory.retention import uplift_of
+
+    if as_json:
+        answer_json([{**item_as_plain(item), "uplift": vars(uplift_of(item))} for item in items])
+        return
+    if not items:
+        note("no memories")
+        return
+    rows = []
+    for item in items:
+        said = " ".join((item.error_signature or item.text).split())[:WIDTH]
+        word = "mended" if item.mended else "not mended"
+        rows.append((item.key[:10], item.table, item.language, word, f"{uplift_of(item).mean:+.2f}", said))
+    answer(table(rows))
+
+
+def _said(plain: dict[str, Any], text: str, *, as_json: bool) -> None:
+    if as_json:
+        answer_json(plain)
+    else:
+        answer(text)

@@ -1,0 +1,58 @@
+"""`suture quality`: measures of the code that a run accepted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from suture.interfaces.cli.terminal.command_options import Json, Set, load
+from suture.interfaces.cli.terminal.error_reporting import reports_faults
+from suture.interfaces.cli.terminal.terminal_output import answer, answer_json, table
+
+if TYPE_CHECKING:
+    from suture.judge.quality import Measured
+
+MOST_SHOWN = 10
+
+
+@reports_faults
+def quality(
+    run: Annotated[
+        str, typer.Argument(metavar="RUN", help="`last`, an id, or the unique start or end of one.")
+    ] = "last",
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="NAME", help="An evaluator; may be repeated.")
+    ] = None,
+    as_json: Json = False,
+    assignments: Set = None,
+) -> None:
+    """Measure the code that a run accepted: complexity, lint, docstrings, lines, coverage, security.
+
+    Nothing is decided by it. Tools that are not installed are named: pip install 'suture[quality]'.
+    """
+    from suture.api import run_sync
+    from suture.api.quality import quality as measure
+    from suture.judge.quality import quality_as_mapping
+
+    settings = load(Path(), assignments).settings
+    found = run_sync(measure(run, names=tuple(only or ()), settings=settings))
+    if as_json:
+        answer_json(
+            {
+                "values": quality_as_mapping(found),
+                "findings": {name: list(measured.findings) for name, measured in found.items()},
+                "absent": {name: measured.absent for name, measured in found.items() if measured.absent},
+            }
+        )
+        return
+    answer(table([row for name, measured in found.items() for row in _rows(name, measured)]))
+
+
+def _rows(name: str, measured: Measured) -> list[tuple[str, str, str]]:
+    rows = [(name, metric, f"{value:g}") for metric, value in measured.values.items()]
+    rows += [(name, "", text) for text in measured.findings[:MOST_SHOWN]]
+    if len(measured.findings) > MOST_SHOWN:
+        rows.append((name, "", f"and {len(measured.findings) - MOST_SHOWN} more (--json lists all)"))
+    return rows or [(name, "not measured", measured.absent)]

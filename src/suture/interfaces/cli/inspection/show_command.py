@@ -1,0 +1,116 @@
+"""`suture show`: what happened in a run, from its ledger alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from suture.core.safe_files import read_stored
+from suture.errors import StorageError, UsageError
+from suture.interfaces.cli.terminal.command_options import Json, Set, load
+from suture.interfaces.cli.terminal.error_reporting import reports_faults
+from suture.interfaces.cli.terminal.terminal_output import answer, answer_exactly, answer_json, note, table
+
+if TYPE_CHECKING:
+    from suture.core.ledger import RunFolder
+
+MOST_DIFF_BYTES = 256 * 2**20
+
+
+@reports_faults
+def show(
+    run: Annotated[
+        str, typer.Argument(metavar="RUN", help="`last`, an id, or the unique start or end of one.")
+    ] = "last",
+    as_list: Annotated[bool, typer.Option("--list", help="List all runs, oldest first.")] = False,
+    as_diff: Annotated[bool, typer.Option("--diff", help="Print the run's diff alone.")] = False,
+    as_full_diff: Annotated[
+        bool,
+        typer.Option("--full-diff", help="Print the change as it was written, before parts were left out."),
+    ] = False,
+    as_faults: Annotated[
+        bool, typer.Option("--faults", help="Print the lines that may be at fault, the likeliest first.")
+    ] = False,
+    at: Annotated[
+        int | None,
+        typer.Option("--at", metavar="N", help="As it stood after its step N; 0 is before the first."),
+    ] = None,
+    as_json: Json = False,
+    assignments: Set = None,
+) -> None:
+    """Tell a run step by step: moves, candidates, verdicts, spend."""
+    from suture.core.ledger import find_run, list_runs
+
+    home = load(Path(), assignments, looks=True).settings.paths.home.expanduser()
+    if as_list:
+        from suture.interfaces.narrative.run_story import summary_row
+
+        rows = [summary_row(found) for found in list_runs(home)]
+        if as_json:
+            answer_json([dict(zip(("run", "state", "spent", "task"), row, strict=True)) for row in rows])
+        elif rows:
+            answer(table(rows))
+        else:
+            note("no runs yet; start one with `suture run --example`")
+        return
+    found = find_run(home, run)
+    from suture.interfaces.narrative.run_story import run_as_json, run_as_text, step_as_json, step_as_text
+
+    if as_diff or as_full_diff:
+        full = found.path / "full.diff"  # only where there is more of it than the result has
+        diff = full if as_full_diff and full.is_file() else found.path / "result.diff"
+        if not diff.is_file():
+            raise UsageError(f"run {found.id} has no diff", remedy=f"see what it did: suture show {found.id}")
+        content = read_stored(diff, MOST_DIFF_BYTES, "the diff", follow=False)
+        answer_exactly(content.decode("utf-8", "surrogateescape"), diff=True)
+    elif as_faults:
+        show_suspects(found, as_json=as_json)
+    elif at is not None:
+        answer_json(step_as_json(found, at)) if as_json else answer(step_as_text(found, at))
+    elif as_json:
+        answer_json(run_as_json(found))
+    else:
+        answer(run_as_text(found))
+
+
+def show_suspects(run: RunFolder, *, as_json: bool) -> None:
+    """Print the lines that may be at fault, with their scores and their text.
+
+    Raises:
+        UsageError: The run did not look for any.
+    """
+    from suture.core.ledger import first_of, last_of, read_ledger
+    from suture.core.ledger.kinds import RunStarted, SearchFinished
+
+    events = read_ledger(run.ledger_path).events
+    searched = last_of(events, SearchFinished)
+    if searched is None:
+        raise UsageError(
+            f"run {run.id} has not located any fault",
+            remedy="`suture heal` does where pytest tests fail and repair.enabled is on",
+        )
+    if as_json:
+        answer_json([vars(fault) for fault in searched.faults])
+        return
+    started = first_of(events, RunStarted)
+    texts = _texts(run, started.task) if started else {}
+    rows = []
+    for fault in searched.faults:
+        lines = texts.get(fault.path, "").splitlines()
+        text = lines[fault.line - 1].strip() if 0 < fault.line <= len(lines) else ""
+        rows.append((f"{fault.score:.2f}", f"{fault.path}:{fault.line}", fault.function or "-", text))
+    answer(table(rows) if rows else "no line of the project ran in a failing test")
+
+
+def _texts(run: RunFolder, blob: str) -> dict[str, str]:
+    """The project's files as the run began; none where the folder no longer has them."""
+    from suture.core.records import Task
+    from suture.project.workspace import text_of
+
+    try:
+        files = run.get_record(Task, blob).files
+    except StorageError:
+        return {}
+    return {path: text_of(content) for path, content in files.items()}

@@ -1,0 +1,216 @@
+"""`suture ci`: heal a red pipeline within its gates, and hand over in a second job what is verified there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from suture.errors import UsageError
+from suture.interfaces.cli.terminal.command_options import (
+    Json,
+    Model,
+    Python,
+    Seconds,
+    Set,
+    Test,
+    load,
+    require_file,
+    require_words,
+)
+from suture.interfaces.cli.terminal.error_reporting import reports_faults
+from suture.interfaces.cli.terminal.terminal_output import answer, answer_json, note
+from suture.interfaces.narrative.plain_text import one_line, printable
+
+if TYPE_CHECKING:
+    from suture.core.settings import Loaded, Settings
+    from suture.interfaces.ci import HealReport, HealRequest, Refusal
+
+ci_app = typer.Typer(
+    name="ci",
+    help="Heal a red pipeline within the gates of the settings `ci.*` (docs/ci.md): heal, deliver.",
+    no_args_is_help=True,
+)
+
+Folder = Annotated[str, typer.Argument(metavar="PATH", help="The project's folder, checked out by git.")]
+Base = Annotated[
+    str | None,
+    typer.Option("--base", metavar="REF", help="What to compare with; else what the service says, or HEAD^."),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done; do none of it.")]
+
+
+@ci_app.command()
+@reports_faults
+def heal(
+    path: Folder = ".",
+    test: Test = None,
+    base: Base = None,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FOLDER", help="Where the certificate, patch and reports go.")
+    ] = Path("suture-heal"),
+    python: Python = None,
+    model: Model = None,
+    seconds: Seconds = None,
+    dry_run: DryRun = False,
+    assignments: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Reproduce a failure, heal it, gate the change, and write a folder for the job that hands it over.
+
+    The project's files stay as they are. No model is asked unless one is named by --model, a variable or your
+    settings file. The folder gets report.json, summary.md, suture.sarif, junit.xml, and with a change
+    fix.patch and certificate.json. Exit code 7: a gate refused, by name.
+    """
+    settings = _settings(path, assignments, python=python, model=model, seconds=seconds)
+    from suture.api import run_sync
+    from suture.interfaces.ci import heal_in_pipeline, plan_of, read_pipeline
+    from suture.interfaces.ci.heal_report import SUMMARY, report_json, tell_service, write_folder
+    from suture.interfaces.ci.markdown_report import summary_of
+    from suture.interfaces.ci.report_formats import junit_of, sarif_of
+
+    asked = _asked(path, test, base)
+    pipeline = read_pipeline(os.environ)
+    if dry_run:
+        refusal, plan = plan_of(asked, pipeline, settings)
+        _tell_plan(refusal, {**plan, "files in": str(out)}, as_json=as_json)
+        return
+    report = run_sync(heal_in_pipeline(asked, pipeline, settings, note))
+    summary = summary_of(report)
+    texts = {SUMMARY: summary, "suture.sarif": sarif_of(report), "junit.xml": junit_of(report)}
+    write_folder(report, texts, out)
+    tell_service(report, summary, os.environ)
+    if as_json:
+        answer_json(report_json(report))
+    else:
+        _tell(report, out)
+    if report.exit_code:
+        raise typer.Exit(report.exit_code)
+
+
+@ci_app.command()
+@reports_faults
+def deliver(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="What `suture ci heal` wrote.")],
+    project: Annotated[
+        str, typer.Option("--project", metavar="PATH", help="The project, freshly checked out.")
+    ] = ".",
+    test: Test = None,
+    base: Base = None,
+    python: Python = None,
+    dry_run: DryRun = False,
+    assignments: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Verify a heal's certificate again, put it to the gates again, and hand the change over.
+
+    This is for a second job, which alone has the token (SUTURE_KEYS_CI). Of the folder it reads the
+    certificate alone. The setting ci.hand_over says how: artifact, comment or pull_request. Exit code 7: a
+    gate refused.
+    """
+    settings = _settings(project, assignments, python=python)
+    from suture.interfaces.ci import deliver as hand_over
+    from suture.interfaces.ci import gate_open_heals, prepare_delivery, read_pipeline
+    from suture.interfaces.ci.heal_report import CERTIFICATE
+
+    certificate = folder / CERTIFICATE
+    require_file(certificate, "the certificate")
+    pipeline = read_pipeline(os.environ)
+    prepared = prepare_delivery(certificate, _asked(project, test, base), pipeline, settings)
+    refusal = prepared.refusal
+    if not dry_run:
+        refusal = refusal or gate_open_heals(prepared, pipeline, settings)
+    refusal = refusal or _unverified(certificate, Path(project), settings)
+    if refusal is not None:
+        _refuse(refusal, as_json=as_json)
+    done = hand_over(prepared, pipeline, settings, dry_run=dry_run)
+    would = "would be " if dry_run else ""
+    if as_json:
+        answer_json({"outcome": "delivered", "how": done.how, "address": done.address, "dry_run": dry_run})
+    else:
+        _say(f"suture ci: {would}handed over as {done.how} {done.address}".rstrip())
+        if dry_run and done.handed is not None:
+            _say(f"suture ci: {done.handed.title}, on top of {done.handed.parent[:12]}")
+
+
+def _unverified(certificate: Path, project: Path, settings: Settings) -> Refusal | None:
+    """What `suture verify` has against a certificate; each of its findings is told."""
+    from suture.api import run_sync
+    from suture.api import verify as verify_certificate
+    from suture.interfaces.ci import Refusal
+
+    async def replay() -> Refusal | None:
+        async for finding in verify_certificate(certificate, project=project, settings=settings):
+            _say(f"suture ci: {'proved' if finding.ok else 'FALSE'} {finding.name}: {finding.detail}")
+            if not finding.ok:
+                return Refusal(reason="not_verified", detail=f"{finding.name}: {finding.detail}")
+        return None
+
+    return run_sync(replay())
+
+
+def _settings(
+    path: str,
+    assignments: list[str] | None,
+    *,
+    python: Path | None,
+    model: str | None = None,
+    seconds: float | None = None,
+) -> Settings:
+    """The settings; no model is asked where none was named."""
+    if not Path(path).is_dir():
+        raise UsageError(f"there is no folder at {path!r}", remedy="name a project's folder")
+    require_file(python, "the Python", program=True)
+
+    def loaded(model: str | None) -> Loaded:
+        return load(
+            Path(path),
+            assignments,
+            sandbox__python=str(python) if python else None,
+            model__name=model,
+            budget__seconds=seconds,
+        )
+
+    given = loaded(model)
+    for remark in given.notes:
+        note(f"note: {remark}")
+    return loaded("none").settings if given.origins["model.name"] == "default" else given.settings
+
+
+def _asked(path: str, test: str | None, base: str | None) -> HealRequest:
+    from suture.interfaces.ci import HealRequest
+
+    require_words(test)
+    return HealRequest(root=Path(path).resolve(), test=test, base=base)
+
+
+def _tell(report: HealReport, out: Path) -> None:
+    _say(f"suture ci: {report.name}" + (f" ({report.detail})" if report.detail else ""))
+    _say(f"suture ci: {len(report.failing)} failing, {report.seconds:.0f} s; see {out}")
+
+
+def _tell_plan(refusal: Refusal | None, plan: dict[str, str], *, as_json: bool) -> None:
+    if as_json:
+        answer_json({"refused": refusal.reason if refusal else "", "plan": plan})
+        return
+    for name, value in plan.items():
+        _say(f"suture ci: {name}: {value}")
+    if refusal is not None:
+        _refuse(refusal, as_json=False)
+
+
+def _refuse(refusal: Refusal, *, as_json: bool) -> None:
+    from suture.interfaces.ci import REASONS, REFUSED
+
+    if as_json:
+        answer_json({"outcome": "refused", "reason": refusal.reason, "detail": refusal.detail})
+    else:
+        _say(f"suture ci: refused: {refusal.reason} ({REASONS[refusal.reason]}; {refusal.detail})")
+    raise typer.Exit(REFUSED)
+
+
+def _say(text: str) -> None:
+    """One line that no service takes for a command of ours: GitHub obeys `##[` anywhere in a line."""
+    answer(one_line(printable(text)).replace("##[", "#\\[").replace("##vso[", "#\\vso["))

@@ -1,0 +1,190 @@
+"""`suture heal`: repair code that exists."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from suture.core.safe_files import read_text_file
+from suture.errors import UsageError
+from suture.interfaces.cli.terminal.command_options import (
+    Branch,
+    HowTold,
+    Only,
+    Protect,
+    Python,
+    RunOptions,
+    Test,
+    require_at_most_one,
+    require_file,
+    require_words,
+)
+from suture.interfaces.cli.terminal.error_reporting import reports_faults
+from suture.interfaces.cli.terminal.terminal_output import stdin_is_terminal
+
+if TYPE_CHECKING:
+    from suture.core.records import Result
+    from suture.interfaces.cli.terminal.run_progress import RunProgress
+
+
+MOST_ISSUE_BYTES = 16 * 2**20
+
+
+@reports_faults
+def heal(
+    context: typer.Context,
+    path: Annotated[str, typer.Argument(metavar="PATH", help="A project's folder.")] = ".",
+    test: Test = None,
+    protect: Protect = None,
+    only: Only = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--since",
+            metavar="REF",
+            help="Look first at what changed since this commit; else at the last few.",
+        ),
+    ] = None,
+    hint: Annotated[
+        str | None, typer.Option("--hint", metavar="TEXT", help="What you suspect; a model reads it.")
+    ] = None,
+    issue: Annotated[
+        Path | None,
+        typer.Option(
+            "--issue", metavar="FILE", help="A bug report or log; `-` reads stdin. Stands in the certificate."
+        ),
+    ] = None,
+    python: Python = None,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Change the files, once the fix is verified.")
+    ] = False,
+    commit: Annotated[
+        bool,
+        typer.Option("--commit", help="Change the files and commit that alone; the rest stays as it is."),
+    ] = False,
+    branch: Branch = None,
+    patch: Annotated[
+        Path | None,
+        typer.Option(
+            "--patch", metavar="FILE", help="Write the diff into a file; your files stay as they are."
+        ),
+    ] = None,
+    ask: Annotated[
+        bool, typer.Option("--ask", help="Ask which is right where two repairs that pass differ.")
+    ] = False,
+    no_model: Annotated[
+        bool, typer.Option("--no-model", help="Ask no model: the search alone; the setting model.name=none.")
+    ] = False,
+    proposer: Annotated[
+        str | None,
+        typer.Option(
+            "--proposer",
+            metavar="CMD",
+            help="A program to ask in place of a model; it changes a copy in the sandbox.",
+        ),
+    ] = None,
+    proposer_outside: Annotated[
+        bool,
+        typer.Option(
+            "--proposer-outside",
+            help="Run it on this machine instead, with your files, keys and network.",
+        ),
+    ] = False,
+    *,
+    options: RunOptions,
+    told: HowTold,
+) -> None:
+    """Repair a project until its test command passes; print the diff.
+
+    The command runs in the sandbox, on a copy. The files stay as they are unless --apply or --commit is given
+    and every test passes. Test files are never changed. Where every test passes already and --issue reports a
+    fault, a test that shows it is written first; you are asked whether it may decide.
+    """
+    detail = told.detail
+    if ask and not stdin_is_terminal():
+        raise UsageError("--ask needs a terminal to ask on", remedy="leave it out: the difference is shown")
+    # Said before anything heavy is loaded. Not Path.exists: that raises where a folder is closed to us.
+    if not os.path.lexists(path):
+        raise UsageError(f"there is nothing at {path!r}", remedy="name a project's folder")
+    project = Path(path) if Path(path).is_dir() else Path(path).parent
+    require_at_most_one({"--no-model": no_model, "--model": options.model, "--proposer": proposer})
+    if proposer is not None and not proposer.strip():
+        raise UsageError("the proposer's command is empty", remedy="name a program, or leave --proposer out")
+    require_at_most_one({"--apply": apply, "--commit": commit, "--branch": branch, "--patch": patch})
+    require_file(python, "the Python", program=True)
+    if patch is not None and os.path.lexists(patch):
+        raise UsageError(f"{str(patch)!r} exists already and would be overwritten", remedy="move it away")
+    require_words(test)
+    loaded = options.settings(
+        project,
+        model__name="none" if no_model else options.model,
+        models__coder="none" if no_model else None,
+        sandbox__python=str(python) if python else None,
+        proposer__command="" if options.model or no_model else proposer,
+        proposer__outside=proposer_outside or None,
+    )
+    asks_program = bool(loaded.settings.proposer.command)
+    if proposer_outside and not asks_program:
+        raise UsageError(
+            "--proposer-outside says where a proposer runs, and there is none",
+            remedy="name it: --proposer CMD",
+        )
+    if (
+        (hint or issue)
+        and not asks_program
+        and "none" in (loaded.settings.model.name, loaded.settings.models.coder)
+    ):
+        said = " and ".join(flag for flag, given in (("--hint", hint), ("--issue", issue)) if given)
+        remedy = "leave it out, or --no-model" if no_model else "name a model: --model PROVIDER:MODEL"
+        raise UsageError(f"{said} is for a model to read, and none is to be asked", remedy=remedy)
+    words = _words(hint, issue)
+    from suture.interfaces.cli.run_execution import carry_out
+
+    def start(progress: RunProgress) -> Coroutine[Any, Any, Result]:
+        from suture.api import heal as heal_project
+        from suture.interfaces.cli.repair.review_command import reviewer_at
+
+        return heal_project(
+            Path(path),
+            test=test,
+            protect=protect or (),
+            only=only or (),
+            since=since,
+            words=words,
+            settings=loaded.settings,
+            apply=apply,
+            commit=commit,
+            branch=branch,
+            patch=patch,
+            replies=options.replies,
+            or_live=options.or_live,
+            ask=ask,
+            asked_s=context.obj if isinstance(context.obj, float) else None,
+            on_review=reviewer_at(progress),
+            on_event=progress,
+        )
+
+    carry_out(start, loaded, kind="heal", as_json=told.as_json, detail=detail)
+
+
+def _words(hint: str | None, issue: Path | None) -> str:
+    """What the user says of the fault, for the model."""
+    said = "" if issue is None else _read(issue)
+    return "\n\n".join(filter(None, (said.strip(), f"Hint: {hint.strip()}" if hint else "")))
+
+
+def _read(issue: Path) -> str:
+    if str(issue) == "-":
+        content = sys.stdin.buffer.read(MOST_ISSUE_BYTES + 1)
+        if len(content) > MOST_ISSUE_BYTES:
+            raise UsageError(
+                f"the issue is longer than {MOST_ISSUE_BYTES // 2**20} MiB",
+                remedy="give the part that tells of the fault",
+            )
+        return content.decode("utf-8", "replace")
+    return read_text_file(issue, MOST_ISSUE_BYTES, "the issue")

@@ -1,0 +1,158 @@
+"""Carry out a run for the user: progress while it goes on, the result and how it ended at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterator
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from suture.errors import PrerequisiteError, SutureError, UsageError
+from suture.interfaces.cli.terminal.terminal_output import answer_exactly, answer_json, note
+
+if TYPE_CHECKING:  # slow to import: the first line is on the screen before
+    from suture.core.ledger import RunFolder
+    from suture.core.records import Result, TaskKind
+    from suture.core.settings import Loaded, Settings
+    from suture.core.settings.schema import ProposerSettings
+    from suture.interfaces.cli.terminal.command_options import Detail
+    from suture.interfaces.cli.terminal.run_progress import RunProgress
+
+
+def _chosen(settings: Settings) -> str:
+    """The model that will be asked first, and where nobody named it, why that one."""
+    from suture.models import choose_model, require_model_name
+
+    name, why = (settings.models.coder, "") if settings.models.coder else choose_model(settings)
+    require_model_name(name)
+    return f"{name} ({why})" if why and name != settings.model.name else name
+
+
+def _require_recipe(settings: Settings) -> None:
+    """Refuse a recipe that is none before a run is announced.
+
+    Raises:
+        UsageError: There is no such recipe, or its file is not one.
+    """
+    if settings.loop.recipe == type(settings.loop)().recipe:
+        return  # ours is there, and to look takes a second before the first line
+    from suture.loop import load_recipe
+
+    load_recipe(settings.loop, settings.model.temperature)
+
+
+def _with_way_on(fault: SutureError) -> SutureError:
+    """The fault, and in its remedy how the run that it stopped goes on."""
+    from suture.interfaces.narrative.result_text import way_on
+
+    if fault.stopped_run and not (isinstance(fault, UsageError) and not isinstance(fault, PrerequisiteError)):
+        fault.remedy = "; ".join(filter(None, (fault.remedy, f"then {way_on(fault.stopped_run)}")))
+    return fault
+
+
+def _of_proposer(proposer: ProposerSettings, seconds: float) -> Iterator[str]:
+    """Who is asked in a model's place, and where that program runs."""
+    where = "on this machine" if proposer.outside else "in the sandbox, without network"
+    turns = "1 turn" if proposer.turns == 1 else f"{proposer.turns} turns"
+    limits = f"at most {turns} of {proposer.seconds:g} s, {seconds:g} s in all"
+    yield f"Proposer {proposer.command!r}, {where}; {limits}."
+    if proposer.outside:
+        yield (
+            "Warning: the proposer runs as you, with your files, keys and network, on a project whose text "
+            "it may obey. What it changes is judged in the sandbox; what else it does, nothing holds back."
+        )
+
+
+def _first_lines(loaded: Loaded, kind: TaskKind) -> Iterator[str]:
+    """What is to be known before a run: who is asked, and what it may use."""
+    yield from (f"note: {remark}" for remark in loaded.notes)
+    budget = loaded.settings.budget
+    proposer = loaded.settings.proposer
+    if kind == "heal" and proposer.command:
+        yield from _of_proposer(proposer, budget.seconds)
+        return
+    if loaded.settings.model.name == "none":
+        yield f"No model: small edits alone, for at most {budget.seconds:g} s."
+        return
+    money = "" if budget.money is None else f"${budget.money:g}, "
+    scripted = " (scripted, not a model)" if loaded.settings.model.name.startswith("scripted:") else ""
+    yield (
+        f"Model {_chosen(loaded.settings)}{scripted}, recipe {loaded.settings.loop.recipe}; at most "
+        f"{budget.attempts} attempts, {budget.tokens:,} tokens, {money}{budget.seconds:g} s."
+    )
+
+
+def _last_lines(result: Result, settings: Settings, folder: RunFolder, detail: Detail) -> Iterator[str]:
+    """How a run ended, as much as was asked for; what a user must not miss is said in any case."""
+    from suture.interfaces.narrative.result_text import ending_lines, undetermined_lines
+    from suture.interfaces.narrative.run_progress_text import brief_ending
+
+    if detail == "verbose":
+        yield from ending_lines(result, settings.budget, folder)
+    elif detail == "brief":
+        yield from brief_ending(result, folder)
+    elif result.outcome == "waiting":
+        yield f"Waiting for you: suture review {folder.id}"
+    else:
+        yield from undetermined_lines(result)
+        yield from (f"Warning: {sign}" for sign in result.warnings)
+
+
+def carry_out(
+    start: Callable[[RunProgress], Coroutine[Any, Any, Result]],
+    loaded: Loaded,
+    *,
+    kind: TaskKind,
+    as_json: bool,
+    detail: Detail = "brief",
+) -> None:
+    """Run to the end, then report. Answers through the exit code.
+
+    Args:
+        start: Makes the run, given what is to be called with each event.
+        loaded: The settings, with what is to be said about them.
+        kind: `write` answers with the code, `heal` with a diff.
+        as_json: Whether to answer with JSON.
+        detail: How much is said beside the result.
+    """
+    settings = loaded.settings
+    _require_recipe(settings)
+    if detail != "quiet":
+        for line in _first_lines(loaded, kind):
+            note(line)
+    from suture.api import run_sync
+    from suture.core.ledger import find_run
+    from suture.interfaces.cli.terminal.run_progress import RunProgress
+    from suture.interfaces.narrative.exit_codes import EXIT_CODES
+    from suture.interfaces.narrative.result_text import (
+        finished_result,
+        result_as_json,
+        what_to_print,
+        what_was_applied,
+    )
+    from suture.models import heard_by
+
+    with RunProgress(settings.budget, detail) as progress:
+        failed = None
+        try:
+            with heard_by(progress.hear):
+                result = run_sync(start(progress))
+        except SutureError as fault:
+            if not fault.run_id:
+                raise _with_way_on(fault) from fault.__cause__
+            failed = fault
+            result = finished_result(find_run(settings.paths.home, fault.run_id))
+    folder = find_run(settings.paths.home, result.run_id)
+    applied = what_was_applied(folder)
+    exit_code = failed.exit_code if failed else EXIT_CODES[result.outcome]
+    if as_json:
+        error = {"error": str(failed)} if failed else {}
+        answer_json({**result_as_json(result, folder, applied), "exit_code": exit_code, **error})
+    elif text := what_to_print(result, kind):
+        answer_exactly(text, diff=kind == "heal")
+    for line in _last_lines(result, settings, folder, detail):
+        note(line)
+    if failed:
+        raise failed
+    if exit_code:
+        raise typer.Exit(exit_code)

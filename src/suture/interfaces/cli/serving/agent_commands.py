@@ -1,0 +1,89 @@
+"""`suture acp` and `suture lsp`: inside an editor, as its agent, and as what shows failing tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from suture.interfaces.cli.serving.server_options import extra_needed, flags_said, require_folders
+from suture.interfaces.cli.terminal.command_options import Model, Set, Test, load
+from suture.interfaces.cli.terminal.error_reporting import reports_faults
+
+
+@reports_faults
+def acp(
+    test: Test = None,
+    model: Model = None,
+    assignments: Set = None,
+) -> None:
+    """Be an agent of the Agent Client Protocol, for editors such as Zed: prompts become runs.
+
+    It talks on stdin and stdout, as editors start such agents. A run's steps, candidates and questions are
+    shown in the editor, and what is healed is written into your files where you accept it there.
+    """
+    loaded = load(Path(), assignments, model__name=model)
+    with extra_needed("editor"):
+        from suture.interfaces.editor.acp.acp_agent import serve
+    serve(loaded.settings, flags_said(assignments, model), test)
+
+
+@reports_faults
+def lsp(
+    test: Test = None,
+    seconds: Annotated[
+        float,
+        typer.Option(
+            "--seconds", metavar="S", min=1, help="How long a run may take that follows a saved file."
+        ),
+    ] = 60.0,
+    model: Model = None,
+    assignments: Set = None,
+) -> None:
+    """Be a language server: failing tests as diagnostics, a verified change as an edit.
+
+    It talks on stdin and stdout, as editors start such servers. A saved file has the project's tests run in
+    the sandbox, and small edits tried; a model is asked where you choose so, and only the editor writes.
+    """
+    loaded = load(Path(), assignments, model__name=model)
+    with extra_needed("editor"):
+        from suture.interfaces.editor.lsp.background_runs import Work
+        from suture.interfaces.editor.lsp.language_server import serve
+    serve(Work(settings=loaded.settings, flags=flags_said(assignments, model), test=test, seconds=seconds))
+
+
+@reports_faults
+def mcp(
+    http: Annotated[
+        bool, typer.Option("--http", help="Listen at an address instead of stdin and stdout.")
+    ] = False,
+    host: Annotated[
+        str, typer.Option("--host", metavar="ADDRESS", help="With --http: this machine's own.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", metavar="N", min=1, max=65535, help="With --http: its port.")
+    ] = 8766,
+    root: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--root",
+            metavar="FOLDER",
+            help="Projects in it may be healed, where the client names no folders; may be repeated.",
+        ),
+    ] = None,
+    model: Model = None,
+    assignments: Set = None,
+) -> None:
+    """Be a server of the Model Context Protocol, for other agents: tools heal, write, verify and show.
+
+    It talks on stdin and stdout, as agents start such servers, until they close them. A client's own roots
+    are the only folders in which it may have code healed; what is healed is a diff, and no file is changed.
+    """
+    require_folders(root or ())
+    loaded = load(Path(), assignments, model__name=model)
+    with extra_needed("mcp"):
+        from suture.interfaces.mcp.mcp_server import serve
+    flags = flags_said(assignments, model)
+    roots = tuple(folder.absolute() for folder in root or ())
+    serve(loaded.settings, flags, roots, http=(host, port) if http else None)

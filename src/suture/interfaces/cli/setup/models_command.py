@@ -1,0 +1,196 @@
+"""`suture models`: the embedded models and their weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from suture.interfaces.cli.terminal.command_options import Json, Set, load
+from suture.interfaces.cli.terminal.error_reporting import reports_faults
+from suture.interfaces.cli.terminal.terminal_output import (
+    answer,
+    answer_exactly,
+    answer_json,
+    console,
+    note,
+    table,
+)
+
+if TYPE_CHECKING:
+    from suture.models.llama_server.server_process import LlamaServer, ServerOptions
+
+models_app = typer.Typer(
+    name="models", help="The embedded models: list, pull, serve, path, rm.", no_args_is_help=True
+)
+
+Name = Annotated[str, typer.Argument(help="As `suture models list` shows it.")]
+
+
+@models_app.callback()
+def models() -> None:
+    """The embedded models: list, pull, serve, path, rm."""
+
+
+@models_app.command("list")
+@reports_faults
+def list_command(assignments: Set = None, as_json: Json = False) -> None:
+    """List the models of the catalogue, and which of them are here."""
+    from suture.models import list_models
+
+    found = list_models(cache_folder(assignments))
+    if as_json:
+        answer_json(
+            [
+                {
+                    "name": model.entry.name,
+                    "size_bytes": model.entry.size_bytes,
+                    "licence": model.entry.licence,
+                    "path": str(model.path) if model.path else None,
+                    "partial_bytes": model.partial_bytes,
+                }
+                for model in found
+            ]
+        )
+        return
+    rows = []
+    for model in found:
+        partial = f"{megabytes(model.partial_bytes)} fetched" if model.partial_bytes else "not here"
+        here = str(model.path) if model.path else partial
+        rows.append((model.entry.name, megabytes(model.entry.size_bytes), model.entry.licence, here))
+    answer(table(rows))
+
+
+@models_app.command("pull")
+@reports_faults
+def pull_command(name: Name, assignments: Set = None, as_json: Json = False) -> None:
+    """Fetch a model's weights once, and verify them; print where they lie."""
+    from suture.models import pull_model
+
+    settings = load(Path(), assignments, looks=True).settings
+    token = settings.keys.huggingface
+    with download_shown() as (progress, say):
+        path = pull_model(
+            bare(name),
+            settings.paths.cache,
+            progress,
+            say,
+            token=token.get_secret_value() if token is not None else "",
+        )
+    if as_json:
+        answer_json({"name": bare(name), "path": str(path)})
+    else:
+        answer_exactly(str(path))
+
+
+@models_app.command("serve")
+@reports_faults
+def serve_command(
+    name: Annotated[
+        str | None, typer.Argument(help="As `suture models list` shows it; that of model.name otherwise.")
+    ] = None,
+    host: Annotated[str, typer.Option("--host", help="The address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", help="The port; 0 takes a free one.")] = 8080,
+    assignments: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Serve a model at an OpenAI-compatible address until Ctrl-C; print address and key.
+
+    The key is the setting keys.serve, and random where that is unset.
+    """
+    from suture.models import choose_model
+    from suture.models.llama_server.shared_servers import serve_model
+
+    settings = load(Path(), assignments, looks=True).settings
+    model = bare(name or choose_model(settings)[0])
+
+    def announce(server: LlamaServer, options: ServerOptions) -> None:
+        url = f"{server.url}/v1"
+        if as_json:
+            answer_json({"model": model, "url": url, "key": server.key, "slots": options.slots})
+        else:
+            answer_exactly(f"OPENAI_BASE_URL={url}\nOPENAI_API_KEY={server.key}")
+        note(f"serving {model}, {options.slots} at once, on {options.threads} threads; Ctrl-C ends it")
+
+    key = settings.keys.serve
+    serve_model(
+        model,
+        settings,
+        host=host,
+        port=port,
+        key=key.get_secret_value() if key is not None else None,
+        on_ready=announce,
+        died=note,
+    )
+
+
+@models_app.command("path")
+@reports_faults
+def path_command(name: Name, assignments: Set = None, as_json: Json = False) -> None:
+    """Print where a model's weights lie."""
+    from suture.models import model_path
+
+    path = model_path(bare(name), cache_folder(assignments))
+    if as_json:
+        answer_json({"name": bare(name), "path": str(path)})
+    else:
+        answer_exactly(str(path))
+
+
+@models_app.command("rm")
+@reports_faults
+def rm_command(name: Name, assignments: Set = None, as_json: Json = False) -> None:
+    """Delete a model's weights."""
+    from suture.models import remove_model
+
+    freed_bytes = remove_model(bare(name), cache_folder(assignments))
+    if as_json:
+        answer_json({"name": bare(name), "freed_bytes": freed_bytes})
+    else:
+        note(f"{megabytes(freed_bytes)} freed" if freed_bytes else f"{bare(name)} was not here")
+
+
+def cache_folder(assignments: list[str] | None) -> Path:
+    """Where the weights lie."""
+    return load(Path(), assignments, looks=True).settings.paths.cache
+
+
+def bare(name: str) -> str:
+    """The catalogue's name, also for those who write it as a setting: `local:NAME`."""
+    return name.removeprefix("local:")
+
+
+def megabytes(size_bytes: int) -> str:
+    """A size for people, in units of 10**6 bytes, as download pages have it."""
+    return f"{size_bytes / 1e6:,.0f} MB"
+
+
+@contextmanager
+def download_shown() -> Iterator[tuple[Callable[[int, int], None], Callable[[str], None]]]:
+    """What to call with bytes done and in all, and with a line: a bar on a terminal, else lines."""
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+    screen = console(stderr=True)
+    reported = -1
+
+    def tell_tenths(done_bytes: int, total_bytes: int) -> None:
+        nonlocal reported
+        tenth = 10 * done_bytes // max(total_bytes, 1)
+        if tenth > reported:
+            reported = tenth
+            note(f"{megabytes(done_bytes)} of {megabytes(total_bytes)}")
+
+    if not screen.is_terminal:
+        yield tell_tenths, note
+        return
+    what = TextColumn("{task.description}", markup=False)
+    columns = (what, BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=screen, transient=True) as bar:
+        shown = bar.add_task("fetching", total=None)
+        yield (
+            lambda done_bytes, total_bytes: bar.update(shown, completed=done_bytes, total=total_bytes),
+            lambda line: screen.print(line),
+        )

@@ -1,0 +1,163 @@
+"""`suture prompts`: what the models are told, and a project's own wording of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from suture.interfaces.cli.terminal.command_options import Json, Set, load
+from suture.interfaces.cli.terminal.error_reporting import reports_faults
+from suture.interfaces.cli.terminal.terminal_output import answer, answer_exactly, answer_json, note, table
+
+if TYPE_CHECKING:
+    from suture.agents import PromptBook
+
+prompts_app = typer.Typer(
+    name="prompts",
+    help="What the models are told: list, show, diff, check.",
+    no_args_is_help=True,
+)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A role; see `suture prompts list`.")]
+Project = Annotated[Path, typer.Option("--project", metavar="FOLDER", help="Whose own prompts count.")]
+
+
+def book_of(project: Path, assignments: list[str] | None) -> PromptBook:
+    """The prompts that a run in a project would use, where the project is trusted."""
+    from suture.agents import PromptBook
+    from suture.core.settings import PROMPTS_FOLDER, project_prompts
+
+    paths = load(project, assignments, looks=True).settings.paths
+    own = project / PROMPTS_FOLDER
+    if paths.prompts is None and own.is_dir() and project_prompts(paths.home, project) is None:
+        note("a run takes the project's own prompts only where the project is trusted: suture trust")
+    return PromptBook(paths.prompts or own)
+
+
+@prompts_app.command("list")
+@reports_faults
+def list_prompts(project: Project = Path(), assignments: Set = None, as_json: Json = False) -> None:
+    """List the roles that have a prompt: version, hash, and where it comes from."""
+    from suture.agents import packaged_names
+
+    found = [book_of(project, assignments).load(name) for name in packaged_names()]
+    if as_json:
+        answer_json(
+            [{"name": p.name, "version": p.version, "hash": p.hash, "source": p.source} for p in found]
+        )
+    else:
+        answer(table([(p.name, f"version {p.version}", p.hash[:12], p.source) for p in found]))
+
+
+@prompts_app.command("show")
+@reports_faults
+def show_prompt(
+    name: Name,
+    packaged: Annotated[
+        bool, typer.Option("--packaged", help="Ours, even where the project has its own.")
+    ] = False,
+    project: Project = Path(),
+    assignments: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Print a prompt as a file that could stand in `.suture/prompts/`."""
+    from suture.agents import packaged_prompt, prompt_as_plain, prompt_as_yaml
+
+    prompt = packaged_prompt(name) if packaged else book_of(project, assignments).load(name)
+    if as_json:
+        answer_json({**prompt_as_plain(prompt), "hash": prompt.hash, "source": prompt.source})
+    else:
+        answer_exactly(prompt_as_yaml(prompt))
+
+
+@prompts_app.command()
+@reports_faults
+def diff(
+    name: Name,
+    other: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="Another version; ours where not given.")
+    ] = None,
+    project: Project = Path(),
+    assignments: Set = None,
+) -> None:
+    """Compare the prompt that counts in a project with ours, or with a file."""
+    from difflib import unified_diff
+
+    from suture.agents import packaged_prompt, prompt_as_yaml, read_prompt
+
+    now = book_of(project, assignments).load(name)
+    before = read_prompt(other, name) if other else packaged_prompt(name)
+    old, new = (prompt_as_yaml(prompt).splitlines(keepends=True) for prompt in (before, now))
+    changes = "".join(unified_diff(old, new, fromfile=before.source, tofile=now.source))
+    if changes:
+        answer_exactly(changes, diff=True)
+    else:
+        note(f"{before.source} and {now.source} say the same")
+
+
+@prompts_app.command()
+@reports_faults
+def check(project: Project = Path(), assignments: Set = None, as_json: Json = False) -> None:
+    """Check the project's own prompts, as a run would; ends with 2 where one cannot be used."""
+    from suture.agents import packaged_names
+    from suture.errors import UsageError
+
+    book = book_of(project, assignments)
+    faults = [
+        f"{path}: no role reads it; the roles are {', '.join(packaged_names())}" for path in book.strangers()
+    ]
+    own: list[str] = []
+    for name in packaged_names():
+        try:
+            source = book.load(name).source
+        except UsageError as fault:
+            faults.append(str(fault))
+        else:
+            own += [source] if source != "packaged" else []
+    if as_json:
+        answer_json({"ok": not faults, "own": own, "faults": faults})
+    else:
+        for said in faults:
+            note(said, style="red")
+        if not faults:
+            answer("\n".join(f"{source}: fits" for source in own) or "the project has no prompts of its own")
+    if faults:
+        raise typer.Exit(2)
+
+
+recipes_app = typer.Typer(
+    name="recipes",
+    help="Ways to go about a task: list, show.",
+    no_args_is_help=True,
+)
+
+
+@recipes_app.command("list")
+@reports_faults
+def list_recipes_command(as_json: Json = False) -> None:
+    """List the recipes that come with Suture."""
+    from suture.loop import describe_recipe, list_recipes
+
+    found = [describe_recipe(name) for name in list_recipes()]
+    if as_json:
+        answer_json([recipe.model_dump(mode="json") for recipe in found])
+    else:
+        answer(table([(recipe.name, recipe.summary) for recipe in found]))
+
+
+@recipes_app.command("show")
+@reports_faults
+def show_recipe(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A recipe, or a TOML file of your own.")],
+    as_json: Json = False,
+) -> None:
+    """Print every key of a recipe with its value, also those that its file leaves open."""
+    from suture.loop import describe_recipe, recipe_as_toml
+
+    recipe = describe_recipe(name)
+    if as_json:
+        answer_json(recipe.model_dump(mode="json"))
+    else:
+        answer_exactly(recipe_as_toml(recipe))

@@ -1,0 +1,131 @@
+"""What a terminal shows while a run goes on: phase, candidates with their scores, spend, lessons."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from rich.spinner import Spinner
+from rich.text import Text
+
+from suture.core.ledger import CATALOGUE, Payload, RawPayload, SpendFold
+from suture.core.ledger.kinds import (
+    BudgetReserved,
+    CandidateChecked,
+    CandidateProposed,
+    Decided,
+    LessonsDrawn,
+    ModelCalled,
+    ReviewAnswered,
+    ReviewAsked,
+    RunStarted,
+    SearchFinished,
+    SearchStarted,
+    TaskPrepared,
+    TriageFinished,
+)
+from suture.interfaces.narrative.plain_text import plain_label, printable
+from suture.interfaces.narrative.spend_text import describe_spend
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+
+    from suture.core.ledger import Event
+
+PHASES: dict[type[Payload], str] = {
+    RunStarted: "preparing the checks",
+    TaskPrepared: "checking the code as it is",
+    TriageFinished: "deciding",
+    SearchStarted: "searching for a repair without a model",
+    SearchFinished: "judging what the search found",
+    Decided: "asking the model",
+    BudgetReserved: "the model writes",
+    ModelCalled: "reading the reply",
+    CandidateProposed: "checking",
+    CandidateChecked: "checking",
+    ReviewAsked: "waiting for you",
+    ReviewAnswered: "going on",
+}
+"""What goes on after an event, until the next one."""
+CANDIDATES_SHOWN = 5
+WORDS_SHOWN = 3
+"""Lines of the reply that is being written."""
+
+
+class LiveView:
+    """The run as it stands; told each event, and drawn anew by whoever shows it. No line of it ever wraps.
+
+    Args:
+        limits: What the run may use, by the names of the budget's settings.
+    """
+
+    def __init__(self, limits: Mapping[str, float | None]) -> None:
+        self._limits = limits
+        self._fold = SpendFold()
+        self._running = False
+        """Whether the seconds go on counting."""
+        self._phase = "starting"
+        self._round = 0
+        self._best = ""
+        self._candidates: dict[str, tuple[str, int, int]] = {}
+        self._lessons: tuple[str, ...] = ()
+        self._writing: dict[int, tuple[str, int]] = {}
+        """Number of a reply that is being written -> its text and tokens so far."""
+        self._spinner = Spinner("dots")
+        self.widths: tuple[int, ...] = ()
+        """Cells of each line that was drawn last."""
+
+    def tell(self, event: Event) -> None:
+        """Take one event in; one that this version cannot read changes nothing."""
+        self._fold.add([event])
+        self._running = not isinstance(event.payload, ReviewAsked)
+        self._phase = PHASES.get(CATALOGUE.get(event.kind, RawPayload), self._phase)
+        match event.payload:
+            case Decided() as decided:
+                self._round, self._best = decided.round, decided.best or ""
+                if decided.moves[0].kind == "stop":
+                    self._phase = "proving the result" if decided.moves[0].outcome == "healed" else "ending"
+            case CandidateChecked() as checked:
+                self._candidates.pop(checked.candidate, None)
+                counts = (plain_label(checked.label), checked.passed, checked.passed + checked.failed)
+                self._candidates[checked.candidate] = counts
+            case LessonsDrawn(lessons=lessons):
+                self._lessons = lessons
+
+    def hear(self, reply: int, words: str | None) -> None:
+        """Take in a reply so far, each call one token more of it; `None` when no more comes."""
+        if words is None:
+            self._writing.pop(reply, None)
+        else:
+            self._writing[reply] = (words, self._writing.get(reply, ("", 0))[1] + 1)
+
+    def spent(self, now_s: float | None = None) -> str:
+        """What was used and of how much."""
+        return describe_spend(self._fold.spend(now_s), self._limits)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width = max(1, options.max_width - 1)  # a full last column would make some terminals wrap
+        lines = list(self._lines(console.get_time()))[: max(1, options.size.height - 2)]
+        for line in lines:
+            line.no_wrap = True
+            line.truncate(width, overflow="ellipsis")
+        self.widths = tuple(line.cell_len for line in lines)
+        yield Text("\n").join(lines)
+
+    def _lines(self, now: float) -> Iterator[Text]:
+        turning = self._spinner.render(now)
+        mark = turning if isinstance(turning, Text) else Text("*")
+        tokens = sum(count for _, count in self._writing.values())
+        written = f" · {tokens} tokens" if tokens else ""
+        yield Text.assemble(mark, " ", (self._phase, "bold"), f" · round {self._round + 1}{written}")
+        words = next((words for words, _ in self._writing.values()), "")  # of several, the first that began
+        last = [line for line in words.splitlines() if line.strip()][-WORDS_SHOWN:]
+        yield from (Text(f"  | {printable(line)}", style="dim") for line in last)
+        for name, (label, passed, total) in list(self._candidates.items())[-CANDIDATES_SHOWN:]:
+            style = "green" if total and passed == total else "yellow" if passed else "red"
+            best = " (best)" if name == self._best else ""
+            score = f"{passed}/{total}" if total else "unchecked"
+            yield Text.assemble("  ", (f"{score:>9}", style), printable(f"  {name[:8]}  {label}{best}"))
+        yield Text(f"  spent {self.spent(time.time() if self._running else None)}", style="dim")
+        yield from (Text(f"  lesson: {printable(lesson)}", style="dim") for lesson in self._lessons)

@@ -1,0 +1,237 @@
+"""A run's steps as a client shows them: a plan, what is going on in words, each candidate as a tool call."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from acp.helpers import (
+    plan_entry,
+    start_tool_call,
+    text_block,
+    tool_content,
+    tool_diff_content,
+    update_agent_message_text,
+    update_plan,
+    update_tool_call,
+)
+from acp.interfaces import Client
+from acp.schema import (
+    AllowedOutcome,
+    FileEditToolCallContent,
+    PermissionOption,
+    PlanEntry,
+    PlanEntryStatus,
+    ToolCallLocation,
+    ToolCallStatus,
+    ToolCallUpdate,
+)
+
+from suture.api import Review
+from suture.core.ledger import Event, Payload, RunFolder, task_of
+from suture.core.ledger.kinds import (
+    CandidateChecked,
+    CandidateProposed,
+    CertificateWritten,
+    Decided,
+    Planned,
+    RunFinished,
+    RunStarted,
+)
+from suture.core.records import Candidate, Task, Verdict
+from suture.errors import StorageError
+from suture.interfaces.narrative.event_text import fact_lines
+from suture.interfaces.narrative.plain_text import markdown, plain
+from suture.interfaces.narrative.review_text import review_as_text
+from suture.interfaces.narrative.run_progress_text import BriefTeller
+from suture.project.workspace import text_of
+
+Send = Callable[[Any], Awaitable[None]]
+"""Sends an update of the session."""
+
+MOST_FACTS = 3
+MOST_DIFF_CHARS = 200_000
+"""Of a file in a diff; a longer one is only named."""
+STAGES = {
+    "heal": ("Run the tests on the code as it is", "Find a change with which they pass", "Prove it"),
+    "write": ("Read the task and its checks", "Write code with which they pass", "Prove it"),
+}
+
+
+def diffs_of(
+    candidate: Candidate, task: Task | None, root: Path
+) -> tuple[list[FileEditToolCallContent], list[ToolCallLocation]]:
+    """What a candidate changes, and where, as a client shows it beside the file.
+
+    Args:
+        candidate: The change.
+        task: What it changes; a new file's old text is none.
+        root: The folder of its files, absolute.
+    """
+    files = task.files if task is not None else {}
+    diffs, places = [], []
+    for path, text in sorted(candidate.files.items()):
+        old = text_of(files[path]) if path in files else None
+        if max(len(text), len(old or "")) <= MOST_DIFF_CHARS:
+            diffs.append(tool_diff_content(str(root / path), _sendable(text), old and _sendable(old)))
+        places.append(ToolCallLocation(path=str(root / path)))
+    return diffs, places
+
+
+def _sendable(text: str) -> str:
+    """A text without halves of characters, which JSON of the protocol cannot hold."""
+    return text.encode("utf-8", "replace").decode()
+
+
+class Telling:
+    """Tells one run, event by event.
+
+    Args:
+        folder: The run's.
+        root: The folder that its files lie in, for the client.
+        send: Sends an update.
+    """
+
+    def __init__(self, folder: RunFolder, root: Path, send: Send) -> None:
+        self._folder, self._root, self._send = folder, root, send
+        self._brief = BriefTeller()
+        self._stages: tuple[str, ...] = ()
+        self._parts: tuple[str, ...] = ()
+        self._stage = 0
+        self._calls: dict[str, str] = {}
+        self._diffs: dict[str, list[FileEditToolCallContent]] = {}
+
+    async def tell(self, event: Event) -> None:
+        """Tell an event: its words, the plan where it moves on, the candidate that it is about."""
+        for line in self._brief.tell(event):
+            await self._send(update_agent_message_text(markdown(line) + "\n\n"))
+        await self._plan(event.payload)
+        match event.payload:
+            case CandidateProposed() as proposed:
+                await self._proposed(proposed, event.seq)
+            case CandidateChecked() as checked if checked.candidate in self._calls:
+                await self._checked(checked)
+
+    async def _plan(self, payload: Payload) -> None:
+        stage = self._stage
+        match payload:
+            case RunStarted(kind=kind):
+                self._stages = STAGES[kind]
+            case Planned(plan=plan):
+                self._parts = tuple(part.goal for part in plan.subtasks)
+            case Decided(moves=moves):
+                stage = 2 if any(move.kind == "stop" for move in moves) else 1
+            case CertificateWritten():
+                stage = 3
+            case RunFinished():
+                stage = 3
+            case _:
+                return
+        self._stage = stage
+        await self._send(update_plan(self._entries()))
+
+    def _entries(self) -> list[PlanEntry]:
+        entries = []
+        for number, stage in enumerate(self._stages):
+            status: PlanEntryStatus = (
+                "completed" if number < self._stage else "in_progress" if number == self._stage else "pending"
+            )
+            entries.append(plan_entry(stage, priority="high", status=status))
+            if number == 1:  # the planner's own parts are written within it
+                entries += [plan_entry(markdown(part, 300), status=status) for part in self._parts]
+        return entries
+
+    async def _proposed(self, proposed: CandidateProposed, seq: int) -> None:
+        if proposed.candidate in self._calls:
+            return  # the same code as before
+        self._calls[proposed.candidate] = call = f"{self._folder.id}-{seq}"
+        try:
+            diffs, places = diffs_of(
+                self._folder.get_record(Candidate, proposed.blob), task_if_there(self._folder), self._root
+            )
+        except (StorageError, ValueError, KeyError, TypeError):
+            diffs, places = [], []
+        self._diffs[call] = diffs
+        title = f"Check {plain(proposed.label, 200) or 'a candidate'}"
+        await self._send(
+            start_tool_call(
+                call, title, kind="execute", status="in_progress", content=diffs, locations=places
+            )
+        )
+
+    async def _checked(self, checked: CandidateChecked) -> None:
+        total = checked.passed + checked.failed
+        lines = [f"{checked.passed} of {total} pass"]
+        try:
+            verdict = self._folder.get_record(Verdict, checked.verdict)
+        except StorageError:
+            verdict = None
+        for fact in (verdict.counterexamples if verdict else ())[:MOST_FACTS]:
+            lines += fact_lines(fact)
+        status: ToolCallStatus = "failed" if checked.failed or not total else "completed"
+        call = self._calls[checked.candidate]
+        text = tool_content(text_block(markdown("\n".join(lines))))
+        # An update's content replaces what was there: the diff is sent along.
+        await self._send(update_tool_call(call, status=status, content=[*self._diffs.get(call, ()), text]))
+
+
+def task_if_there(folder: RunFolder) -> Task | None:
+    """What a run was to do; `None` where its folder no longer says."""
+    try:
+        return task_of(folder)
+    except StorageError:
+        return None
+
+
+STEP = (
+    PermissionOption(option_id="approve", name="Yes", kind="allow_once"),
+    PermissionOption(option_id="reject", name="No, something else", kind="reject_once"),
+    PermissionOption(option_id="abort", name="Stop the run", kind="reject_always"),
+)
+DIFFERENCE = (
+    PermissionOption(option_id="first", name="The first", kind="allow_once"),
+    PermissionOption(option_id="second", name="The second", kind="allow_once"),
+    PermissionOption(option_id="neither", name="Neither", kind="reject_once"),
+    PermissionOption(option_id="unsure", name="I do not know", kind="reject_once"),
+)
+CHANGE = (
+    PermissionOption(option_id="apply", name="Write it into my files", kind="allow_once"),
+    PermissionOption(option_id="leave", name="Leave my files as they are", kind="reject_once"),
+)
+
+
+async def answer_to(client: Client, session: str, review: Review, root: Path) -> str:
+    """What the user picks as the answer to a question; empty where they pick nothing."""
+    diffs = diffs_of(review.candidate, review.task, root)[0] if review.candidate is not None else []
+    update = update_tool_call(
+        f"{review.run_id}-{review.key[:16]}",
+        title=markdown(review.asked, 200),
+        kind="edit" if diffs else "other",
+        status="pending",
+        content=[tool_content(text_block(markdown(review_as_text(review)))), *diffs],
+    )
+    return await _picked(client, session, update, DIFFERENCE if review.difference is not None else STEP)
+
+
+async def accepts(client: Client, session: str, folder: RunFolder, change: Candidate, root: Path) -> bool:
+    """Whether the user wants a verified change written into their files."""
+    diffs, places = diffs_of(change, task_if_there(folder), root)
+    update = update_tool_call(
+        f"{folder.id}-change",
+        title="Write the verified change",
+        kind="edit",
+        status="pending",
+        content=diffs,
+        locations=places,
+    )
+    return await _picked(client, session, update, CHANGE) == "apply"
+
+
+async def _picked(
+    client: Client, session: str, update: ToolCallUpdate, options: tuple[PermissionOption, ...]
+) -> str:
+    call = ToolCallUpdate(**update.model_dump(exclude={"session_update"}))
+    said = (await client.request_permission(session, call, list(options))).outcome
+    known = {option.option_id for option in options}
+    return said.option_id if isinstance(said, AllowedOutcome) and said.option_id in known else ""

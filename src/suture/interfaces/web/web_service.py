@@ -1,0 +1,287 @@
+"""What all routes share: settings, the pool, tokens and archives; and what a request for a run becomes."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from suture.api.past_runs import find_run_folder
+from suture.core.ledger import RunFolder, new_run_id
+from suture.core.settings import Settings
+from suture.errors import UsageError
+from suture.interfaces.jobs import Job, JobKind, Journal, KnownJobs, Pool, QueueFull
+from suture.interfaces.jobs.project_archives import Archives
+from suture.interfaces.jobs.project_sources import limits_of, require_git
+from suture.interfaces.jobs.upload_cleanup import remove_unused, wanted_by
+from suture.interfaces.web.access_tokens import Caller, Tokens
+from suture.interfaces.web.problem_details import Refused
+from suture.interfaces.web.rest_schemas import Asked, HealAsked, WriteAsked
+from suture.loop import list_recipes
+
+log = logging.getLogger("suture.interfaces.web")
+MOST_KEY_CHARS = 200
+A_WHILE_S = 3600.0
+"""Seconds between two clearings of what callers have sent, and until a caller's day may have room again."""
+BUDGETS = ("attempts", "tokens", "money", "seconds")
+"""What a caller may limit further; only money may have no limit of the server's own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Service:
+    """What the server works with.
+
+    Attributes:
+        settings: The server's own.
+        pool: Does the jobs.
+        tokens: Of its callers.
+        archives: What they have sent.
+        needs_token: Whether nobody is served without a token, wherever they ask from.
+    """
+
+    settings: Settings
+    pool: KnownJobs
+    tokens: Tokens
+    archives: Archives
+    needs_token: bool
+
+    async def sweep(self) -> None:
+        """Remove what callers have sent and nobody needs any more, now and every hour."""
+        home, days = self.settings.paths.home, self.settings.serve.keep_sent_days
+        while True:
+            try:
+                await asyncio.to_thread(remove_unused, home, days, wanted_by(self.pool.unfinished()))
+            except Exception:  # else nothing would be removed any more, and nobody would notice
+                log.exception("what callers have sent cannot be looked through")
+            await asyncio.sleep(A_WHILE_S)
+
+    def folder_of_job(self, job: Job) -> RunFolder:
+        """The folder of a job's run, which may not be there yet."""
+        return RunFolder(self.settings.paths.home / "runs" / job.run)
+
+    def folder(self, run: str) -> RunFolder:
+        """The folder of a run; of one that was asked for here, also before it is there.
+
+        Raises:
+            Refused: There is no such run.
+        """
+        job = self.pool.last_of(run)
+        if job is not None and self.pool.holds(job):
+            return self.folder_of_job(job)
+        try:
+            return find_run_folder(run, self.settings)
+        except UsageError as fault:
+            if job is not None:  # it was refused, and has no ledger anywhere
+                return self.folder_of_job(job)
+            raise Refused(404, f"there is no run called {run!r:.80}", remedy="see GET /v1/runs") from fault
+
+    def submit(
+        self,
+        caller: Caller,
+        kind: JobKind,
+        request: Mapping[str, Any],
+        asked: Asked | None = None,
+        *,
+        run: str = "",
+        key: str = "",
+    ) -> Job:
+        """Queue a piece of work, within what the caller may use; the same one twice is done once.
+
+        Args:
+            caller: Who asks.
+            kind: What is to be done.
+            request: Its arguments.
+            asked: What they chose of the settings.
+            run: The run that it is about; a new one where not given.
+            key: Their name for the request.
+
+        Raises:
+            Refused: They may not choose that, or have used the name for something else.
+            QueueFull: Nothing more is taken now.
+        """
+        flags = self.flags_of(asked) if asked is not None else {}
+        said = json.dumps([kind, request, flags, run], sort_keys=True)
+        digest = hashlib.sha256(said.encode("utf-8", "backslashreplace")).hexdigest()
+        if len(key) > MOST_KEY_CHARS:
+            raise Refused(400, f"an idempotency key has at most {MOST_KEY_CHARS} characters")
+        before = self.pool.asked_as(caller.name, key)
+        if before is not None:
+            return _the_same(before, digest)
+        if run and kind != "verify" and self.pool.active(run) is not None:
+            raise Refused(409, f"run {run} is being worked on", remedy="wait for its end, or cancel it")
+        budget = self.settings.budget
+        tokens = int(flags.get("budget.tokens", budget.tokens)) if kind != "verify" else 0
+        seconds = float(flags.get("budget.seconds", budget.seconds))
+        self._require_share(caller, tokens, seconds)
+        new = new_run_id()
+        job = Job(
+            id=new,
+            run=run or new,
+            kind=kind,
+            request=request,
+            flags=flags,
+            caller=caller.name,
+            created_s=time.time(),
+            tokens=tokens,
+            seconds=seconds,
+            key=key,
+            digest=digest,
+        )
+        return _the_same(self.pool.submit(job), digest)
+
+    def request_of(self, asked: WriteAsked | HealAsked) -> dict[str, Any]:
+        """The arguments of a run that is asked for.
+
+        Raises:
+            Refused: The project is none that callers may name.
+            UsageError: There is no such archive.
+        """
+        if isinstance(asked, WriteAsked):
+            return {"task": asked.task, "asserts": asked.asserts, "entry_point": asked.entry_point}
+        given = asked.model_dump(include={"test", "protect", "only", "since", "words"})
+        return {**given, **self._project(asked)}
+
+    def _project(self, asked: HealAsked) -> dict[str, str]:
+        if sum(one is not None for one in (asked.path, asked.archive, asked.git)) != 1:
+            raise Refused(400, "a repair needs one project", remedy="give either `path`, `archive` or `git`")
+        if asked.git is not None:
+            if asked.since is not None:
+                raise Refused(400, "`since` needs a history, and only the newest commit is fetched")
+            try:
+                require_git(asked.git, asked.ref or "", self.settings.serve.git)
+            except UsageError as fault:
+                raise Refused(403, fault.message, remedy=fault.remedy) from fault
+            return {"git": asked.git, "ref": asked.ref or ""}
+        if asked.archive is not None:
+            self.archives.folder_of(asked.archive)  # refused here, and not when its turn has come
+            return {"archive": asked.archive}
+        return {"path": str(self.allowed(str(asked.path)))}
+
+    def allowed(self, path: str) -> Path:
+        """A folder that callers may name, without links on the way to it.
+
+        Raises:
+            Refused: It lies below none of the allowed roots. Whether it is there is not told.
+        """
+        refused = Refused(
+            403,
+            f"{path!r:.200} is no folder below an allowed root",
+            remedy="send an archive, or see serve.roots",
+        )
+        try:
+            real = Path(path).resolve(strict=True)
+            roots = [Path(root).expanduser().resolve() for root in self.settings.serve.roots]
+        except (OSError, ValueError, RuntimeError) as fault:
+            raise refused from fault
+        inside = any(real.is_relative_to(root) for root in roots)
+        if not Path(path).is_absolute() or not inside or not real.is_dir():
+            raise refused
+        return real
+
+    def flags_of(self, asked: Asked) -> dict[str, Any]:
+        """The settings that a request chooses; never more than the server's own allow.
+
+        Raises:
+            Refused: They are none that callers may choose.
+        """
+        budget, flags = self.settings.budget, {}
+        if asked.recipe is not None:
+            if asked.recipe not in list_recipes():
+                raise Refused(400, f"there is no recipe {asked.recipe!r:.80}", remedy="see GET /v1/recipes")
+            flags["loop.recipe"] = asked.recipe
+        if asked.model is not None:
+            if asked.model not in self.models:
+                raise Refused(400, f"model {asked.model!r:.80} is not offered", remedy="see GET /v1/models")
+            flags["model.name"] = asked.model
+            if asked.model == "none":
+                flags["models.coder"] = "none"
+        if asked.autonomy is not None:
+            flags["loop.autonomy"] = asked.autonomy
+        for name in BUDGETS:
+            wanted, most = getattr(asked, name), getattr(budget, name)
+            if wanted is not None:
+                flags[f"budget.{name}"] = wanted if most is None else min(wanted, most)
+        return flags
+
+    def changes_of(self, asked: Asked) -> dict[str, Any]:
+        """What a fork changes: what was chosen, and a budget within the server's own.
+
+        Raises:
+            Refused: That is none that callers may choose.
+        """
+        own = self.settings.budget
+        most = {f"budget.{name}": getattr(own, name) for name in BUDGETS if getattr(own, name) is not None}
+        return {**most, **self.flags_of(asked)}
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """What a caller may name as the model."""
+        return tuple(dict.fromkeys((self.settings.model.name, "none", *self.settings.serve.models)))
+
+    def _require_share(self, caller: Caller, tokens: int, seconds: float) -> None:
+        """Refuse more than a caller's share of a day.
+
+        Raises:
+            QueueFull: What is asked for might go past it.
+        """
+        limits = self.settings.serve
+        used_tokens, used_seconds = self.pool.used_by(caller.name)
+        shares = (
+            ("tokens", used_tokens, tokens, limits.tokens_a_day),
+            ("seconds", used_seconds, seconds, limits.seconds_a_day),
+        )
+        for what, used, wanted, most in shares:
+            if most is not None and used + wanted > most:
+                raise QueueFull(
+                    f"{caller.name} has {max(0, most - used):g} of {most:g} {what} a day left, "
+                    f"and asks for up to {wanted:g}",
+                    retry_after_s=A_WHILE_S,
+                    remedy=f"ask for fewer {what}, or later",
+                )
+
+
+def _the_same(job: Job, digest: str) -> Job:
+    if job.digest != digest:
+        remedy = "take another key for another request"
+        raise Refused(409, f"the idempotency key {job.key!r} was used for something else", remedy=remedy)
+    return job
+
+
+def open_service(
+    settings: Settings, flags: Mapping[str, object], *, needs_token: bool
+) -> tuple[Service, Journal]:
+    """What a server works with; the journal is to be closed at its end.
+
+    Args:
+        settings: The server's own.
+        flags: Its own settings that were said on the command line, for the processes of its jobs.
+        needs_token: As in `Service`.
+
+    Raises:
+        UsageError: Another server works with the same home, or `ray` has no PostgreSQL to keep jobs in.
+        PrerequisiteError: Ray or the database's tables are missing, or the cluster does not answer.
+        StorageError: The home cannot be written, or the database does not answer.
+    """
+    serve, home = settings.serve, settings.paths.home
+    journal = Journal(home)
+    shared, pool = None, None
+    if serve.executor == "ray":
+        from suture.interfaces.jobs.ray_backend.ray_job_pool import (
+            open_ray_pool,  # SQLAlchemy and Ray: for those who share
+        )
+
+        shared, pool = open_ray_pool(settings, flags)
+    service = Service(
+        settings=settings,
+        pool=pool or Pool(journal, home, flags, at_once=serve.runs_at_once, queue=serve.queue),
+        tokens=Tokens(home),
+        archives=Archives(home, limits_of(settings), shared),
+        needs_token=needs_token,
+    )
+    return service, journal

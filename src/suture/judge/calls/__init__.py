@@ -1,1 +1,0 @@
-"""The split verdict on one function of another language: the host holds the examples."""

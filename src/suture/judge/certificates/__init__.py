@@ -1,0 +1,20 @@
+"""Certificates: what was verified about one change, in a file that can be replayed without a model.
+
+This package owns the certificate's records, its sealed file format, and the replay that finds each of its
+statements true or false. A certificate may come from anybody, so each statement is checked before anything is
+run because of it. The package must not ask a model; what running code cannot confirm stands under `claims`.
+"""
+
+from suture.judge.certificates.certificate import Certificate
+from suture.judge.certificates.certificate_format import CertificateRefused
+from suture.judge.certificates.certificate_replay import ReplayedClaim
+from suture.judge.certificates.verification import certificate_at, certificate_path, verify_file
+
+__all__ = [
+    "Certificate",
+    "CertificateRefused",
+    "ReplayedClaim",
+    "certificate_at",
+    "certificate_path",
+    "verify_file",
+]

@@ -1,0 +1,238 @@
+"""Whether a part of a change answers as the whole of it does, on inputs that no test has.
+
+Asked are the functions in which the two differ, as far as that could change what the code does.
+"""
+
+from __future__ import annotations
+
+import ast
+import random
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
+
+from suture.core.records import Candidate, Task
+from suture.judge import Suite
+from suture.judge.differential.behaviour_comparison import compare_candidates
+from suture.judge.differential.input_generation import Arguments, edges_of, inputs_near, read_arguments
+from suture.judge.runners.test_command import TestCommand
+from suture.judge.trials.baseline import locate
+from suture.judge.trials.call_comparison import compare
+from suture.judge.trials.trial_records import Call, Proposal
+from suture.mutation import Edit
+from suture.project.languages import pytest_equivalent
+from suture.project.python_source.parsing import parsed
+from suture.project.workspace import overlay, text_of
+
+Function = tuple[str, str]
+"""A path, and a function at the top level of that file."""
+PROSE = frozenset((".md", ".rst"))
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def changed_functions(whole: Mapping[str, bytes], part: Mapping[str, bytes]) -> frozenset[Function] | None:
+    """The functions in which a part of a change differs from the whole.
+
+    Comments and docstrings are no difference, nor is a new function that nothing names.
+
+    Returns:
+        `None` where more differs than functions that both have.
+    """
+    found: set[Function] = set()
+    for path in sorted(whole.keys() | part.keys()):
+        if whole.get(path) == part.get(path) or PurePosixPath(path).suffix in PROSE:
+            continue
+        names = _in_file(path, whole, part) if path in whole and path in part else None
+        if names is None:
+            return None
+        found |= {(path, name) for name in names}
+    return frozenset(found)
+
+
+def _in_file(path: str, whole: Mapping[str, bytes], part: Mapping[str, bytes]) -> set[str] | None:
+    trees = [parsed(text_of(files[path])) for files in (whole, part)] if path.endswith(".py") else [None]
+    if any(tree is None for tree in trees):
+        return None
+    (full, plain), (less, plain_less) = (_pieces(tree) for tree in trees if tree is not None)
+    names = {name for name in full.keys() | less.keys() if full.get(name) != less.get(name)}
+    names -= {n for n in names if plain.get(n) and n not in less and not _is_named(n, part)}
+    return names if all(plain.get(name) and plain_less.get(name) for name in names) else None
+
+
+def _pieces(tree: ast.Module) -> tuple[dict[str, str], dict[str, bool]]:
+    """Name -> the code of a definition, and whether it is a plain function; other code has no name."""
+    pieces: dict[str, str] = {"": ""}
+    plain: dict[str, bool] = {}
+    for node in tree.body:
+        name = node.name if isinstance(node, DEFINITIONS) else ""
+        for inner in ast.walk(node):
+            if isinstance(inner, DEFINITIONS):
+                inner.body = _without_docstring(inner.body)
+        if name:
+            is_plain = isinstance(node, ast.FunctionDef) and not node.decorator_list
+            plain[name] = is_plain and name not in plain
+        if name or not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
+            pieces[name] = f"{pieces.get(name, '')}{ast.dump(node)}\n"
+    return pieces, plain
+
+
+def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
+    first = body[0]
+    has_one = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+    return body[1:] if has_one else body
+
+
+def _is_named(name: str, files: Mapping[str, bytes]) -> bool:
+    word = re.compile(rb"\b%s\b" % name.encode("utf-8", "surrogateescape"))
+    return any(word.search(content) for content in files.values())
+
+
+def asked_functions(task: Task) -> frozenset[str]:
+    """The functions that a task's checks call by their names."""
+    trees = [parsed(check.source) for check in task.checks]
+    calls = (
+        node for tree in trees if tree is not None for node in ast.walk(tree) if isinstance(node, ast.Call)
+    )
+    return frozenset(call.func.id for call in calls if isinstance(call.func, ast.Name))
+
+
+INPUTS, EDGES = 60, 18
+"""For each function: near those that its tests use, and at the edges of their kinds. By taste."""
+MOST_FUNCTIONS = 8
+"""Further ones are not asked: the proof has seconds, and each comparison takes some."""
+LOCATE_S, COMPARE_S = 20.0, 15.0
+"""Seconds; both are cut off where less of the proof's time is left."""
+LATE = "!late"
+CASES = (str.lower, str.upper, str.title)
+
+Asked = tuple[str, str, str]
+
+
+@dataclass(kw_only=True)
+class ChangeBehaviour:
+    """What a change answers, to be compared with what less of it answers.
+
+    Attributes:
+        suite: The suite that it passes.
+        files: The change, path -> text.
+        seed: Seed of the random inputs.
+        compared: Calls that were compared so far.
+    """
+
+    suite: Suite
+    files: Mapping[str, str]
+    seed: int = 0
+    compared: int = 0
+    _seen: tuple[Call, ...] | None = field(default=None, init=False)
+
+    async def same(self, part: Mapping[str, str]) -> bool:
+        """Whether a part of the change is known to do what the whole does.
+
+        What differs must mean nothing to Python, or be new and named nowhere, or be functions that were asked
+        and answered alike. Methods, and functions that no test calls, cannot be asked: then it is not known.
+
+        Args:
+            part: Path -> text, over the project's own.
+
+        Raises:
+            SandboxError: The wall failed.
+        """
+        less = overlay(self.suite.task.files, part)
+        changed = changed_functions(overlay(self.suite.task.files, self.files), less)
+        if not changed:
+            return changed is not None
+        command = self._command()
+        if command is not None:
+            return await self._same_by_trial(command, less, changed)
+        if {name for _, name in changed} - asked_functions(self.suite.task):
+            return False
+        candidates = [Candidate(files=files, origin="repair") for files in (self.files, part)]
+        found = await compare_candidates(candidates, self.suite, seed=self.seed)
+        self.compared += found.calls
+        return len(found.clusters) == 1
+
+    def _command(self) -> TestCommand | None:
+        """The whole change under the project's tests, where they can be run by pytest."""
+        own = self.suite.command
+        if own is None:
+            return None
+        argv = (
+            self.suite.task.test_command if own.is_pytest else pytest_equivalent(self.suite.task.test_command)
+        )
+        if argv is None:
+            return None
+        files = overlay(self.suite.task.files, self.files)
+        task = replace(self.suite.task, test_command=argv, files=files)
+        return TestCommand(task, self.suite.sandbox, self.suite.settings, own.interpreter)
+
+    async def _same_by_trial(
+        self, command: TestCommand, less: Mapping[str, bytes], changed: frozenset[Function]
+    ) -> bool:
+        texts = {path: text for path, text in self.files.items() if path.endswith(".py")}
+        proposals = [
+            _instead(path, text, text_of(less[path]))
+            for path, text in texts.items()
+            if path in less and text_of(less[path]) != text
+        ]
+        paths = {proposal.path for proposal in proposals}
+        calls = [call for call in await self._calls(command, texts) if call[0] in paths]
+        if changed - {(path, name) for path, name, _ in calls}:
+            return False
+        path = proposals[0].path
+        whole = _instead(path, texts[path], texts[path])
+        # Twice, so that what differs from one time to the next is told from what the change makes different.
+        asked = [whole, whole, *proposals]
+        answers = await compare(command, asked, calls, texts, COMPARE_S)
+        once, again = answers.get(0, []), answers.get(1, [])
+        asked_of: set[Function] = set()
+        for number, proposal in enumerate(proposals, start=2):
+            compared = zip(calls, once, again, answers.get(number, []), strict=False)
+            repeatable = [
+                ((call[0], call[1]), one, two)
+                for call, one, same, two in compared
+                if call[0] == proposal.path and one == same and one != LATE
+            ]
+            self.compared += len(repeatable)
+            asked_of |= {function for function, _, _ in repeatable}
+            if any(one != two for _, one, two in repeatable):
+                return False
+        return changed <= asked_of
+
+    async def _calls(self, command: TestCommand, texts: Mapping[str, str]) -> list[Asked]:
+        """Calls of functions that the tests call, with arguments near the tests'."""
+        if self._seen is None:
+            self._seen = (await locate(command, sorted(texts), (), LOCATE_S)).calls
+        by_function: dict[tuple[str, str], list[str]] = {}
+        for call in self._seen:
+            if call.function in _functions(texts.get(call.path, "")):
+                by_function.setdefault((call.path, call.function), []).append(call.arguments)
+        draw = random.Random(self.seed)
+        made: list[Asked] = []
+        for (path, name), given in sorted(by_function.items())[:MOST_FUNCTIONS]:
+            seeds = read_arguments(list(dict.fromkeys(given)))
+            new = [*inputs_near(seeds, INPUTS, draw), *edges_of(seeds, EDGES), *_in_other_cases(seeds)]
+            made += [(path, name, repr(arguments)) for arguments in new]
+        return made
+
+
+def _in_other_cases(seeds: Sequence[Arguments]) -> list[Arguments]:
+    """The tests' own arguments with one text in small or capital letters: what tests seldom vary."""
+    found: dict[str, Arguments] = {}
+    for seed in seeds:
+        for place, value in enumerate(seed):
+            for case in CASES if isinstance(value, str) else ():
+                made = (*seed[:place], case(value), *seed[place + 1 :])
+                found.setdefault(repr(made), made)
+    known = {repr(seed) for seed in seeds}
+    return [made for text, made in found.items() if text not in known][:EDGES]
+
+
+def _functions(text: str) -> frozenset[str]:
+    tree = parsed(text)
+    return frozenset(getattr(node, "name", "") for node in tree.body) if tree is not None else frozenset()
+
+
+def _instead(path: str, old: str, new: str) -> Proposal:
+    edit = Edit(start=0, end=len(old.encode("utf-8", "surrogatepass")), text=new)
+    return Proposal(path=path, edits=(edit,), label="", score=1.0, operators=())

@@ -1,1 +1,0 @@
-"""The embedded model: llama.cpp's server in a child process on loopback, sized to this machine."""

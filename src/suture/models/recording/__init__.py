@@ -1,1 +1,0 @@
-"""Every reply on disk by call hash, and answers from what was recorded."""

@@ -1,0 +1,197 @@
+"""Which names a place may use, and what they seem to hold: guesses that order candidates and exclude none."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+ValueKind = Literal["number", "sequence", "set", "mapping", "text", "callable", "unknown"]
+
+CALLS: dict[str, ValueKind] = {
+    **dict.fromkeys(("len", "int", "abs", "float", "sum", "round", "ord", "hash"), "number"),
+    **dict.fromkeys(
+        ("list", "sorted", "tuple", "reversed", "range", "deque", "zip", "enumerate"), "sequence"
+    ),
+    **dict.fromkeys(("set", "frozenset"), "set"),
+    **dict.fromkeys(("dict", "defaultdict", "Counter", "OrderedDict"), "mapping"),
+    **dict.fromkeys(("str", "repr", "chr", "format"), "text"),
+}
+METHODS: dict[str, ValueKind] = {
+    **dict.fromkeys(("append", "extend", "insert", "sort", "reverse", "popleft", "appendleft"), "sequence"),
+    **dict.fromkeys(("add", "discard", "union", "difference", "issubset"), "set"),
+    **dict.fromkeys(("items", "keys", "values", "get", "setdefault"), "mapping"),
+    **dict.fromkeys(("split", "strip", "lower", "upper", "startswith", "endswith", "join"), "text"),
+}
+OUTER = 0.7
+"""How likely a variable of an outer function is meant, beside one of the function itself."""
+MOST_FIRST = 6
+MOST_LAST = 14
+"""Of very many variables, those that are offered: the first ones, and the last before a line."""
+NUMERIC = (ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScopeNames:
+    """The variables of one scope.
+
+    Attributes:
+        kinds: Variable -> what it seems to hold, parameters first, then in the order of their lines.
+        parameters: Those that the caller sets.
+        bound_at: Variable -> the line that binds it first.
+        outer: Variables of a function around this one.
+    """
+
+    kinds: dict[str, ValueKind] = field(default_factory=dict)
+    parameters: tuple[str, ...] = ()
+    bound_at: dict[str, int] = field(default_factory=dict)
+    outer: frozenset[str] = frozenset()
+
+    def fitting(self, kind: ValueKind, line: int) -> Iterator[tuple[str, float]]:
+        """Variables that may be bound before a line, each with how well it fits a kind: 1, or less."""
+        for name in self.bound_before(line):
+            other = self.kinds[name]
+            nearness = OUTER if name in self.outer else 1.0
+            if kind == "unknown" or other == "unknown":
+                yield name, 0.8 * nearness
+            else:
+                yield name, nearness * (1.0 if kind == other else 0.25)
+
+    def bound_before(self, line: int) -> list[str]:
+        """Variables that may be bound before a line; of very many those bound first, and those bound last."""
+        names = [name for name in self.kinds if self.bound_at.get(name, 0) <= line]
+        if len(names) <= MOST_FIRST + MOST_LAST:
+            return names
+        by_line = sorted(names, key=lambda name: self.bound_at.get(name, 0))
+        chosen = {*by_line[:MOST_FIRST], *by_line[-MOST_LAST:]}
+        return [name for name in names if name in chosen]
+
+
+def collect_scope_names(scope: ast.AST, above: ScopeNames | None) -> ScopeNames:
+    """The variables of a function, with those of the functions around it; of a module its own.
+
+    Args:
+        scope: The function, or the module.
+        above: The variables of the function around it; `None` where it stands in none.
+    """
+    kinds: dict[str, ValueKind] = {}
+    bound: dict[str, int] = {}
+    parameters: list[str] = []
+    if isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        arguments = scope.args
+        for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+            parameters.append(argument.arg)
+            kinds[argument.arg] = "unknown"
+            bound[argument.arg] = scope.lineno
+        rest: tuple[tuple[ast.arg | None, ValueKind], ...] = (
+            (arguments.vararg, "sequence"),
+            (arguments.kwarg, "mapping"),
+        )
+        for argument, kind in ((argument, kind) for argument, kind in rest if argument is not None):
+            kinds[argument.arg], bound[argument.arg] = kind, scope.lineno
+    for node in _own_nodes(scope):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            kinds.setdefault(node.id, "unknown")
+            bound[node.id] = min(bound.get(node.id, node.lineno), node.lineno)
+    for node in _own_nodes(scope):
+        for name, kind in _evidence(node):
+            if kinds.get(name) == "unknown":
+                kinds[name] = kind
+    own = frozenset(kinds)
+    if above is not None:
+        for name, kind in above.kinds.items():
+            if name not in kinds:
+                kinds[name] = kind
+                bound[name] = above.bound_at.get(name, 0)
+    return ScopeNames(kinds=kinds, parameters=tuple(parameters), bound_at=bound, outer=frozenset(kinds) - own)
+
+
+def _own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a scope without those of functions and classes in it."""
+    waiting = list(getattr(scope, "body", []))[::-1]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            waiting += reversed(list(ast.iter_child_nodes(node)))
+
+
+DISPLAYS: dict[type[ast.AST], ValueKind] = {
+    **dict.fromkeys((ast.List, ast.ListComp, ast.Tuple), "sequence"),
+    **dict.fromkeys((ast.Set, ast.SetComp), "set"),
+    **dict.fromkeys((ast.Dict, ast.DictComp), "mapping"),
+    ast.JoinedStr: "text",
+}
+
+
+def guess_kind(node: ast.AST, names: ScopeNames | None = None) -> ValueKind:
+    """What an expression seems to hold."""
+    match node:
+        case ast.Constant(value=value):
+            return _kind_of_value(value)
+        case ast.UnaryOp(op=ast.USub()):
+            return "number"
+        case ast.Call(func=ast.Name(id=name)):
+            return CALLS.get(name, "unknown")
+        case ast.BinOp():
+            return _kind_of_operation(node, names)
+        case ast.Subscript(value=value, slice=ast.Slice()):
+            return guess_kind(value, names)
+        case ast.Name(id=name) if names is not None:
+            return names.kinds.get(name, "unknown")
+        case _:
+            return DISPLAYS.get(type(node), "unknown")
+
+
+def _kind_of_value(value: object) -> ValueKind:
+    if isinstance(value, str):
+        return "text"
+    return "number" if isinstance(value, (int, float)) and not isinstance(value, bool) else "unknown"
+
+
+def _kind_of_operation(node: ast.BinOp, names: ScopeNames | None) -> ValueKind:
+    inner = {guess_kind(node.left, names), guess_kind(node.right, names)} - {"unknown"}
+    if inner and inner <= {"number", "sequence", "text", "set"}:
+        return sorted(inner - {"number"} or inner)[0]
+    return "number" if isinstance(node.op, NUMERIC) else "unknown"
+
+
+def _evidence(node: ast.AST) -> Iterator[tuple[str, ValueKind]]:
+    """What a node says about the variables in it."""
+    match node:
+        case (
+            ast.Assign(targets=[ast.Name(id=name)], value=value)
+            | ast.AugAssign(target=ast.Name(id=name), value=value)
+        ):
+            if (kind := guess_kind(value)) != "unknown":
+                yield name, kind
+        case ast.For(target=target, iter=ast.Call(func=ast.Name(id=maker))):
+            counter = target.elts[0] if isinstance(target, ast.Tuple) and maker == "enumerate" else target
+            if maker in ("range", "enumerate") and isinstance(counter, ast.Name):
+                yield counter.id, "number"
+        case ast.Call():
+            yield from _evidence_of_call(node)
+        case ast.Subscript(value=ast.Name(id=name), slice=ast.Slice()):
+            yield name, "sequence"
+        case ast.BinOp(left=left, op=op, right=right) if not isinstance(op, ast.Mult):
+            if "number" in (guess_kind(left), guess_kind(right)) or isinstance(op, (ast.Sub, ast.FloorDiv)):
+                yield from ((side.id, "number") for side in (left, right) if isinstance(side, ast.Name))
+        case ast.Compare(left=left, comparators=[right]) if "number" in (guess_kind(left), guess_kind(right)):
+            yield from ((side.id, "number") for side in (left, right) if isinstance(side, ast.Name))
+        case _:
+            pass
+
+
+def _evidence_of_call(node: ast.Call) -> Iterator[tuple[str, ValueKind]]:
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method in METHODS:
+            yield name, METHODS[method]
+        case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)]):
+            yield name, "sequence"
+        case ast.Call(func=ast.Name(id="range"), args=arguments):
+            yield from ((a.id, "number") for a in arguments if isinstance(a, ast.Name))
+        case ast.Call(func=ast.Name(id=name)):
+            yield name, "callable"
+        case _:
+            pass

@@ -1,0 +1,230 @@
+"""Words and signs: missing colons, `=` for `==`, misspelt keywords, and habits of other languages."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from suture.mutation.syntax_repair.source_lines import LineRewrite, Token, strip_comment, get_indent, nearby_lines, rewrite_line, scan_line
+from suture.mutation.syntax_repair.stopped import ParseStop
+
+HEADS = ("if", "elif", "else", "for", "while", "def", "class", "try", "except", "finally", "with", "async")
+STARTS = (
+    *("return", "import", "from", "raise", "assert", "pass", "break", "continue", "global"),
+    *("del", "yield"),
+)
+INNER = ("in", "not", "and", "or", "is", "if", "else", "for", "lambda", "as", "None", "True", "False")
+CONDITIONS = ("if", "elif", "while", "assert", "return", "and", "or", "not")
+BRANCHES = ("if", "elif", "while")
+LONE_EQUALS = r"^(\s*(?:if|elif|while)\b[^=]*?[^=!<>:])=(?!=)"
+MEANT = (("==", 0.9), ("-", 0.45), ("+", 0.45), *((sign, 0.2) for sign in ("*", "<=", ">=", "!=")))
+"""What `=` may be meant for, and how likely."""
+MOST_LINES = 40
+DEFINERS = "function|func|fn|fun|define|sub|public|private|static|void|method"
+DECLARERS = "var|let|const|int|float|double|string|str|bool|boolean|auto|char|long|val|set|my"
+# Habits of other languages, as (what stands there, what is meant, how likely).
+FOREIGN: tuple[tuple[str, str, float], ...] = (
+    (r"\belse\s+if\b", "elif", 1.0),
+    (r"\b(?:elseif|elsif|elif\s+if)\b", "elif", 1.0),
+    (r"\s*&&\s*", " and ", 1.0),
+    (r"\s*\|\|\s*", " or ", 1.0),
+    (r"!(?=[\w(])\s*", "not ", 1.0),
+    (r"!==", "!=", 1.0),
+    (r"===", "==", 1.0),
+    (r"<>", "!=", 1.0),
+    (r"=>", ">=", 0.8),
+    (r"=<", "<=", 0.8),
+    (r"=!", "!=", 0.8),
+    (r"(?<==)\s*=", "", 0.3),
+    (r"([\w.\]\[]+)\s*\+\+", r"\1 += 1", 1.0),
+    (r"\+\+\s*([\w.\]\[]+)", r"\1 += 1", 1.0),
+    (r"([\w.\]\[]+)\s*--(?!\w)", r"\1 -= 1", 1.0),
+    (rf"^(\s*)(?:{DEFINERS})\s+(?=\w+\s*\()", r"\1def ", 1.0),
+    (rf"^(\s*)(?:{DECLARERS})\s+(?=\w)", r"\1", 0.9),
+    (r"^(\s*)((?:import|using|package|#?include)\b.*;)\s*$", r"\1# \2", 0.9),
+    (r"\bnew\s+(?=\w)", "", 1.0),
+    (r"\bthrow\s+", "raise ", 1.0),
+    (r"\bcatch\b", "except", 1.0),
+    (r"\bforeach\b", "for", 1.0),
+    (r"\bfor\s*\(\s*(\w+)\s+in\s+(.*)\)\s*:?\s*$", r"for \1 in \2:", 1.0),
+    (r"\bfor\s+(\w+)\s*(?:of|:|=|at|on|into|range)\s+(?=\S)", r"for \1 in ", 0.8),
+    (r"\bfor\s+(\w+)\s*=\s*(\w+)\s*to\s+(.*?)\s*:?\s*$", r"for \1 in range(\2, \3):", 0.9),
+    (r"\bfor\s+(\w+)\s+(?!in\b)(?=\w)", r"for \1 in ", 0.8),
+    (r"\bin\s+range\s+([^(:]+?)\s*:", r"in range(\1):", 0.9),
+    (r"\s*\b(?:then|do|begin)\s*:?\s*$", ":", 1.0),
+    (r"\s*\{\s*$", ":", 1.0),
+    (r"\s*:\s*\{\s*$", ":", 1.0),
+    (r"^\s*\}\s*else", "else", 0.9),
+    (r"^\s*\}\s*;?\s*$", "", 1.0),
+    (r"^\s*(?:end|fi|done|endif|endfor|endwhile)\s*;?\s*$", "", 1.0),
+    (r"\s*;+\s*$", "", 0.8),
+    (r"(?<!:)//(?!/?\s*[\w(.]+\s*[)\]:,]?\s*$)\s*(.*)$", r"# \1", 0.6),
+    (r"^(\s*)//(.*)$", r"\1#\2", 1.0),
+    (r"\s//\s(.*)$", r"  # \1", 0.8),
+    (r"/\*\s*(.*?)\s*\*/", r"\1", 0.9),
+    (r"/\*(.*?)\*/", r"#\1", 0.8),
+    (r"^(\s*)(?:/\*|\*/|\*|<!--|--|%|;)(.*)$", r"\1#\2", 0.7),
+    (r"(\S+)\s*\?\s*(.+?)\s*:\s*([^:]+)$", r"\2 if \1 else \3", 0.7),
+    (r"\bprint\s+(?!\()(.*)$", r"print(\1)", 1.0),
+    (r"\bexec\s+(?!\()(.*)$", r"exec(\1)", 0.8),
+    (r"\braise\s+(\w+)\s*,\s*(.+)$", r"raise \1(\2)", 1.0),
+    (r"\bexcept\s+([\w.]+)\s*,\s*(\w+)\s*:", r"except \1 as \2:", 1.0),
+    (r"\bexcept\s+([\w.]+)\s*,\s*([\w.]+)\s*:", r"except (\1, \2):", 0.8),
+    (r"`([^`]*)`", r"repr(\1)", 0.7),
+    (r"\b0+(\d+)\b", r"\1", 0.7),
+    (r"\b0(\d+)\b", r"0o\1", 0.5),
+    (r"\bnot\s*=", "!=", 0.9),
+    (r"\bis\s+(?:equal|equals)\s+(?:to\s+)?", "== ", 0.9),
+    (r"(?<=\w)->(?=\w)", ".", 0.9),
+    (r"(?<=\w)::(?=\w)", ".", 0.9),
+    (r"^(\s*def\s+\w+)\s*:", r"\1():", 1.0),
+    (r"^(\s*def\s+\w+)\s+([^(:]+?)\)?\s*:", r"\1(\2):", 0.9),
+    (r"^(\s*def\s+\w+\(.*\))\s*=\s*>?\s*$", r"\1:", 0.9),
+    (r"^(\s*)(\w+\s*\([^()]*\)\s*(?:->\s*[\w\[\], .]+)?:)\s*$", r"\1def \2", 0.8),
+    (r"^(\s*)def(?=[A-Za-z_]\w*\()", r"\1def ", 0.9),
+    (r"\b(if|while|elif|for|return|not|in|and|or)(?=[A-Z_a-z]*\b)(?=\w)(?!\b)", r"\1 ", 0.3),
+    (r"\b(\d+)([A-Za-z_]\w*)", r"\1 * \2", 0.6),
+    (r"\b(\d+)([A-Za-z_]\w*)", r"\1 \2", 0.5),
+    (r"\b\d+([A-Za-z_]\w*)", r"\1", 0.7),
+    (r"(?<=\d)[oO](?=\d|\b)", "0", 0.7),
+    (r"^(\s*)lambda\s+(\w+)\s*:", r"\1lambda \2: ", 0.2),
+    (r"\blambda\s+(\w+)\s*=>\s*", r"lambda \1: ", 0.9),
+    (r"\(?\b(\w+)\)?\s*=>\s*", r"lambda \1: ", 0.6),
+)  # fmt: skip
+LOOK_ALIKES: dict[int, str] = str.maketrans(
+    {
+        **dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb\uff02\u2033", '"'),
+        **dict.fromkeys("\u2018\u2019\u201a\u201b\u00b4\u2032\uff07`", "'"),
+        **dict(zip("\uff08\uff09\uff0c\uff1a\uff1b\uff1d\u3001", "(),:;=,", strict=True)),
+        **dict(zip("\u3010\u3011\uff5b\uff5d\uff0b", "[]{}+", strict=True)),
+        **dict(zip("\u2212\u2013\u2014\u00d7\u00f7", "---*/", strict=True)),
+        **{"\u2264": "<=", "\u2265": ">=", "\u2260": "!=", "\u2026": "..."},
+        **dict.fromkeys("\u00a0\u2002\u2003\u2009\u3000", " "),
+        **dict.fromkeys("\u200b\u200c\u200d\u2060\ufeff\u00ad", ""),
+    }
+)
+"""Characters that look like those of code and come from word processors, other keyboards and web pages."""
+
+
+def rewrite_foreign_syntax(lines: list[str], stop: ParseStop) -> Iterator[LineRewrite]:
+    """Habits of other languages, and of other Pythons."""
+    yield from rewrite_look_alikes(lines, stop)
+    for number in nearby_lines(lines, stop.line - 1):
+        line = lines[number]
+        for pattern, meant, weight in FOREIGN:
+            text = re.sub(pattern, meant, line)
+            if text != line:
+                yield rewrite_line(lines, number, text, f"{text.strip()[:60]}", weight)
+                yield from _everywhere(lines, pattern, meant, weight)
+        code = strip_comment(line)
+        if len(code.split()) > 2 and not code.endswith((":", ")", "]")):
+            text = f"{get_indent(line)}# {line.strip()}"
+            yield rewrite_line(lines, number, text, "is a comment", 0.12)
+
+
+def rewrite_look_alikes(lines: list[str], stop: ParseStop, own: str = "") -> Iterator[LineRewrite]:
+    """Characters of word processors, other keyboards and web pages.
+
+    Args:
+        lines: The source's.
+        stop: Where reading stopped.
+        own: Those that the language itself has.
+    """
+    table = {code: meant for code, meant in LOOK_ALIKES.items() if chr(code) not in own}
+    whole = [line.translate(table) for line in lines]
+    changed = {n: new for n, (old, new) in enumerate(zip(lines, whole, strict=True)) if old != new}
+    if changed:
+        yield LineRewrite(lines=changed, note="characters that only look like those of code", weight=1.0)
+
+
+def _everywhere(lines: list[str], pattern: str, meant: str, weight: float) -> Iterator[LineRewrite]:
+    """The same on every line: a habit shows more than once."""
+    changed = {number: re.sub(pattern, meant, line) for number, line in enumerate(lines)}
+    changed = {number: text for number, text in changed.items() if text != lines[number]}
+    if 1 < len(changed) <= MOST_LINES:
+        note = f"{len(changed)} lines as in {next(iter(changed.values())).strip()[:40]}"
+        yield LineRewrite(lines=changed, note=note, weight=0.9 * weight)
+
+
+def rewrite_keywords(lines: list[str], stop: ParseStop) -> Iterator[LineRewrite]:
+    """A misspelt keyword, or one that is none of Python's at the head of a block."""
+    for number in nearby_lines(lines, stop.line - 1):
+        line = lines[number]
+        tokens = scan_line(line)
+        for at, token in enumerate(tokens):
+            if token.kind != "word" or keyword.iskeyword(token.text):
+                continue
+            known = (*HEADS, *STARTS) if at == 0 else INNER
+            folded = token.text.lower()
+            alike = [k for k in known if k.lower() == folded] or get_close_matches(
+                token.text, known, 2, 0.5 if len(token.text) < 4 else 0.6
+            )
+            for word in alike:
+                yield rewrite_line(lines, number, _put(line, token, word), f"{token.text} becomes {word}", 0.9)
+        if tokens and tokens[0].kind == "word" and strip_comment(line).endswith(":"):
+            for word in ("if", "while", "for", "elif", "else", "def", "with", "return"):
+                if word != tokens[0].text and len(tokens) > 2:
+                    weight = 0.5 if not keyword.iskeyword(tokens[0].text) else 0.1
+                    yield rewrite_line(
+                        lines, number, _put(line, tokens[0], word), f"{tokens[0].text} becomes {word}", weight
+                    )
+            if not keyword.iskeyword(tokens[0].text):
+                for word in ("if", "while", "elif", "def", "else:"):
+                    text = f"{get_indent(line)}{word} {line.strip()}"
+                    yield rewrite_line(lines, number, text, f"{word} is missing", 0.3)
+
+
+def rewrite_colons(lines: list[str], stop: ParseStop) -> Iterator[LineRewrite]:
+    """A colon that is missing behind the head of a block, or stands where none is meant."""
+    for number in nearby_lines(lines, stop.line - 1):
+        line, code = lines[number], strip_comment(lines[number])
+        tokens = scan_line(code)
+        if not tokens:
+            continue
+        rest = line[len(code) :]
+        asked = stop.message.startswith("expected ':'")
+        if tokens[0].text in HEADS and not code.endswith(":"):
+            yield rewrite_line(lines, number, f"{code}:{rest}", "a colon at its end", 1.0)
+            if code[-1] in ";.,{=-)":
+                yield rewrite_line(lines, number, f"{code[:-1].rstrip()}:{rest}", "a colon at its end", 0.8)
+        if asked and number == stop.line - 1:
+            yield rewrite_line(lines, number, f"{line[: stop.column]}:{line[stop.column :]}", "a colon", 0.9)
+        for token in tokens[1:] if tokens[0].text in HEADS else ():
+            before = code[: token.start].rstrip()
+            if token.kind in ("word", "string") and not before.endswith((":", ".", ",", "=", "(", "[")):
+                text = f"{before}: {code[token.start :]}{rest}"
+                yield rewrite_line(lines, number, text, f"a colon before {token.text}", 0.3 if asked else 0.1)
+        if code.endswith(":") and tokens[0].text not in HEADS:
+            yield rewrite_line(lines, number, f"{code[:-1]}{rest}", "no colon at its end", 0.6)
+        for token in tokens:
+            if token.text in ("::", ";", ".") or (token.text == ":" and not code.endswith(":")):
+                text = f"{code[: token.start]}:{code[token.end :]}{rest}"
+                yield rewrite_line(lines, number, text, f"{token.text} becomes a colon", 0.2)
+
+
+def rewrite_assignments(lines: list[str], stop: ParseStop) -> Iterator[LineRewrite]:
+    """`=` where something is compared or computed."""
+    for number in nearby_lines(lines, stop.line - 1):
+        line = lines[number]
+        tokens = scan_line(line)
+        signs = [token for token in tokens if token.text == "="]
+        if not signs:
+            continue
+        if tokens[0].text in BRANCHES:
+            for meant, share in (("==", 0.9), ("!=", 0.3), ("<=", 0.2), (">=", 0.2)):
+                yield from _everywhere(lines, LONE_EQUALS, rf"\1{meant}", share)
+        condition = tokens[0].text in CONDITIONS
+        many = "".join("==" if any(t.start == at for t in signs) else c for at, c in enumerate(line))
+        yield rewrite_line(lines, number, many, "= becomes ==", 0.9 if condition else 0.5)
+        for place, sign in enumerate(signs):
+            said = "cannot assign" in stop.message or "Maybe you meant" in stop.message
+            likely = condition or (said and (place > 0 or len(signs) == 1))
+            for other, weight in MEANT:
+                text = f"{line[: sign.start]}{other}{line[sign.end :]}"
+                yield rewrite_line(lines, number, text, f"= becomes {other}", weight * (1.0 if likely else 0.4))
+
+
+def _put(line: str, token: Token, text: str) -> str:
+    return f"{line[: token.start]}{text}{line[token.end :]}"

@@ -1,0 +1,203 @@
+"""Calls of a function in Go."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from suture.project.languages.calling.call_driver import (
+    CallDriver,
+    CallSite,
+    NoLiteral,
+    Plus,
+    text_of,
+    values_of,
+)
+from suture.project.languages.grammars import tree_of
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+GRAMMARS = {"": ("tree_sitter_go", "language")}
+DRIVER = "calls/calls.go"
+BEFORE = "package p\n\nvar _ = "
+ANY_ERROR = ["error", None, None]
+WORDS: Mapping[str, Plus] = {
+    "nil": None,
+    "true": True,
+    "false": False,
+    "error": ANY_ERROR,
+    "err": ANY_ERROR,
+    "math.NaN()": ["number", "NaN"],
+    "math.Inf(1)": ["number", "Infinity"],
+    "math.Inf(-1)": ["number", "-Infinity"],
+}
+MAKES_ERROR = re.compile(r"(?:errors\.New|fmt\.Errorf)\((.*)\)", re.DOTALL)
+PACKAGE = re.compile(rb"^\s*package[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
+MODULE = re.compile(rb"^module\s+\"?([\w./~-]+)", re.MULTILINE)
+GLUE = """package {package}
+
+import (
+\tsuture_calls "{module}/{folder}/calls"
+\tsuture_testing "testing"
+)
+
+func TestMain(m *suture_testing.M) {{ suture_calls.Serve({name}) }}
+"""
+"""A test of the candidate's own package sees its function whatever it is called, and beside a `main`."""
+
+
+def read_values(text: str) -> tuple[Plus, ...] | None:
+    """The values of literals with commas between them, as JSON-plus; `None` where one is no literal."""
+    if not text.strip():
+        return ()
+    root = tree_of(f"{BEFORE}{text}\n", "a.go", GRAMMARS)
+    if root.has_error or root.named_child_count != 2 or root.named_children[1].named_child_count != 1:
+        return None
+    spec = root.named_children[1].named_children[0]
+    values = spec.child_by_field_name("value")
+    if values is None or spec.child_by_field_name("type") is not None:
+        return None
+    return values_of(values.named_children, _value)
+
+
+def _value(node: Node) -> Plus:
+    text = text_of(node)
+    if text in WORDS:
+        return WORDS[text]
+    if node.type == "int_literal":
+        return int(re.sub(r"^0(?=\d)", "0o", text.replace("_", "")), 0)
+    if node.type == "float_literal":
+        return float(text.replace("_", ""))
+    if node.type == "raw_string_literal":
+        return text[1:-1]
+    if node.type in ("interpreted_string_literal", "rune_literal"):
+        # Go's escapes are Python's too, but for one that Go has not.
+        read = ast.literal_eval(text)
+        return ord(read) if node.type == "rune_literal" else read
+    if node.type == "composite_literal":
+        return _composite(node)
+    if node.type == "literal_value":
+        return _listed(node)
+    if node.type == "literal_element" and node.named_child_count == 1:
+        return _value(node.named_children[0])
+    if node.type == "unary_expression" and text[0] in "-&":
+        return _unary(text[0], _value(node.named_children[0]))
+    if node.type in ("type_conversion_expression", "call_expression"):
+        return _converted(node, text)
+    raise NoLiteral
+
+
+def _unary(sign: str, value: Plus) -> Plus:
+    if sign == "&" and isinstance(value, list) and value[0] in ("object", "list"):
+        return value
+    if sign == "-" and isinstance(value, (int, float)) and not isinstance(value, bool):
+        return -value
+    raise NoLiteral
+
+
+def _composite(node: Node) -> Plus:
+    kind, body = node.child_by_field_name("type"), node.child_by_field_name("body")
+    if kind is None or body is None:
+        raise NoLiteral
+    if kind.type != "map_type":
+        return _listed(body)
+    return ["map", [_keyed(child, _value) for child in body.named_children if child.type != "comment"]]
+
+
+def _listed(body: Node) -> Plus:
+    children = [child for child in body.named_children if child.type != "comment"]
+    if children and all(child.type == "keyed_element" for child in children):
+        return ["object", [_keyed(child, _field) for child in children]]
+    return ["list", [_value(child) for child in children]]
+
+
+def _keyed(node: Node, read: Callable[[Node], Plus]) -> list[Plus]:
+    if node.type != "keyed_element" or node.named_child_count != 2:
+        raise NoLiteral
+    key, value = node.named_children
+    return [read(key), _value(value)]
+
+
+def _field(node: Node) -> str:
+    name = text_of(node)
+    if not name.isidentifier():
+        raise NoLiteral
+    return name
+
+
+def _converted(node: Node, text: str) -> Plus:
+    if match := MAKES_ERROR.fullmatch(text):
+        (said,) = read_values(match[1]) or (None,)
+        if isinstance(said, str):
+            return ["error", None, said]
+        raise NoLiteral
+    if text.startswith("[]byte(") and node.named_child_count == 2:
+        said = _value(node.named_children[1])
+        if isinstance(said, str):
+            return ["list", list(said.encode())]
+    if re.match(r"(?:u?int(?:8|16|32|64)?|float(?:32|64)|rune|byte|string)\(", text):
+        values = read_values(text[text.index("(") + 1 : -1]) or ()
+        if len(values) == 1 and isinstance(values[0], (int, float, str)):
+            return values[0]
+    raise NoLiteral
+
+
+def unfit(statement: str, name: str) -> str:
+    """Why a function as a statement shows it cannot be called with data; empty where it can."""
+    match = re.search(rf"\bfunc[ \t]*(\([^)\n]*\)[ \t]*)?{re.escape(name)}[ \t]*(\[)?([^{{\n]*)", statement)
+    if match is None:
+        return ""
+    if match[1]:
+        return "it is a method"
+    if match[2]:
+        return "it has type parameters"
+    found = re.search(r"\bfunc\b|\bchan\b", match[3])
+    return f"a {found[0]} stands in its signature" if found else ""
+
+
+def _files(site: CallSite) -> Mapping[str, bytes]:
+    package = PACKAGE.search(site.files.get(site.module, b""))
+    root = _module_root(site)
+    module = MODULE.search(site.files.get(f"{root}go.mod", b""))
+    glue = GLUE.format(
+        package=package[1].decode() if package else "main",
+        module=module[1].decode() if module else "solution",
+        folder=site.folder,
+        name=site.name,
+    )
+    driver = resources.files("suture.project.languages.calling").joinpath("calls.go").read_bytes()
+    folder = site.module.rpartition("/")[0]
+    return {f"{root}{site.folder}/{DRIVER}": driver, f"{folder}/suture_test.go".lstrip("/"): glue.encode()}
+
+
+def _module_root(site: CallSite) -> str:
+    """The folder of a file's module, with a slash behind it; empty where that is the project's."""
+    folders = [*site.module.split("/")[:-1]]
+    while folders and "/".join((*folders, "go.mod")) not in site.files:
+        folders.pop()
+    return "".join(f"{folder}/" for folder in folders)
+
+
+def _argv(site: CallSite) -> tuple[str, ...]:
+    root = _module_root(site)
+    package = site.module[len(root) :].rpartition("/")[0]
+    build = f"go test -c -o /tmp/calls {shlex.quote(f'./{package}')} </dev/null >&2"
+    go_there = f"cd {shlex.quote(f'./{root}')} && " if root else ""
+    return ("sh", "-c", f"{go_there}{build} && exec /tmp/calls 3<&0 4>&1 </dev/null >&2")
+
+
+GO_CALLS = CallDriver(
+    read=read_values,
+    files=_files,
+    argv=_argv,
+    null="nil",
+    raises="panics",
+    unfit=unfit,
+    compiles=True,
+    typed=True,
+)

@@ -1,0 +1,162 @@
+"""Calls of a function in JavaScript or TypeScript."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from suture.project.languages.calling.call_driver import (
+    CallDriver,
+    CallSite,
+    NoLiteral,
+    Plus,
+    text_of,
+    values_of,
+)
+from suture.project.languages.grammars import tree_of
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+GRAMMARS = {"": ("tree_sitter_javascript", "language")}
+DRIVER = "node_driver.mjs"
+WORDS: Mapping[str, Plus] = {
+    "null": None,
+    "true": True,
+    "false": False,
+    "undefined": ["undefined"],
+    "NaN": ["number", "NaN"],
+    "Infinity": ["number", "Infinity"],
+}
+ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0"}
+ESCAPE = re.compile(r"\\(u\{[0-9a-fA-F]{1,6}\}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|\r?\n|.)", re.DOTALL)
+EXACT = 1 << 53
+STRIPS = "--experimental-strip-types"
+
+
+def read_values(text: str) -> tuple[Plus, ...] | None:
+    """The values of literals with commas between them, as JSON-plus; `None` where one is no literal."""
+    root = tree_of(f"[{text}\n]", "a.js", GRAMMARS)
+    statement = root.named_children[0] if root.named_child_count == 1 and not root.has_error else None
+    array = statement.named_children[0] if statement and statement.named_child_count == 1 else None
+    if array is None or array.type != "array" or (array.start_byte, array.end_byte) != (0, root.end_byte):
+        return None
+    return values_of(array.named_children, _value)
+
+
+def _value(node: Node) -> Plus:
+    text = text_of(node)
+    if text in WORDS:
+        return WORDS[text]
+    if node.type == "number":
+        return _number(text)
+    if node.type in ("string", "template_string"):
+        return _string(node)
+    if node.type == "array":
+        return ["list", [_value(child) for child in node.named_children]]
+    if node.type == "object":
+        return ["object", [_pair(child) for child in node.named_children]]
+    if node.type == "regex":
+        return ["regexp", text]
+    if node.type == "unary_expression" and text[0] in "+-":
+        return _signed(text[0], _value(node.named_children[0]))
+    if node.type == "new_expression":
+        return _made(node)
+    raise NoLiteral
+
+
+def _number(text: str) -> Plus:
+    plain = text.replace("_", "").lower()
+    if plain.endswith("n"):
+        return ["bigint", str(int(plain[:-1], 0))]
+    value = float(int(plain, 0)) if plain[:2] in ("0x", "0b", "0o") else float(plain)
+    return int(value) if value.is_integer() and abs(value) <= EXACT else value
+
+
+def _signed(sign: str, value: Plus) -> Plus:
+    if sign == "+" or isinstance(value, bool):
+        raise NoLiteral
+    if isinstance(value, (int, float)):
+        return -value if value else ["number", "-0"]
+    if value == ["number", "Infinity"]:
+        return ["number", "-Infinity"]
+    if isinstance(value, list) and value[0] == "bigint":
+        return ["bigint", str(-int(value[1]))]
+    raise NoLiteral
+
+
+def _string(node: Node) -> str:
+    if any(child.type == "template_substitution" for child in node.named_children):
+        raise NoLiteral
+    return ESCAPE.sub(_escaped, text_of(node)[1:-1]).encode("utf-16", "surrogatepass").decode("utf-16")
+
+
+def _escaped(match: re.Match[str]) -> str:
+    code = match[1]
+    if code[0] in "ux" and len(code) > 1:
+        return chr(int(code[1:].strip("{}"), 16))
+    return "" if code.endswith("\n") else ESCAPES.get(code, code)
+
+
+def _pair(node: Node) -> list[Plus]:
+    key, value = node.child_by_field_name("key"), node.child_by_field_name("value")
+    if node.type != "pair" or key is None or value is None:
+        raise NoLiteral
+    if key.type == "string":
+        return [_string(key), _value(value)]
+    if key.type not in ("property_identifier", "number"):
+        raise NoLiteral
+    return [str(_number(text_of(key))) if key.type == "number" else text_of(key), _value(value)]
+
+
+def _made(node: Node) -> Plus:
+    kind, given = node.child_by_field_name("constructor"), node.child_by_field_name("arguments")
+    name = text_of(kind) if kind else ""
+    values = [_value(child) for child in given.named_children] if given else []
+    if name in ("Map", "Set") and len(values) <= 1:
+        items = values[0][1] if values and isinstance(values[0], list) and values[0][0] == "list" else None
+        if values and items is None:
+            raise NoLiteral
+        return [name.lower(), [_item(item) for item in items or []] if name == "Map" else items or []]
+    if name.endswith("Error") and len(values) <= 1:
+        return ["error", name, values[0] if values else ""]
+    if name == "Date" and len(values) == 1 and isinstance(values[0], int):
+        return ["date", values[0]]
+    raise NoLiteral
+
+
+def _item(item: Plus) -> list[Plus]:
+    if not (isinstance(item, list) and item[0] == "list" and len(item[1]) == 2):
+        raise NoLiteral
+    return list(item[1])
+
+
+def _files(site: CallSite) -> Mapping[str, bytes]:
+    driver = resources.files("suture.project.languages.calling").joinpath(DRIVER).read_bytes()
+    return {f"{site.folder}/{DRIVER}": driver}
+
+
+JAVASCRIPT_CALLS = CallDriver(
+    read=read_values,
+    files=_files,
+    argv=lambda site: ("sh", "-c", f"exec node {site.folder}/{DRIVER} 3<&0 4>&1 </dev/null >&2"),
+    null="null",
+    raises="throws",
+)
+TYPESCRIPT_CALLS = replace(
+    JAVASCRIPT_CALLS,
+    # Node itself keeps to a `type`, and tells `import` from `require` where there is none.
+    files=lambda site: {**_files(site), "package.json": b"{}\n"},
+    argv=lambda site: (
+        "sh",
+        "-c",
+        # Node before 22.7 does not know the option; it needs tsx, which the driver looks for.
+        f"exec node $(node {STRIPS} -e 0 </dev/null 2>/dev/null >&2 && "
+        f"echo {STRIPS} --disable-warning=ExperimentalWarning) "
+        f"{site.folder}/{DRIVER} 3<&0 4>&1 </dev/null >&2",
+    ),
+    lacks="TypeScript needs Node 22.7 or newer, or tsx: npm install tsx",
+)

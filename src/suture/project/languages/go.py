@@ -1,0 +1,281 @@
+"""Go: `go test`, which reports on each test as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+from suture.project.languages.calling.go_calls import GO_CALLS
+from suture.project.languages.grammars import Grammars
+from suture.project.languages.language import (
+    DownloadedPackages,
+    LanguageFacts,
+    ProjectSigns,
+    Syntax,
+    globs_of,
+)
+from suture.project.languages.layouts import GO_LAYOUT
+from suture.project.languages.reporters.go_attestation import GO_VOUCHING
+from suture.project.languages.reports import Report, ReportedTest, Runner, RunnerOutput
+from suture.project.languages.safety_rules import go_rules as in_go
+from suture.project.languages.safety_rules.rule import uses_by_queries
+
+FAMILIES = (
+    *(("min", "max"), ("Min", "Max"), ("Floor", "Ceil", "Round", "Trunc", "Abs")),
+    *(("HasPrefix", "HasSuffix", "Contains"), ("Index", "LastIndex", "IndexByte", "Count")),
+    *(("ToLower", "ToUpper", "Title"), ("TrimLeft", "TrimRight", "TrimSpace", "Trim")),
+    *(("TrimPrefix", "TrimSuffix"), ("Ints", "Strings", "Float64s"), ("Split", "SplitN", "Fields")),
+    *(("IsUpper", "IsLower", "IsDigit", "IsLetter", "IsSpace"), ("Replace", "ReplaceAll")),
+    *(("Lock", "RLock", "Unlock", "RUnlock"), ("Before", "After", "Equal"), ("Errorf", "Error")),
+    *(("Seconds", "Minutes", "Hours"), ("Add", "Sub"), ("Atoi", "Itoa"), ("Push", "Pop")),
+)
+SYNTAX = Syntax(  # for changes that put code into a file
+    length="len({})",
+    end="",
+    test="if {} {{ {} }}",
+    stop="panic(0);",
+    equal=("==", "!="),
+    nothing="nil",
+    put="{0} = append({0}, {1})",
+    around=(
+        *("len({})", "-{}", "strings.ToLower({})", "strings.TrimSpace({})", "math.Abs({})", "int({})"),
+        *("float64({})", "{}[1:]", "{}[0]", "string({})", "{} % 2", "{}.Len()", "&{}", "*{}"),
+        *("math.Floor({})", "math.Ceil({})", "math.Round({})", "strings.ToUpper({})", "{}[:len({})-1]"),
+    ),
+    answers=("true", "false", "0", "nil", '""', "-1", "1"),
+    better=(),
+    rest=("{0}[{1}:]", "{0}[:{1}]"),
+    families=FAMILIES,
+    joined=("append({0}, {1}...)",),
+)
+
+
+PLACE = re.compile(r"^\s*(?:\S*?: )?([\w./-]+\.go):(\d+)(?::\d+)?:? ?(.*)$")
+FRAME = re.compile(r"^\s+(/\S+\.go):(\d+)")
+MODULE = re.compile(rb"^module\s+\"?([^\s\"]+)", re.MULTILINE)
+UNBUILT = re.compile(r"^FAIL\t(\S+) \[(?:build|setup) failed\]$")
+DEFINITION = re.compile(
+    r"func\s+(\([^)]*\)\s*[A-Za-z_]\w*)|func\s+([A-Za-z_]\w*)|(?:type|var|const)\s+([A-Za-z_]\w*)"
+    r"|(package)\s|(import)\s"
+)
+ABSENT = re.compile(
+    r"(?:no required module provides package|cannot find module providing package|missing go\.sum entry for"
+    r" module providing package|cannot find package) \"?(?P<name>[\w./@-]+[\w/-])"
+)
+UNVOUCHED = "it was printed that this passes, but the tests did not run to their end"
+BENCHMARK = re.compile(r"Benchmark(?![a-z])")
+"""No test: since Go 1.20 it is reported that one runs, and never that it ends, unless it fails."""
+FAULT = re.compile(r"^(?:\s*)((?:panic|fatal error): .*?)(?: \[recovered\])?$")
+
+
+def read_stream(output: RunnerOutput) -> Report:
+    """The stream of `go test -json`, and what the compiler says beside it."""
+    printed: list[str] = []
+    said: dict[tuple[str, str], list[str]] = {}
+    ended: dict[tuple[str, str], str] = {}
+    for line in output.stdout.decode("utf-8", "replace").splitlines():
+        event = _event(line)
+        if event is None:
+            printed.append(f"{line}\n")
+            if match := UNBUILT.match(line):
+                ended[match[1], ""] = "fail"
+            continue
+        key = str(event.get("Package", "")), str(event.get("Test", ""))
+        if event.get("Action") in ("pass", "fail", "skip"):
+            ended[key] = str(event["Action"])
+        elif event.get("Action") == "run" and not BENCHMARK.match(key[1]):
+            ended.setdefault(key, "fail")  # what never ends did not pass
+        elif event.get("Action") == "output":
+            printed.append(str(event.get("Output", "")))
+            said.setdefault(key, []).append(str(event.get("Output", "")).rstrip("\n"))
+    ended = {key: _vouched(key, status, ended, said, output) for key, status in ended.items()}
+    tests = [_test(key, status, said, output) for key, status in ended.items() if key[1]]
+    with_tests = {package for package, test in ended if test}
+    failing = {package for (package, test), status in ended.items() if test and status == "fail"}
+    for (package, test), status in ended.items():
+        if not test and status == "fail" and package not in failing:
+            lines = [*said.get((package, ""), []), *_complaints(package, output, "".join(printed))]
+            tests.append(_failed(_folder(package, output), package, lines, output))
+    packages = {package for package, _ in ended}
+    return Report(
+        tests=tuple(tests),
+        printed="".join(printed).encode(),
+        ended=bool(packages) and all((package, "") in ended for package in with_tests),
+    )
+
+
+def _vouched(
+    key: tuple[str, str],
+    status: str,
+    ended: Mapping[tuple[str, str], str],
+    said: dict[tuple[str, str], list[str]],
+    output: RunnerOutput,
+) -> str:
+    """How a test ended: where nothing failed in its package, only what its program vouched for passed."""
+    package, test = key
+    if output.vouched is None or status != "pass" or not test:
+        return status
+    if any(how == "fail" for (one, _), how in ended.items() if one == package):
+        return status  # its program vouches for nothing, and this test did no harm
+    how = output.vouched.get(package, {}).get(test)
+    if how == "passed":
+        return "pass"
+    said[key] = [UNVOUCHED]
+    return "skip" if how == "skipped" else "fail"
+
+
+def _event(line: str) -> Mapping[str, Any] | None:
+    if not line.startswith("{"):
+        return None
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return None
+    return event if isinstance(event, dict) and "Action" in event else None
+
+
+def _test(
+    key: tuple[str, str], status: str, said: Mapping[tuple[str, str], list[str]], output: RunnerOutput
+) -> ReportedTest:
+    name = f"{_folder(key[0], output)}::{key[1]}"
+    if status != "fail":
+        return ReportedTest(id=name, status="passed" if status == "pass" else "skipped")
+    return _failed(name, key[0], said.get(key, []), output)
+
+
+def _failed(name: str, package: str, lines: list[str], output: RunnerOutput) -> ReportedTest:
+    fault = next((match[1] for line in lines if (match := FAULT.match(line))), "")
+    frames = [(m[1].removeprefix(f"{output.root}/"), int(m[2])) for line in lines if (m := FRAME.match(line))]
+    own = [place for place in frames if place[0] in output.files]
+    if fault:
+        file, at = own[0] if own else ("", None)
+        return ReportedTest(id=name, status="failed", message=fault, file=file, line=at)
+    folder = _folder(package, output)
+    for number, line in enumerate(lines):
+        if match := PLACE.match(line):
+            path = match[1].removeprefix("./")
+            near = path if path in output.files else f"{folder}/{path}".removeprefix("./")
+            more = [
+                text.strip() for text in lines[number + 1 :] if not text.strip().startswith(("---", "==="))
+            ]
+            words = " ".join((match[3], *more)).strip()[:500]
+            return ReportedTest(id=name, status="failed", message=words, file=near, line=int(match[2]))
+    left = [text.strip() for text in lines if text.strip() and not text.strip().startswith(("===", "---"))]
+    return ReportedTest(id=name, status="failed", message=" ".join(left)[:500])
+
+
+def _complaints(package: str, output: RunnerOutput, printed: str) -> list[str]:
+    """What the compiler says of one package, below a line that names it; else of those that it needs."""
+    found: dict[bool, list[str]] = {True: [], False: []}
+    about = False
+    for line in (output.stderr.decode("utf-8", "replace") + printed).splitlines():
+        if line.startswith("# "):
+            about = line[2:].split(" ")[0] == package
+        elif PLACE.match(line):
+            found[about].append(line)
+    return found[True] or found[False]
+
+
+def _folder(package: str, output: RunnerOutput) -> str:
+    """A package's folder in the project, where `go.mod` tells; `.` is the root."""
+    match = MODULE.search(output.files.get("go.mod", b""))
+    module = match[1].decode() if match else ""
+    if module and (package == module or package.startswith(f"{module}/")):
+        return package[len(module) + 1 :] or "."
+    return package
+
+
+def tests_in_go(signs: ProjectSigns) -> tuple[tuple[str, ...], str] | None:
+    """`go test`, where there is a module with tests."""
+    if "go.mod" in signs.files and any(name.endswith("_test.go") for name in signs.files):
+        return ("go", "test", "./..."), "go.mod names a Go module"
+    return None
+
+
+def absent_module(line: str, files: Mapping[str, bytes]) -> tuple[str, str] | None:
+    """What a line says of a module that is not downloaded, and what to do; none of the project's own."""
+    match = ABSENT.search(line)
+    own = MODULE.search(files.get("go.mod", b""))
+    module = own[1].decode("utf-8", "replace") if own else ""
+    if match is None or (module and (match["name"] == module or match["name"].startswith(f"{module}/"))):
+        return None
+    why = f"the module of {match['name']!r} is not there"
+    return why, "run `go mod download` in the project, or vendor it"
+
+
+def module_cache(environ: Mapping[str, str]) -> str:
+    """The folder of modules that were downloaded before."""
+    home = environ.get("HOME", "")
+    path = environ.get("GOPATH", "").split(os.pathsep)[0] or (f"{home}/go" if home else "")
+    return environ.get("GOMODCACHE") or f"{path}/pkg/mod"
+
+
+def loaded_by(words: Sequence[str]) -> tuple[str, ...]:
+    """Globs of the program that `go run` builds: one that decides by its exit status is a test.
+
+    Args:
+        words: Of one command.
+    """
+    pairs = list(pairwise(words))
+    at = pairs.index(("go", "run")) + 2 if ("go", "run") in pairs else len(words)
+    program = next((word for word in words[at:] if not word.startswith("-")), "")
+    return tuple(f"{glob}*.go" for glob in globs_of(program) if glob.endswith("/"))
+
+
+GRAMMARS: Grammars = {"": ("tree_sitter_go", "language")}
+GO = LanguageFacts(
+    label="Go",
+    fence="go",
+    endings=(".go",),
+    program="go",
+    compiled=True,
+    commands=re.compile(r"go|gotestsum"),
+    runners=(
+        Runner(
+            name="go test",
+            command=re.compile(r"(?:^|[\s/])go\s+test(?:\s|$)"),
+            read=read_stream,
+            environment=lambda folder: {"GOFLAGS": "-p=4 -v -json"},
+            between=re.compile(r"\s-c(?:\s|$)"),
+            nested_by="/",
+            vouching=GO_VOUCHING,
+        ),
+    ),
+    line_comment="//",
+    test_files=("*_test.go", "testdata/"),
+    steering=(
+        *("go.mod", "go.work", "go.sum", "go.work.sum"),
+        # What tests assert with often lies there.
+        "/vendor/**/*.go",
+    ),
+    loaded_by=loaded_by,
+    find_tests=tests_in_go,
+    installation=("bin", "pkg", "src"),
+    beside_it=("go.env", "VERSION"),
+    downloaded=DownloadedPackages(folder=module_cache, shown_as="/go-modules", variable="GOMODCACHE"),
+    package_client="go",
+    variables={
+        "GOCACHE": "/tmp/go-build",
+        "GOPATH": "/tmp/go",
+        "GOPROXY": "off",
+        "GOTOOLCHAIN": "local",
+        "GOTELEMETRY": "off",
+        # Each compiler has threads of its own, and their number is limited. -v tells which tests ran.
+        "GOFLAGS": "-p=4 -v",
+    },
+    error_line=re.compile(r"^\s*[\w./-]+\.go:\d+|^panic: |no required module provides|missing go\.sum entry"),
+    find_absent=absent_module,
+    ran=re.compile(rb"^=== RUN ", re.MULTILINE),
+    grammars=GRAMMARS,
+    safety_rules=in_go.RULES,
+    unsafe_uses=partial(uses_by_queries, GRAMMARS, in_go.QUERIES),
+    new_project=GO_LAYOUT,
+    definition=DEFINITION,
+    syntax=SYNTAX,
+    calls=GO_CALLS,
+)

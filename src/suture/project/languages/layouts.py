@@ -1,0 +1,236 @@
+"""What a new project of a language looks like."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from suture.core.records import ProjectKind
+
+Words = tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProjectLayout:
+    """Where things lie in a new project, and what starts them; `{name}` and `{entry}` stand for its own.
+
+    Attributes:
+        module: The file of a task that is one function.
+        entry: The file that a project begins with, by its kind.
+        manifest: The files that say what the project is: kind and name -> path -> text.
+        ignored: Lines of its `.gitignore`.
+        build: Commands that must succeed before anything is started.
+        start: The command that starts it.
+        by_hand: The same as a person types it.
+        load: The command that only loads a library, and fails where it offers nothing.
+        tests: The command that runs its tests.
+        one_test: The command that runs the tests of one file, `{entry}`.
+        test_file: Where generated tests go.
+        tester: What these are written with, in words.
+        style: What whoever writes the code must know, in words.
+        adding: How a feature of a project that is there asks for packages, in words.
+        single: What whoever writes one function must know, in words; `{name}` is the function's.
+        crash: Text in what a program prints that shows that it crashed.
+    """
+
+    module: str
+    entry: Mapping[ProjectKind, str]
+    manifest: Callable[[ProjectKind, str], Mapping[str, str]]
+    ignored: Words
+    build: tuple[Words, ...]
+    start: Words
+    by_hand: Words
+    load: Words
+    tests: Words
+    one_test: Words
+    test_file: str
+    tester: str
+    style: str
+    adding: str
+    single: str
+    crash: str
+
+
+def filled(words: Words, name: str, entry: str) -> Words:
+    """A command with a project's name and entry file in their places."""
+    return tuple(word.replace("{name}", name).replace("{entry}", entry) for word in words)
+
+
+def _python_manifest(kind: ProjectKind, name: str) -> Mapping[str, str]:
+    lines = [
+        "[project]",
+        f'name = "{name}"',
+        'version = "0.1.0"',
+        'readme = "README.md"',
+        'requires-python = ">=3.9"',
+        *([] if kind == "library" else ["", "[project.scripts]", f'{name} = "{name}.__main__:main"']),
+        "",
+        "[build-system]",
+        'requires = ["setuptools>=61"]',
+        'build-backend = "setuptools.build_meta"',
+        "",
+        "[tool.setuptools]",
+        f'packages = ["{name}"]',
+        "",
+        "[tool.pytest.ini_options]",
+        'pythonpath = ["."]',
+        'testpaths = ["tests"]',
+    ]
+    package = {} if kind == "library" else {f"{name}/__init__.py": ""}
+    return {"pyproject.toml": "\n".join(lines) + "\n", **package}
+
+
+PYTHON_ENTRY = "{name}/__main__.py"
+PYTHON_LAYOUT = ProjectLayout(
+    module="solution.py",
+    entry={
+        "web_app": PYTHON_ENTRY,
+        "data_pipeline": PYTHON_ENTRY,
+        "cli_tool": PYTHON_ENTRY,
+        "library": "{name}/__init__.py",
+    },
+    manifest=_python_manifest,
+    ignored=("__pycache__/", "*.egg-info/", ".pytest_cache/", ".venv/", "*.db", "dist/"),
+    build=(("python", "-m", "compileall", "-q", "{name}"),),
+    start=("python", "-m", "{name}"),
+    by_hand=("python", "-m", "{name}"),
+    load=("python", "-c", "import sys, {name}; sys.exit(all(n[0] == '_' for n in dir({name})))"),
+    tests=("python", "-m", "pytest", "-q"),
+    one_test=("python", "-m", "pytest", "-q", "{entry}"),
+    test_file="tests/test_{name}.py",
+    tester="pytest, and hypothesis where something must hold for every input",
+    style=(
+        "The package is `{name}`; import its modules by it, as in `from {name}.store import load`. Use the "
+        "standard library where it will do; packages that are needed stand in `requirements.txt`, one a "
+        "line. The `__main__.py` of a program has a function `main()`, and calls it where "
+        '`__name__ == "__main__"`.'
+    ),
+    adding=(
+        "Packages that it needs and the project does not have yet stand in `requirements.txt`, one a line; "
+        "nothing else does."
+    ),
+    single="",
+    crash="Traceback (most recent call last)",
+)
+"""`main()` in `__main__.py` is what an installed command calls."""
+
+
+def _package_json(kind: ProjectKind, name: str, entry: str, runner: str) -> dict[str, Any]:
+    package: dict[str, Any] = {
+        "name": name.replace("_", "-"),
+        "version": "0.1.0",
+        "private": True,
+        "type": "commonjs",
+        "main": entry,
+        "scripts": {"start": f"{runner} {entry}", "test": "node --test"},
+    }
+    if kind in ("cli_tool", "data_pipeline"):
+        package["bin"] = {name.replace("_", "-"): entry}
+    return package
+
+
+def _javascript_manifest(kind: ProjectKind, name: str) -> Mapping[str, str]:
+    return {"package.json": json.dumps(_package_json(kind, name, "src/index.js", "node"), indent=2) + "\n"}
+
+
+def _typescript_manifest(kind: ProjectKind, name: str) -> Mapping[str, str]:
+    package = _package_json(kind, name, "src/index.ts", "tsx")
+    package["scripts"]["test"] = "tsx --test test/*.test.ts"
+    package["devDependencies"] = {"tsx": "^4"}
+    options = {"target": "es2022", "module": "commonjs", "strict": True, "noEmit": True}
+    return {
+        "package.json": json.dumps(package, indent=2) + "\n",
+        "tsconfig.json": json.dumps({"compilerOptions": options, "include": ["src"]}, indent=2) + "\n",
+    }
+
+
+NODE_PACKAGES_NOTE = (
+    "Use Node's own modules where they will do; a package that is needed stands in `package.json`, which is "
+    "then written whole, with its version under `dependencies`."
+)
+JAVASCRIPT_ENTRY = "src/index.js"
+JAVASCRIPT_LAYOUT = ProjectLayout(
+    module="solution.js",
+    entry={
+        "web_app": JAVASCRIPT_ENTRY,
+        "data_pipeline": JAVASCRIPT_ENTRY,
+        "cli_tool": JAVASCRIPT_ENTRY,
+        "library": JAVASCRIPT_ENTRY,
+    },
+    manifest=_javascript_manifest,
+    ignored=("node_modules/", "*.log", ".env", "coverage/"),
+    build=(("node", "--check", "{entry}"),),
+    start=("node", "{entry}"),
+    by_hand=("node", "{entry}"),
+    load=("node", "-e", "process.exit(Object.keys(require('./{entry}')).length ? 0 : 1)"),
+    tests=("node", "--test"),
+    one_test=("node", "--test", "{entry}"),
+    test_file="test/{name}.test.js",
+    tester="node:test and node:assert",
+    style=("It is CommonJS: `require` and `module.exports`. " + NODE_PACKAGES_NOTE),
+    adding=(
+        "Packages that it needs and the project does not have yet stand in `package.json`, under "
+        "`dependencies`; nothing else of it is taken."
+    ),
+    single="Export it: `module.exports = {{ {name} }}`.",
+    crash="\n    at ",
+)
+TYPESCRIPT_ENTRY = "src/index.ts"
+TYPESCRIPT_LAYOUT = replace(
+    JAVASCRIPT_LAYOUT,
+    module="solution.ts",
+    entry={
+        "web_app": TYPESCRIPT_ENTRY,
+        "data_pipeline": TYPESCRIPT_ENTRY,
+        "cli_tool": TYPESCRIPT_ENTRY,
+        "library": TYPESCRIPT_ENTRY,
+    },
+    manifest=_typescript_manifest,
+    build=(),
+    start=("tsx", "{entry}"),
+    by_hand=("npx", "tsx", "{entry}"),
+    load=("tsx", "-e", "import('./{entry}').then((m) => process.exit(Object.keys(m).length ? 0 : 1))"),
+    tests=("tsx", "--test", "test/{name}.test.ts"),
+    one_test=("tsx", "--test", "{entry}"),
+    test_file="test/{name}.test.ts",
+    style=(
+        "It is TypeScript that `tsx` runs: `import` and `export`. "
+        + NODE_PACKAGES_NOTE
+        + " `tsx` stays among its `devDependencies`."
+    ),
+    single="Export it: `export function {name}`.",
+)
+
+
+def _go_manifest(kind: ProjectKind, name: str) -> Mapping[str, str]:
+    return {"go.mod": f"module {name}\n\ngo 1.18\n"}
+
+
+GO_ENTRY = "main.go"
+GO_LAYOUT = ProjectLayout(
+    module="solution.go",
+    entry={"web_app": GO_ENTRY, "data_pipeline": GO_ENTRY, "cli_tool": GO_ENTRY, "library": "{name}.go"},
+    manifest=_go_manifest,
+    ignored=("/{name}", "*.test", "*.out", "*.db"),
+    build=(("go", "build", "-o", "/tmp/built-{name}", "."),),
+    start=("/tmp/built-{name}",),
+    by_hand=("go", "run", "."),
+    load=("go", "vet", "./..."),
+    tests=("go", "test", "./..."),
+    one_test=("go", "test", "./..."),
+    test_file="{name}_test.go",
+    tester="Go's testing package, with a table of cases",
+    style=(
+        "The module is `{name}`: a program is `package main` in the root, a library `package {name}` there. "
+        "Use the standard library where it will do; modules that are needed stand in `go.mod`, which is then "
+        "written whole, each with its exact version, and none that is indirect."
+    ),
+    adding=(
+        "Modules that it needs and the project does not have yet stand in `go.mod`, each in a line `require "
+        "MODULE VERSION`; nothing else of it is taken."
+    ),
+    single="It is `package solution`. Use the standard library alone.",
+    crash="\ngoroutine ",
+)

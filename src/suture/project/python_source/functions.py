@@ -1,0 +1,125 @@
+"""What a function says of itself: signature, docstring, complexity, and what it calls; found by reading."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from suture.project.python_source.parsing import parsed
+from suture.project.python_source.statements import Definition, inner_statements
+
+BRANCHES = (
+    *(ast.If, ast.For, ast.AsyncFor, ast.While, ast.IfExp),
+    *(ast.ExceptHandler, ast.Assert, ast.match_case),
+)
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True, kw_only=True)
+class FunctionFacts:
+    """A function as its source shows it.
+
+    Attributes:
+        path: The file that defines the function.
+        name: With its class, as in `Cart.total`.
+        line: Of its `def`, counted from 1.
+        signature: Parameters and annotations, as source.
+        docstring: Cleaned; empty where there is none.
+        complexity: McCabe's number: paths through it, 1 where it has no branch.
+        calls: Names that it calls, sorted.
+        source: The function's source text.
+    """
+
+    path: str
+    name: str
+    line: int
+    signature: str
+    docstring: str
+    complexity: int
+    calls: tuple[str, ...]
+    source: str
+
+
+def functions_in(path: str, text: str) -> Iterator[FunctionFacts]:
+    """The functions and methods of a file, in order; none where it does not parse."""
+    tree = parsed(text)
+    if tree is not None:
+        yield from _functions(path, text, tree.body, "")
+
+
+def _functions(path: str, text: str, body: Iterable[ast.stmt], prefix: str) -> Iterator[FunctionFacts]:
+    for node in body:
+        if isinstance(node, Function):
+            yield _facts(path, prefix + node.name, node, text)
+        if isinstance(node, Definition):
+            yield from _functions(path, text, node.body, f"{prefix}{node.name}.")
+        else:
+            yield from _functions(path, text, inner_statements(node), prefix)
+
+
+def function_facts(name: str, files: Mapping[str, str]) -> FunctionFacts | None:
+    """The function of a name, with or without its class; `None` where no file has one."""
+    wanted = name.strip("`'\" ").removesuffix("()")
+    found = [facts for path, text in files.items() for facts in functions_in(path, text)]
+    exact = [facts for facts in found if facts.name == wanted]
+    alike = [facts for facts in found if facts.name.rpartition(".")[2] == wanted.rpartition(".")[2]]
+    return next(iter(exact or alike), None)
+
+
+def describe_function(name: str, files: Mapping[str, str]) -> str:
+    """A function in words for a prompt; where there is none, the functions that there are."""
+    facts = function_facts(name, files)
+    if facts is None:
+        names = [facts.name for path, text in files.items() for facts in functions_in(path, text)]
+        return f"There is no function {name!r}. There are: {', '.join(names[:40]) or 'none'}."
+    lines = [
+        f"{facts.signature} in {facts.path} line {facts.line}",
+        f"cyclomatic complexity {facts.complexity}",
+        f"calls {', '.join(facts.calls) or 'nothing'}",
+        f"docstring: {facts.docstring}" if facts.docstring else "no docstring",
+        facts.source,
+    ]
+    return "\n".join(lines)
+
+
+def _facts(path: str, name: str, node: Function, text: str) -> FunctionFacts:
+    return FunctionFacts(
+        path=path,
+        name=name,
+        line=node.lineno,
+        signature=_signature(name, node),
+        docstring=ast.get_docstring(node) or "",
+        complexity=_complexity(node),
+        calls=tuple(sorted({_called(part.func) for part in ast.walk(node) if isinstance(part, ast.Call)})),
+        source=ast.get_source_segment(text, node) or "",
+    )
+
+
+def _signature(name: str, node: Function) -> str:
+    start = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
+    try:
+        returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+        return f"{start} {name}({ast.unparse(node.args)}){returns}"
+    except RecursionError:  # a default value may nest deeper than can be written out
+        return f"{start} {name}(...)"
+
+
+def _called(function: ast.expr) -> str:
+    if isinstance(function, ast.Attribute):
+        owner = function.value.id if isinstance(function.value, ast.Name) else ""
+        return f"{owner}.{function.attr}"
+    return function.id if isinstance(function, ast.Name) else "a value"
+
+
+def _complexity(node: Function) -> int:
+    """McCabe (1976): one, and one more for each branch and each further operand of `and` and `or`."""
+    count = 1
+    for part in ast.walk(node):
+        if isinstance(part, ast.BoolOp):
+            count += len(part.values) - 1
+        elif isinstance(part, ast.comprehension):
+            count += 1 + len(part.ifs)
+        elif isinstance(part, BRANCHES):
+            count += 1
+    return count

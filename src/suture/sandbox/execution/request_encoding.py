@@ -1,0 +1,177 @@
+"""What goes in: a request, checked on the host and packed for the other side."""
+
+from __future__ import annotations
+
+import json
+import marshal
+import math
+import os
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from suture.errors import UsageError
+from suture.sandbox.contract import BOX, LIBRARY, RunRequest
+from suture.sandbox.execution.program import COLLECT_BYTES
+from suture.sandbox.execution.supervisor import MIB, MOST_FRAME_BYTES
+
+MOST_FILES = 20_000
+"""Four times as many as a project may have: what its tests and packages need comes beside it."""
+NAME_BYTES = 255
+"""The longest name of a file on Linux (`NAME_MAX`)."""
+PATH_BYTES = 4000
+"""Below `PATH_MAX` (4096), which counts the folder in front too."""
+PAGE_BYTES = 4096
+"""A tmpfs stores whole pages."""
+ARGUMENT_BYTES = 128 << 10
+"""The longest single argument or variable that the kernel takes (`MAX_ARG_STRLEN`)."""
+BASE_ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": BOX, "TMPDIR": "/tmp", "LANG": "C.UTF-8"}
+
+
+def pack_request(request: RunRequest) -> bytes:
+    """Check a request and turn it into the bytes that `inside.py` reads.
+
+    Raises:
+        UsageError: As `plain_request`.
+    """
+    files = {path: bytes(content) for path, content in request.files.items()}
+    return marshal.dumps({**plain_request(request), "files": files})
+
+
+def pack_for_zygote(request: RunRequest, *, forked: bool = False) -> bytes:
+    """Check a request and turn it into a frame's content: a 4-byte length, a JSON head, the files one by one.
+
+    Args:
+        request: What to run.
+        forked: Whether the zygote is an interpreter as `argv` names it, and is to run the module itself.
+
+    Raises:
+        UsageError: As `plain_request`; or all of it is longer than a frame.
+    """
+    sizes = [(path, len(content)) for path, content in request.files.items()]
+    head = json.dumps({**plain_request(request), "files": sizes, "forked": forked}).encode("ascii")
+    size = 4 + len(head) + sum(length for _, length in sizes)
+    if size > MOST_FRAME_BYTES:
+        raise UsageError(
+            f"the request has {size / MIB:.1f} MiB and a wall that waits takes {MOST_FRAME_BYTES / MIB:g}",
+            remedy="leave large files out; or, with bubblewrap, set sandbox.mode = 'cold'",
+        )
+    return b"".join((len(head).to_bytes(4, "big"), head, *request.files.values()))
+
+
+def as_program(request: RunRequest, executable: str, box: str = BOX) -> RunRequest:
+    """A request for Python code as one for a program, with the code's modules among its files.
+
+    Args:
+        request: Whatever names a program already stays as it is.
+        executable: The path of the Python interpreter.
+        box: The folder in which its files will lie.
+    """
+    if request.python is None:
+        return request
+    path = f"import sys; sys.path.insert(0, {f'{box}/{LIBRARY}'!r}); del sys\n" if request.modules else ""
+    laid = {f"{LIBRARY}/{name}": content for name, content in request.modules.items()}
+    return replace(
+        request,
+        argv=(executable, "-I", "-S", "-B", "-c", path + request.python),
+        python=None,
+        modules={},
+        files={**request.files, **laid},
+    )
+
+
+def plain_request(request: RunRequest) -> dict[str, Any]:
+    """A request in plain words, but for its files' contents.
+
+    Raises:
+        UsageError: An empty or impossible command; a path that is absolute, leads upwards or is too long; a
+            file that is also a folder; or more than the folder behind the wall can hold.
+    """
+    _check_program(request)
+    environment = {**BASE_ENVIRONMENT, **request.env}
+    _check_words((f"{name}={value}" for name, value in environment.items()), "environment variable")
+    if any(not name or "=" in name for name in environment):
+        raise UsageError("an environment variable has no usable name")
+    _check_files(request)
+    for path in request.collect:
+        _check_path(path)
+    limits = request.limits
+    return {
+        "argv": list(request.argv),
+        "python": request.python,
+        "env": environment,
+        "collect": list(request.collect),
+        "collect_bytes": COLLECT_BYTES,
+        "wall_s": limits.wall_s,
+        "limits": {
+            "cpu_s": math.ceil(limits.cpu_s),
+            "memory_mb": limits.memory_mb,
+            "total_memory_mb": limits.total_memory_mb,
+            "processes": limits.processes,
+            "disk_mb": limits.disk_mb,
+            "inodes": limits.inodes,
+            "file_mb": limits.file_mb,
+            "open_files": limits.open_files,
+        },
+    }
+
+
+def _check_program(request: RunRequest) -> None:
+    if request.modules and request.python is None:
+        raise UsageError("only Python code has modules")
+    if request.python is not None:
+        if request.argv:
+            raise UsageError("a request has a program and Python code at once", remedy="leave argv empty")
+        _check_words((request.python,), "piece of Python code")  # it may become an argument
+        return
+    _check_words(request.argv, "argument")
+    if not request.argv or not request.argv[0]:
+        raise UsageError("there is no program to run", remedy="name one in argv")
+
+
+def _check_words(words: Iterable[str], what: str) -> None:
+    for word in words:
+        try:
+            encoded = os.fsencode(word)
+        except UnicodeEncodeError as fault:
+            raise UsageError(f"an {what} cannot be encoded: {word!r}") from fault
+        if b"\0" in encoded:
+            raise UsageError(f"an {what} holds a NUL byte: {word!r}")
+        if len(encoded) >= ARGUMENT_BYTES:
+            raise UsageError(
+                f"an {what} is too long: {len(encoded)} bytes", remedy="pass it in a file or through stdin"
+            )
+
+
+def _check_files(request: RunRequest) -> None:
+    if len(request.files) > MOST_FILES:
+        raise UsageError(f"{len(request.files)} files are too many; the most is {MOST_FILES}")
+    folders: set[str] = set()
+    size = 0
+    for path, content in request.files.items():
+        _check_path(path)
+        parts = path.split("/")
+        folders.update("/".join(parts[:depth]) for depth in range(1, len(parts)))
+        size += -(-len(content) // PAGE_BYTES) * PAGE_BYTES
+    both = folders & request.files.keys()
+    if both:
+        raise UsageError(f"{min(both)!r} is a file and a folder at once")
+    if size > request.limits.disk_mb << 20:
+        raise UsageError(
+            f"the files need {size >> 20} MiB and the folder behind the wall holds {request.limits.disk_mb}",
+            remedy="raise sandbox.disk_mb, or leave large files out",
+        )
+
+
+def _check_path(path: str) -> None:
+    try:
+        encoded = os.fsencode(path)
+    except UnicodeEncodeError as fault:
+        raise UsageError(f"a path cannot be encoded: {path!r}") from fault
+    parts = encoded.split(b"/")
+    if encoded.startswith(b"/"):
+        raise UsageError(f"a path behind the wall must be relative: {path!r}")
+    if b"" in parts or b"." in parts or b".." in parts or b"\0" in encoded:
+        raise UsageError(f"a path has empty, '.', '..' or NUL parts: {path!r}")
+    if len(encoded) > PATH_BYTES or max(map(len, parts)) > NAME_BYTES:
+        raise UsageError(f"a path is too long: {path[:80]!r}...")

@@ -1,0 +1,343 @@
+"""The one trusted program behind the wall: it lays the files, runs the program, brings files back.
+
+It is started as `python -I -S -B -c SOURCE REQUEST_FD REPORT_FD` and imports only what starts in no time:
+`json`, `signal` or `typing` would double its start-up. The request is a big-endian u64 and a marshalled
+mapping of that length: both ends are the same interpreter, and the host wrote it. Its pipe stays open as long
+as the host lives, and whatever runs here ends with it. The report goes the other way, parsed by hand (see
+`report.py`):
+
+    X message                     the files could not be laid
+    S                             the program starts now
+    E kind number cpu             how it ended: `e` exit code, `s` signal, `t` time-out, `m` too much memory
+                                  of all processes and files together; what it computed, in milliseconds of
+                                  CPU time; both big-endian u32
+    F index size content          a collected file: big-endian u32 and u64
+    .                             the end
+"""
+# FIXME doc of sandbox/execution/oom: """How many processes the kernel has ended for want of memory, as control groups tell; for both sides."""
+
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found] # `signal` itself pulls in `enum`: half of the start-up
+import errno
+import marshal
+import os
+import resource
+import select
+import stat
+import sys
+import time
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+TYPE_CHECKING = False
+
+MIB = 1 << 20
+MOST_FRAME_BYTES = 256 * MIB
+"""The longest request that a zygote takes."""
+MOST_FDS = 1 << 20
+"""What Linux gives no process more of by default (`fs.nr_open`)."""
+MOST_SIGNALS = 1024
+"""That wait for the program; a machine has some ten thousand for each user."""
+TICK_S, QUICK_TICK_S = 0.05, 0.005
+"""Seconds between two looks at everything that runs here; the short one where no kernel tells of an end."""
+SET_DUMPABLE = 4
+"""`PR_SET_DUMPABLE` of `linux/prctl.h`: no other process of this user may look into this one."""
+WRITABLE = ("/box", "/tmp", "/dev/shm")
+INODE_BYTES = 1024
+"""About what the kernel keeps for a file in memory, however empty."""
+PAGE_BYTES = resource.getpagesize()
+
+
+def main() -> None:
+    """Serve the one request."""
+    request_fd, report_fd = int(sys.argv[1]), int(sys.argv[2])
+    kept = sorted((request_fd, report_fd))
+    for low, high in ((3, kept[0]), (kept[0] + 1, kept[1]), (kept[1] + 1, MOST_FDS)):
+        os.closerange(low, high)  # such as the namespace that our launcher came through
+    protect()
+    deafen()
+    request = marshal.loads(exactly(request_fd, int.from_bytes(exactly(request_fd, 8), "big")))
+    try:
+        for path, content in request["files"].items():
+            lay(path, content)
+    except OSError as fault:
+        os.write(report_fd, b"X" + os.strerror(fault.errno or 0).encode())
+        return
+    box = open_box()
+    os.write(report_fd, b"S")
+    deadline = time.monotonic() + request["wall_s"]
+    pid = os.fork()
+    if pid == 0:
+        become(request)
+    kind, number = watch(pid, deadline, request["limits"]["total_memory_mb"] * MIB, request_fd)
+    kill_the_rest()
+    with open(report_fd, "wb") as report:
+        report.writelines(account(kind, number, request, box))
+
+
+def protect() -> None:
+    """Let no other process look into this one: the program has the same user.
+
+    Raises:
+        OSError: The kernel refuses.
+    """
+    import _ctypes  # `ctypes` itself starts slowly, and a zygote's child has its own way
+
+    class Call(_ctypes.CFuncPtr):
+        _flags_ = _ctypes.FUNCFLAG_CDECL
+
+    own = _ctypes.dlopen(None, 0)  # type: ignore[arg-type] # as `ctypes` itself does
+    prctl = Call(_ctypes.dlsym(own, "prctl"))
+    if prctl(SET_DUMPABLE, 0, 0, 0, 0) != 0:
+        raise OSError("PR_SET_DUMPABLE")
+
+
+def deafen() -> None:
+    """Take Python's own handler away: a first process that has none hears no signal from its namespace."""
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+
+
+def exactly(handle: int, size: int) -> bytes:
+    """Read so many bytes; ends this process where the host has gone."""
+    content = bytearray()
+    while len(content) < size:
+        chunk = os.read(handle, min(size - len(content), MIB))
+        if not chunk:
+            os._exit(1)
+        content += chunk
+    return bytes(content)
+
+
+def lay(path: str, content: bytes) -> None:
+    """Write one file of the request below the working directory."""
+    folder = path.rpartition("/")[0]
+    if folder:
+        os.makedirs(folder, exist_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+    # What starts with `#!` was made to be run; a request holds contents and no modes.
+    handle = os.open(path, flags, 0o755 if content[:2] == b"#!" else 0o644)
+    try:
+        view = memoryview(content)
+        while view:
+            view = view[os.write(handle, view) :]
+    finally:
+        os.close(handle)
+
+
+def become(request: dict[str, Any]) -> None:
+    """Turn this process into the program; does not return."""
+    argv = request["argv"]
+    try:
+        os.closerange(3, MOST_FDS)
+        _signal.signal(_signal.SIGPIPE, _signal.SIG_DFL)  # Python ignores it, and programs would inherit that
+        limit(request["limits"])
+        os.execvpe(argv[0], argv, request["env"])
+    except OSError as fault:
+        os.write(2, f"cannot start {argv[0]!r}: {os.strerror(fault.errno or 0)}\n".encode())
+        os._exit(127 if fault.errno == errno.ENOENT else 126)
+    finally:
+        os._exit(126)
+
+
+def limit(limits: dict[str, int]) -> None:
+    """Lower this process's limits for good."""
+    for kind, amount in (
+        (resource.RLIMIT_AS, limits["memory_mb"] * MIB),
+        (resource.RLIMIT_NPROC, limits["processes"]),
+        (resource.RLIMIT_FSIZE, limits["file_mb"] * MIB),
+        (resource.RLIMIT_NOFILE, limits["open_files"]),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_MEMLOCK, 0),
+    ):
+        lower(kind, amount)
+    # The soft limit comes first and is a signal that says what happened; the hard one kills.
+    resource.setrlimit(resource.RLIMIT_CPU, (limits["cpu_s"], limits["cpu_s"] + 1))
+    try:
+        # Counted for a user of the host in all namespaces together; timers are of this kind too.
+        lower(resource.RLIMIT_SIGPENDING, MOST_SIGNALS)
+    except ValueError:
+        return  # gVisor cannot change it, and what it counts is none of the host's
+
+
+def lower(kind: int, amount: int) -> None:
+    """Lower one limit of this process's, for good."""
+    hard = resource.getrlimit(kind)[1]
+    amount = amount if hard == resource.RLIM_INFINITY else min(amount, hard)
+    resource.setrlimit(kind, (amount, amount))
+
+
+def watch(
+    pid: int,
+    deadline: float,
+    most_bytes: int,
+    lifeline: int | None = None,
+    starved: Callable[[], bool] = lambda: False,
+) -> tuple[bytes, int]:
+    """Wait for the program, at most until the deadline, and look after what it and its children hold.
+
+    Args:
+        pid: The program's process.
+        deadline: On the monotonic clock.
+        most_bytes: The most memory of everything here but this process and the first one.
+        lifeline: Something to read from that ends with the host.
+        starved: Whether the kernel has ended something here for want of memory.
+    """
+    watched, tick = [] if lifeline is None else [lifeline], TICK_S
+    try:
+        watched.append(os.pidfd_open(pid))
+    except OSError:  # an older gVisor has none
+        tick = QUICK_TICK_S
+    spared = {"1", str(os.getpid())}
+    folders = None
+    while (left := deadline - time.monotonic()) > 0:
+        ready, _, _ = select.select(watched, [], [], min(left, tick))
+        if lifeline in ready:
+            os._exit(1)
+        # As the first process of its namespace, this one inherits what loses its parent.
+        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            if ended[0] == pid:
+                if starved():
+                    return b"m", 0
+                if os.WIFSIGNALED(ended[1]):
+                    return b"s", os.WTERMSIG(ended[1])
+                return b"e", os.WEXITSTATUS(ended[1])
+        if folders is None:
+            folders = own_folders()
+        if starved() or held_bytes(spared, folders, most_bytes) > most_bytes:
+            return b"m", 0
+    return b"t", 0
+
+
+def own_folders() -> list[str]:
+    """The writable folders that lie in memory."""
+    with open("/proc/self/mountinfo") as file:
+        lines = [line.split() for line in file]
+    return [words[4] for words in lines if words[4] in WRITABLE and words[words.index("-") + 1] == "tmpfs"]
+
+
+def held_bytes(spared: set[str], folders: list[str], most: int) -> int:
+    """Memory of all processes and folders; more exactly where it seems to be more than `most`.
+
+    Args:
+        spared: Processes that do not count.
+        folders: Folders that lie in memory.
+        most: Up to here a guess that is too high will do.
+    """
+    held = 0
+    for folder in folders:
+        facts = os.statvfs(folder)
+        held += (facts.f_blocks - facts.f_bfree) * facts.f_frsize
+        held += (facts.f_files - facts.f_ffree) * INODE_BYTES
+    pids = {name for name in os.listdir("/proc") if name.isdigit()} - spared
+    if held + sum(map(resident_bytes, pids)) <= most:
+        return held
+    # Pages that several processes share count once: a fork costs nothing until it writes.
+    return held + sum(map(own_bytes, pids))
+
+
+def resident_bytes(pid: str) -> int:
+    """What a process has in memory, shared or not."""
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as file:
+            return int(file.read().split()[1]) * PAGE_BYTES
+    except (OSError, IndexError):
+        return 0  # it has just ended
+
+
+def own_bytes(pid: str) -> int:
+    """A process's part of what it has in memory; all of it where nobody can look into it, as under gVisor."""
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
+            lines = [line.split() for line in file]
+    except OSError:
+        # Nothing, if it has ended since: many that end at once must not count in full.
+        return resident_bytes(pid)
+    parts = {words[0]: int(words[1]) << 10 for words in lines if len(words) == 3}
+    # What lies in files is either in the folders, which count anyway, or the host's.
+    return parts.get(b"Pss_Anon:", parts.get(b"Pss:", 0)) + parts.get(b"Pss_Shmem:", 0)
+
+
+def open_box() -> int:
+    """The working directory, for bringing files back from it; a program must not inherit this descriptor."""
+    return os.open(".", os.O_RDONLY | os.O_DIRECTORY)
+
+
+def account(kind: bytes, number: int, request: dict[str, Any], box: int) -> Iterator[bytes]:
+    """The words that tell how it ended and what is collected; for when every process of it is gone."""
+    yield ending(kind, number)
+    unlock(box)
+    room = request["collect_bytes"]
+    for index, path in enumerate(request["collect"]):
+        content = collect(box, path, room)
+        if content is not None:
+            room -= len(content)
+            yield b"F" + index.to_bytes(4, "big") + len(content).to_bytes(8, "big")
+            yield content
+    yield b"."
+
+
+def unlock(box: int) -> None:
+    """Let the working directory be read again, should the program have forbidden it."""
+    try:
+        os.fchmod(box, 0o700)
+    except OSError:  # it is not the program's own, as in a container
+        return
+
+
+def ending(kind: bytes, number: int) -> bytes:
+    """The words that tell how it ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_ms = min(int(1000 * (used.ru_utime + used.ru_stime)), (1 << 32) - 1)
+    return b"E" + kind + number.to_bytes(4, "big") + cpu_ms.to_bytes(4, "big")
+
+
+def kill_the_rest() -> None:
+    """End whatever the program left behind, so that nothing changes files while they are collected."""
+    for _ in range(400):
+        try:
+            os.kill(-1, 9)
+        except ProcessLookupError:
+            return
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            pass
+        time.sleep(0.005)
+
+
+def collect(box: int, path: str, most_bytes: int) -> bytes | None:
+    """Read one regular file below the working directory; no link is followed on the way."""
+    *folders, name = path.split("/")
+    at = box
+    try:
+        for folder in folders:
+            inner = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
+            if at != box:
+                os.close(at)
+            at = inner
+        # Without O_NONBLOCK a FIFO of this name would hold us for ever.
+        with open(os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=at), "rb") as file:
+            facts = os.fstat(file.fileno())
+            if not stat.S_ISREG(facts.st_mode) or facts.st_size > most_bytes:
+                return None
+            content = file.read(most_bytes + 1)
+            return content if len(content) <= most_bytes else None
+    except OSError:
+        return None
+    finally:
+        if at != box:
+            os.close(at)
+
+
+if __name__ == "__main__":
+    main()
+
+
+def oom_kills(events: bytes) -> int:
+    """The count in `memory.events` of version 2, or in `memory.oom_control` of version 1: `oom_kill N`."""
+    words = events.split()
+    return int(words[words.index(b"oom_kill") + 1]) if b"oom_kill" in words else 0

@@ -1,0 +1,48 @@
+"""Which packages the candidates of a task may ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from suture.core.records import Task
+from suture.core.settings import Settings
+from suture.project.languages import LANGUAGES
+from suture.project.safety import levels_of
+from suture.sandbox.packages.added_packages import GROWERS, AddedPackages
+from suture.sandbox.packages.installer import Installed
+from suture.sandbox.packages.package_sets import Packages, ignore_installed
+
+
+def packages_of(
+    task: Task,
+    settings: Settings,
+    *,
+    may_fetch: bool = True,
+    on_installed: Callable[[Installed], None] = ignore_installed,
+) -> Packages | AddedPackages | None:
+    """Those of a new project, or what is added to one that is there; `None` for any other task.
+
+    Args:
+        task: What is wanted.
+        settings: Say what may be fetched, and where it is kept.
+        may_fetch: Whether what is not kept is fetched.
+        on_installed: Called with each set, once.
+    """
+    if task.project is None:
+        return None
+    safety = settings.safety
+    levels = levels_of(safety)
+    known: dict[str, Any] = {
+        "language": task.language,
+        "cache": settings.paths.cache,
+        "may_fetch": may_fetch and safety.approve_deps != "never",
+        "walled": safety.fetch_packages == "sandbox",
+        "hosts": safety.package_hosts,
+        "allowed": {} if levels.of("dependency.unlisted") == "off" else levels.allowed,
+        "on_installed": on_installed,
+    }
+    if task.project.is_new:
+        return Packages(**known)
+    client = LANGUAGES[task.language].package_client
+    return AddedPackages(base=task.files, **known) if client in GROWERS else None

@@ -1,0 +1,1 @@
+"""Finding the interpreters and toolchains of the host that a project uses."""

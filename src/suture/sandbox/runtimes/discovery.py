@@ -1,0 +1,316 @@
+"""Which interpreter `python` in a test command means, and what of it a program behind the wall must see.
+
+A virtual environment is read, never started: a project that nobody has read may bring its own `.venv`, and
+its `python` would run on the host. Only `python` on the user's own PATH is asked: a shim cannot be read.
+"""
+# FIXME doc of sandbox/runtimes/toolchains: """Which `node` or `go` a project's test command means, and what of it a program behind the wall must see.
+#
+# Nothing is started to find out: programs are found on the user's own PATH, never in the project.
+# """
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from suture.core.records import Language
+from suture.errors import PrerequisiteError
+from suture.project.languages import LANGUAGES, Interpreter, LanguageFacts, Toolchain
+from suture.sandbox.mounts.path_checks import in_system, require_installation, require_plain, where
+from suture.sandbox.runtimes.environments import (
+    environments_of,
+    lacking,
+    package_folders,
+    read_environment,
+    required_packages,
+    source_roots_in,
+)
+
+ASK_TIMEOUT_S = 30.0
+"""Seconds; a shim of pyenv or conda on a cold disk takes some."""
+ASK = (
+    "import json, sys; print(json.dumps([sys.executable, sys.prefix, sys.base_prefix, "
+    "'%d.%d.%d' % sys.version_info[:3], sys.path]))"
+)
+MOST_TOLD = 5
+
+
+def discover_interpreter(
+    project: Path | None, environ: Mapping[str, str], chosen: Path | None = None
+) -> Interpreter:
+    """The interpreter that `python` means for a project.
+
+    The one that the user has chosen, else the project's `.venv`. Else the first of these in which nothing is
+    missing that the project's papers ask for: the active environment, another one that lies beside the
+    project or was made for it by poetry, hatch, pdm or conda, `python` on PATH. Where each lacks something,
+    the one that lacks least. At last the one that runs Suture.
+
+    Args:
+        project: The project's root folder, where there is one.
+        environ: The user's environment variables.
+        chosen: An interpreter, or an environment's folder, that the user has named.
+
+    Raises:
+        PrerequisiteError: What the user has named, the project's `.venv` or the active environment is there
+            but broken; another one is never taken in its place.
+    """
+    root = None if project is None else Path(os.path.abspath(project))  # noqa: PTH100 - resolve() follows links
+    if chosen is not None:
+        return _chosen(Path(os.path.abspath(chosen.expanduser())), root, environ)  # noqa: PTH100 - as above
+    active = environ.get("VIRTUAL_ENV")
+    required = required_packages(root) if root is not None else frozenset[str]()
+    if root is not None and os.path.lexists(root / ".venv"):
+        return _with_lack(_environment_of_project(root, active), required)
+    found = []
+    for interpreter in _candidates(root, active, environ):
+        missing = lacking(required, interpreter.site_packages)
+        if not missing:
+            return interpreter
+        found.append((len(missing), interpreter))
+    least = min(found, key=lambda one: one[0])[1] if found else _running_interpreter(root)
+    return _with_lack(least, required)
+
+
+def _candidates(root: Path | None, active: str | None, environ: Mapping[str, str]) -> Iterator[Interpreter]:
+    """What there is, in the order in which it is preferred."""
+    if active:
+        yield read_environment(Path(active), "the active environment ($VIRTUAL_ENV)", root)
+    elif conda := environ.get("CONDA_PREFIX"):
+        with suppress(PrerequisiteError):  # one of conda's need not hold a Python
+            yield read_environment(Path(conda), "the active environment ($CONDA_PREFIX)", root)
+    for prefix, origin in environments_of(root, environ) if root is not None else ():
+        with suppress(PrerequisiteError):  # nobody has named this one: a broken one is none
+            yield _found_environment(prefix, origin, root)
+    program = shutil.which("python", path=environ.get("PATH", os.defpath))
+    on_path = None if program is None else _python_on_path(Path(program), root, environ)
+    if on_path is not None:
+        yield on_path
+
+
+def _with_lack(found: Interpreter, required: Iterable[str]) -> Interpreter:
+    """The same, with what is missing in it told beside how it was chosen."""
+    missing = lacking(required, found.site_packages)
+    if not missing:
+        return found
+    more = f" and {len(missing) - MOST_TOLD} more" if len(missing) > MOST_TOLD else ""
+    return replace(found, origin=f"{found.origin}, which lacks {', '.join(missing[:MOST_TOLD])}{more}")
+
+
+def _chosen(path: Path, root: Path | None, environ: Mapping[str, str]) -> Interpreter:
+    """What the user has named: an environment's folder, its program, or an installation's.
+
+    Raises:
+        PrerequisiteError: It is not there, or does not work.
+    """
+    prefix = path if os.path.isdir(path) else path.parent.parent  # noqa: PTH112 - Path.is_dir may raise
+    marks = ("pyvenv.cfg", "conda-meta")
+    if any(os.path.exists(prefix / mark) for mark in marks):  # noqa: PTH110 - as above
+        return read_environment(prefix, "the Python that was named (sandbox.python)", root)
+    program = path / "bin" / "python" if prefix == path else path
+    found = _python_on_path(program, root, environ) if os.access(program, os.X_OK) else None
+    if found is None:
+        raise PrerequisiteError(
+            f"{str(path)!r} is no Python that works", remedy="name an interpreter, or an environment's folder"
+        )
+    return replace(found, origin="the Python that was named (sandbox.python)")
+
+
+def _found_environment(prefix: Path, origin: str, root: Path | None) -> Interpreter:
+    """An environment that nobody named; the files of the project may be the reason that it is looked at.
+
+    Raises:
+        PrerequisiteError: It is broken, or is not what it seems to be.
+    """
+    found = read_environment(prefix, origin, root)
+    if root is None:
+        return found
+    require_installation(Path(found.base_prefix), Path(found.site_packages[0]).parent.name, root)
+    return replace(found, project=str(root))
+
+
+def _environment_of_project(root: Path, active: str | None) -> Interpreter:
+    """A project's own `.venv`; its files choose what is shown, unless the user has activated it.
+
+    Raises:
+        PrerequisiteError: It is broken, or is a link to what lies elsewhere.
+    """
+    prefix, origin = root / ".venv", "the project's .venv"
+    real = where(prefix)
+    if active and where(active) == real:
+        return read_environment(prefix, origin, root)
+    if not real.is_relative_to(where(root)):
+        raise PrerequisiteError(
+            f"{origin} leads out of the project, to {str(real)!r}",
+            remedy="activate that environment, so that it is your choice and not the project's",
+        )
+    return _found_environment(prefix, origin, root)
+
+
+def own_interpreter() -> Interpreter:
+    """The installation that runs Suture, without packages: for our own programs behind the wall."""
+    executable = os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
+    return Interpreter(
+        executable=executable,
+        prefix=sys.base_prefix,
+        base_prefix=sys.base_prefix,
+        version="{}.{}.{}".format(*sys.version_info[:3]),
+        site_packages=(),
+        origin="the Python that runs Suture",
+    )
+
+
+def _python_on_path(found: Path, root: Path | None, environ: Mapping[str, str]) -> Interpreter | None:
+    if not found.is_absolute():
+        return None  # a relative PATH entry means whatever folder we happen to stand in
+    if (found.parent.parent / "pyvenv.cfg").is_file():
+        return read_environment(found.parent.parent, f"python on PATH ({found})", root)
+    if root is not None and found.is_relative_to(root):
+        return None  # a program of the project itself must not run on the host
+    try:
+        answer = subprocess.run(
+            [str(found), "-I", "-c", ASK],
+            env=dict(environ),
+            cwd=root,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=ASK_TIMEOUT_S,
+            check=True,
+        )
+        executable, prefix, base_prefix, version, path = json.loads(answer.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return None  # such as a pyenv shim with no version chosen: there is no `python` here
+    return Interpreter(
+        executable=executable,
+        prefix=prefix,
+        base_prefix=base_prefix,
+        version=version,
+        site_packages=package_folders(path),
+        origin=f"python on PATH ({found})",
+        source_roots=source_roots_in(path, root),
+    )
+
+
+def _running_interpreter(root: Path | None) -> Interpreter:
+    origin = "the Python that runs Suture (no .venv, $VIRTUAL_ENV or python on PATH)"
+    if (Path(sys.prefix) / "pyvenv.cfg").is_file():
+        return read_environment(Path(sys.prefix), origin, root)
+    return Interpreter(
+        executable=sys.executable,
+        prefix=sys.prefix,
+        base_prefix=sys.base_prefix,
+        version="{}.{}.{}".format(*sys.version_info[:3]),
+        site_packages=package_folders(sysconfig.get_paths()[key] for key in ("purelib", "platlib")),
+        origin=origin,
+    )
+
+
+def discover_programs(
+    project: Path | None, environ: Mapping[str, str], language: Language, python: Path | None = None
+) -> Interpreter:
+    """What `python` means for a project, and what else its test command needs; see `discover_interpreter`.
+
+    Args:
+        project: The project's root folder, where there is one.
+        environ: The user's environment variables.
+        language: What the test command tests.
+        python: The interpreter that the user has named.
+
+    Raises:
+        PrerequisiteError: Python's environment is broken, or the language's programs are not there.
+    """
+    found = discover_interpreter(project, environ, python)
+    return replace(found, toolchain=discover_toolchain(project, environ, language))
+
+
+def discover_toolchain(
+    project: Path | None, environ: Mapping[str, str], language: Language
+) -> Toolchain | None:
+    """A language's programs; `None` where these are an `Interpreter`.
+
+    Args:
+        project: The project's root folder, where there is one.
+        environ: The user's environment variables.
+        language: Which.
+
+    Raises:
+        PrerequisiteError: They are not installed, or lie where they cannot be shown behind the wall.
+    """
+    facts = LANGUAGES[language]
+    if not facts.program:
+        return None
+    root = None if project is None else project.resolve()
+    found = _on_path(facts.program, root, environ)
+    if found is None:
+        raise PrerequisiteError(
+            f"{facts.label} tests need {facts.program!r}, which is not on PATH",
+            remedy=f"install it, or give a test command of another language: {facts.program} is not fetched",
+        )
+    shown = {} if in_system(str(found.resolve())) else _installation(found, facts)
+    variables = dict(facts.variables)
+    if facts.packages:
+        shown |= project_packages(root, facts.packages)
+    elif facts.downloaded and (modules := _plain_folder(facts.downloaded.folder(environ), root)):
+        shown[str(modules)] = variables[facts.downloaded.variable] = facts.downloaded.shown_as
+    own = str(found.parent if in_system(str(found)) else found.resolve().parent)
+    return Toolchain(
+        language=language,
+        program=str(found),
+        folders=(own, *(f"{place}/.bin" for place in shown.values() if place == f"/{facts.packages}")),
+        shown=shown,
+        variables=variables,
+    )
+
+
+def _on_path(program: str, root: Path | None, environ: Mapping[str, str]) -> Path | None:
+    folders = [Path(entry) for entry in environ.get("PATH", os.defpath).split(os.pathsep) if entry]
+    # A relative entry means whatever folder we stand in; a program of the project itself is not trusted.
+    ours = [f for f in folders if f.is_absolute() and not (root and f.resolve().is_relative_to(root))]
+    found = shutil.which(program, path=os.pathsep.join(map(str, ours))) if ours else None
+    return Path(found) if found else None
+
+
+def _installation(found: Path, facts: LanguageFacts) -> dict[str, str]:
+    """What to show of programs outside the system's folders; never a whole prefix, which can be a home."""
+    prefix = found.resolve().parent.parent
+    marks = facts.installation
+    if not all((prefix / mark).is_dir() for mark in marks):
+        raise PrerequisiteError(
+            f"{str(found)!r} is no plain installation: {' and '.join(marks)} are not beside it",
+            remedy=f"put the folder of a real {found.name} first on PATH, not a version manager's shim",
+        )
+    parts = [prefix / mark for mark in marks]
+    parts += [path for name in facts.beside_it if (path := prefix / name).is_file()]
+    return {str(part): str(part) for part in parts}
+
+
+def project_packages(root: Path | None, name: str) -> dict[str, str]:
+    """What to show of a project's own packages, where it has any: at the root, where node looks last.
+
+    Args:
+        root: The project.
+        name: Of the folder that holds them, such as `node_modules`.
+
+    Raises:
+        PrerequisiteError: There is a socket, a pipe or a device in it.
+    """
+    folder = root / name if root else None
+    # A link may have been planted, to be shown a folder of ours.
+    if folder is None or folder.is_symlink() or not folder.is_dir():
+        return {}
+    require_plain(folder)
+    return {str(folder): f"/{name}"}
+
+
+def _plain_folder(said: str, root: Path | None) -> Path | None:
+    """A folder that is there, and none of the project's."""
+    folder = Path(said)
+    is_ours = folder.is_absolute() and folder.is_dir()
+    return folder if is_ours and not (root and folder.resolve().is_relative_to(root)) else None

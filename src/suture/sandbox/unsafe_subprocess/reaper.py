@@ -1,0 +1,109 @@
+"""What stands in for `inside.main` where there is no wall: the same report, and an end for every descendant.
+
+It runs on a bare interpreter after `inside.py`, as one program with it; `inside` is that module.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import marshal
+import os
+import sys
+import time
+from contextlib import suppress
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from suture.sandbox.execution import supervisor as inside
+
+SET_CHILD_SUBREAPER = 36
+"""`PR_SET_CHILD_SUBREAPER` of linux/prctl.h; Python's library has no `prctl`."""
+SIGKILL = 9
+TICK_S = 0.02
+"""Seconds between two looks at a program's time and memory."""
+MIB = 1 << 20
+
+
+def main() -> None:
+    """Serve the one request, in the folder that this process was started in."""
+    request_fd, report_fd = int(sys.argv[1]), int(sys.argv[2])
+    # Whatever loses its parent becomes our child, so that it can be found.
+    ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    request = marshal.loads(inside.exactly(request_fd, int.from_bytes(inside.exactly(request_fd, 8), "big")))
+    try:
+        for path, content in request["files"].items():
+            inside.lay(path, content)
+    except OSError as fault:
+        os.write(report_fd, b"X" + os.strerror(fault.errno or 0).encode())
+        return
+    box = inside.open_box()
+    os.write(report_fd, b"S")
+    deadline = time.monotonic() + request["wall_s"]
+    pid = os.fork()
+    if pid == 0:
+        inside.become(request)
+    kind, number = watch(pid, deadline, request, request_fd)
+    kill_descendants()
+    with open(report_fd, "wb") as report:
+        report.writelines(inside.account(kind, number, request, box))
+
+
+def watch(pid: int, deadline: float, request: dict[str, object], lifeline: int) -> tuple[bytes, int]:
+    """Wait for the program; see `inside.watch`."""
+    os.set_blocking(lifeline, False)
+    limits = request["limits"]
+    assert isinstance(limits, dict)
+    while time.monotonic() < deadline:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended and os.WIFSIGNALED(status):
+            return b"s", os.WTERMSIG(status)
+        if ended:
+            return b"e", os.WEXITSTATUS(status)
+        if host_is_gone(lifeline):
+            kill_descendants()
+            os._exit(1)
+        tree = descendants()
+        if sum(inside.resident_bytes(str(each)) for each in tree) > limits["total_memory_mb"] * MIB:
+            return b"m", 0
+        time.sleep(TICK_S)
+    return b"t", 0
+
+
+def host_is_gone(lifeline: int) -> bool:
+    """Whether the request's pipe has ended; the host holds it open as long as it lives."""
+    try:
+        return os.read(lifeline, 1) == b""
+    except BlockingIOError:
+        return False
+
+
+def descendants() -> list[int]:
+    """Every process that this one has brought about and that still lives."""
+    parents: dict[int, int] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", "rb") as file:
+                    words = file.read().rpartition(b")")[2].split()
+            except OSError:
+                continue
+            if words[0] not in b"ZX":
+                parents[int(name)] = int(words[1])
+    found = {os.getpid()}
+    while new := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= new
+    return sorted(found - {os.getpid()})
+
+
+def kill_descendants() -> None:
+    """End the program and everything that it has brought about, until nothing is left."""
+    for _ in range(400):
+        for pid in descendants():
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, SIGKILL)
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            return
+        time.sleep(0.005)

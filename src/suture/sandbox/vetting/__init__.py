@@ -1,8 +1,0 @@
-"""What a wall is worth: canary attacks on it before its first use, and what they leave of its claim.
-
-This room knows walls by their contract only, so that one from elsewhere is tried like ours.
-"""
-
-from suture.sandbox.vetting.vetted_sandbox import VettedSandbox
-
-__all__ = ["VettedSandbox"]

@@ -1,0 +1,140 @@
+"""What backends have in common that carry zygotes to places of their own: containers, machines elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Hashable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+from typing import ClassVar
+
+from suture.errors import SandboxUnavailable
+from suture.project.languages import Interpreter
+from suture.sandbox.contract import Mode, Mount, ProgramLimits, RunRequest
+from suture.sandbox.execution.base_sandbox import ProgramSandbox, trial
+from suture.sandbox.execution.process import Running
+from suture.sandbox.mounts.planning import planned_mounts
+from suture.sandbox.zygote.zygote_pool import WarmRuns, ZygoteKind
+from suture.sandbox.zygote.zygote_process import Zygote
+
+
+class ZygoteSandbox(ProgramSandbox):
+    """What backends have in common whose zygotes wait in places of their own.
+
+    Args:
+        own: The interpreter for our own programs, in such a place.
+        own_mounts: What of it must be shown.
+        mode: `auto` tries warm first; `spare` and `cold` give each program a place of its own, `spare` with
+            the next one made ready meanwhile.
+    """
+
+    spare_by_default: ClassVar[bool]
+    """Whether places are made ready ahead where warm ones cannot be had."""
+
+    def __init__(self, own: Interpreter, own_mounts: tuple[Mount, ...], mode: str) -> None:
+        super().__init__()
+        self._own = own
+        self._own_mounts = own_mounts
+        self._zygotes = WarmRuns(own)
+        self._asked = mode
+        self._mode: Mode = "warm"
+        self._reason = ""
+        self._chosen = False
+        self._choosing = asyncio.Lock()
+
+    @abstractmethod
+    async def prepare(self) -> None:
+        """Find what the places are made with.
+
+        Raises:
+            SandboxUnavailable: It is not here.
+        """
+
+    @abstractmethod
+    async def start(
+        self, limits: ProgramLimits, namespaces: bool, mounts: Sequence[Mount], kind: ZygoteKind
+    ) -> Zygote:
+        """Make a place and start a zygote in it.
+
+        Args:
+            limits: Of the run where there are no namespaces; else only `total_memory_mb` counts.
+            namespaces: Whether the zygote makes new namespaces for each run; else it serves one.
+            mounts: What to show, as planned.
+            kind: What the zygote is to be made ready for.
+
+        Raises:
+            SandboxNotStarted: The zygote could not be started.
+        """
+
+    @abstractmethod
+    def remedy(self, complaint: str) -> str:
+        """What to do where no zygote starts.
+
+        Args:
+            complaint: What went wrong.
+        """
+
+    async def choose(self) -> None:
+        """Find out what works here; tried once.
+
+        Raises:
+            SandboxUnavailable: Nothing does.
+        """
+        async with self._choosing:
+            if not self._chosen:
+                try:
+                    await self.prepare()
+                    await self._try()
+                except BaseException:
+                    await self.release()
+                    raise
+                self._chosen = True
+
+    async def _try(self) -> None:
+        complaint = "it was asked for"
+        if self._asked in ("auto", "warm"):
+            complaint = await trial(self._begin_bare)
+            if complaint and self._asked == "warm":
+                raise SandboxUnavailable(
+                    f"no warm {self.name}: {complaint}", remedy="set sandbox.mode = 'auto'"
+                )
+        if complaint:
+            spare = self._asked == "spare" or (self._asked == "auto" and self.spare_by_default)
+            self._mode, self._reason = ("spare" if spare else "cold"), complaint
+            complaint = await trial(self._begin_bare)
+        if complaint:
+            raise SandboxUnavailable(f"no {self.name} works here: {complaint}", remedy=self.remedy(complaint))
+
+    async def release(self) -> None:
+        """End every zygote and its place; safe to call twice."""
+        await self._zygotes.close()
+
+    @asynccontextmanager
+    async def begin(self, request: RunRequest, *, conversation: bool = False) -> AsyncIterator[Running]:
+        """See `ProgramSandbox.begin`."""
+        mounts = planned_mounts((*self._own_mounts, *request.mounts))
+        await self.choose()
+        async with self._begin(request, mounts, conversation) as running:
+            yield running
+
+    def begin_conversation(self, request: RunRequest) -> AbstractAsyncContextManager[Running]:
+        """See `ProgramSandbox.begin_conversation`."""
+        return self.begin(request, conversation=True)
+
+    def _begin_bare(self, request: RunRequest) -> AbstractAsyncContextManager[Running]:
+        return self._begin(request, self._own_mounts)
+
+    @asynccontextmanager
+    async def _begin(
+        self, request: RunRequest, mounts: Sequence[Mount], conversation: bool = False
+    ) -> AsyncIterator[Running]:
+        limits, warm = request.limits, self._mode == "warm"
+        place: tuple[Hashable, ...] = (limits.total_memory_mb,)
+        if not warm:
+            place = (limits.total_memory_mb, limits.disk_mb, limits.inodes)
+        start = partial(self.start, limits, warm)
+        async with self._zygotes.begin(
+            request, mounts, start, place=place, ahead=self._mode == "spare", conversation=conversation
+        ) as running:
+            yield running

@@ -1,0 +1,1 @@
+"""Fault localisation: which lines may be at fault, by coverage, tracebacks and exception messages."""

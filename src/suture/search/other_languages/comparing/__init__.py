@@ -1,1 +1,0 @@
-"""Repairs of other languages told apart: what each answers, its rivals at its place, which is likeliest."""

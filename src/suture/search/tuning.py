@@ -1,0 +1,281 @@
+"""All numbers of the search, with their units and, where one is known, the measurement or reason behind each.
+
+Names that end in `_s` are wall-clock seconds unless they say CPU, `_SHARE` is a share of the search's seconds, and
+`_FACTOR` multiplies a score.
+"""
+
+from __future__ import annotations
+
+# --- Localisation: how suspicious a line is ---------------------------------------------------------------
+
+SPECTRUM_WEIGHT = 0.8
+"""Share of coverage (Ochiai and DStar) in the score of a line. The three weights add up to 1."""
+FRAME_WEIGHT = 0.1
+"""Share of tracebacks in the score of a line."""
+CALLED_WEIGHT = 0.1
+"""Share of direct calls from tests in the score of a line."""
+HEADER_FACTOR = 0.9
+"""A function's first line, beside its worst line: guards and defaults are added there."""
+IMPORTED_FACTOR = 0.4
+"""A line that ran on import, beside one that ran in a failing test."""
+BINDING_FACTOR = 0.8
+"""A statement that binds a name on import, beside the worst line of a function that reads the name."""
+TABLE_LINES = 10
+"""Lines of such a statement beyond which they share its score: of a table, a test reads a few lines."""
+MIN_CLUE_SHARE = 0.05
+"""Share of the failing tests that must show an exception before it counts as a clue."""
+OFF_TRACEBACK_FACTOR = 0.5
+"""What a clue keeps of its weight on lines that no traceback of its tests went through."""
+NAMED_SUSPICION = 1.0
+"""Without coverage: suspicion of a line that failing tests name, or near one where they failed."""
+SAME_FILE_SUSPICION = 0.6
+"""Without coverage: suspicion of other lines of such a file."""
+OTHER_FILE_SUSPICION = 0.3
+"""Without coverage: suspicion of lines of all other files."""
+NEARBY_LINES = 3
+"""Lines before and after a reported line that count as near it."""
+
+# --- Ordering: single changes -----------------------------------------------------------------------------
+
+SUSPICION_EXPONENT = 1.5
+"""How much more the suspicion of a line counts than the kind of change."""
+MAX_SINGLES = 4000
+"""Single changes that a search holds: beyond so many, two changes together are as likely."""
+GENERATION_SHARE = 0.2
+"""The most time for generating single changes."""
+YIELD_EVERY = 50
+"""Changes that are generated before other tasks of the event loop may run."""
+SPARE_HELD = 1000
+"""Changes held beyond twice what is wanted, so that selecting the likeliest is seldom due."""
+EARLY_SAMPLE = 10_000
+"""Changes of the most suspicious lines after which the likeliest are tried while the others are generated."""
+EARLY_CANDIDATES = 100
+"""Changes that are tried early."""
+EXPENSIVE_COLLECT_CPU_S = 0.5
+"""CPU seconds of collecting the tests from which on reimporting for one candidate is expensive."""
+CHEAP_PER_EXPENSIVE = 8
+"""Changes that are patched into a running process between two that need a reimport."""
+
+# --- Ordering: reverts of recent changes ------------------------------------------------------------------
+
+MAX_HUNKS = 40
+"""Hunks of the commit that broke the tests which are reverted."""
+CONTEXT_LINES = 2
+"""Lines around a hunk that must still be there, so that it is reverted at the right place."""
+UNCHANGED_LINE_FACTOR = 0.2
+"""A line that the breaking commit left alone, beside one that it changed: the commit may reveal an old fault."""
+REVERT_PRIOR = 0.9
+"""A change that is known to have broken the tests is likelier at fault than any line of the coverage."""
+
+# --- Ordering: compound changes ---------------------------------------------------------------------------
+
+MAX_PARTNERS = 250
+"""Second changes that are kept for one first change."""
+MAX_PARTNERS_EXAMINED = 15_000
+"""Second changes, of the most suspicious lines, among which these are selected."""
+PROGRESS_WEIGHT = 0.5
+"""Weight of a first change with which no test passes yet, in tests that pass."""
+STARTS_PER_ROUND = 6
+"""First changes that are extended in one round."""
+NON_PASSING_STARTS_PER_ROUND = 2
+"""Of those, first changes with which no test passes yet, where others exist."""
+MAX_STARTS = 60
+"""First changes of one search that are extended."""
+MAX_EQUAL_STARTS = 2
+"""First changes with the same test results that are extended."""
+SETTLING_TRIALS = 60
+"""Candidates tried after an improvement before the next round: a better start may follow."""
+MAX_WAITING = 3000
+"""Compound changes that wait to be tried."""
+START_DECAY = 0.9
+"""Factor on the score of a compound change for each place of its first change in the round."""
+RANK_DECAY = 0.98
+"""Factor on the score of a compound change for each place among those of the same first change."""
+COMPOUND_SHARE = 0.3
+"""From then on, every second candidate is a compound change."""
+SINGLES_PER_COMPOUND = 2
+"""Before that, single changes tried for each compound change."""
+MAX_SECOND_CHANGES_AT_EDIT = 100
+"""Second changes at the place of a first change that fixed nothing (languages other than Python)."""
+
+# --- Engine: when a search ends ---------------------------------------------------------------------------
+
+LINGER_SHARE = 0.5
+"""After the first plausible repair the search continues, to compare, for this share of the trial time so far."""
+MIN_LINGER_S = 1.5
+"""The least time for that, however soon the first repair was found."""
+MAX_RIVALS_S = 3.0
+"""Seconds after the first plausible repair in which rivals at its place are tried while there are any."""
+MIN_RIVALS = 100
+"""Candidates tried after the first plausible one, unless they take longer than `LINGER_SHARE` allows."""
+SUSPICIOUS_SHARE = 0.5
+"""From then on, a repair with warnings ends the search too."""
+MAX_RIVALS_PER_LOCATION = 60
+"""Rivals of one location that are tried out of turn."""
+MAX_PASSING_PER_LOCATION = 12
+"""Plausible repairs of one location after which other locations have their turn again."""
+MAX_GUARD_CHECKS = 16
+"""Repairs whose guarded blocks are checked for being run."""
+GUARD_CHECK_S = 2.0
+"""Seconds for those checks."""
+
+# --- Engine: trials in Python -----------------------------------------------------------------------------
+
+LOCATE_SHARE = 0.34
+"""The most time for localisation."""
+FULL_SUITE_SHARE = 0.7
+"""The most time until all tests have run in their order; the other process tries candidates by then."""
+POLL_S = 0.1
+"""Seconds between two checks whether a process has run all tests; the run itself takes tenths."""
+GRACE_S = 1.0
+"""Seconds beyond the search's own in which a trial that is cut off may end."""
+PROCESS_SPARE_S = 60.0
+"""Seconds that the trial processes outlive the search: the search itself ends them."""
+PATIENT_CPU_S = 8.0
+"""CPU seconds of a test when a candidate that did well until it timed out is tried again."""
+MAX_PATIENT_TRIALS = 6
+"""Candidates that are tried again with that patience."""
+PATIENT_SHARE = 0.3
+"""From then on, such candidates are tried again even while others wait."""
+
+# --- Engine: recovery from syntax errors ------------------------------------------------------------------
+
+PARSE_SEARCH_SHARE = 0.15
+"""The most time for finding texts that parse."""
+TEXT_RUNS_SHARE = 0.5
+"""After that time, no further parsable text is run."""
+MAX_TEXTS_RUN = 32
+"""Parsable texts on which the tests are run (Python)."""
+MAX_TREE_TEXTS_RUN = 60
+"""The same in other languages: a grammar says less about what is meant than CPython does."""
+TREE_TEXT_RIVALS = 8
+"""Texts that are run after the first that passes, in other languages: each costs a start of the command."""
+MAX_TEXTS_SEARCHED = 3
+"""Parsable texts on which a further search starts: each gets half of the time left, the last all of it."""
+PARALLEL_RUNS = 2
+"""Whole runs of the tests side by side, for a machine with two cores."""
+TEXT_RUN_TIMEOUT_S = 10.0
+"""Timeout of the tests on one text: a text with which something never ends is no repair."""
+TREE_TEXT_PATIENCE = 3.0
+"""In other languages, the timeout is at least this multiple of the command's time on the broken file."""
+
+# --- Ranking ----------------------------------------------------------------------------------------------
+
+WARNING_FACTOR = 0.4
+"""What each warning leaves of a repair's score."""
+IDLE_BLOCK_FACTOR = 0.1
+"""What each guarded block that no test runs leaves: it was written to be run. This says something only beside
+rivals at the same place."""
+BROKEN_EXAMPLE_FACTOR = 0.2
+"""What a broken example of a docstring or comment leaves."""
+AGREEMENT_SHARE = 0.4
+"""The part of a score that depends on how far other repairs behave alike."""
+NATURALNESS_SPREAD = 0.3
+"""How much the naturalness of the new text changes a score: from 1 - spread / 2 to 1 + spread / 2."""
+DISTANCE_PENALTY = 0.5
+"""What a change loses that is as far from the original expression as possible."""
+REDUNDANT_OPERATION_FACTOR = 0.3
+"""What each operation without effect leaves: nobody writes `+ 0`."""
+MAX_COMPARED_REPAIRS = 16
+"""Repairs that are compared on the same calls; they share the seconds below."""
+COMPARE_S = 6.0
+"""Seconds for comparing repairs on new inputs, after the search has ended."""
+COMPILED_COMPARE_S = 30.0
+"""The same where each repair is compiled first."""
+CLOSE_RIVAL_SHARE = 0.25
+"""Share of a repair's score that a rival must have; less likely ones say little against it."""
+MAX_NEAR_INPUTS = 60
+"""Calls of one function with arguments near those of the tests."""
+MAX_BOUNDARY_INPUTS = 24
+"""Calls of one function with arguments that the changed code mentions."""
+MAX_CALLED_FUNCTIONS = 8
+"""Functions that are called (Python)."""
+MAX_TREE_FUNCTIONS = 4
+"""Functions that are called, in other languages."""
+MAX_COMPILED_FUNCTIONS = 2
+"""Functions that are called where every repair has to be compiled for each."""
+MAX_TRIPWIRES = 4
+"""Locations that are checked for being reached by the calls; each costs as much as a candidate."""
+CALL_TIMEOUT_S = 0.5
+"""Timeout of one call, in other languages."""
+MAX_TABLE_ROWS = 60
+"""Rows of a table-driven Go test that become calls."""
+
+# --- Expression distance ----------------------------------------------------------------------------------
+
+MAX_VALUE_SETS = 1000
+"""Sets of values that are drawn where not all combinations can be tried."""
+VALUES_PER_SET = 3
+"""Values of one drawn set: parts that are compared must be equal now and then."""
+FAILURE_RATE = 0.05
+"""How often a part raises an exception in a drawn set."""
+COMPARED_VALUE_RATE = 0.35
+"""How often a part has exactly the value it is compared with: of five conditions all must hold now and then."""
+MAX_PARTS = 6
+"""Unknown parts of an expression up to which it is evaluated."""
+MAX_TEXT_LENGTH = 1000
+"""The longest text that is evaluated: the project wrote it."""
+MAX_NUMBER = 1 << 64
+"""The largest number that is evaluated."""
+
+# --- Trials by the user's whole command -------------------------------------------------------------------
+
+COMMAND_RIVALS = 10
+"""Candidates tried after the first that passes."""
+COMMAND_PATIENCE = 4.0
+"""The timeout of a trial, as a multiple of the unchanged code's time."""
+MIN_COMMAND_TIMEOUT_S = 3.0
+"""The least timeout of a trial."""
+SILENT_TRIAL_SHARE = 0.05
+"""The timeout of a trial where the unchanged code never ends."""
+
+# --- Trials by a driver (languages other than Python) -----------------------------------------------------
+
+LIKELIEST_SINGLES = 200
+"""Single changes that are tried before any compound change."""
+ROUND_SINGLES = 400
+"""Single changes of each later round."""
+ROUND_COMPOUNDS = 200
+"""Compound changes of each later round."""
+BASELINE_SHARE = 0.3
+"""The most time for the baseline run, unless one run of the command takes longer."""
+BASELINE_SLOWDOWN = 2.5
+"""Duration of a baseline run with line coverage, as a multiple of one run of the command."""
+BASELINE_S = 30.0
+"""The most seconds of a baseline run."""
+SILENT_BASELINE_S = 3.0
+"""The same where the unchanged code never ends."""
+INTERRUPTIBLE_BASELINE_S = 10.0
+"""The same where the driver can interrupt the loops of that code."""
+DRIVER_START_S = 20.0
+"""Seconds that a driver may take beside the trials themselves, such as for a compiler."""
+PROCESS_START_MS = 20_000
+"""Milliseconds that a trial process may take until it is ready."""
+MIN_ROUND_LINGER_S = 1.5
+"""When one round has found a passing candidate, the others may continue for so many seconds,"""
+ROUND_LINGER_SHARE = 0.5
+"""or for this share of the time so far, whichever is more."""
+LINGER_MS = 1500
+"""Milliseconds that a driver continues, with its rivals, after its first passing candidate."""
+FIRST_ROUND_DIVISOR = 4
+"""The first round of a search has this part of a round's candidates: likely ones are soon known."""
+SILENT_ROUND = 20
+"""Candidates of a round where the unchanged code never ends: most of them take all the time that one has."""
+SILENT_RIVALS = 10
+"""Candidates tried after the first that passes, likewise."""
+TRIAL_PATIENCE = 6.0
+"""The timeout of a trial, as a multiple of the unchanged code's time."""
+SILENT_TRIAL_S = 1.0
+"""The timeout of a trial where the unchanged code never ended."""
+CPU_PATIENCE = 10.0
+"""CPU time of a candidate's test, as a multiple of the longest passing test of the unchanged code."""
+MIN_TEST_CPU_MS = 50.0
+"""The least CPU time of a candidate's test."""
+LOADED_FACTOR = 10.0
+"""Wall-clock time for that CPU time, as a multiple, on a busy machine."""
+MAX_REPORTED_MS = 1e6
+"""The most milliseconds of one test that are believed."""
+MAX_FAULT_CHARS = 400
+"""Characters of a failure message that are kept."""
+MAX_STACK_CHARS = 4000
+"""Characters of a stack trace that are read. A driver cuts there too, but a candidate may forge a longer one."""

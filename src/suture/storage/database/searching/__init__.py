@@ -1,1 +1,0 @@
-"""Finding rows: by words, and by the nearest vectors."""

@@ -1,0 +1,96 @@
+"""What the code under test writes among our findings does no harm."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bare_pytest import BARE_PYTEST
+from suture.core.settings import SandboxSettings
+from suture.judge import prepare_suite
+from suture.judge.trials.inside.line_tracer import Tracer
+from suture.judge.trials.process_reports import (
+    AttemptReport,
+    RawAnswers,
+    Seen,
+    CollectionReport,
+    entries_of,
+    lines_of,
+)
+from suture.loop.evaluation.search_setup import editable_texts
+from suture.loop.intake.building import heal_task
+from suture.sandbox import BubblewrapSandbox, discover_interpreter
+from suture.search import SearchLimits, search_python
+
+GOOD = {"mutant": 1, "answers": ["1"]}
+ATTEMPTED = {"words": "P", "ended": True, "unsupported": False}
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"a": 1},
+        {},
+        {"mutant": "1", "answers": []},
+        {"mutant": -1, "answers": []},
+        {"mutant": 10**400, "answers": []},
+        {"mutant": 1, "answers": [[]]},
+        {**ATTEMPTED, "words": 1},
+        {**ATTEMPTED, "ended": 1},
+        {"test": "t", "outcome": "grand", "seconds": 1, "wall_s": 1, "lines": {}, "frames": [], "calls": []},
+        {
+            "collected": ["a"],
+            "errors": 0,
+            "seconds": float("nan"),
+            "wall_s": 1,
+            "lines": {},
+            "frames": [],
+            "calls": [],
+        },
+        {"collected": "a", "errors": 0, "seconds": 0, "wall_s": 0, "lines": {}, "frames": [], "calls": []},
+        {
+            "test": "t",
+            "outcome": "passed",
+            "seconds": 1,
+            "wall_s": 1,
+            "lines": {"m": [1]},
+            "frames": [],
+            "calls": [],
+        },
+    ],
+)
+def test_an_entry_of_another_shape_is_passed_over(entry: object) -> None:
+    content = f"{json.dumps(entry)}\n[]\nx\n{'[' * 100_000}\n{json.dumps(GOOD)}\n".encode()
+    assert list(entries_of(content, AttemptReport, Seen, CollectionReport, RawAnswers)) == [
+        RawAnswers(mutant=1, answers=("1",))
+    ]
+
+
+def test_line_numbers_come_back_as_they_were_sent() -> None:
+    tracer = Tracer(["m.py"])
+    tracer.seen["m.py"] = {1, 8, 9, 4000}
+    assert lines_of(tracer.take()["lines"]["m.py"]) == {1, 8, 9, 4000}
+    assert lines_of("no number") == frozenset()
+
+
+async def test_a_test_that_writes_to_everything_it_can_reach_does_not_end_the_search(
+    tmp_path: Path, sandbox: BubblewrapSandbox
+) -> None:
+    (tmp_path / "m.py").write_text("def f(n):\n    return n - 1\n")
+    (tmp_path / "test_m.py").write_text(
+        "import os\n\nfrom m import f\n\n\n"
+        "def test_f():\n"
+        "    for handle in range(3, 64):\n"
+        "        try:\n"
+        "            os.write(handle, b'[1]' * 9)\n"
+        "        except OSError:\n"
+        "            pass\n"
+        "    assert f(1) == 2\n"
+    )
+    task, _ = heal_task(tmp_path, test=BARE_PYTEST)
+    suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
+    assert suite.command is not None
+    found = await search_python(suite.command, editable_texts(suite), (), SearchLimits(max_seconds=100))
+    assert found.ending
