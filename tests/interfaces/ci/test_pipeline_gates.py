@@ -15,15 +15,20 @@ from interfaces.ci.red_pipelines import ADA, RED, commit, git, make_repository
 from suture.core.records import CheckOutcome, Counterexample, Verdict
 from suture.core.settings import Settings, load_settings
 from suture.errors import UsageError
-from suture.interfaces.ci import REASONS, HealReport, Refusal, read_pipeline
+from suture.interfaces.ci import REFUSAL_TEXTS, HealReport, Refusal, read_pipeline
 from suture.interfaces.ci.ci_checkout import base_files, read_checkout
 from suture.interfaces.ci.ci_pipeline import Pipeline
-from suture.interfaces.ci.delivery_gates import GatedChange, forbidden_in, gate_before, gate_change
-from suture.interfaces.ci.heal_report import CERTIFICATE, write_folder
-from suture.interfaces.ci.line_edits import edits_of, replacing
-from suture.interfaces.ci.markdown_report import block, is_shown_whole, span, summary_of
-from suture.interfaces.ci.pipeline_heal import HealRequest, left_out_of, plan_of, without
-from suture.interfaces.ci.report_formats import junit_of, sarif_of
+from suture.interfaces.ci.delivery_gates import (
+    GatedChange,
+    check_change_gates,
+    check_pipeline_gates,
+    forbidden_paths,
+)
+from suture.interfaces.ci.heal_report import CERTIFICATE, write_report_folder
+from suture.interfaces.ci.line_edits import line_edits_between, widen_to_replacement
+from suture.interfaces.ci.markdown_report import code_block, code_span, is_shown_whole, render_job_summary
+from suture.interfaces.ci.pipeline_heal import HealRequest, deselect_tests, plan_heal, split_deselected
+from suture.interfaces.ci.report_formats import render_junit, render_sarif
 
 HOSTILE = "a`b``c|d\n```\n<script>@everyone</script>\x1b[31m\u202e::error::##[x]"
 ROOT = Path(__file__).parents[3]
@@ -59,14 +64,14 @@ def repository(tmp_path: Path) -> tuple[Path, str, str]:
     ],
 )
 def test_each_gate_refuses_by_its_name(given: dict[str, Any], reason: str) -> None:
-    refusal = gate_change(change(**given), settings())
+    refusal = check_change_gates(change(**given), settings())
     assert refusal is not None
     assert refusal.reason == reason
 
 
 def test_what_passes_every_gate_is_not_refused() -> None:
-    assert gate_change(change(), settings()) is None
-    assert forbidden_in(["migrations/a.py"], ()) == []
+    assert check_change_gates(change(), settings()) is None
+    assert forbidden_paths(["migrations/a.py"], ()) == []
 
 
 def test_a_reason_is_one_of_the_table_and_each_stands_on_the_page() -> None:
@@ -74,7 +79,7 @@ def test_a_reason_is_one_of_the_table_and_each_stands_on_the_page() -> None:
         Refusal(reason="because", detail="")
     page = (ROOT / "docs" / "ci.md").read_text()
     rows = re.findall(r"^\| `(\w+)` \|", page.partition("## Gates")[2], re.MULTILINE)
-    assert rows == list(REASONS)
+    assert rows == list(REFUSAL_TEXTS)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +98,9 @@ def test_whose_commit_it_is(
     folder, base, _ = repository
     (folder / "more.txt").write_text("more")
     commit(folder, author, message)
-    refusal = gate_before(Pipeline(base=base), read_checkout(folder, Pipeline(base=base)), settings())
+    refusal = check_pipeline_gates(
+        Pipeline(base=base), read_checkout(folder, Pipeline(base=base)), settings()
+    )
     assert (refusal.reason if refusal else None) == reason
 
 
@@ -107,20 +114,20 @@ def test_heals_of_a_branch_are_counted(repository: tuple[Path, str, str]) -> Non
     of_pull = Pipeline(base=base, pull=7)
     checkout = read_checkout(folder, of_pull)
     assert checkout.heals == 3
-    refusal = gate_before(of_pull, checkout, settings())
+    refusal = check_pipeline_gates(of_pull, checkout, settings())
     assert refusal is not None
     assert refusal.reason == "too_many_heals"
-    assert gate_before(of_pull, checkout, settings(most_heals=4)) is None
+    assert check_pipeline_gates(of_pull, checkout, settings(most_heals=4)) is None
 
 
 def test_a_fork_is_healed_only_where_no_key_is_there(repository: tuple[Path, str, str]) -> None:
     fork = Pipeline(is_fork=True)
     checkout = read_checkout(repository[0], fork)
-    assert gate_before(fork, checkout, settings()) is None
+    assert check_pipeline_gates(fork, checkout, settings()) is None
     with_key = settings().model_copy(
         update={"keys": Settings().keys.model_copy(update={"ci": SecretStr("x")})}
     )
-    refusal = gate_before(fork, checkout, with_key)
+    refusal = check_pipeline_gates(fork, checkout, with_key)
     assert refusal is not None
     assert (refusal.reason, "x" in refusal.detail.split()) == ("fork_with_secrets", False)
 
@@ -131,7 +138,7 @@ def test_a_clone_without_its_history_has_nothing_to_compare_with(
     folder, base, _ = repository
     git(tmp_path, "clone", "-q", "--depth=1", f"file://{folder}", str(tmp_path / "shallow"))
     checkout = read_checkout(tmp_path / "shallow", Pipeline(base=base))
-    refusal = gate_before(Pipeline(base=base), checkout, settings())
+    refusal = check_pipeline_gates(Pipeline(base=base), checkout, settings())
     assert refusal is not None
     assert refusal.reason == "base_unknown"
     with pytest.raises(UsageError, match="no commit"):
@@ -156,7 +163,7 @@ def test_a_plan_names_the_commit_and_a_branch_only_where_a_service_says_one(
     folder, _, red = repository
     asked = HealRequest(root=folder, test="python -m pytest -q")
     for pipeline, told in ((Pipeline(), red[:12]), (Pipeline(branch="topic"), f"{red[:12]} of topic")):
-        refusal, choices = plan_of(asked, pipeline, settings())
+        refusal, choices = plan_heal(asked, pipeline, settings())
         assert refusal is None
         assert choices["commit"] == told
 
@@ -220,16 +227,16 @@ def test_a_project_may_only_make_gates_stricter(tmp_path: Path) -> None:
 
 
 def test_text_of_others_stays_text() -> None:
-    fenced = block(HOSTILE, "diff").splitlines()
+    fenced = code_block(HOSTILE, "diff").splitlines()
     assert fenced[0] == "````diff"
     assert fenced[-1] == "````"
     assert "````" not in "\n".join(fenced[1:-1])
-    assert "\x1b" not in block(HOSTILE)
-    assert span(HOSTILE).startswith("````")
-    assert "\n" not in span(HOSTILE)
-    assert len(span("x" * 10_000)) < 300
-    assert len(block("y" * 1_000_000)) < 21_000
-    assert span("") == "`  `"
+    assert "\x1b" not in code_block(HOSTILE)
+    assert code_span(HOSTILE).startswith("````")
+    assert "\n" not in code_span(HOSTILE)
+    assert len(code_span("x" * 10_000)) < 300
+    assert len(code_block("y" * 1_000_000)) < 21_000
+    assert code_span("") == "`  `"
 
 
 def test_what_a_suggestion_would_alter_is_none() -> None:
@@ -245,7 +252,7 @@ def test_a_folder_of_the_checkout_leads_nowhere(hostile_report: HealReport, tmp_
     for name in ("report.json", "fix.patch", "summary.md"):
         (folder / name).symlink_to(other)
     (folder / "certificate.json").write_text("{}")
-    write_folder(hostile_report, {"summary.md": summary_of(hostile_report)}, folder)
+    write_report_folder(hostile_report, {"summary.md": render_job_summary(hostile_report)}, folder)
     assert other.read_text() == "as it was"
     assert sorted(one.name for one in folder.iterdir()) == ["fix.patch", "report.json", "summary.md"]
     assert not any(one.is_symlink() for one in folder.iterdir())
@@ -264,24 +271,26 @@ def hostile_report() -> HealReport:
         failing=(HOSTILE,),
         verdict=verdict,
         diff=f"+{HOSTILE}\n",
-        edits=edits_of(*files),
+        edits=line_edits_between(*files),
         evidence="nonce",
     )
 
 
 def test_hostile_names_end_in_files_that_can_be_read(hostile_report: HealReport) -> None:
-    root = ElementTree.fromstring(junit_of(hostile_report).encode())
+    root = ElementTree.fromstring(render_junit(hostile_report).encode())
     assert [case.find("failure") is not None for case in root.iter("testcase")] == [True, False]
-    summary = summary_of(hostile_report)
+    summary = render_job_summary(hostile_report)
     assert "\x1b" not in summary
     assert not re.search(r"^::", summary, re.MULTILINE)
 
 
 def test_a_folder_keeps_no_certificate_of_an_earlier_heal(tmp_path: Path) -> None:
     (tmp_path / "made.json").write_text("{}")
-    write_folder(HealReport(outcome="healed", certificate=tmp_path / "made.json"), {}, tmp_path / "out")
+    write_report_folder(
+        HealReport(outcome="healed", certificate=tmp_path / "made.json"), {}, tmp_path / "out"
+    )
     assert (tmp_path / "out" / CERTIFICATE).is_file()
-    write_folder(HealReport(outcome="refused", reason="not_new"), {}, tmp_path / "out")
+    write_report_folder(HealReport(outcome="refused", reason="not_new"), {}, tmp_path / "out")
     assert not (tmp_path / "out" / CERTIFICATE).exists()
 
 
@@ -299,7 +308,7 @@ REQUIRED = {
 
 
 def test_sarif_has_what_its_schema_requires(hostile_report: HealReport) -> None:
-    log = json.loads(sarif_of(hostile_report))
+    log = json.loads(render_sarif(hostile_report))
     (run,) = log["runs"]
     driver = run["tool"]["driver"]
     fixes = [fix for result in run["results"] for fix in result.get("fixes", ())]
@@ -329,7 +338,7 @@ def test_sarif_has_what_its_schema_requires(hostile_report: HealReport) -> None:
 
 def test_an_edit_that_only_adds_takes_a_line_along() -> None:
     before, after = {"a.py": b"one\ntwo\n"}, {"a.py": b"zero\none\nand\ntwo\n"}
-    found = [replacing(edit, before, "in/") for edit in edits_of(before, after)]
+    found = [widen_to_replacement(edit, before, "in/") for edit in line_edits_between(before, after)]
     assert [(edit.path, edit.start, edit.end, edit.new) for edit in found] == [
         ("in/a.py", 1, 1, ("zero", "one")),
         ("in/a.py", 1, 1, ("one", "and")),
@@ -339,4 +348,4 @@ def test_an_edit_that_only_adds_takes_a_line_along() -> None:
 def test_a_command_that_leaves_tests_out_is_known_again() -> None:
     command = ("python", "-m", "pytest")
     tests = frozenset({"a.py::test[x y]", "b.py::test"})
-    assert left_out_of(without(command, tests)) == (command, tuple(sorted(tests)))
+    assert split_deselected(deselect_tests(command, tests)) == (command, tuple(sorted(tests)))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from suture.interfaces.cli.terminal.error_reporting import end_with
+from suture.interfaces.cli.terminal.error_reporting import report_error
 
 Cli = Callable[..., Result]
 FilesOf = Callable[[Path], dict[str, bytes]]
@@ -302,7 +302,7 @@ def test_a_package_that_is_missing_is_named_with_what_brings_it(
     capsys: pytest.CaptureFixture[str], module: str, remedy: str
 ) -> None:
     fault = ModuleNotFoundError(f"No module named {module!r}", name=module)
-    assert end_with(fault, debug=False) == 3
+    assert report_error(fault, debug=False) == 3
     package = module.partition(".")[0]
     assert capsys.readouterr().err == (
         f'error: this needs the package {package!r}\n  try: pip install "{remedy}"\n'

@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 import suture
 from suture import errors
 from suture.core.records import Outcome
-from suture.interfaces.cli.terminal.error_reporting import of_typers_click, reports_faults
+from suture.interfaces.cli.terminal.error_reporting import handle_errors, typer_click_module
 from suture.interfaces.narrative.exit_codes import EXIT_CODES
 
 
@@ -21,7 +21,7 @@ def end(fault: BaseException, *arguments: str) -> Result:
     app = typer.Typer(rich_markup_mode=None)
 
     @app.command()
-    @reports_faults
+    @handle_errors
     def fail(debug: bool = False) -> None:
         raise fault
 
@@ -81,4 +81,4 @@ def test_nothing_that_runs_names_a_private_module_of_typer() -> None:
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and id(node) not in for_types:
                 assert not (node.module or "").startswith("typer._"), f"{path}, line {node.lineno}"
-    assert of_typers_click("exceptions").BadParameter is typer.BadParameter
+    assert typer_click_module("exceptions").BadParameter is typer.BadParameter

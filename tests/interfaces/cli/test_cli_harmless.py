@@ -15,7 +15,7 @@ from typer.testing import Result
 from interfaces.cli.terminals import Terminal
 from suture.core.ledger import RawPayload, RunFolder
 from suture.core.ledger.event import parsed_event
-from suture.core.records import Candidate, Task, to_plain
+from suture.core.records import Candidate, Task, encode_record
 
 HOSTILE = (
     "\x1b]52;c;cHduZWQ=\x07\x1b]8;;http://x.example\x1b\\\x9b2J\x1b[2J"
@@ -170,7 +170,7 @@ def test_a_fork_without_its_state_is_damage(state: object, home: Path, cli: Cli)
     started = json.loads(first)
     started["data"] |= {
         "forks": {"run": "x", "at": 1, "state": run.put_json(state), "events": 1},
-        "task": run.put_json(to_plain(Task(statement="a", kind="write"))),
+        "task": run.put_json(encode_record(Task(statement="a", kind="write"))),
         "settings": run.put_json({}),
     }
     run.ledger_path.write_text("\n".join([json.dumps(started), *rest, ""]), "ascii")
@@ -182,11 +182,11 @@ def test_undo_takes_back_nothing_that_a_run_does_not_tell(home: Path, cli: Cli, 
     run = planted_run(home, "5-heal")
     told = {"root": str(tmp_path), "files": ["../elsewhere"], "undo": ""}
     events = [json.loads(line) for line in run.ledger_path.read_text("ascii").splitlines()]
-    candidate = to_plain(Candidate(files={"a.py": "x"}, origin="user"))
+    candidate = encode_record(Candidate(files={"a.py": "x"}, origin="user"))
     result = {"run_id": RUN, "outcome": "healed", "reason": "", "candidate": candidate}
     for event in events:
         if event["kind"] == "run.started":
-            event["data"]["task"] = run.put_json(to_plain(Task(statement="a", kind="write")))
+            event["data"]["task"] = run.put_json(encode_record(Task(statement="a", kind="write")))
         if event["kind"] == "run.finished":
             event["data"]["result"] = run.put_json(result)
     events.append({"seq": 900, "time_s": 1.0, "kind": "tree.applied", "data": told})

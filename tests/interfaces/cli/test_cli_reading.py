@@ -10,7 +10,7 @@ import pytest
 from typer.testing import Result
 
 from suture.core.ledger import Ledger, RawPayload, RunFolder, new_run
-from suture.core.records import Candidate, CheckOutcome, Counterexample, Task, Verdict, to_plain
+from suture.core.records import Candidate, CheckOutcome, Counterexample, Task, Verdict, encode_record
 from suture.testing import FakeClock
 
 Cli = Callable[..., Result]
@@ -45,7 +45,7 @@ def write_run(home: Path, *, finish: bool = True) -> RunFolder:
                     "statement": task.statement,
                     "model": "scripted:x",
                     "recipe": "adaptive",
-                    "task": run.put_json(to_plain(task)),
+                    "task": run.put_json(encode_record(task)),
                 },
             )
         )
@@ -100,7 +100,7 @@ def write_run(home: Path, *, finish: bool = True) -> RunFolder:
                 kind="candidate.proposed",
                 data={
                     "candidate": candidate.hash,
-                    "blob": run.put_json(to_plain(candidate)),
+                    "blob": run.put_json(encode_record(candidate)),
                     "origin": candidate.origin,
                     "label": candidate.label,
                     "files": ["calc.py"],
@@ -123,7 +123,7 @@ def checked(run: RunFolder, verdict: Verdict, label: str) -> dict[str, object]:
         "label": label,
         "passed": len(verdict.passed),
         "failed": len(verdict.failed),
-        "verdict": run.put_json(to_plain(verdict)),
+        "verdict": run.put_json(encode_record(verdict)),
     }
 
 

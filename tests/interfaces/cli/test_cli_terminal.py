@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suture.interfaces.cli.terminal.terminal_output import file_bytes, table
-from suture.interfaces.narrative.plain_text import printable
+from suture.interfaces.cli.terminal.terminal_output import file_bytes, format_table
+from suture.interfaces.narrative.plain_text import escape_unprintable
 
 
 @pytest.mark.parametrize(
@@ -29,12 +29,12 @@ from suture.interfaces.narrative.plain_text import printable
     ],
 )
 def test_control_characters_become_visible(text: str, shown: str) -> None:
-    assert printable(text) == shown
+    assert escape_unprintable(text) == shown
 
 
 @given(st.text())
 def test_nothing_unprintable_is_left(text: str) -> None:
-    assert all(c.isprintable() or c in "\n\t" for c in printable(text))
+    assert all(c.isprintable() or c in "\n\t" for c in escape_unprintable(text))
 
 
 @given(st.binary())
@@ -47,12 +47,12 @@ def test_a_surrogate_that_no_byte_stands_for_does_not_break_the_output() -> None
 
 
 def test_a_table_aligns_and_keeps_each_row_on_a_line() -> None:
-    assert table([("a", "b\nc"), ("long", "d")]) == "a     b c\nlong  d"
-    assert table([]) == ""
+    assert format_table([("a", "b\nc"), ("long", "d")]) == "a     b c\nlong  d"
+    assert format_table([]) == ""
 
 
 def test_through_a_pipe_one_long_cell_moves_no_other_row() -> None:
-    lines = table([("a", "x" * 300, "default"), ("b", "y", "default")]).split("\n")
+    lines = format_table([("a", "x" * 300, "default"), ("b", "y", "default")]).split("\n")
     assert lines[0] == f"a  {'x' * 300}  default"
     assert lines[1] == f"b  y{' ' * 39}  default"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bare_pytest import BARE_PYTEST
-from suture.interfaces.narrative.plain_text import plain_label
+from suture.interfaces.narrative.plain_text import render_label
 
 Suture = Callable[..., subprocess.CompletedProcess[str]]
 Script = Callable[..., str]
@@ -68,4 +68,4 @@ def test_a_report_that_is_not_there_is_an_error(suture: Suture, broken: Path) ->
     ],
 )
 def test_a_label_is_told_in_a_readers_words(label: str, plain: str) -> None:
-    assert plain_label(label) == plain
+    assert render_label(label) == plain

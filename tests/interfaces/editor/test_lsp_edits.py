@@ -12,7 +12,7 @@ from lsprotocol import types
 from interfaces.editor.test_lsp_server import offset_of
 from suture.core.records import Candidate
 from suture.interfaces.editor.lsp.run_findings import RunFindings
-from suture.interfaces.editor.lsp.workspace_edits import EditOutdated, as_plain_changes, workspace_edit
+from suture.interfaces.editor.lsp.workspace_edits import EditOutdated, as_plain_changes, make_workspace_edit
 
 ROOT = Path("/project")
 LINES = st.lists(st.sampled_from(["a = 1", "b = 2", "", "    \N{GRINNING FACE}", "\x0cc"]), max_size=6)
@@ -27,7 +27,7 @@ def edited(before: str, after: str, held: str | None, *, creates: bool = True) -
     change = Candidate(files={"a.py": after}, origin="sample")
     texts = {"a.py": before} if before else {}
     found = RunFindings(run="r", root=ROOT, texts=texts, failing=(), change=change)
-    return workspace_edit(found, lambda _: None if held is None else (held, 7), utf16, creates=creates)
+    return make_workspace_edit(found, lambda _: None if held is None else (held, 7), utf16, creates=creates)
 
 
 def applied(text: str, edit: types.WorkspaceEdit) -> str:
@@ -78,4 +78,4 @@ def test_a_link_of_the_project_leads_no_edit_out_of_it(tmp_path: Path) -> None:
     change = Candidate(files={"out/a.py": "a = 3\n"}, origin="sample")
     found = RunFindings(run="r", root=root, texts={}, failing=(), change=change)
     with pytest.raises(EditOutdated):
-        workspace_edit(found, lambda _: None, utf16, creates=True)
+        make_workspace_edit(found, lambda _: None, utf16, creates=True)

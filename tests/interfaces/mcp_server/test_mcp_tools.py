@@ -27,7 +27,7 @@ from interfaces.web.projects import BROKEN, HANGING, laid
 from interfaces.web.server import PATIENCE_S, RIGHT, TASK, environ_of, job_processes, ledger_of, scripted
 from suture.api import Review
 from suture.core.records import Task
-from suture.interfaces.narrative.review_text import MOST_CHARS, review_as_text
+from suture.interfaces.narrative.review_text import MAX_QUESTION_CHARS, review_as_text
 
 pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]
 
@@ -279,4 +279,4 @@ def test_a_question_that_is_cut_says_so_and_where_the_whole_is() -> None:
     assert review_as_text(short).endswith("+x\n")
     long = review_as_text(replace(short, diff="+x\n" * 4000))
     assert long.endswith("characters in all; the whole of it: `suture review run-1`)")
-    assert len(long) < MOST_CHARS + 200
+    assert len(long) < MAX_QUESTION_CHARS + 200

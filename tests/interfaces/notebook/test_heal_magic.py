@@ -11,7 +11,7 @@ from nbclient import NotebookClient
 
 from interfaces.web.server import environ_of, scripted
 from suture.errors import UsageError
-from suture.interfaces.notebook.cell_project import CODE, EARLIER, TESTS, project_of
+from suture.interfaces.notebook.cell_project import CODE, EARLIER, TESTS, make_cell_project
 
 BROKEN_CELL = """\
 def total(prices):
@@ -29,7 +29,7 @@ def test_a_cell_becomes_code_tests_and_what_it_uses_of_others() -> None:
         return 2 * n
 
     source = "import math\n\ndef area(r):\n    return twice(math.pi) * r ** TWO\n\nassert area(0) == 0; \n"
-    project = project_of(source, {"twice": len, "TWO": 2, "unused": object(), "area": twice})
+    project = make_cell_project(source, {"twice": len, "TWO": 2, "unused": object(), "area": twice})
     assert project.files[EARLIER] == "TWO = 2\n\nfrom builtins import len as twice\n"
     assert project.files[CODE].startswith("from earlier_cells import TWO, twice\nimport math\n")
     assert "\nassert" not in project.files[CODE]
@@ -54,7 +54,7 @@ def test_a_cell_becomes_code_tests_and_what_it_uses_of_others() -> None:
 )
 def test_a_cell_that_cannot_be_tested_is_refused(source: str, says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        project_of(source, {"thing": object()})
+        make_cell_project(source, {"thing": object()})
 
 
 @pytest.fixture

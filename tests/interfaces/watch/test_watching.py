@@ -17,7 +17,7 @@ import pytest
 from suture.core.ledger import list_runs, read_ledger
 from suture.core.records import Result, Spend
 from suture.errors import StorageError, UsageError
-from suture.interfaces.watch.project_watch import Ended, Failed, Overtaken, watch
+from suture.interfaces.watch.project_watch import RunEnded, RunFailed, RunSuperseded, watch
 
 BROKEN = "def double(n):\n    return n * 3\n"
 CHECK = """import unittest
@@ -79,11 +79,11 @@ async def test_a_change_under_a_run_cancels_it_and_the_next_one_begins(project: 
         told = asyncio.ensure_future(anext(seen))
         await runs.begun.get()
         replace(project / "code_here.py", BROKEN + "# more\n")
-        assert await told == Overtaken(changed=("code_here.py",))
+        assert await told == RunSuperseded(changed=("code_here.py",))
         assert runs.cancelled == 1
         told = asyncio.ensure_future(anext(seen))
         (await runs.begun.get()).set_result(healed())
-        assert await told == Ended(result=healed())
+        assert await told == RunEnded(result=healed())
 
 
 async def test_what_is_no_change_of_the_project_neither_stops_nor_starts_a_run(project: Path) -> None:
@@ -104,7 +104,7 @@ async def test_what_is_no_change_of_the_project_neither_stops_nor_starts_a_run(p
         assert runs.begun.empty()
         (project / "new.py").write_text("")
         (await runs.begun.get()).set_result(healed())
-        assert isinstance(await told, Ended)
+        assert isinstance(await told, RunEnded)
 
 
 async def test_a_fix_is_not_written_over_what_the_user_wrote_meanwhile(project: Path) -> None:
@@ -116,7 +116,7 @@ async def test_a_fix_is_not_written_over_what_the_user_wrote_meanwhile(project: 
         return healed()
 
     async with aclosing(watch(project, heal, _noting(applied))) as seen:
-        assert await anext(seen) == Overtaken(changed=("code_here.py",))
+        assert await anext(seen) == RunSuperseded(changed=("code_here.py",))
     assert not applied
 
 
@@ -133,12 +133,12 @@ async def test_faults_of_a_run_and_of_writing_are_told_and_the_watch_goes_on(pro
 
     async with aclosing(watch(project, heal, full)) as seen:
         first = await anext(seen)
-        assert isinstance(first, Failed)
+        assert isinstance(first, RunFailed)
         assert str(first.fault) == "no test"
         told = asyncio.ensure_future(anext(seen))
         (project / "new.py").write_text("")
         second = await told
-        assert isinstance(second, Ended)
+        assert isinstance(second, RunEnded)
         assert not second.applied
         assert str(second.fault) == "the disk is full"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from interfaces.web.projects import BROKEN, tarred, zipped
-from suture.interfaces.jobs.project_archives import ArchiveLimits, ArchiveRefused, Archives, unpack
+from suture.interfaces.jobs.project_archives import ArchiveLimits, ArchiveRefused, ProjectArchives, unpack
 
 LIMITS = ArchiveLimits(files=50, unpacked_bytes=2**20)
 
@@ -112,7 +112,7 @@ ATTACKS: dict[str, Callable[[], bytes]] = {
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_what_is_no_project_is_refused_and_leaves_nothing(tmp_path: Path, attack: str) -> None:
-    archives = Archives(tmp_path / "home", LIMITS)
+    archives = ProjectArchives(tmp_path / "home", LIMITS)
     with pytest.raises(ArchiveRefused) as refused:
         archives.keep(ATTACKS[attack]())
     assert refused.value.message
@@ -122,7 +122,7 @@ def test_what_is_no_project_is_refused_and_leaves_nothing(tmp_path: Path, attack
 
 @pytest.mark.parametrize("pack", [zipped, tarred, lambda files: tarred(files, "w")])
 def test_a_project_is_unpacked_as_it_was(tmp_path: Path, pack: Callable[..., bytes]) -> None:
-    archives = Archives(tmp_path, LIMITS)
+    archives = ProjectArchives(tmp_path, LIMITS)
     name, files = archives.keep(pack({**BROKEN, "sub/data.txt": "ü", "./top.py": "1"}))
     folder = archives.folder_of(name)
     assert files == 4
@@ -132,7 +132,7 @@ def test_a_project_is_unpacked_as_it_was(tmp_path: Path, pack: Callable[..., byt
 
 
 def test_one_that_is_sent_twice_at_once_is_kept_once(tmp_path: Path) -> None:
-    archives, content = Archives(tmp_path, LIMITS), zipped(BROKEN)
+    archives, content = ProjectArchives(tmp_path, LIMITS), zipped(BROKEN)
     name, _ = archives.keep(content)
     archives._unpack(name, content)  # whoever saw, at the same time, that it was not there yet
     assert [one.name for one in (tmp_path / "archives").iterdir()] == [name]
@@ -155,4 +155,4 @@ def test_whoever_may_run_a_file_may_still(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["..", "", "x", "../../etc", "a" * 63, "A" * 64])
 def test_what_is_no_archive_is_not_looked_for(tmp_path: Path, name: str) -> None:
     with pytest.raises(Exception, match="no archive"):
-        Archives(tmp_path, LIMITS).folder_of(name)
+        ProjectArchives(tmp_path, LIMITS).folder_of(name)

@@ -13,8 +13,8 @@ from interfaces.web.server import Server
 from suture.core.ledger import Ledger, Payload, RunFolder
 from suture.core.ledger.kinds import RunFinished, RunStarted
 from suture.interfaces.jobs import Job
-from suture.interfaces.jobs.project_archives import ArchiveLimits, Archives
-from suture.interfaces.jobs.upload_cleanup import DAY_S, remove_unused, wanted_by
+from suture.interfaces.jobs.project_archives import ArchiveLimits, ProjectArchives
+from suture.interfaces.jobs.upload_cleanup import DAY_S, names_in_use, remove_unused_uploads
 from suture.testing import FakeClock
 
 LIMITS = ArchiveLimits(files=50, unpacked_bytes=2**20)
@@ -26,7 +26,7 @@ HEALED, CANCELLED = (
 
 def sent(home: Path, text: str = "") -> tuple[str, Path]:
     """An archive that nobody has asked for in a month."""
-    archives = Archives(home, LIMITS)
+    archives = ProjectArchives(home, LIMITS)
     name, _ = archives.keep(zipped({**BROKEN, "note.txt": text}))
     folder = home / "archives" / name
     aged(folder)
@@ -79,7 +79,7 @@ def test_an_archive_stays_for_as_long_as_its_run_may_go_on(
 ) -> None:
     _, folder = sent(tmp_path)
     run_of(tmp_path, "20260101-000000000-abcdef", folder, *more, days=days)
-    gone = remove_unused(tmp_path, 30)
+    gone = remove_unused_uploads(tmp_path, 30)
     assert (gone, folder.is_dir()) == (([], True) if stays else ([folder], False))
 
 
@@ -87,11 +87,11 @@ def test_one_run_that_waits_keeps_what_another_has_done_with(tmp_path: Path) -> 
     _, folder = sent(tmp_path)
     run_of(tmp_path, "20260101-000000000-abcdef", folder, HEALED)
     run_of(tmp_path, "20260101-000000000-abcdee", folder)
-    assert remove_unused(tmp_path, 30) == []
+    assert remove_unused_uploads(tmp_path, 30) == []
     damaged = tmp_path / "runs" / "20260101-000000000-abcdee" / "ledger.jsonl"
     damaged.write_text(damaged.read_text() + "{}\n" * 2)
     aged(damaged)
-    assert remove_unused(tmp_path, 30) == []
+    assert remove_unused_uploads(tmp_path, 30) == []
 
 
 def test_what_a_person_keeps_there_stays_as_it_is(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_what_a_person_keeps_there_stays_as_it_is(tmp_path: Path) -> None:
     file.write_text("mine")
     aged(file)
     link.symlink_to(elsewhere)
-    assert remove_unused(tmp_path, 30) == [folder]
+    assert remove_unused_uploads(tmp_path, 30) == [folder]
     assert {one.name for one in (tmp_path / "archives").iterdir()} == {"mine", file.name, link.name}
     assert [(one / "note.txt").read_text() for one in (own, link)] == ["mine", "mine"]
 
@@ -116,13 +116,13 @@ def test_a_run_in_a_part_of_it_or_one_that_cannot_be_looked_at_keeps_it(tmp_path
     (folder / "part").mkdir()
     aged(folder)
     run_of(tmp_path, "20260101-000000000-abcdef", folder / "part")
-    assert remove_unused(tmp_path, 30) == []
+    assert remove_unused_uploads(tmp_path, 30) == []
     ledger = tmp_path / "runs" / "20260101-000000000-abcdef" / "ledger.jsonl"
     ledger.unlink()
     ledger.mkdir()
-    assert remove_unused(tmp_path, 30) == []
+    assert remove_unused_uploads(tmp_path, 30) == []
     ledger.rmdir()
-    assert remove_unused(tmp_path, 30) == [folder]
+    assert remove_unused_uploads(tmp_path, 30) == [folder]
 
 
 def test_what_was_begun_or_used_within_the_hour_stays_whatever_the_setting_says(tmp_path: Path) -> None:
@@ -131,9 +131,9 @@ def test_what_was_begun_or_used_within_the_hour_stays_whatever_the_setting_says(
     torn.mkdir()
     for one in (folder, torn):
         aged(one, days=0.01)
-    assert remove_unused(tmp_path, 0.001) == []
+    assert remove_unused_uploads(tmp_path, 0.001) == []
     aged(torn)
-    assert remove_unused(tmp_path, 0.001) == [torn]
+    assert remove_unused_uploads(tmp_path, 0.001) == [torn]
 
 
 def test_what_a_job_waits_for_and_what_was_used_lately_stays(tmp_path: Path) -> None:
@@ -147,17 +147,17 @@ def test_what_a_job_waits_for_and_what_was_used_lately_stays(tmp_path: Path) -> 
         Job(id="1", run="1", kind="heal", request={"archive": name}),
         Job(id="2", run="2", kind="fork", request={"of": clone.name}),
     ]
-    assert remove_unused(tmp_path, 30, wanted_by(jobs)) == [torn]
-    assert remove_unused(tmp_path, 30, wanted_by(jobs[:1])) == [clone]
-    Archives(tmp_path, LIMITS).folder_of(name)
-    assert remove_unused(tmp_path, 30) == []
+    assert remove_unused_uploads(tmp_path, 30, names_in_use(jobs)) == [torn]
+    assert remove_unused_uploads(tmp_path, 30, names_in_use(jobs[:1])) == [clone]
+    ProjectArchives(tmp_path, LIMITS).folder_of(name)
+    assert remove_unused_uploads(tmp_path, 30) == []
     aged(folder)
-    Archives(tmp_path, LIMITS).keep(zipped({**BROKEN, "note.txt": ""}))
-    assert remove_unused(tmp_path, 30) == []
+    ProjectArchives(tmp_path, LIMITS).keep(zipped({**BROKEN, "note.txt": ""}))
+    assert remove_unused_uploads(tmp_path, 30) == []
     aged(folder)
-    assert remove_unused(tmp_path, 30) == [folder]
+    assert remove_unused_uploads(tmp_path, 30) == [folder]
     assert not any((tmp_path / "archives").iterdir())
-    assert remove_unused(tmp_path / "nowhere", 30) == []
+    assert remove_unused_uploads(tmp_path / "nowhere", 30) == []
 
 
 def test_a_server_removes_when_it_starts_what_is_needed_no_more(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from suture.interfaces.jobs import Job
 from suture.interfaces.jobs.job import job_as_json
 from suture.interfaces.jobs.ray_backend import ray_job_pool as ray_pool
 from suture.interfaces.jobs.ray_backend.ray_cluster import RayCluster
-from suture.interfaces.jobs.ray_backend.ray_job_pool import MOST_LOST, RayPool
+from suture.interfaces.jobs.ray_backend.ray_job_pool import MOST_LOST, RayJobPool
 from suture.storage.postgresql.shared_jobs import JobRow, SharedJobs
 
 
@@ -63,8 +63,8 @@ def asked(name: str) -> str:
     return json.dumps(job_as_json(Job(id=name, run=name, kind="write", request={}, caller="a")))
 
 
-def pool_of(rows: Rows, cluster: Forgetful, home: Path) -> RayPool:
-    return RayPool(cast(SharedJobs, rows), cast(RayCluster, cluster), home, {}, queue=9)
+def pool_of(rows: Rows, cluster: Forgetful, home: Path) -> RayJobPool:
+    return RayJobPool(cast(SharedJobs, rows), cast(RayCluster, cluster), home, {}, queue=9)
 
 
 async def until(reached: object) -> None:

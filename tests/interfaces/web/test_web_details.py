@@ -14,7 +14,7 @@ from interfaces.web.projects import BROKEN, laid
 from interfaces.web.server import TASK, Server, ledger_of, scripted
 from suture.core.ledger import CATALOGUE, read_ledger
 from suture.core.ledger.kinds import SearchSkipped
-from suture.interfaces.narrative.graph_progress import nodes_on_the_way
+from suture.interfaces.narrative.graph_progress import visited_nodes
 from suture.loop.graph import graph_edges
 
 WRONG = "```python\ndef double(n):\n    return 4 * n\n```"
@@ -84,7 +84,7 @@ def test_the_graph_and_where_a_run_stands(server: Server, written: str, healed: 
 
 def test_a_run_goes_along_the_edges_of_its_graph(server: Server, written: str, healed: str) -> None:
     for run in (written, healed):
-        way = nodes_on_the_way(read_ledger(server.home / "runs" / run / "ledger.jsonl").events)
+        way = visited_nodes(read_ledger(server.home / "runs" / run / "ledger.jsonl").events)
         assert way[0] == "prepare"
         assert way[-1] == "finish"
         assert set(pairwise(way)) <= set(graph_edges())
@@ -165,7 +165,7 @@ def test_the_page_is_this_package_alone(server: Server) -> None:
 
 def test_a_kind_of_event_that_is_no_nodes_own_moves_nothing() -> None:
     assert SearchSkipped.event_kind in CATALOGUE
-    assert nodes_on_the_way(()) == ()
+    assert visited_nodes(()) == ()
 
 
 def test_a_benchmarks_report(server: Server) -> None:

@@ -14,7 +14,7 @@ import pytest
 from interfaces.web.projects import BROKEN, laid
 from interfaces.web.server import Server
 from suture.errors import UsageError
-from suture.interfaces.jobs.project_sources import require_git
+from suture.interfaces.jobs.project_sources import require_allowed_git_url
 from suture.project.workspace.cloning import CloneLimits, clone
 
 LIMITS = CloneLimits(files=100, total_bytes=2**20)
@@ -47,7 +47,7 @@ def repository(folder: Path) -> Path:
     "url", ["https://git.example.com/team/a.git", "https://git.example.com:8443/one.git", "file:///srv/git/a"]
 )
 def test_what_the_settings_allow_may_be_asked_for(url: str) -> None:
-    require_git(url, "v1.0/fix-2", ALLOWED)
+    require_allowed_git_url(url, "v1.0/fix-2", ALLOWED)
 
 
 @pytest.mark.parametrize(
@@ -77,14 +77,14 @@ def test_what_the_settings_allow_may_be_asked_for(url: str) -> None:
 )
 def test_any_other_address_is_refused_and_not_repeated(url: str) -> None:
     with pytest.raises(UsageError) as refused:
-        require_git(url, "", ALLOWED)
+        require_allowed_git_url(url, "", ALLOWED)
     assert not url or url not in str(refused.value)
 
 
 @pytest.mark.parametrize("ref", ["-x", "--upload-pack=id", "a..b", "a b", "a\n", "@{1}"])
 def test_a_ref_is_a_plain_name(ref: str) -> None:
     with pytest.raises(UsageError, match="no branch"):
-        require_git("https://git.example.com/team/a", ref, ALLOWED)
+        require_allowed_git_url("https://git.example.com/team/a", ref, ALLOWED)
 
 
 def test_a_clone_is_plain_files_and_nothing_of_it_has_run(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from suture.interfaces.jobs.ray_backend.ray_job_pool import flags_of_workers
+from suture.interfaces.jobs.ray_backend.ray_job_pool import worker_flags
 
 
 def test_no_secret_and_no_folder_of_the_server_goes_to_its_workers() -> None:
@@ -14,7 +14,7 @@ def test_no_secret_and_no_folder_of_the_server_goes_to_its_workers() -> None:
         "paths.home": "/srv",
         "serve.port": 1,
     }
-    assert flags_of_workers(given, "team") == {
+    assert worker_flags(given, "team") == {
         "model.name": "openai:x",
         "budget.seconds": 60,
         "store.runs": "database",

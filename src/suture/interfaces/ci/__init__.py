@@ -7,21 +7,21 @@ goes to the service's own address alone.
 """
 
 from suture.interfaces.ci.ci_pipeline import read_pipeline
-from suture.interfaces.ci.delivery_gates import REASONS, Refusal
+from suture.interfaces.ci.delivery_gates import REFUSAL_TEXTS, Refusal
 from suture.interfaces.ci.heal_report import REFUSED, HealReport
-from suture.interfaces.ci.pipeline_delivery import deliver, gate_open_heals, prepare_delivery
-from suture.interfaces.ci.pipeline_heal import HealRequest, heal_in_pipeline, plan_of
+from suture.interfaces.ci.pipeline_delivery import check_open_heals, deliver, prepare_delivery
+from suture.interfaces.ci.pipeline_heal import HealRequest, heal_in_pipeline, plan_heal
 
 __all__ = [
-    "REASONS",
+    "REFUSAL_TEXTS",
     "REFUSED",
     "HealReport",
     "HealRequest",
     "Refusal",
+    "check_open_heals",
     "deliver",
-    "gate_open_heals",
     "heal_in_pipeline",
-    "plan_of",
+    "plan_heal",
     "prepare_delivery",
     "read_pipeline",
 ]

@@ -14,7 +14,7 @@ from suture.core.records import content_hash
 from suture.errors import CodeHostError, PrerequisiteError, UsageError
 from suture.interfaces.ci.ci_pipeline import Pipeline
 from suture.interfaces.ci.line_edits import LineEdit
-from suture.interfaces.narrative.plain_text import one_line, printable
+from suture.interfaces.narrative.plain_text import escape_line_breaks, escape_unprintable
 
 MOST_PAGES = 5
 PAGE = 100
@@ -32,7 +32,7 @@ class ChangedFile:
 
 
 @dataclass(frozen=True, kw_only=True)
-class HandOver:
+class DeliveredChange:
     """What is handed over.
 
     Attributes:
@@ -59,11 +59,11 @@ class CodeHost(Protocol):
         """The commits of the branch whose heals are handed over and still there."""
         ...
 
-    def open_draft(self, handed: HandOver) -> str:
+    def open_draft(self, handed: DeliveredChange) -> str:
         """Make a branch with the change, and a draft of a pull request; answers its address."""
         ...
 
-    def comment(self, handed: HandOver) -> str:
+    def comment(self, handed: DeliveredChange) -> str:
         """Comment on the pull request; answers the comment's address."""
         ...
 
@@ -151,7 +151,7 @@ def _read(content: bytes, what: str) -> Any:
 
 
 def _refused(what: str, status: int, content: bytes) -> PrerequisiteError | CodeHostError:
-    said = one_line(printable(content.decode("utf-8", "replace")))[:MOST_SAID_CHARS]
+    said = escape_line_breaks(escape_unprintable(content.decode("utf-8", "replace")))[:MOST_SAID_CHARS]
     if status in (401, 403, 404):
         return PrerequisiteError(
             f"{what} is refused with status {status}",

@@ -12,7 +12,7 @@ from suture.interfaces.ci.ci_pipeline import Pipeline
 from suture.project.workspace.globs import parse_globs
 from suture.project.workspace.secret_detection import may_be_secret
 
-REASONS: Mapping[str, str] = {
+REFUSAL_TEXTS: Mapping[str, str] = {
     "fork_with_secrets": "the code comes from a fork, and a key or token is within reach",
     "bot_commit": "the last commit is a program's, or Suture's own",
     "too_many_heals": "`ci.most_heals` of this branch are there",
@@ -39,7 +39,7 @@ class Refusal:
     """A gate that stays shut.
 
     Attributes:
-        reason: A name of `REASONS`.
+        reason: A name of `REFUSAL_TEXTS`.
         detail: What was found, for people; it may hold text of others.
     """
 
@@ -47,7 +47,7 @@ class Refusal:
     detail: str
 
     def __post_init__(self) -> None:
-        if self.reason not in REASONS:
+        if self.reason not in REFUSAL_TEXTS:
             raise ValueError(f"{self.reason!r} is no gate's reason")
 
 
@@ -68,7 +68,7 @@ class GatedChange:
     evidence: Evidence | None
 
 
-def gate_before(pipeline: Pipeline, checkout: Checkout, settings: Settings) -> Refusal | None:
+def check_pipeline_gates(pipeline: Pipeline, checkout: Checkout, settings: Settings) -> Refusal | None:
     """What forbids a heal before anything runs."""
     keys = sorted(name for name, key in settings.keys if key is not None)
     if pipeline.is_fork and keys:
@@ -87,8 +87,8 @@ def gate_before(pipeline: Pipeline, checkout: Checkout, settings: Settings) -> R
     return None
 
 
-def gate_change(change: GatedChange, settings: Settings) -> Refusal | None:
-    """What forbids that a verified change is handed over; the first reason in the order of `REASONS`."""
+def check_change_gates(change: GatedChange, settings: Settings) -> Refusal | None:
+    """What forbids that a verified change is handed over; the first reason in the order of `REFUSAL_TEXTS`."""
     return next(_shut(change, settings), None)
 
 
@@ -102,11 +102,11 @@ def _shut(change: GatedChange, settings: Settings) -> Iterator[Refusal]:
         yield Refusal(reason="too_many_files", detail=f"{len(change.files)} of at most {ci.most_files}")
     if change.lines > ci.most_lines:
         yield Refusal(reason="too_many_lines", detail=f"{change.lines} of at most {ci.most_lines}")
-    if found := forbidden_in(change.files, ci.forbidden):
+    if found := forbidden_paths(change.files, ci.forbidden):
         yield Refusal(reason="forbidden_path", detail=", ".join(map(repr, found[:MOST_NAMED])))
 
 
-def forbidden_in(paths: Sequence[str], globs: Sequence[str]) -> list[str]:
+def forbidden_paths(paths: Sequence[str], globs: Sequence[str]) -> list[str]:
     """Those of some files that no heal in a pipeline may touch."""
     forbidden = parse_globs(globs, "ci.forbidden")
     return [path for path in paths if forbidden.covers(path) or may_be_secret(path, is_folder=False)]

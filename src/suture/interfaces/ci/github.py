@@ -12,9 +12,16 @@ from pydantic import SecretStr
 
 from suture.errors import CodeHostError
 from suture.interfaces.ci.ci_pipeline import Pipeline
-from suture.interfaces.ci.code_host import MOST_PAGES, PAGE, HandOver, RestClient, branch_stem, require_pull
+from suture.interfaces.ci.code_host import (
+    MOST_PAGES,
+    PAGE,
+    DeliveredChange,
+    RestClient,
+    branch_stem,
+    require_pull,
+)
 from suture.interfaces.ci.line_edits import LineEdit
-from suture.interfaces.ci.markdown_report import MARK, block
+from suture.interfaces.ci.markdown_report import MARK, code_block
 
 HEADERS = {
     "Accept": "application/vnd.github+json",
@@ -55,7 +62,7 @@ class GitHub:
                 break
         return found
 
-    def open_draft(self, handed: HandOver) -> str:
+    def open_draft(self, handed: DeliveredChange) -> str:
         """A commit made of blobs, a branch that names it, a draft of a pull request into the own branch."""
         tree = self._made(
             "/git/trees",
@@ -87,7 +94,7 @@ class GitHub:
         )
         return str(pull.get("html_url", ""))
 
-    def comment(self, handed: HandOver) -> str:
+    def comment(self, handed: DeliveredChange) -> str:
         """A review whose comments are suggestions; a plain comment where its diff has not these lines."""
         pull = require_pull(self._pipeline)
         if handed.suggestions:
@@ -119,7 +126,7 @@ class GitHub:
 
 def _suggestion(edit: LineEdit) -> dict[str, object]:
     several = {"start_line": edit.start, "start_side": "RIGHT"} if edit.end > edit.start else {}
-    body = block("\n".join(edit.new), "suggestion")
+    body = code_block("\n".join(edit.new), "suggestion")
     return {"path": edit.path, "line": edit.end, "side": "RIGHT", "body": body, **several}
 
 

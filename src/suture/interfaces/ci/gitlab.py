@@ -11,7 +11,14 @@ from pydantic import SecretStr
 
 from suture.errors import CodeHostError
 from suture.interfaces.ci.ci_pipeline import Pipeline
-from suture.interfaces.ci.code_host import MOST_PAGES, PAGE, HandOver, RestClient, branch_stem, require_pull
+from suture.interfaces.ci.code_host import (
+    MOST_PAGES,
+    PAGE,
+    DeliveredChange,
+    RestClient,
+    branch_stem,
+    require_pull,
+)
 from suture.interfaces.ci.markdown_report import MARK
 
 MARKED = re.compile(re.escape(MARK).replace(r"\{commit\}", "([0-9a-f]{40,64})"))
@@ -45,7 +52,7 @@ class GitLab:
                 break
         return found
 
-    def open_draft(self, handed: HandOver) -> str:
+    def open_draft(self, handed: DeliveredChange) -> str:
         """A commit on a branch of its own, and a draft of a merge request into the own branch."""
         name = branch_stem(self._pipeline.branch) + handed.parent
         self._make(
@@ -71,7 +78,7 @@ class GitLab:
             description=handed.text,
         )
 
-    def comment(self, handed: HandOver) -> str:
+    def comment(self, handed: DeliveredChange) -> str:
         """A note with the diff: a suggestion of GitLab's needs a line of the merge request's own diff."""
         return self._make(f"/merge_requests/{require_pull(self._pipeline)}/notes", body=handed.text)
 

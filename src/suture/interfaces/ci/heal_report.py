@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from suture.core.records import Evidence, Outcome, Verdict, to_plain
+from suture.core.records import Evidence, Outcome, Verdict, encode_record
 from suture.errors import StorageError
-from suture.interfaces.ci.delivery_gates import REASONS, Refusal
+from suture.interfaces.ci.delivery_gates import REFUSAL_TEXTS, Refusal
 from suture.interfaces.ci.line_edits import LineEdit
 from suture.interfaces.narrative.exit_codes import EXIT_CODES
 
@@ -24,8 +24,8 @@ class HealReport:
     """How a heal in a pipeline ended.
 
     Attributes:
-        outcome: The run's, or `refused` where a gate stayed shut.
-        reason: The gate's name for `refused`, the cause for `not_a_code_fault`; else empty.
+        outcome: The run's, or `refused_report` where a gate stayed shut.
+        reason: The gate's name for `refused_report`, the cause for `not_a_code_fault`; else empty.
         detail: In words; it may hold text of others.
         commit: The commit that was looked at.
         branch: Its branch.
@@ -72,22 +72,22 @@ class HealReport:
         return f"{self.outcome}: {self.reason}" if self.reason else self.outcome
 
 
-def refused(refusal: Refusal) -> HealReport:
+def refused_report(refusal: Refusal) -> HealReport:
     """The report of a heal that a gate forbids."""
-    detail = f"{REASONS[refusal.reason]} ({refusal.detail})"
+    detail = f"{REFUSAL_TEXTS[refusal.reason]} ({refusal.detail})"
     return HealReport(outcome="refused", reason=refusal.reason, detail=detail)
 
 
-def report_json(report: HealReport) -> dict[str, object]:
+def heal_report_as_json(report: HealReport) -> dict[str, object]:
     """A report for programs."""
-    plain = to_plain(report)
+    plain = encode_record(report)
     plain.pop("certificate")
     verdict = plain.pop("verdict")
     tests = {one["check_id"]: one["status"] for one in verdict["outcomes"]} if verdict else {}
     return {**plain, "tests": tests, "exit_code": report.exit_code}
 
 
-def write_folder(report: HealReport, texts: Mapping[str, str], folder: Path) -> None:
+def write_report_folder(report: HealReport, texts: Mapping[str, str], folder: Path) -> None:
     """Write what a later job needs: the certificate, the patch, and the report in each of its forms.
 
     Args:
@@ -98,7 +98,7 @@ def write_folder(report: HealReport, texts: Mapping[str, str], folder: Path) -> 
     Raises:
         StorageError: It cannot be written.
     """
-    whole = json.dumps(report_json(report), indent=1) + "\n"
+    whole = json.dumps(heal_report_as_json(report), indent=1) + "\n"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         names = {"report.json": whole, PATCH: report.diff, **texts}
@@ -114,7 +114,7 @@ def write_folder(report: HealReport, texts: Mapping[str, str], folder: Path) -> 
         raise StorageError(f"{str(folder)!r} cannot be written: {fault.strerror}") from fault
 
 
-def tell_service(report: HealReport, summary: str, environ: Mapping[str, str]) -> None:
+def write_step_outputs(report: HealReport, summary: str, environ: Mapping[str, str]) -> None:
     """Add to the files that GitHub names for a step: its outputs, which are words of ours, and its summary.
 
     Raises:

@@ -27,7 +27,7 @@ class LineEdit:
     new: tuple[str, ...]
 
 
-def edits_of(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> tuple[LineEdit, ...]:
+def line_edits_between(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> tuple[LineEdit, ...]:
     """The edits that lead from one state of some files to another; a new file counts as one that was empty.
 
     Args:
@@ -50,7 +50,7 @@ def edits_of(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> tuple[L
     return tuple(found)
 
 
-def replacing(edit: LineEdit, before: Mapping[str, bytes], prefix: str) -> LineEdit:
+def widen_to_replacement(edit: LineEdit, before: Mapping[str, bytes], prefix: str) -> LineEdit:
     """An edit that replaces at least one line: one that only adds takes the line above it along, or below.
 
     Args:
@@ -68,6 +68,6 @@ def replacing(edit: LineEdit, before: Mapping[str, bytes], prefix: str) -> LineE
     return replace(edit, start=at, end=at, old=(line,), new=new)
 
 
-def changed_lines(edits: tuple[LineEdit, ...]) -> int:
+def count_changed_lines(edits: tuple[LineEdit, ...]) -> int:
     """How many lines come and go."""
     return sum(len(edit.old) + len(edit.new) for edit in edits)

@@ -14,15 +14,15 @@ from suture.core.settings import Settings
 from suture.errors import PrerequisiteError, UsageError
 from suture.interfaces.ci.ci_checkout import Checkout, read_checkout
 from suture.interfaces.ci.ci_pipeline import Pipeline
-from suture.interfaces.ci.code_host import ChangedFile, CodeHost, HandOver
-from suture.interfaces.ci.delivery_gates import GatedChange, Refusal, gate_before, gate_change
+from suture.interfaces.ci.code_host import ChangedFile, CodeHost, DeliveredChange
+from suture.interfaces.ci.delivery_gates import GatedChange, Refusal, check_change_gates, check_pipeline_gates
 from suture.interfaces.ci.github import GitHub
 from suture.interfaces.ci.gitlab import GitLab
-from suture.interfaces.ci.line_edits import changed_lines, edits_of, replacing
-from suture.interfaces.ci.markdown_report import handover_text, is_shown_whole
-from suture.interfaces.ci.pipeline_heal import HealRequest, left_out_of, task_of
-from suture.interfaces.narrative.plain_text import printable
-from suture.judge.certificates import Certificate, CertificateRefused, certificate_at
+from suture.interfaces.ci.line_edits import count_changed_lines, line_edits_between, widen_to_replacement
+from suture.interfaces.ci.markdown_report import is_shown_whole, render_comment
+from suture.interfaces.ci.pipeline_heal import HealRequest, load_heal_task, split_deselected
+from suture.interfaces.narrative.plain_text import escape_unprintable
+from suture.judge.certificates import Certificate, InvalidCertificate, load_certificate
 from suture.project.workspace import PatchRefused, apply_diff
 
 MOST_TITLE_CHARS = 100
@@ -42,14 +42,14 @@ class Delivery:
     """
 
     refusal: Refusal | None = None
-    handed: HandOver | None = None
+    handed: DeliveredChange | None = None
     heals: int = 0
     how: str = ""
     address: str = ""
 
 
 def prepare_delivery(
-    certificate_path: Path, asked: HealRequest, pipeline: Pipeline, settings: Settings
+    find_certificate: Path, asked: HealRequest, pipeline: Pipeline, settings: Settings
 ) -> Delivery:
     """Read a certificate, put it to the gates, and make of it what would be handed over. Nothing runs.
 
@@ -64,14 +64,14 @@ def prepare_delivery(
         StorageError: The repository cannot be read.
     """
     checkout = read_checkout(asked.root, pipeline, asked.base)
-    refusal = gate_before(pipeline, checkout, settings)
+    refusal = check_pipeline_gates(pipeline, checkout, settings)
     if refusal is not None:
         return Delivery(refusal=refusal)
     try:
-        certificate = certificate_at(certificate_path)
-    except CertificateRefused as fault:
+        certificate = load_certificate(find_certificate)
+    except InvalidCertificate as fault:
         return Delivery(refusal=Refusal(reason="not_verified", detail=str(fault)))
-    task = task_of(asked, settings)
+    task = load_heal_task(asked, settings)
     try:
         after = apply_diff(task.files, certificate.diff)
     except PatchRefused as fault:
@@ -112,7 +112,7 @@ def deliver(prepared: Delivery, pipeline: Pipeline, settings: Settings, *, dry_r
     return Delivery(handed=handed, how=how, address=sent)
 
 
-def gate_open_heals(prepared: Delivery, pipeline: Pipeline, settings: Settings) -> Refusal | None:
+def check_open_heals(prepared: Delivery, pipeline: Pipeline, settings: Settings) -> Refusal | None:
     """Ask the service what it has of the branch's heals, before time is spent on another one.
 
     Raises:
@@ -152,26 +152,30 @@ def open_host(pipeline: Pipeline, token: SecretStr | None) -> CodeHost:
 def _gate_certificate(
     certificate: Certificate, task: Task, after: Mapping[str, bytes], settings: Settings
 ) -> Refusal | None:
-    command, _ = left_out_of(certificate.task.test_command)
-    if command != left_out_of(task.test_command)[0] or certificate.task.kind != "heal":
+    command, _ = split_deselected(certificate.task.test_command)
+    if command != split_deselected(task.test_command)[0] or certificate.task.kind != "heal":
         return Refusal(reason="other_command", detail=" ".join(certificate.task.test_command)[:200])
     changed = tuple(sorted(path for path in after if task.files.get(path) != after[path]))
     change = GatedChange(
         files=changed,
-        lines=changed_lines(edits_of(task.files, after)),
+        lines=count_changed_lines(line_edits_between(task.files, after)),
         confidence=certificate.confidence,
         evidence=certificate.evidence,
     )
-    return gate_change(change, settings)
+    return check_change_gates(change, settings)
 
 
 def _hand_over_of(
     certificate: Certificate, before: Mapping[str, bytes], after: Mapping[str, bytes], checkout: Checkout
-) -> HandOver:
+) -> DeliveredChange:
     changed = sorted(path for path in after if before.get(path) != after[path])
     _require_committed(checkout, changed, before)
     prefix = checkout.repository.prefix
-    edits = tuple(replacing(edit, before, prefix) for edit in edits_of(before, after) if edit.path in before)
+    edits = tuple(
+        widen_to_replacement(edit, before, prefix)
+        for edit in line_edits_between(before, after)
+        if edit.path in before
+    )
     tellable = all(path in before for path in changed) and all(
         is_shown_whole("\n".join(edit.new)) for edit in edits
     )
@@ -179,14 +183,14 @@ def _hand_over_of(
     title = f"Heal {shown[:MOST_TITLE_CHARS]}"
     fixed = [f"- {_word(name)}" for name in certificate.fixed[:10]]
     body = "\n".join(["Passing now:", *fixed, ""]) if fixed else ""
-    command, left_out = left_out_of(certificate.task.test_command)
+    command, left_out = split_deselected(certificate.task.test_command)
     programs = _programs(checkout, changed)
     made_by = f"Healed-by: suture {version('suture')} (certificate {certificate.seal[:12]})"
-    return HandOver(
+    return DeliveredChange(
         parent=checkout.commit,
         title=title,
         message=f"{title}\n\n{body}\n{made_by}\n",
-        text=handover_text(
+        text=render_comment(
             commit=checkout.commit,
             diff=certificate.diff,
             fixed=certificate.fixed,
@@ -210,7 +214,7 @@ def _hand_over_of(
 
 def _word(name: str) -> str:
     """A name of others as one word: services obey `[skip ci]` and `closes #1` in a commit's message."""
-    return "_".join(printable(name).split())
+    return "_".join(escape_unprintable(name).split())
 
 
 def _require_committed(checkout: Checkout, paths: list[str], before: Mapping[str, bytes]) -> None:

@@ -15,9 +15,9 @@ from suture.core.settings import Settings
 from suture.errors import UsageError
 from suture.interfaces.ci.ci_checkout import Checkout, base_files, read_checkout
 from suture.interfaces.ci.ci_pipeline import Pipeline
-from suture.interfaces.ci.delivery_gates import GatedChange, Refusal, gate_before, gate_change
-from suture.interfaces.ci.heal_report import CERTIFICATE, HealReport, refused
-from suture.interfaces.ci.line_edits import LineEdit, changed_lines, edits_of
+from suture.interfaces.ci.delivery_gates import GatedChange, Refusal, check_change_gates, check_pipeline_gates
+from suture.interfaces.ci.heal_report import CERTIFICATE, HealReport, refused_report
+from suture.interfaces.ci.line_edits import LineEdit, count_changed_lines, line_edits_between
 from suture.judge import (
     Suite,
     Triage,
@@ -27,7 +27,7 @@ from suture.judge import (
     triage,
     triage_of_tests,
 )
-from suture.loop.intake.building import heal_task
+from suture.loop.intake.heal_task import heal_task
 from suture.project.workspace import overlay
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
 
@@ -49,7 +49,7 @@ class HealRequest:
     base: str | None = None
 
 
-def plan_of(
+def plan_heal(
     asked: HealRequest, pipeline: Pipeline, settings: Settings
 ) -> tuple[Refusal | None, dict[str, str]]:
     """What a heal would do, without running anything: the gate that forbids it, and each choice in words.
@@ -58,12 +58,12 @@ def plan_of(
         UsageError: As `heal_in_pipeline` does.
     """
     checkout = read_checkout(asked.root, pipeline, asked.base)
-    task = task_of(asked, settings)
+    task = load_heal_task(asked, settings)
     asks = (
         "the search, no model" if settings.model.name == "none" else f"the search, then {settings.model.name}"
     )
     compared = checkout.base[:12] if settings.ci.new_only else "nothing: every failure counts as new"
-    return gate_before(pipeline, checkout, settings), {
+    return check_pipeline_gates(pipeline, checkout, settings), {
         "service": pipeline.host,
         "commit": checkout.commit[:12] + (f" of {pipeline.branch}" if pipeline.branch else ""),
         "compared with": compared or "nothing that is there",
@@ -94,10 +94,10 @@ async def heal_in_pipeline(
     """
     started_s = time.monotonic()
     checkout = read_checkout(asked.root, pipeline, asked.base)
-    refusal = gate_before(pipeline, checkout, settings)
+    refusal = check_pipeline_gates(pipeline, checkout, settings)
     if refusal is not None:
-        return _placed(refused(refusal), checkout, pipeline)
-    task = task_of(asked, settings)
+        return _placed(refused_report(refusal), checkout, pipeline)
+    task = load_heal_task(asked, settings)
     wall = sandbox or open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
     try:
         say("running the tests once, in the sandbox")
@@ -120,7 +120,7 @@ def _placed(report: HealReport, checkout: Checkout, pipeline: Pipeline) -> HealR
     return replace(report, commit=checkout.commit, branch=pipeline.branch, base=checkout.base)
 
 
-def task_of(asked: HealRequest, settings: Settings) -> Task:
+def load_heal_task(asked: HealRequest, settings: Settings) -> Task:
     """The task that the project's files make; raises as `suture heal` does."""
     test = settings.project.test if asked.test is None else asked.test
     kept = settings.sandbox
@@ -135,7 +135,9 @@ def _within(settings: Settings, left_s: float) -> Settings:
     return settings.model_copy(update={"budget": budget, "sandbox": sandbox})
 
 
-async def _from_tests(reproduced: Reproduced, checkout: Checkout, settings: Settings, say: Say) -> HealReport:
+async def _from_tests(
+    reproduced: ReproducedFailure, checkout: Checkout, settings: Settings, say: Say
+) -> HealReport:
     """How it ends where the tests alone tell; the outcome is empty where there is something to heal."""
     verdict, found = reproduced.verdict, reproduced.triage
     failing = (
@@ -151,16 +153,18 @@ async def _from_tests(reproduced: Reproduced, checkout: Checkout, settings: Sett
     if not settings.ci.new_only:
         return known
     say("running the failing tests at the base commit")
-    old = await old_failures(reproduced, checkout)
+    old = await find_old_failures(reproduced, checkout)
     command = reproduced.suite.command
     if len(old) == len(failing) or len(old) > MOST_LEFT_OUT or (old and not (command and command.is_pytest)):
         detail = f"{len(old)} of {len(failing)}"
-        return replace(refused(Refusal(reason="not_new", detail=detail)), failing=failing, verdict=verdict)
+        return replace(
+            refused_report(Refusal(reason="not_new", detail=detail)), failing=failing, verdict=verdict
+        )
     return replace(known, old_failures=tuple(sorted(old)))
 
 
 async def _heal(report: HealReport, task: Task, root: Path, wall: Sandbox, settings: Settings) -> HealReport:
-    command: Sequence[str] = without(task.test_command, frozenset(report.old_failures))
+    command: Sequence[str] = deselect_tests(task.test_command, frozenset(report.old_failures))
     result = await heal(root, test=command, settings=settings, sandbox=wall)
     edits = _edits(task, result)
     report = replace(
@@ -179,13 +183,13 @@ async def _heal(report: HealReport, task: Task, root: Path, wall: Sandbox, setti
         return report
     change = GatedChange(
         files=tuple(sorted(result.candidate.files)) if result.candidate else (),
-        lines=changed_lines(edits),
+        lines=count_changed_lines(edits),
         confidence=result.confidence,
         evidence=result.evidence,
     )
-    refusal = gate_change(change, settings)
+    refusal = check_change_gates(change, settings)
     if refusal is not None:
-        shut = refused(refusal)
+        shut = refused_report(refusal)
         return replace(report, outcome=shut.outcome, reason=shut.reason, detail=shut.detail)
     certificate = find_run(settings.paths.home, result.run_id).path / CERTIFICATE
     return replace(report, certificate=certificate)
@@ -194,7 +198,7 @@ async def _heal(report: HealReport, task: Task, root: Path, wall: Sandbox, setti
 def _edits(task: Task, result: Result) -> tuple[LineEdit, ...]:
     if result.candidate is None or not result.diff:
         return ()
-    return edits_of(task.files, overlay(task.files, result.candidate.files))
+    return line_edits_between(task.files, overlay(task.files, result.candidate.files))
 
 
 MOST_LEFT_OUT = 500
@@ -203,7 +207,7 @@ STILL_FAILS = ("failed", "error", "timeout")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reproduced:
+class ReproducedFailure:
     """What the tests say of the code as it is.
 
     Attributes:
@@ -217,7 +221,7 @@ class Reproduced:
     triage: Triage
 
 
-async def reproduce(task: Task, root: Path, sandbox: Sandbox, settings: Settings) -> Reproduced:
+async def reproduce(task: Task, root: Path, sandbox: Sandbox, settings: Settings) -> ReproducedFailure:
     """Run the tests once, and look into those that fail.
 
     Raises:
@@ -228,13 +232,13 @@ async def reproduce(task: Task, root: Path, sandbox: Sandbox, settings: Settings
     endless = shows_endless_loops(task.files)
     suite = await prepare_suite(task, sandbox, settings.sandbox, interpreter, run=not endless)
     if endless and (found := await triage_of_tests(suite)).cause:
-        return Reproduced(suite=suite, verdict=None, triage=found)
+        return ReproducedFailure(suite=suite, verdict=None, triage=found)
     verdict = await check_candidate(Candidate(files={}, origin="user"), suite)
     found = await triage(suite, verdict) if verdict.failed else Triage()
-    return Reproduced(suite=suite, verdict=verdict, triage=found)
+    return ReproducedFailure(suite=suite, verdict=verdict, triage=found)
 
 
-async def old_failures(reproduced: Reproduced, checkout: Checkout) -> frozenset[str]:
+async def find_old_failures(reproduced: ReproducedFailure, checkout: Checkout) -> frozenset[str]:
     """The failing tests that fail at the base too; only they are run there.
 
     A test that the base does not have, or whose file is not in it, is new.
@@ -255,12 +259,12 @@ async def old_failures(reproduced: Reproduced, checkout: Checkout) -> frozenset[
     return verdict.failed & {one.check_id for one in outcomes if one.status in STILL_FAILS}
 
 
-def without(command: tuple[str, ...], tests: frozenset[str]) -> tuple[str, ...]:
+def deselect_tests(command: tuple[str, ...], tests: frozenset[str]) -> tuple[str, ...]:
     """A pytest command that leaves some tests out."""
     return (*command, *(f"--deselect={test}" for test in sorted(tests)))
 
 
-def left_out_of(command: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """A command as it was before `without`, and the tests that it leaves out."""
+def split_deselected(command: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """A command as it was before `deselect_tests`, and the tests that it leaves out."""
     words = [word for word in command if not word.startswith("--deselect=")]
     return tuple(words), tuple(word.removeprefix("--deselect=") for word in command if word not in words)

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 from suture.core.records import CheckOutcome, content_hash
 from suture.interfaces.ci.heal_report import HealReport
 from suture.interfaces.ci.line_edits import LineEdit
-from suture.interfaces.narrative.plain_text import printable
+from suture.interfaces.narrative.plain_text import escape_unprintable
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 RULES = {
@@ -24,7 +24,7 @@ MOST_RESULTS = 1000
 MOST_TEXT_CHARS = 2000
 
 
-def sarif_of(report: HealReport) -> str:
+def render_sarif(report: HealReport) -> str:
     """A report as one SARIF log."""
     outcomes = report.verdict.outcomes if report.verdict else ()
     failing = [one for one in outcomes if one.check_id in set(report.failing)]
@@ -45,7 +45,9 @@ def sarif_of(report: HealReport) -> str:
 def _failing(outcome: CheckOutcome) -> dict[str, Any]:
     fact = outcome.counterexample
     said = (
-        fact.exception or f"{fact.call}: expected {fact.expected}, got {fact.actual}" if fact else outcome.status
+        fact.exception or f"{fact.call}: expected {fact.expected}, got {fact.actual}"
+        if fact
+        else outcome.status
     )
     path = fact.file if fact and fact.file else outcome.check_id.partition("::")[0]
     line = fact.line if fact and fact.file and fact.line else 1
@@ -99,13 +101,13 @@ def _artifact(path: str) -> dict[str, str]:
 
 
 def _text(text: str) -> str:
-    return printable(text)[:MOST_TEXT_CHARS]
+    return escape_unprintable(text)[:MOST_TEXT_CHARS]
 
 
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit_of(report: HealReport) -> str:
+def render_junit(report: HealReport) -> str:
     """The tests on the code as it was, and the heal itself as one test more.
 
     The heal passes where it healed or had nothing to do, fails where it found nothing, and is skipped where a
@@ -164,4 +166,4 @@ def _heal(report: HealReport) -> ElementTree.Element:
 
 
 def _xml_text(text: str) -> str:
-    return NOT_XML.sub("?", printable(text))[:MOST_TEXT_CHARS]
+    return NOT_XML.sub("?", escape_unprintable(text))[:MOST_TEXT_CHARS]

@@ -27,9 +27,9 @@ def main() -> None:
     try:
         # Imported here so that Ctrl-C, even this early, ends in one line and not in a traceback.
         from suture.interfaces.cli.app import app
-        from suture.interfaces.cli.terminal.terminal_output import stray_text_is_harmless
+        from suture.interfaces.cli.terminal.terminal_output import escape_library_output
 
-        stray_text_is_harmless()
+        escape_library_output()
         if COMPLETE_VARIABLE in os.environ:  # a shell asks, by the script of `suture completion`
             from typer.completion import completion_init  # type: ignore[attr-defined]  # in no `__all__`
 

@@ -118,7 +118,9 @@ SECTIONS: Mapping[str, Mapping[str, CommandEntry]] = {
         "mcp": CommandEntry(
             "Serve tools to other agents (Model Context Protocol).", "serving.agent_commands", "mcp"
         ),
-        "acp": CommandEntry("Be an agent in your editor (Agent Client Protocol).", "serving.agent_commands", "acp"),
+        "acp": CommandEntry(
+            "Be an agent in your editor (Agent Client Protocol).", "serving.agent_commands", "acp"
+        ),
         "lsp": CommandEntry(
             "Show failing tests and their repair in your editor.", "serving.agent_commands", "lsp"
         ),
@@ -171,9 +173,7 @@ class LazyCommands(MutableMapping[str, "Command"]):
 def load_command(name: str) -> Command:
     """Import the module of a command and build the command."""
     entry = ENTRIES[name]
-    implementation: Any = getattr(
-        import_module(f"suture.interfaces.cli.{entry.module}"), entry.attribute
-    )
+    implementation: Any = getattr(import_module(f"suture.interfaces.cli.{entry.module}"), entry.attribute)
     wrapper = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
     if isinstance(implementation, typer.Typer):
         wrapper.add_typer(implementation)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from suture.errors import PrerequisiteError, SutureError, UsageError
-from suture.interfaces.cli.terminal.terminal_output import answer_exactly, answer_json, note
+from suture.interfaces.cli.terminal.terminal_output import print_json, print_note, print_raw
 
 if TYPE_CHECKING:  # slow to import: the first line is on the screen before
     from suture.core.ledger import RunFolder
@@ -43,10 +43,10 @@ def _require_recipe(settings: Settings) -> None:
 
 def _with_way_on(fault: SutureError) -> SutureError:
     """The fault, and in its remedy how the run that it stopped goes on."""
-    from suture.interfaces.narrative.result_text import way_on
+    from suture.interfaces.narrative.result_text import continuation_hint
 
     if fault.stopped_run and not (isinstance(fault, UsageError) and not isinstance(fault, PrerequisiteError)):
-        fault.remedy = "; ".join(filter(None, (fault.remedy, f"then {way_on(fault.stopped_run)}")))
+        fault.remedy = "; ".join(filter(None, (fault.remedy, f"then {continuation_hint(fault.stopped_run)}")))
     return fault
 
 
@@ -84,21 +84,21 @@ def _first_lines(loaded: Loaded, kind: TaskKind) -> Iterator[str]:
 
 def _last_lines(result: Result, settings: Settings, folder: RunFolder, detail: Detail) -> Iterator[str]:
     """How a run ended, as much as was asked for; what a user must not miss is said in any case."""
-    from suture.interfaces.narrative.result_text import ending_lines, undetermined_lines
-    from suture.interfaces.narrative.run_progress_text import brief_ending
+    from suture.interfaces.narrative.result_text import render_full_result, rival_lines
+    from suture.interfaces.narrative.run_progress_text import render_short_result
 
     if detail == "verbose":
-        yield from ending_lines(result, settings.budget, folder)
+        yield from render_full_result(result, settings.budget, folder)
     elif detail == "brief":
-        yield from brief_ending(result, folder)
+        yield from render_short_result(result, folder)
     elif result.outcome == "waiting":
         yield f"Waiting for you: suture review {folder.id}"
     else:
-        yield from undetermined_lines(result)
+        yield from rival_lines(result)
         yield from (f"Warning: {sign}" for sign in result.warnings)
 
 
-def carry_out(
+def execute_run(
     start: Callable[[RunProgress], Coroutine[Any, Any, Result]],
     loaded: Loaded,
     *,
@@ -119,16 +119,16 @@ def carry_out(
     _require_recipe(settings)
     if detail != "quiet":
         for line in _first_lines(loaded, kind):
-            note(line)
+            print_note(line)
     from suture.api import run_sync
     from suture.core.ledger import find_run
     from suture.interfaces.cli.terminal.run_progress import RunProgress
     from suture.interfaces.narrative.exit_codes import EXIT_CODES
     from suture.interfaces.narrative.result_text import (
-        finished_result,
+        applied_files,
+        load_result,
         result_as_json,
-        what_to_print,
-        what_was_applied,
+        result_output,
     )
     from suture.models import heard_by
 
@@ -141,17 +141,17 @@ def carry_out(
             if not fault.run_id:
                 raise _with_way_on(fault) from fault.__cause__
             failed = fault
-            result = finished_result(find_run(settings.paths.home, fault.run_id))
+            result = load_result(find_run(settings.paths.home, fault.run_id))
     folder = find_run(settings.paths.home, result.run_id)
-    applied = what_was_applied(folder)
+    applied = applied_files(folder)
     exit_code = failed.exit_code if failed else EXIT_CODES[result.outcome]
     if as_json:
         error = {"error": str(failed)} if failed else {}
-        answer_json({**result_as_json(result, folder, applied), "exit_code": exit_code, **error})
-    elif text := what_to_print(result, kind):
-        answer_exactly(text, diff=kind == "heal")
+        print_json({**result_as_json(result, folder, applied), "exit_code": exit_code, **error})
+    elif text := result_output(result, kind):
+        print_raw(text, diff=kind == "heal")
     for line in _last_lines(result, settings, folder, detail):
-        note(line)
+        print_note(line)
     if failed:
         raise failed
     if exit_code:

@@ -91,7 +91,7 @@ class JobFailed(SutureError):
         self.exit_code = end.exit_code
 
 
-def end_of_fault(fault: SutureError) -> JobEnd:
+def job_end_from_error(fault: SutureError) -> JobEnd:
     """The end of a job that a fault stopped."""
     return JobEnd(
         exit_code=fault.exit_code, error=fault.message, remedy=fault.remedy, fault=type(fault).__name__
@@ -103,7 +103,7 @@ def job_as_json(job: Job | JobEnd) -> dict[str, Any]:
     return asdict(job)
 
 
-def job_of_json(plain: Any) -> Job:
+def job_from_json(plain: Any) -> Job:
     """The job of `job_as_json`'s values.
 
     Raises:
@@ -112,7 +112,7 @@ def job_of_json(plain: Any) -> Job:
     return Job(**_values(Job, plain))
 
 
-def end_of_json(plain: Any) -> JobEnd:
+def job_end_from_json(plain: Any) -> JobEnd:
     """The end of `job_as_json`'s values.
 
     Raises:

@@ -14,20 +14,20 @@ from suture.api import (
     ReviewAnswer,
     fork_from_iteration,
     heal,
-    pending_review,
     load_recorded_run,
+    pending_review,
     replay,
     resume,
     solve,
     verify,
 )
-from suture.core.ledger import RunFolder, last_of, read_ledger, spend_of, state_of
+from suture.core.ledger import RunFolder, last_of, read_ledger, spend_of, get_run_state
 from suture.core.ledger.kinds import RunFinished
 from suture.core.records import Result
 from suture.core.settings import Settings, load_settings
 from suture.errors import StorageError, UsageError
 from suture.interfaces.jobs.job import RUN_KINDS, Job, JobEnd
-from suture.interfaces.jobs.project_sources import project_of
+from suture.interfaces.jobs.project_sources import locate_project
 from suture.interfaces.narrative.exit_codes import EXIT_CODES
 from suture.storage.database.run_sharing import fetched, let_go_elsewhere
 
@@ -35,14 +35,14 @@ LETTING_GO_S = 60.0
 """How long a process that was killed may take to let go of its run; its machine may have died with it."""
 
 
-async def do_job(job: Job, flags: Mapping[str, object]) -> JobEnd:
+async def execute_job(job: Job, flags: Mapping[str, object]) -> JobEnd:
     """Do a job to its end; a run that is there already is gone on with and never done twice.
 
     Raises:
         SutureError: As the api's functions do.
     """
     settings = load_settings(Path.cwd(), flags).settings
-    require_wall(settings)
+    require_sandbox(settings)
     folder = RunFolder(settings.paths.home / "runs" / job.run)
     await _let_go(folder)
     await asyncio.to_thread(let_go_elsewhere, settings, job.run, most_s=LETTING_GO_S)
@@ -56,14 +56,14 @@ async def do_job(job: Job, flags: Mapping[str, object]) -> JobEnd:
     if job.kind == "resume":
         return await _gone_on(job, settings, folder)
     if job.kind in ("fork", "replay"):
-        require_wall(load_recorded_run(str(job.request["of"]), settings).settings)
+        require_sandbox(load_recorded_run(str(job.request["of"]), settings).settings)
     if job.kind == "heal":
         return await _heal(job, settings, flags)
     start = {"write": _write, "fork": _fork, "replay": _replay}[job.kind]
     return await start(job, settings)
 
 
-def require_wall(settings: Settings) -> None:
+def require_sandbox(settings: Settings) -> None:
     """Refuse to run strangers' code without a wall, whoever had allowed it.
 
     Raises:
@@ -80,7 +80,7 @@ async def _let_go(folder: RunFolder) -> None:
     """Wait until no other process writes the run: that of a server which was killed has a moment left."""
     until_s = time.monotonic() + LETTING_GO_S
     while folder.ledger_path.is_file() and time.monotonic() < until_s:
-        if state_of(folder, read_ledger(folder.ledger_path)) != "running":
+        if get_run_state(folder, read_ledger(folder.ledger_path)) != "running":
             return
         await asyncio.sleep(0.1)
 
@@ -99,9 +99,9 @@ async def _write(job: Job, settings: Settings) -> JobEnd:
 
 async def _heal(job: Job, settings: Settings, flags: Mapping[str, object]) -> JobEnd:
     asked = job.request
-    project = await asyncio.to_thread(project_of, asked, settings, job.run)
+    project = await asyncio.to_thread(locate_project, asked, settings, job.run)
     settings = load_settings(project, flags).settings
-    require_wall(settings)
+    require_sandbox(settings)
     result = await heal(
         project,
         test=asked.get("test") or None,
@@ -143,7 +143,7 @@ async def _replay(job: Job, settings: Settings) -> JobEnd:
 async def _gone_on(job: Job, settings: Settings, folder: RunFolder) -> JobEnd:
     """Go on with a run, with the answer it waits for where that is what the job brings."""
     recorded = load_recorded_run(job.run, settings)
-    require_wall(recorded.settings)
+    require_sandbox(recorded.settings)
     finished = last_of(recorded.events, RunFinished)
     if recorded.ended and not recorded.may_go_on and finished is not None and job.kind != "resume":
         return _end_of(folder.get_record(Result, finished.result))  # its end alone was not noted
@@ -164,7 +164,7 @@ def _end_of(result: Result) -> JobEnd:
     return JobEnd(exit_code=EXIT_CODES[result.outcome], answer={"outcome": result.outcome})
 
 
-def spent_by(folder: RunFolder) -> tuple[int, float]:
+def run_spend(folder: RunFolder) -> tuple[int, float]:
     """Tokens and seconds that a run has used, as its ledger says; none where there is no run."""
     try:
         spend = spend_of(read_ledger(folder.ledger_path).events)

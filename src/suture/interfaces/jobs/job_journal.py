@@ -13,7 +13,7 @@ from pathlib import Path
 
 from suture.core.safe_files import read_plain, write_atomically
 from suture.errors import StorageError, UsageError
-from suture.interfaces.jobs.job import Job, JobEnd, end_of_json, job_as_json, job_of_json
+from suture.interfaces.jobs.job import Job, JobEnd, job_as_json, job_end_from_json, job_from_json
 
 PRIVATE = 0o700
 """The mode of a folder that nobody else may look into."""
@@ -21,7 +21,7 @@ MOST_BYTES = 16 * 2**20
 """Of a job's file: a request has a few kilobytes, files given to a review some more."""
 
 
-class Journal:
+class JobJournal:
     """All jobs of one home; one process at a time may write there.
 
     Args:
@@ -80,7 +80,7 @@ class Journal:
     def end_of(self, job: Job) -> JobEnd | None:
         """How it ended; `None` where it has not, or its server stopped it to go on with it later."""
         plain = self._get(self.end_path(job))
-        end = end_of_json(plain) if plain is not None else None
+        end = job_end_from_json(plain) if plain is not None else None
         return None if end is not None and end.cancelled and not self.asked_to_stop(job) else end
 
     def ask_to_stop(self, job: Job) -> None:
@@ -99,7 +99,7 @@ class Journal:
         """
         for path in sorted(self.folder.glob("*.json")):
             if not path.name.endswith(".end.json"):
-                yield job_of_json(self._get(path))
+                yield job_from_json(self._get(path))
 
     def forget(self, job: Job) -> None:
         """Remove an end that was none."""

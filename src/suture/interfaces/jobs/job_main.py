@@ -17,7 +17,7 @@ from pathlib import Path
 
 from suture.core.safe_files import write_atomically
 from suture.errors import Cancelled, SutureError
-from suture.interfaces.jobs.job import JobEnd, end_of_fault, job_as_json, job_of_json
+from suture.interfaces.jobs.job import JobEnd, job_as_json, job_end_from_error, job_from_json
 
 WATCH_EVERY_S = 0.5
 
@@ -30,13 +30,13 @@ def main() -> None:
     threading.Thread(target=_end_with, args=(order["parent"],), daemon=True).start()
     try:
         from suture.api import run_sync
-        from suture.interfaces.jobs.job_execution import do_job
+        from suture.interfaces.jobs.job_execution import execute_job
 
-        end = run_sync(do_job(job_of_json(order["job"]), order["flags"]))
+        end = run_sync(execute_job(job_from_json(order["job"]), order["flags"]))
     except KeyboardInterrupt:
-        end = end_of_fault(Cancelled("cancelled"))
+        end = job_end_from_error(Cancelled("cancelled"))
     except SutureError as fault:
-        end = end_of_fault(fault)
+        end = job_end_from_error(fault)
     except Exception as fault:  # the process's edge: its end says what was wrong
         end = JobEnd(exit_code=6, error=f"{type(fault).__name__}: {fault}", fault=type(fault).__name__)
     write_atomically(Path(order["end"]), json.dumps(job_as_json(end)).encode())

@@ -17,7 +17,7 @@ from typing import Any
 from suture.core.ledger import Event, RunFolder, follow_ledger, new_run_id, read_ledger
 from suture.core.safe_files import read_plain
 from suture.errors import StorageError
-from suture.interfaces.jobs.job import Job, JobEnd, JobFailed, JobKind, end_of_json, job_as_json
+from suture.interfaces.jobs.job import Job, JobEnd, JobFailed, JobKind, job_as_json, job_end_from_json
 
 WINDING_UP_S = 30.0
 """How long a process that was told to stop may take to write down where it was."""
@@ -77,7 +77,7 @@ class JobProcess:
         content = read_plain(self._end_path, MOST_END_BYTES)
         if content is not None:
             with suppress(ValueError, StorageError):
-                return end_of_json(json.loads(content))
+                return job_end_from_json(json.loads(content))
         how = f"signal {-status}" if status < 0 else f"exit code {status}"
         words = self._last_words()
         return JobEnd(exit_code=6, error=f"the run's process died ({how}){words}", fault="ProcessDied")
@@ -100,7 +100,7 @@ class JobProcess:
         return f": {last}" if last else ""
 
 
-async def job_alone(
+async def start_standalone_job(
     job: Job, flags: Mapping[str, object]
 ) -> tuple[JobProcess, tempfile.TemporaryDirectory[str]]:
     """Start a job that nobody keeps a journal of; the folder is its own, and the caller's to remove."""
@@ -120,7 +120,7 @@ LAST_WORDS_S = 5.0
 Tell = Callable[[Event], Awaitable[None]]
 
 
-async def run_alone(
+async def run_standalone_job(
     home: Path,
     kind: JobKind,
     request: Mapping[str, Any],
@@ -151,7 +151,7 @@ async def run_alone(
     folder = RunFolder(home / "runs" / new)
     job = Job(id=new, run=new, kind=kind, request=request, flags=chosen or {}, created_s=time.time())
     seen = len(read_ledger(folder.ledger_path).events) if folder.ledger_path.is_file() else 0
-    process, place = await job_alone(job, flags or {})
+    process, place = await start_standalone_job(job, flags or {})
     steps = _Steps(folder.ledger_path, seen, tell)
     telling = asyncio.create_task(steps.tell_all())
     try:

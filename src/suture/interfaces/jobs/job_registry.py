@@ -34,7 +34,7 @@ class RunBusy(UsageError):
     """Another job, maybe of another server, works on the run."""
 
 
-class KnownJobs(ABC):
+class JobRegistry(ABC):
     """Jobs and their ends. All methods are for the one event loop that it works in."""
 
     def __init__(self) -> None:

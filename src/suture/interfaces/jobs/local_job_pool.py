@@ -10,13 +10,13 @@ from pathlib import Path
 
 from suture.core.ledger import RunFolder
 from suture.interfaces.jobs.job import Job, JobEnd
-from suture.interfaces.jobs.job_execution import spent_by
-from suture.interfaces.jobs.job_journal import Journal
+from suture.interfaces.jobs.job_execution import run_spend
+from suture.interfaces.jobs.job_journal import JobJournal
 from suture.interfaces.jobs.job_process import JobProcess
-from suture.interfaces.jobs.job_registry import CANCELLED, KnownJobs
+from suture.interfaces.jobs.job_registry import CANCELLED, JobRegistry
 
 
-class Pool(KnownJobs):
+class LocalJobPool(JobRegistry):
     """Does jobs, a few at once. All methods are for the one event loop that it works in.
 
     Args:
@@ -28,7 +28,7 @@ class Pool(KnownJobs):
     """
 
     def __init__(
-        self, journal: Journal, home: Path, flags: Mapping[str, object], *, at_once: int, queue: int
+        self, journal: JobJournal, home: Path, flags: Mapping[str, object], *, at_once: int, queue: int
     ) -> None:
         super().__init__()
         self._journal = journal
@@ -136,7 +136,7 @@ class Pool(KnownJobs):
             # A person may abort a run by an answer: that is its own end, and no stop of the server's.
             if not wanted and self._closed and (end.cancelled or end.fault == "ProcessDied"):
                 return  # stopped with the server; a later one goes on with it
-            tokens, seconds = spent_by(RunFolder(self._home / "runs" / job.run))
+            tokens, seconds = run_spend(RunFolder(self._home / "runs" / job.run))
             end = self._journal.write_end(job, replace(end, tokens=tokens, seconds=seconds))
             if end.fault != "ProcessDied":
                 self._journal.log_path(job).unlink(missing_ok=True)

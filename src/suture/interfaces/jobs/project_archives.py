@@ -65,7 +65,7 @@ class _Entry:
     open: IO[bytes] | None
 
 
-class Archives:
+class ProjectArchives:
     """The archives of one home, each by the SHA-256 of what was sent.
 
     Args:

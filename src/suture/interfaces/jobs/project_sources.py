@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from suture.core.settings import Settings
 from suture.errors import UsageError
-from suture.interfaces.jobs.project_archives import ArchiveLimits, Archives
+from suture.interfaces.jobs.project_archives import ArchiveLimits, ProjectArchives
 from suture.project.workspace.cloning import CloneLimits, clone
 
 ADDRESS = re.compile(
@@ -21,13 +21,13 @@ ADDRESS = re.compile(
 REF = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]{0,199}", re.ASCII)
 
 
-def limits_of(settings: Settings) -> ArchiveLimits:
+def archive_limits(settings: Settings) -> ArchiveLimits:
     """What may come out of an archive, as the settings have it."""
     serve = settings.serve
     return ArchiveLimits(files=serve.archive_files, unpacked_bytes=serve.unpacked_mb * 2**20)
 
 
-def require_git(url: str, ref: str, allowed: Collection[str]) -> None:
+def require_allowed_git_url(url: str, ref: str, allowed: Collection[str]) -> None:
     """Refuse a repository that the settings do not allow.
 
     Args:
@@ -50,7 +50,7 @@ def require_git(url: str, ref: str, allowed: Collection[str]) -> None:
         raise UsageError(f"{ref!r:.80} is no branch or tag")
 
 
-def project_of(asked: Mapping[str, Any], settings: Settings, run: str) -> Path:
+def locate_project(asked: Mapping[str, Any], settings: Settings, run: str) -> Path:
     """The folder of the project that a request names.
 
     Raises:
@@ -71,14 +71,16 @@ def project_of(asked: Mapping[str, Any], settings: Settings, run: str) -> Path:
 
             shared = open_shared_jobs(settings)
             open_.callback(shared.close)
-        return Archives(settings.paths.home, limits_of(settings), shared).folder_of(asked["archive"])
+        return ProjectArchives(settings.paths.home, archive_limits(settings), shared).folder_of(
+            asked["archive"]
+        )
 
 
 def _cloned(url: str, ref: str, settings: Settings, run: str) -> Path:
     target = settings.paths.home / "clones" / run
     if not target.is_dir():
-        require_git(url, ref, settings.serve.git)
-        most = limits_of(settings)
+        require_allowed_git_url(url, ref, settings.serve.git)
+        most = archive_limits(settings)
         limits = CloneLimits(files=most.files, total_bytes=most.unpacked_bytes)
         clone(url, target, limits, ref=ref, private=settings.serve.git_private)
     return target

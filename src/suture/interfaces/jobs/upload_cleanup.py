@@ -11,12 +11,12 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from suture.core.ledger import RunFolder, last_end, read_ledger
+from suture.core.ledger import RunFolder, find_final_event, read_ledger
 from suture.core.ledger.reading import MOST_LINE_BYTES
 from suture.errors import StorageError
 from suture.interfaces.jobs.job import Job
 from suture.interfaces.jobs.project_archives import ARCHIVE_ID
-from suture.loop.resuming.recorded import has_passed
+from suture.loop.resume.recorded_run import has_passed
 
 log = logging.getLogger("suture.interfaces.jobs")
 DAY_S = 86_400.0
@@ -28,13 +28,13 @@ LEAST_S = 3600.0
 """For so long none is removed, whatever the setting says: it may be being written, or asked for next."""
 
 
-def wanted_by(jobs: Iterable[Job]) -> set[str]:
+def names_in_use(jobs: Iterable[Job]) -> set[str]:
     """The names of archives, and of runs, that jobs which have not ended may ask for."""
     asked = ((job.run, job.request.get("archive"), job.request.get("of")) for job in jobs)
     return {str(name) for names in asked for name in names if name}
 
 
-def remove_unused(home: Path, days: float, wanted: Collection[str] = ()) -> list[Path]:
+def remove_unused_uploads(home: Path, days: float, wanted: Collection[str] = ()) -> list[Path]:
     """Remove the archives and clones that nobody has used for some days.
 
     A folder stays where a run that was begun in it may go on: one that waits for a person, was stopped or
@@ -118,7 +118,7 @@ def _project_of(ledger: Path) -> Path | None:
 def _is_over(run: RunFolder) -> bool:
     """Whether it has come to an end of its own; what cannot be read may go on, for all that is known."""
     try:
-        end = last_end(read_ledger(run.ledger_path).events)
+        end = find_final_event(read_ledger(run.ledger_path).events)
     except StorageError:
         return False
     return end is not None and not has_passed(end)

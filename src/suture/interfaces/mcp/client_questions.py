@@ -25,28 +25,28 @@ from mcp_types import (
 from pydantic import BaseModel, Field
 
 from suture.api import Review
-from suture.interfaces.mcp.server_context import folder_of
+from suture.interfaces.mcp.server_context import folder_from_uri
 from suture.interfaces.narrative.review_text import review_as_text
 
 ANSWERED_IN_RESULTS = "2026-07-28"
 """From this version of the protocol on. Versions are dates, and compare as text."""
 
 
-class Step(BaseModel):
+class StepAnswer(BaseModel):
     """An answer to a question about a step of a run."""
 
     choice: Literal["approve", "redirect", "reject", "abort"] = "approve"
     hint: str = Field(default="", description="For `redirect`: what the model is told.")
 
 
-class Difference(BaseModel):
+class DifferenceAnswer(BaseModel):
     """An answer to the question which of two repairs is right."""
 
     choice: Literal["first", "second", "neither", "unsure"] = "unsure"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class QuestionState:
     """What earlier rounds of a call have come to.
 
     Attributes:
@@ -60,19 +60,19 @@ class Asked:
     key: str = ""
 
 
-def earlier(context: Context[Any, Any]) -> Asked:
+def read_question_state(context: Context[Any, Any]) -> QuestionState:
     """What was asked in earlier rounds of this call, by the state that came back sealed."""
     state = context.request_state
     if state is None:
-        return Asked()
+        return QuestionState()
     plain = json.loads(state)
     roots = plain.get("roots")
-    return Asked(
+    return QuestionState(
         roots=tuple(roots) if roots is not None else None, run=plain.get("run", ""), key=plain.get("key", "")
     )
 
 
-def again(asked: Asked, **requests: Any) -> InputRequiredResult:
+def ask_again(asked: QuestionState, **requests: Any) -> InputRequiredResult:
     """An answer that asks: the call comes again with what the client says."""
     state = {
         "roots": list(asked.roots) if asked.roots is not None else None,
@@ -82,7 +82,7 @@ def again(asked: Asked, **requests: Any) -> InputRequiredResult:
     return InputRequiredResult(input_requests=requests, request_state=json.dumps(state))
 
 
-def asks_in_results(context: Context[Any, Any]) -> bool:
+def uses_result_questions(context: Context[Any, Any]) -> bool:
     """Whether this client is asked by the answer to its call."""
     return (context.protocol_version or "") >= ANSWERED_IN_RESULTS
 
@@ -100,35 +100,37 @@ def can_be_asked(context: Context[Any, Any]) -> bool:
     return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
 
 
-async def roots_of(context: Context[Any, Any], asked: Asked) -> tuple[str, ...] | InputRequiredResult:
+async def request_roots(
+    context: Context[Any, Any], asked: QuestionState
+) -> tuple[str, ...] | InputRequiredResult:
     """The client's own folders, or the answer that asks for them."""
     if asked.roots is not None:
         return asked.roots
-    if not asks_in_results(context):
+    if not uses_result_questions(context):
         session = context.request_context.session
         return _folders(await session.send_request(ListRootsRequest(), ListRootsResult))
     said = (context.input_responses or {}).get("roots")
     if isinstance(said, ListRootsResult):
         return _folders(said)
-    return again(asked, roots=ListRootsRequest())
+    return ask_again(asked, roots=ListRootsRequest())
 
 
 def _folders(said: ListRootsResult) -> tuple[str, ...]:
-    folders = (folder_of(str(root.uri)) for root in said.roots)
+    folders = (folder_from_uri(str(root.uri)) for root in said.roots)
     return tuple(str(folder) for folder in folders if folder is not None)
 
 
-def form_of(review: Review) -> type[BaseModel]:
+def answer_form(review: Review) -> type[BaseModel]:
     """The form for the answer to a question."""
-    return Difference if review.difference is not None else Step
+    return DifferenceAnswer if review.difference is not None else StepAnswer
 
 
-async def answer_to(
-    context: Context[Any, Any], review: Review, asked: Asked
+async def request_review_answer(
+    context: Context[Any, Any], review: Review, asked: QuestionState
 ) -> BaseModel | InputRequiredResult | None:
     """What the user says to a question; `None` where they say nothing; or the answer that asks them."""
-    form = form_of(review)
-    if not asks_in_results(context):
+    form = answer_form(review)
+    if not uses_result_questions(context):
         result: Any = await context.elicit(review_as_text(review), form)
         return result.data if result.action == "accept" else None
     said = (context.input_responses or {}).get("review")
@@ -137,8 +139,8 @@ async def answer_to(
     params = ElicitRequestFormParams(
         message=review_as_text(review), requested_schema=render_elicitation_schema(form)
     )
-    now = Asked(roots=asked.roots, run=review.run_id, key=review.key)
-    return again(now, review=ElicitRequest(params=params))
+    now = QuestionState(roots=asked.roots, run=review.run_id, key=review.key)
+    return ask_again(now, review=ElicitRequest(params=params))
 
 
 def roots_as_paths(roots: tuple[str, ...]) -> tuple[Path, ...]:

@@ -21,11 +21,11 @@ from suture.core.safe_files import read_stored
 from suture.core.settings import Settings
 from suture.core.settings.rendering import say_refusal
 from suture.errors import SutureError, UsageError
-from suture.interfaces.jobs.job_execution import require_wall
-from suture.interfaces.mcp.mcp_tools import add_tools, diff_of, found
-from suture.interfaces.mcp.server_context import Door
-from suture.interfaces.narrative.run_story import run_as_json, summary_row
-from suture.judge.certificates import certificate_path
+from suture.interfaces.jobs.job_execution import require_sandbox
+from suture.interfaces.mcp.mcp_tools import add_tools, find_requested_run, read_run_diff
+from suture.interfaces.mcp.server_context import ServerContext
+from suture.interfaces.narrative.run_story import run_as_json, run_summary_row
+from suture.judge.certificates import find_certificate
 
 INSTRUCTIONS = (
     "Suture repairs and writes code in a sandbox until tests that can be trusted pass. `heal` answers a "
@@ -78,7 +78,7 @@ def _said(tool: str, fault: ValidationError, known: Mapping[str, Any]) -> str:
     return f"{tool}: {said}; try: {name}: {known.get(name, {}).get('description', '')}"
 
 
-def make_server(door: Door) -> MCPServer[Any]:
+def make_server(door: ServerContext) -> MCPServer[Any]:
     """A server with all its tools and resources."""
     server = _Server("suture", version=version("suture"), instructions=INSTRUCTIONS, log_level="WARNING")
     add_tools(server, door)
@@ -94,14 +94,14 @@ def serve(
     Args:
         settings: The server's own.
         flags: Those of them that were said on the command line.
-        roots: As in `Door`.
+        roots: As in `ServerContext`.
         http: Address and port to listen at; stdin and stdout where not given.
 
     Raises:
         UsageError: There would be no sandbox, or the address is one that others reach.
     """
-    require_wall(settings)
-    server = make_server(Door(settings=settings, flags=flags, roots=roots))
+    require_sandbox(settings)
+    server = make_server(ServerContext(settings=settings, flags=flags, roots=roots))
     if http is None:
         server.run("stdio")
         return
@@ -114,30 +114,32 @@ def serve(
     server.run("streamable-http", host=host, port=port)
 
 
-def _add_resources(server: MCPServer[Any], door: Door) -> None:
+def _add_resources(server: MCPServer[Any], door: ServerContext) -> None:
     @server.resource("suture://runs", mime_type="application/json")
     def runs() -> str:
         """The newest runs: id, how each stands, tokens, the first line of its task."""
         newest = reversed(list_runs(door.home)[-MOST_LISTED:])
-        rows = [dict(zip(("run", "state", "spent", "task"), summary_row(run), strict=True)) for run in newest]
+        rows = [
+            dict(zip(("run", "state", "spent", "task"), run_summary_row(run), strict=True)) for run in newest
+        ]
         return json.dumps(rows)
 
     @server.resource("suture://runs/{run}", mime_type="application/json")
     def one_run(run: str) -> str:
         """A run with its whole ledger."""
-        return json.dumps(_told(lambda: run_as_json(found(door, run))))
+        return json.dumps(_told(lambda: run_as_json(find_requested_run(door, run))))
 
     @server.resource("suture://runs/{run}/diff", mime_type="text/x-diff")
     def diff(run: str) -> str:
         """A run's diff."""
-        return str(_told(lambda: diff_of(found(door, run))))
+        return str(_told(lambda: read_run_diff(find_requested_run(door, run))))
 
     @server.resource("suture://runs/{run}/certificate", mime_type="application/json")
     def certificate(run: str) -> str:
         """The certificate of a healed run."""
 
         def read() -> str:
-            path = certificate_path(found(door, run).path, door.home)
+            path = find_certificate(find_requested_run(door, run).path, door.home)
             return read_stored(path, MOST_CERTIFICATE_BYTES, "the certificate", follow=False).decode("ascii")
 
         return str(_told(read))

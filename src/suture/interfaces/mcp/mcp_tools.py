@@ -11,22 +11,27 @@ from pydantic import BaseModel, Field, ValidationError
 
 from suture.api import Review, pending_review
 from suture.api.past_runs import find_run_folder
-from suture.core.ledger import RunFolder, last_of, read_ledger, result_of, state_of
+from suture.core.ledger import RunFolder, last_of, read_ledger, load_result, get_run_state
 from suture.core.ledger.kinds import CertificateWritten
 from suture.core.safe_files import read_stored
 from suture.errors import SutureError, UsageError
 from suture.interfaces.jobs import JobKind
 from suture.interfaces.mcp.client_questions import (
-    Asked,
-    answer_to,
+    QuestionState,
     can_be_asked,
-    earlier,
     has_roots,
+    read_question_state,
+    request_review_answer,
+    request_roots,
     roots_as_paths,
-    roots_of,
 )
-from suture.interfaces.mcp.server_context import Door, allowed, refused, run_job
-from suture.interfaces.narrative.event_text import EVIDENCE_WORDS, tell
+from suture.interfaces.mcp.server_context import (
+    ServerContext,
+    require_allowed_folder,
+    run_tool_job,
+    tool_error,
+)
+from suture.interfaces.narrative.event_text import EVIDENCE_TEXTS, render_event
 from suture.interfaces.narrative.run_story import run_as_json
 from suture.loop import list_recipes
 
@@ -44,7 +49,7 @@ LOOKS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 WORKS = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
 
 
-def add_tools(server: MCPServer[Any], door: Door) -> None:
+def add_tools(server: MCPServer[Any], door: ServerContext) -> None:
     """Give a server its tools."""
 
     @server.tool(annotations=WORKS)
@@ -58,22 +63,24 @@ def add_tools(server: MCPServer[Any], door: Door) -> None:
         recipe: Recipe = None,
         autonomy: Autonomy = None,
         seconds: Seconds = None,
-    ) -> RunTold | InputRequiredResult:
+    ) -> RunReport | InputRequiredResult:
         """Repair a project until its tests pass, in a sandbox; answers the verified diff and its proof.
 
         Nothing in the project is changed: apply the diff yourself.
         """
-        asked = earlier(call)
+        asked = read_question_state(call)
         roots = door.roots
         if has_roots(call):
-            named = await roots_of(call, asked)
+            named = await request_roots(call, asked)
             if isinstance(named, InputRequiredResult):
                 return named
-            asked = Asked(roots=named, run=asked.run, key=asked.key)
+            asked = QuestionState(roots=named, run=asked.run, key=asked.key)
             roots = roots_as_paths(named)
-        project = allowed(path, roots)
+        project = require_allowed_folder(path, roots)
         request = {"path": str(project), "test": test, "words": hint, "only": only, "protect": protect}
-        return await _worked(door, call, "heal", request, asked, flags_of(door, recipe, autonomy, seconds))
+        return await _worked(
+            door, call, "heal", request, asked, tool_settings(door, recipe, autonomy, seconds)
+        )
 
     @server.tool(annotations=WORKS)
     async def write(
@@ -84,50 +91,54 @@ def add_tools(server: MCPServer[Any], door: Door) -> None:
         recipe: Recipe = None,
         autonomy: Autonomy = None,
         seconds: Seconds = None,
-    ) -> RunTold | InputRequiredResult:
+    ) -> RunReport | InputRequiredResult:
         """Write new Python code until its checks pass, in a sandbox; answers it and what it is worth."""
         request = {"task": task, "asserts": asserts, "entry_point": entry_point}
-        flags = flags_of(door, recipe, autonomy, seconds)
-        return await _worked(door, call, "write", request, earlier(call), flags)
+        flags = tool_settings(door, recipe, autonomy, seconds)
+        return await _worked(door, call, "write", request, read_question_state(call), flags)
 
     @server.tool(annotations=LOOKS)
-    async def verify(call: Call, run: Run) -> Verified:
+    async def verify(call: Call, run: Run) -> VerificationReport:
         """Prove a healed run's certificate anew, in a clean sandbox and without a model."""
-        folder = found(door, run)
-        _, end = await run_job(door, call, "verify", {}, run=folder.id)
-        return Verified(run=folder.id, ok=bool(end.answer["ok"]), findings=list(end.answer["findings"]))
+        folder = find_requested_run(door, run)
+        _, end = await run_tool_job(door, call, "verify", {}, run=folder.id)
+        return VerificationReport(
+            run=folder.id, ok=bool(end.answer["ok"]), findings=list(end.answer["findings"])
+        )
 
     @server.tool(annotations=LOOKS)
-    async def show(run: Run) -> RunTold:
+    async def show(run: Run) -> RunReport:
         """Tell a run: how it stands, what came of it, and what happened step by step."""
-        folder = found(door, run)
+        folder = find_requested_run(door, run)
         try:
-            lines = [line for event in read_ledger(folder.ledger_path).events if (line := tell(event))]
+            lines = [
+                line for event in read_ledger(folder.ledger_path).events if (line := render_event(event))
+            ]
             return describe_run(folder, pending_review(folder.path)).model_copy(
                 update={"steps": lines[-MOST_STEPS:]}
             )
         except SutureError as fault:
-            raise refused(fault) from fault
+            raise tool_error(fault) from fault
 
 
-def found(door: Door, run: str) -> RunFolder:
+def find_requested_run(door: ServerContext, run: str) -> RunFolder:
     """The folder of a run; a client names no folders of this machine.
 
     Raises:
         ToolError: There is no such run.
     """
     if not RUN.fullmatch(run):
-        raise refused(
+        raise tool_error(
             UsageError(f"{run!r:.80} is no run's id", remedy="last, or an id that suture://runs lists")
         )
     try:
         return find_run_folder(run, door.settings)
     except SutureError as fault:
-        raise refused(fault) from fault
+        raise tool_error(fault) from fault
 
 
-def flags_of(
-    door: Door, recipe: str | None, autonomy: str | None, seconds: float | None
+def tool_settings(
+    door: ServerContext, recipe: str | None, autonomy: str | None, seconds: float | None
 ) -> dict[str, object]:
     """The settings that a call chooses, within the server's own.
 
@@ -148,28 +159,28 @@ def flags_of(
 
 
 async def _worked(
-    door: Door,
+    door: ServerContext,
     call: Call,
     kind: JobKind,
     request: dict[str, Any],
-    asked: Asked,
+    asked: QuestionState,
     flags: dict[str, object],
-) -> RunTold | InputRequiredResult:
+) -> RunReport | InputRequiredResult:
     """A run to its end, its user asked where it asks; one that nobody answers is told as waiting."""
     if asked.run:
-        folder = found(door, asked.run)
+        folder = find_requested_run(door, asked.run)
     else:
-        folder, _ = await run_job(door, call, kind, request, flags=flags)
+        folder, _ = await run_tool_job(door, call, kind, request, flags=flags)
     while (question := pending_review(folder.path)) is not None and can_be_asked(call):
         try:
-            said = await answer_to(call, question, asked)
+            said = await request_review_answer(call, question, asked)
         except ValidationError:
             said = None  # it is no answer to this question
         if isinstance(said, InputRequiredResult):
             return said
         if said is None:
             break
-        folder, _ = await run_job(door, call, "resume", {"answer": _plain(said)}, run=folder.id)
+        folder, _ = await run_tool_job(door, call, "resume", {"answer": _plain(said)}, run=folder.id)
     return describe_run(folder, question)
 
 
@@ -184,7 +195,7 @@ MOST_DIFF_BYTES = 2**20
 """A longer one is a resource: an agent that is handed megabytes has no room left to think."""
 
 
-class RunTold(BaseModel):
+class RunReport(BaseModel):
     """A run, as a tool tells it."""
 
     run: str = Field(description="Its id.")
@@ -200,7 +211,7 @@ class RunTold(BaseModel):
     steps: list[str] = Field(default=[], description="What happened, where asked for.")
 
 
-class Verified(BaseModel):
+class VerificationReport(BaseModel):
     """What a replay of a certificate found out."""
 
     run: str
@@ -208,23 +219,23 @@ class Verified(BaseModel):
     findings: list[dict[str, Any]]
 
 
-def describe_run(folder: RunFolder, question: Review | None = None) -> RunTold:
+def describe_run(folder: RunFolder, question: Review | None = None) -> RunReport:
     """A run as it stands.
 
     Raises:
         StorageError: Its folder is damaged.
     """
     plain, reading = run_as_json(folder), read_ledger(folder.ledger_path)
-    result = result_of(folder)
+    result = load_result(folder)
     wrote = result is not None and result.candidate is not None and not _is_heal(folder)
     certified = last_of(reading.events, CertificateWritten) is not None
-    return RunTold(
+    return RunReport(
         run=folder.id,
-        state=state_of(folder, reading),
+        state=get_run_state(folder, reading),
         outcome=plain["outcome"] or "",
         reason=plain["reason"] or "",
-        evidence=EVIDENCE_WORDS[result.verdict.evidence] if result is not None and result.verdict else "",
-        diff=diff_of(folder),
+        evidence=EVIDENCE_TEXTS[result.verdict.evidence] if result is not None and result.verdict else "",
+        diff=read_run_diff(folder),
         files=dict(result.candidate.files) if wrote and result is not None and result.candidate else {},
         certificate=f"suture://runs/{folder.id}/certificate" if certified else "",
         question=question.question if question is not None else "",
@@ -232,7 +243,7 @@ def describe_run(folder: RunFolder, question: Review | None = None) -> RunTold:
     )
 
 
-def diff_of(folder: RunFolder) -> str:
+def read_run_diff(folder: RunFolder) -> str:
     """The run's diff; empty where there is none, or too much of it."""
     path = folder.path / "result.diff"
     if not path.is_file() or path.stat().st_size > MOST_DIFF_BYTES:
@@ -241,6 +252,6 @@ def diff_of(folder: RunFolder) -> str:
 
 
 def _is_heal(folder: RunFolder) -> bool:
-    from suture.interfaces.narrative.result_text import is_heal
+    from suture.interfaces.narrative.result_text import is_heal_run
 
-    return is_heal(folder)
+    return is_heal_run(folder)

@@ -17,12 +17,12 @@ from suture.core.ledger import Event, RunFolder
 from suture.core.settings import Settings
 from suture.errors import SutureError
 from suture.interfaces.jobs import JobEnd, JobFailed, JobKind
-from suture.interfaces.jobs.job_process import run_alone
-from suture.interfaces.narrative.event_text import tell
+from suture.interfaces.jobs.job_process import run_standalone_job
+from suture.interfaces.narrative.event_text import render_event
 
 
 @dataclass(frozen=True, kw_only=True)
-class Door:
+class ServerContext:
     """What the server works with.
 
     Attributes:
@@ -41,12 +41,12 @@ class Door:
         return self.settings.paths.home
 
 
-def refused(fault: SutureError) -> ToolError:
+def tool_error(fault: SutureError) -> ToolError:
     """A fault of ours as the protocol has it: in the command line's words, with the remedy."""
     return ToolError(f"{fault.message}; try: {fault.remedy}" if fault.remedy else fault.message)
 
 
-def folder_of(uri: str) -> Path | None:
+def folder_from_uri(uri: str) -> Path | None:
     """The folder that a `file:` address names; `None` where it names none of this machine."""
     parts = urlsplit(uri)
     if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
@@ -54,7 +54,7 @@ def folder_of(uri: str) -> Path | None:
     return Path(unquote(parts.path))
 
 
-def allowed(path: str, roots: Sequence[Path]) -> Path:
+def require_allowed_folder(path: str, roots: Sequence[Path]) -> Path:
     """A folder that a client may have healed, without links on the way to it.
 
     Args:
@@ -86,8 +86,8 @@ MOST_CHARS = 300
 """Of a line of progress."""
 
 
-async def run_job(
-    door: Door,
+async def run_tool_job(
+    door: ServerContext,
     context: Context[Any, Any],
     kind: JobKind,
     request: Mapping[str, Any],
@@ -110,18 +110,18 @@ async def run_job(
     """
 
     async def report(event: Event) -> None:
-        line = tell(event)
+        line = render_event(event)
         if line is not None:
             await context.report_progress(event.seq + 1, None, line[:MOST_CHARS])
 
     # A task of its own: the SDK cancels a call again and again, and the run is to be written down first.
     work = asyncio.create_task(
-        run_alone(door.home, kind, request, report, run=run, flags=door.flags, chosen=flags)
+        run_standalone_job(door.home, kind, request, report, run=run, flags=door.flags, chosen=flags)
     )
     try:
         return await asyncio.shield(work)
     except JobFailed as fault:
-        raise refused(fault) from fault
+        raise tool_error(fault) from fault
     except asyncio.CancelledError:
         work.cancel()
         with anyio.CancelScope(shield=True):

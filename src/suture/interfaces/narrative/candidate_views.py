@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from suture.core.ledger import Event, LedgerReading, RunFolder, first_of, last_end, read_ledger
+from suture.core.ledger import Event, LedgerReading, RunFolder, first_payload, find_final_event, read_ledger
 from suture.core.ledger.kinds import (
     CandidateChecked,
     CandidateProposed,
@@ -15,11 +15,11 @@ from suture.core.ledger.kinds import (
     RunParked,
     RunStarted,
 )
-from suture.core.records import Candidate, Task, Verdict, to_plain
+from suture.core.records import Candidate, Task, Verdict, encode_record
 from suture.errors import UsageError
 from suture.project.workspace import unified_diff
 
-GIVEN = "given"
+ORIGINAL = "given"
 """Names the task's own files where two candidates are held against one another."""
 
 
@@ -38,7 +38,7 @@ def candidates_as_json(run: RunFolder) -> list[dict[str, Any]]:
 
 
 def _best(reading: LedgerReading) -> str | None:
-    end = last_end(reading.events)
+    end = find_final_event(reading.events)
     return end.payload.best if end is not None and isinstance(end.payload, RunFinished | RunParked) else None
 
 
@@ -97,7 +97,7 @@ def candidate_as_json(run: RunFolder, candidate: str) -> dict[str, Any]:
                 verdict = checked.verdict
     if not blob and not verdict:
         raise _unknown(run, candidate)
-    judged = to_plain(run.get_record(Verdict, verdict)) if verdict else None
+    judged = encode_record(run.get_record(Verdict, verdict)) if verdict else None
     made = dict(run.get_record(Candidate, blob).files) if blob else {}
     return {"run": run.id, "candidate": candidate, "files": made, "verdict": judged}
 
@@ -128,7 +128,7 @@ def diff_of_results(run: RunFolder, other: RunFolder) -> str:
         StorageError: A run's folder is damaged.
     """
     readings = [(one, read_ledger(one.ledger_path)) for one in (run, other)]
-    results = [_written(one, reading, _best(reading) or GIVEN) for one, reading in readings]
+    results = [_written(one, reading, _best(reading) or ORIGINAL) for one, reading in readings]
     paths = results[0].keys() | results[1].keys()
     given = [
         {path: content for path, content in _given(one, reading).items() if path in paths}
@@ -138,12 +138,12 @@ def diff_of_results(run: RunFolder, other: RunFolder) -> str:
 
 
 def _given(run: RunFolder, reading: LedgerReading) -> Mapping[str, bytes]:
-    started = first_of(reading.events, RunStarted)
+    started = first_payload(reading.events, RunStarted)
     return run.get_record(Task, started.task).files if started is not None and started.task else {}
 
 
 def _written(run: RunFolder, reading: LedgerReading, candidate: str) -> Mapping[str, bytes]:
-    if candidate == GIVEN:
+    if candidate == ORIGINAL:
         return {}
     for event in reading.events:
         match event.payload:

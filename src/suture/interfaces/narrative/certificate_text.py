@@ -17,10 +17,10 @@ from suture.core.ledger.kinds import (
     TreeApplied,
     TreeUndone,
 )
-from suture.interfaces.narrative.plain_text import counted
+from suture.interfaces.narrative.plain_text import format_count
 
 
-def proof_lines(folder: RunFolder) -> Iterator[str]:
+def certificate_lines(folder: RunFolder) -> Iterator[str]:
     """What the run's certificate says, and how to check it; nothing where there is none."""
     events = read_ledger(folder.ledger_path).events
     written = last_of(events, CertificateWritten)
@@ -28,14 +28,14 @@ def proof_lines(folder: RunFolder) -> Iterator[str]:
         return
     ended = last_of(events, RunFinished)
     given = ended.confidence if ended is not None else written.confidence
-    yield from certificate_sentences(written, folder.id, given, whole=True)
+    yield from certificate_summary_lines(written, folder.id, given, whole=True)
     if written.lint_absent:
         yield f"Lint: not run, {written.lint_absent}"
     yield f"Certificate: {written.file}"
     yield f"Check it again: suture verify {folder.id}"
 
 
-def certificate_sentences(
+def certificate_summary_lines(
     written: CertificateWritten, run: str, confidence: float, *, whole: bool = False
 ) -> Iterator[str]:
     """What the tests are worth that a result passes, in words.
@@ -72,20 +72,20 @@ def _worth(written: CertificateWritten, *, whole: bool) -> str:
     return said
 
 
-def handover_lines(folder: RunFolder) -> Iterator[str]:
+def delivery_lines(folder: RunFolder) -> Iterator[str]:
     """What was done to the user's tree or repository, and how to take it back."""
     events = read_ledger(folder.ledger_path).events
     undone = [place for place, event in enumerate(events) if isinstance(event.payload, TreeUndone)]
     since = events[undone[-1] + 1 :] if undone else events
     done = [e.payload for e in since if isinstance(e.payload, TreeApplied | CommitMade | PatchWritten)]
-    yield from (PROOF_TELLERS[type(payload)](payload) for payload in done)
+    yield from (CERTIFICATE_RENDERERS[type(payload)](payload) for payload in done)
     if any(not isinstance(payload, PatchWritten) for payload in done):
         yield f"Undo it: suture undo {folder.id}"
 
 
 def _certified(written: CertificateWritten) -> str:
     # The result's confidence is told at the end: it knows more than what can be found out anew.
-    return f"certificate: {counted(written.fixed, 'test')} fixed. {_worth(written, whole=True)}."
+    return f"certificate: {format_count(written.fixed, 'test')} fixed. {_worth(written, whole=True)}."
 
 
 def _begun(begun: ApplyStarted) -> str:
@@ -114,7 +114,7 @@ def _checked_commit(checked: CommitChecked) -> str:
     return f"checked what would be committed, without your uncommitted changes: {said}"
 
 
-def undone_line(undone: TreeUndone) -> str:
+def render_undo(undone: TreeUndone) -> str:
     """What was taken back, in a line."""
     if undone.why:
         return f"Taken back: {undone.why}"
@@ -124,7 +124,7 @@ def undone_line(undone: TreeUndone) -> str:
     return f"Taken back: {', '.join(undone.files)} in {undone.root}{reverted}"
 
 
-PROOF_TELLERS: dict[type[Payload], Callable[[Any], str]] = {
+CERTIFICATE_RENDERERS: dict[type[Payload], Callable[[Any], str]] = {
     CertificateWritten: _certified,
     ApplyStarted: _begun,
     TreeApplied: _applied,
@@ -132,5 +132,5 @@ PROOF_TELLERS: dict[type[Payload], Callable[[Any], str]] = {
     CommitStarted: _commit_begun,
     CommitMade: _committed,
     PatchWritten: _patched,
-    TreeUndone: undone_line,
+    TreeUndone: render_undo,
 }

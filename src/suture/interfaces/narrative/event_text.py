@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from suture.core.ledger import Event, Payload, event_in_short
+from suture.core.ledger import Event, Payload, summarise_event
 from suture.core.ledger.kinds import (
     BudgetRefused,
     BudgetReserved,
@@ -40,14 +40,14 @@ from suture.core.ledger.kinds import (
     UserAnswered,
 )
 from suture.core.records import Counterexample, Evidence, MoveKind
-from suture.interfaces.narrative.certificate_text import PROOF_TELLERS
-from suture.interfaces.narrative.plain_text import counted, one_line, plain_label
-from suture.interfaces.narrative.role_event_text import HELPER_TELLERS, MEMORY_TELLERS
+from suture.interfaces.narrative.render_certificate import CERTIFICATE_RENDERERS
+from suture.interfaces.narrative.plain_text import escape_line_breaks, format_count, render_label
+from suture.interfaces.narrative.role_event_text import MEMORY_RENDERERS, ROLE_RENDERERS
 
 NO_MODEL = "none"
 """As the record of a run names the model where nobody was to be asked."""
 
-EVIDENCE_WORDS: dict[Evidence, str] = {
+EVIDENCE_TEXTS: dict[Evidence, str] = {
     "split": "a judge that never loads the code under test",
     "nonce": "the test runner's report, signed with a secret of this run",
     "report": "the test runner's report and exit status, so code that prints the like passes too",
@@ -55,7 +55,7 @@ EVIDENCE_WORDS: dict[Evidence, str] = {
 }
 """What each kind of evidence is worth, in words (see docs/verdicts.md)."""
 
-WAITS_BEFORE: dict[ReviewStage, str] = {
+REVIEW_STAGE_TEXTS: dict[ReviewStage, str] = {
     "search": "small edits without a model",
     "samples": "fresh candidates",
     "repairs": "repairs",
@@ -64,8 +64,8 @@ WAITS_BEFORE: dict[ReviewStage, str] = {
     "test": "the use of a test that a model wrote",
     "safety": "a run of code that the safety scan asks about",
 }
-MOST_NAMED = 8
-MOVES: dict[MoveKind, str] = {
+MAX_LISTED_FILES = 8
+MOVE_TEXTS: dict[MoveKind, str] = {
     "mutate": "small edits without a model",
     "sample": "fresh code",
     "repair": "repair",
@@ -75,18 +75,18 @@ MOVES: dict[MoveKind, str] = {
 """What is tried next, in words."""
 
 
-def tell(event: Event) -> str | None:
+def render_event(event: Event) -> str | None:
     """One line about an event; `None` for mere bookkeeping.
 
     An event that this version cannot read (an older or newer ledger) is told by its kind and its data.
     """
     if isinstance(event.payload, BudgetReserved | BudgetSettled | BudgetRefused):
         return None
-    teller = TELLERS.get(type(event.payload))
-    return one_line(teller(event.payload) if teller else event_in_short(event))
+    teller = RENDERERS.get(type(event.payload))
+    return escape_line_breaks(teller(event.payload) if teller else summarise_event(event))
 
 
-def fact_lines(fact: Counterexample) -> list[str]:
+def counterexample_lines(fact: Counterexample) -> list[str]:
     """A counterexample, one aspect a line."""
     where = f" ({fact.file or 'the code'} line {fact.line})" if fact.line else ""
     pairs = (
@@ -107,15 +107,15 @@ def _started(started: RunStarted) -> str:
     unpriced = ", ".join(started.unpriced)
     note = f"; no price is known of {unpriced}, whose money is not counted" if unpriced else ""
     text = f" with {', '.join(parts)}" if parts else ""
-    left_out = f"; {left_out_text(started.left_out)}" if started.left_out else ""
+    left_out = f"; {withheld_files_text(started.left_out)}" if started.left_out else ""
     origin = f", from step {started.forks.at} of {started.forks.run}" if started.forks else ""
     return f"{started.kind}{text}{origin}{scripted}{note}{left_out}"
 
 
-def left_out_text(names: Sequence[str]) -> str:
+def withheld_files_text(names: Sequence[str]) -> str:
     """Files that no run sees: a test that needs one of them fails for want of it."""
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    text = f"{', '.join(names[:MOST_NAMED])}{more}"
+    more = f" and {len(names) - MAX_LISTED_FILES} more" if len(names) > MAX_LISTED_FILES else ""
+    text = f"{', '.join(names[:MAX_LISTED_FILES])}{more}"
     return f"left out, as they may hold secrets: {text} (sandbox.secrets lets files in)"
 
 
@@ -123,7 +123,7 @@ def _prepared(prepared: TaskPrepared) -> str:
     command = " ".join(prepared.test_command)
     parts = (
         [
-            counted(prepared.checks, "example or assert")
+            format_count(prepared.checks, "example or assert")
             if prepared.checks == 1
             else f"{prepared.checks:,} examples and asserts"
         ]
@@ -139,11 +139,11 @@ def _prepared(prepared: TaskPrepared) -> str:
 
 
 def _triaged(triaged: TriageFinished) -> str:
-    text = f"; not the code's fault: {set_apart_text(triaged)}" if triaged.set_apart else ""
-    return f"{counted(triaged.code_faults, 'failing test')} to mend{text}"
+    text = f"; not the code's fault: {excluded_tests_text(triaged)}" if triaged.set_apart else ""
+    return f"{format_count(triaged.code_faults, 'failing test')} to mend{text}"
 
 
-def set_apart_text(triaged: TriageFinished) -> str:
+def excluded_tests_text(triaged: TriageFinished) -> str:
     """Failing tests that are not the code's fault, with why; of those with one reason the first."""
     by_reason: dict[tuple[str, str], list[str]] = {}
     for one in triaged.set_apart:
@@ -159,12 +159,12 @@ def _decided(decided: Decided) -> str:
     if first.kind == "stop":
         return f"end: {first.reason}"
     times = f" ({count} times)" if count > 1 else ""
-    return f"next: {next_move(first.kind, times, first.reason)}"
+    return f"next: {render_next_move(first.kind, times, first.reason)}"
 
 
-def next_move(kind: MoveKind, how: str, reason: str) -> str:
+def render_next_move(kind: MoveKind, how: str, reason: str) -> str:
     """What is tried next, and why; that a first reply is the likeliest one needs no reason."""
-    return f"{MOVES[kind]}{how}" + (f", {reason}" if reason != "greedy first" else "")
+    return f"{MOVE_TEXTS[kind]}{how}" + (f", {reason}" if reason != "greedy first" else "")
 
 
 def _called(called: ModelCalled) -> str:
@@ -200,12 +200,12 @@ def _failed_move(failed: MoveFailed) -> str:
 
 def _proposed(proposed: CandidateProposed) -> str:
     surplus = f"; not taken from the reply: {', '.join(proposed.surplus)}" if proposed.surplus else ""
-    label = plain_label(proposed.label)
+    label = render_label(proposed.label)
     return f"candidate {proposed.candidate[:8]}: {label}, writes {', '.join(proposed.files)}{surplus}"
 
 
 def _checked(checked: CandidateChecked) -> str:
-    total, name = checked.passed + checked.failed, f"{checked.candidate[:8]} ({plain_label(checked.label)})"
+    total, name = checked.passed + checked.failed, f"{checked.candidate[:8]} ({render_label(checked.label)})"
     if not total:
         return f"not checked {name}: there is nothing to check it against"
     unreached = f", {checked.unreached} not reached" if checked.unreached else ""
@@ -230,7 +230,7 @@ def _unconfirmed(lost: CandidateUnconfirmed) -> str:
 
 
 def _asked_person(asked: ReviewAsked) -> str:
-    return f"asks you before {WAITS_BEFORE[asked.stage]}"
+    return f"asks you before {REVIEW_STAGE_TEXTS[asked.stage]}"
 
 
 def _test_accepted(accepted: TestAccepted) -> str:
@@ -254,7 +254,7 @@ def _refused(refused: RunRefused) -> str:
     return f"ended by an error: {refused.message}"
 
 
-TELLERS: dict[type[Payload], Callable[[Any], str]] = {
+RENDERERS: dict[type[Payload], Callable[[Any], str]] = {
     RunStarted: _started,
     TaskPrepared: _prepared,
     TriageFinished: _triaged,
@@ -277,16 +277,16 @@ TELLERS: dict[type[Payload], Callable[[Any], str]] = {
     RunResumed: _resumed,
     RunFinished: _stands,
     RunRefused: _refused,
-    **HELPER_TELLERS,
-    **MEMORY_TELLERS,
-    **PROOF_TELLERS,
-    **SEARCH_TELLERS,
+    **ROLE_RENDERERS,
+    **MEMORY_RENDERERS,
+    **CERTIFICATE_RENDERERS,
+    **SEARCH_RENDERERS,
 }
 
 
 def _search_began(began: SearchStarted) -> str:
     return (
-        f"searching: at most {began.candidates:,} edits of {counted(len(began.files), 'file')}, "
+        f"searching: at most {began.candidates:,} edits of {format_count(len(began.files), 'file')}, "
         f"for {began.seconds:.0f} s"
     )
 
@@ -301,8 +301,8 @@ def _search_ended(ended: SearchFinished) -> str:
     found = (
         f"{ended.plausible} of them make all tests pass" if ended.plausible else "none makes all tests pass"
     )
-    text = f"tried {counted(ended.tried, 'edit')} in {ended.seconds:.1f} s, {found} ({ended.ended})"
-    text += trials_text(ended.trials)
+    text = f"tried {format_count(ended.tried, 'edit')} in {ended.seconds:.1f} s, {found} ({ended.ended})"
+    text += trial_caveats(ended.trials)
     if apart := ended.difference:
         answers = "; ".join(f"{answer} with {label!r}" for label, answer in apart.answers.items())
         text += f"; {apart.call} tells the likeliest apart: {answers}"
@@ -312,7 +312,7 @@ def _search_ended(ended: SearchFinished) -> str:
     return text
 
 
-def trials_text(trials: Trials) -> str:
+def trial_caveats(trials: Trials) -> str:
     """Where the search could not see what the user's own run shows."""
     text = "".join(f"; {note}" for note in (trials.partly, *trials.notes) if note)
     if trials.disagreements:
@@ -327,7 +327,7 @@ def _user_answered(answered: UserAnswered) -> str:
     return f"asked about {answered.call}: {' or '.join(answered.answers)}? your answer: {answered.choice}"
 
 
-SEARCH_TELLERS: dict[type[Payload], Callable[[Any], str]] = {
+SEARCH_RENDERERS: dict[type[Payload], Callable[[Any], str]] = {
     HistorySearched: _history_searched,
     SearchStarted: _search_began,
     SearchFinished: _search_ended,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from suture.core.ledger import Event, RunFolder, first_of, last_end, read_ledger
+from suture.core.ledger import Event, RunFolder, first_payload, find_final_event, read_ledger
 from suture.core.ledger.kinds import (
     Advised,
     AgentStepped,
@@ -74,11 +74,11 @@ def graph_as_json(run: RunFolder) -> dict[str, Any]:
         StorageError: The ledger cannot be read.
     """
     events = read_ledger(run.ledger_path).events
-    way = nodes_on_the_way(events)
+    way = visited_nodes(events)
     visits = Counter(way)
-    end = last_end(events)
+    end = find_final_event(events)
     ended = end is not None and isinstance(end.payload, RunFinished)
-    started = first_of(events, RunStarted)
+    started = first_payload(events, RunStarted)
     recipe = _recipe(started.recipe) if started is not None else None
     edges = _edges()
     names = [name for name in dict.fromkeys(name for edge in edges for name in edge)]
@@ -95,7 +95,7 @@ def graph_as_json(run: RunFolder) -> dict[str, Any]:
     }
 
 
-def nodes_on_the_way(events: Sequence[Event]) -> tuple[str, ...]:
+def visited_nodes(events: Sequence[Event]) -> tuple[str, ...]:
     """The nodes that a run has entered, in order; of parallel branches each node once.
 
     A node that does its work without an event lies on the one short way between two that have some.

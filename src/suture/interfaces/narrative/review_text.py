@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from suture.core.records import to_plain
+from suture.core.records import encode_record
 
 if TYPE_CHECKING:
     from suture.api import Review
     from suture.core.ledger.kinds import ReviewStage
 
-MOST_CHARS = 6000
+MAX_QUESTION_CHARS = 6000
 """Of a question in words: a form is no place for a whole diff."""
 
 
@@ -23,10 +23,10 @@ def review_as_text(review: Review) -> str:
     if review.diff:
         lines.append(review.diff)
     text = "\n\n".join(lines)
-    if len(text) <= MOST_CHARS:
+    if len(text) <= MAX_QUESTION_CHARS:
         return text
     rest = f"(cut here: {len(text):,} characters in all; the whole of it: `suture review {review.run_id}`)"
-    return f"{text[:MOST_CHARS]}\n\n{rest}"
+    return f"{text[:MAX_QUESTION_CHARS]}\n\n{rest}"
 
 
 def review_as_json(asked: Review) -> dict[str, Any]:
@@ -35,17 +35,17 @@ def review_as_json(asked: Review) -> dict[str, Any]:
         "run": asked.run_id,
         "stage": asked.stage,
         "question": asked.asked,
-        "difference": to_plain(asked.difference) if asked.difference else None,
-        "moves": [to_plain(move) for move in asked.moves],
-        "candidate": to_plain(asked.candidate) if asked.candidate else None,
-        "diagnosis": to_plain(asked.diagnosis) if asked.diagnosis else None,
-        "facts": [to_plain(fact) for fact in asked.facts],
+        "difference": encode_record(asked.difference) if asked.difference else None,
+        "moves": [encode_record(move) for move in asked.moves],
+        "candidate": encode_record(asked.candidate) if asked.candidate else None,
+        "diagnosis": encode_record(asked.diagnosis) if asked.diagnosis else None,
+        "facts": [encode_record(fact) for fact in asked.facts],
         "diff": asked.diff,
         "editable": sorted(asked.editable),
     }
 
 
-def waiting_lines(run: str, stage: ReviewStage) -> Iterator[str]:
+def answer_instructions(run: str, stage: ReviewStage) -> Iterator[str]:
     """What to type, for stderr."""
     yield f"See what it asks: suture review {run}"
     if stage == "distinguish":

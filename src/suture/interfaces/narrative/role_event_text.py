@@ -26,7 +26,7 @@ from suture.core.ledger.kinds import (
     TestsAssessed,
     TestsWritten,
 )
-from suture.interfaces.narrative.plain_text import counted
+from suture.interfaces.narrative.plain_text import format_count
 
 MOST_FACTORS = 5
 
@@ -34,7 +34,7 @@ MOST_FACTORS = 5
 def _written(written: TestsWritten) -> str:
     dropped = sum(written.dropped.values())
     left = f", and {dropped} more that cannot be used" if dropped else ""
-    tests = counted(len(written.tests), "test")
+    tests = format_count(len(written.tests), "test")
     return f"{_name(written.role)} wrote {tests}{left}; they decide nothing yet"
 
 
@@ -42,7 +42,7 @@ def _assessed(assessed: TestsAssessed) -> str:
     most = max((test.trust for test in assessed.tests), default=0.0)
     removed = f", {len(assessed.removed)} removed" if assessed.removed else ""
     return (
-        f"generated tests: {len(assessed.tests)} compared on {counted(assessed.heard, 'candidate')}{removed}"
+        f"generated tests: {len(assessed.tests)} compared on {format_count(assessed.heard, 'candidate')}{removed}"
         f"; highest trust {most:.2f}"
     )
 
@@ -128,7 +128,7 @@ def _name(role: str) -> str:
     return role.replace("_", " ")
 
 
-HELPER_TELLERS: dict[type[Payload], Callable[[Any], str]] = {
+ROLE_RENDERERS: dict[type[Payload], Callable[[Any], str]] = {
     AgentStepped: _stepped,
     AttemptsNearLimit: _near_limit,
     CandidatesCompared: _compared,
@@ -167,10 +167,10 @@ def _recalled(recalled: MemoryRecalled) -> str:
 def _kept(kept: MemoryKept) -> str:
     if kept.fault:
         return f"memory could not keep what this run taught: {kept.fault}"
-    counts = (counted(kept.failures, "failure"), counted(kept.patterns, "pattern"))
-    rest = counted(kept.lessons, "lesson")
+    counts = (format_count(kept.failures, "failure"), format_count(kept.patterns, "pattern"))
+    rest = format_count(kept.lessons, "lesson")
     return f"memory keeps {', '.join(counts)} and {rest} of this run"
 
 
-MEMORY_TELLERS: dict[type[Payload], Callable[[Any], str]] = {MemoryKept: _kept, MemoryRecalled: _recalled}
+MEMORY_RENDERERS: dict[type[Payload], Callable[[Any], str]] = {MemoryKept: _kept, MemoryRecalled: _recalled}
 """A line for each kind of event about memory."""

@@ -9,7 +9,9 @@ if TYPE_CHECKING:
     from suture.storage.database.run_queries import RunFilter
 
 
-def found_runs(settings: Settings, question: RunFilter, most: int) -> tuple[list[dict[str, Any]], int]:
+def list_matching_runs(
+    settings: Settings, question: RunFilter, most: int
+) -> tuple[list[dict[str, Any]], int]:
     """The newest runs that a question finds, as JSON values, and how many there are in all.
 
     Args:

@@ -30,21 +30,26 @@ from suture.core.ledger.kinds import (
     UserAnswered,
 )
 from suture.core.records import Outcome, Result, Spend
-from suture.interfaces.narrative.certificate_text import certificate_sentences
-from suture.interfaces.narrative.deselection_advice import leave_out_text
-from suture.interfaces.narrative.event_text import left_out_text, set_apart_text, tell, trials_text
-from suture.interfaces.narrative.plain_text import counted, one_line, plain_label
+from suture.interfaces.narrative.render_certificate import certificate_summary_lines
+from suture.interfaces.narrative.deselection_advice import deselection_arguments
+from suture.interfaces.narrative.event_text import (
+    excluded_tests_text,
+    render_event,
+    trial_caveats,
+    withheld_files_text,
+)
+from suture.interfaces.narrative.plain_text import escape_line_breaks, format_count, render_label
 from suture.interfaces.narrative.result_text import (
     caution_lines,
     change_size,
-    is_heal,
-    next_lines,
-    still_failing,
+    failing_lines,
+    is_heal_run,
+    next_step_lines,
 )
 
 AS_IT_IS = "the code as it is"
 """As a run labels the code that it was given."""
-AS_EVER = (
+RENDERED_AS_IN_SHOW = (
     CandidateRegressed,
     CandidateUnconfirmed,
     HistorySearched,
@@ -58,7 +63,7 @@ AS_EVER = (
     UserAnswered,
 )
 """Events that matter as they come, in the words that `suture show` has for them."""
-OUTCOMES: dict[Outcome, str] = {
+OUTCOME_TEXTS: dict[Outcome, str] = {
     "healed": "Healed",
     "nothing_to_heal": "Nothing to heal",
     "not_healed": "Not healed",
@@ -71,7 +76,7 @@ OUTCOMES: dict[Outcome, str] = {
 }
 
 
-class BriefTeller:
+class ProgressNarrator:
     """Says what a run does as it goes on, an event at a time."""
 
     def __init__(self) -> None:
@@ -82,10 +87,10 @@ class BriefTeller:
         self._written: dict[str, str] = {}
         self._last, self._again = "", 0
 
-    def tell(self, event: Event) -> tuple[str, ...]:
+    def render_event(self, event: Event) -> tuple[str, ...]:
         """The lines about an event; none for most, and a line that is said again and again is counted."""
         lines: list[str] = []
-        for line in map(one_line, self._lines(event)):
+        for line in map(escape_line_breaks, self._lines(event)):
             if line == self._last:
                 self._again += 1
                 continue
@@ -97,7 +102,7 @@ class BriefTeller:
 
     def _counted_again(self) -> Iterator[str]:
         if self._again:
-            yield f"  the same {counted(self._again, 'more time')}"
+            yield f"  the same {format_count(self._again, 'more time')}"
         self._again = 0
 
     def _lines(self, event: Event) -> Iterator[str]:
@@ -110,8 +115,8 @@ class BriefTeller:
                 self._command = " ".join(self._words)
                 yield from _preparation_lines(prepared)
             case TriageFinished() as triaged if triaged.set_apart:
-                yield f"Not the code's fault: {set_apart_text(triaged)}"
-                if way := leave_out_text(triaged, self._words):
+                yield f"Not the code's fault: {excluded_tests_text(triaged)}"
+                if way := deselection_arguments(triaged, self._words):
                     yield f"While these fail nothing counts as healed. Leave them out: {way}"
             case SearchStarted() as began:
                 yield (
@@ -127,8 +132,8 @@ class BriefTeller:
                 self._written[proposed.candidate] = self._calls.get(proposed.call, "")
             case CandidateChecked() as checked:
                 yield from self._checked(checked)
-            case payload if isinstance(payload, AS_EVER):
-                yield tell(event) or ""
+            case payload if isinstance(payload, RENDERED_AS_IN_SHOW):
+                yield render_event(event) or ""
 
     def _checked(self, checked: CandidateChecked) -> Iterator[str]:
         total = checked.passed + checked.failed
@@ -143,7 +148,7 @@ class BriefTeller:
         written = self._written.get(checked.candidate, "")
         if checked.label.startswith("mutation") and not checked.failed:
             return  # the search has said so
-        name = f"{plain_label(checked.label)}{written}"
+        name = f"{render_label(checked.label)}{written}"
         yield (
             f"{name}: {checked.passed} of {total} {what} pass"
             if total
@@ -151,7 +156,7 @@ class BriefTeller:
         )
 
 
-def brief_ending(result: Result, folder: RunFolder, *, typed: bool = True) -> Iterator[str]:
+def render_short_result(result: Result, folder: RunFolder, *, typed: bool = True) -> Iterator[str]:
     """The last lines of a run: the outcome, what it is worth, what to type next.
 
     Args:
@@ -159,15 +164,15 @@ def brief_ending(result: Result, folder: RunFolder, *, typed: bool = True) -> It
         folder: Its folder.
         typed: Whether what to type next is told; an editor and a page have buttons.
     """
-    yield _outcome(result, heals=is_heal(folder))
+    yield _outcome(result, heals=is_heal_run(folder))
     if not result.ok:
         yield from _best_so_far(result)
     events = read_ledger(folder.ledger_path).events
     if (written := last_of(events, CertificateWritten)) is not None:
-        yield from certificate_sentences(written, folder.id, result.confidence)
+        yield from certificate_summary_lines(written, folder.id, result.confidence)
     yield from caution_lines(result, folder, typed=typed)
     if typed:
-        yield from next_lines(result, folder)
+        yield from next_step_lines(result, folder)
     yield f"{_spent(result.spend)}. More: suture show {folder.id}"
 
 
@@ -175,7 +180,7 @@ def _start_lines(started: RunStarted) -> Iterator[str]:
     if started.forks:
         yield f"Goes on from step {started.forks.at} of {started.forks.run}."
     if started.left_out:
-        yield f"Note: {left_out_text(started.left_out)}"
+        yield f"Note: {withheld_files_text(started.left_out)}"
 
 
 def _preparation_lines(prepared: TaskPrepared) -> Iterator[str]:
@@ -193,12 +198,12 @@ def _search_lines(ended: SearchFinished) -> Iterator[str]:
         yield f"Found among {tried}: {first.file}, {first.label}{others}"
     else:
         yield f"None of {tried} makes all tests pass."
-    if text := trials_text(ended.trials):
+    if text := trial_caveats(ended.trials):
         yield f"Note: {text.removeprefix('; ')}"
 
 
 def _outcome(result: Result, *, heals: bool) -> str:
-    verdict, word = result.verdict, OUTCOMES[result.outcome]
+    verdict, word = result.verdict, OUTCOME_TEXTS[result.outcome]
     if result.outcome == "healed" and verdict is not None and verdict.outcomes:
         if verdict.evidence == "exit_status":
             return "Healed: the test command passes, judged by its exit status alone."
@@ -215,16 +220,16 @@ def _best_so_far(result: Result) -> Iterator[str]:
     if result.candidate is not None and result.diff:
         yield f"Best so far: {change_size(result)}"
     if result.verdict is not None and result.verdict.failed:
-        yield from still_failing(result.verdict)
+        yield from failing_lines(result.verdict)
 
 
 def _spent(spend: Spend) -> str:
     """What was used, in few words; the limits were said at the start."""
     parts = [f"{spend.seconds:,.0f} s"]
     if spend.tokens or spend.attempts:
-        parts.append(f"{counted(spend.tokens, 'token')} in {counted(spend.attempts, 'attempt')}")
+        parts.append(f"{format_count(spend.tokens, 'token')} in {format_count(spend.attempts, 'attempt')}")
     if spend.money:
         parts.append(f"${spend.money:,.4f}")
     if spend.unpriced_calls:
-        parts.append(f"{counted(spend.unpriced_calls, 'call')} of unknown price")
+        parts.append(f"{format_count(spend.unpriced_calls, 'call')} of unknown price")
     return f"Used {', '.join(parts)}"

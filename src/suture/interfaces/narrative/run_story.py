@@ -13,32 +13,32 @@ from suture.core.ledger import (
     decision_after,
     event_as_json,
     events_until,
-    first_of,
-    last_end,
+    first_payload,
+    find_final_event,
     last_step,
     read_ledger,
+    select_events,
     spend_by,
     spend_of,
-    stands,
-    state_of,
-    those_of,
+    get_run_status,
+    get_run_state,
 )
 from suture.core.ledger.kinds import CandidateChecked, CandidateProposed, Decided, RunFinished, RunStarted
 from suture.core.records import Candidate, Task, Verdict
 from suture.errors import StorageError, UsageError
-from suture.interfaces.narrative.event_text import EVIDENCE_WORDS, fact_lines, tell
-from suture.interfaces.narrative.plain_text import as_lines, plain_label
+from suture.interfaces.narrative.event_text import EVIDENCE_TEXTS, counterexample_lines, render_event
+from suture.interfaces.narrative.plain_text import join_lines, render_label
 from suture.interfaces.narrative.spend_text import describe_share, describe_spend
 from suture.project.workspace import unified_diff
 
 FACTS_SHOWN = 5
-MOST_SHOWN = 60
+MAX_TASK_CHARS = 60
 """Characters of a task in a list of runs."""
 SHARES: tuple[Literal["role", "move"], ...] = ("role", "move")
 """By what the spend is split."""
 
 
-def summary_row(run: RunFolder) -> tuple[str, str, str, str]:
+def run_summary_row(run: RunFolder) -> tuple[str, str, str, str]:
     """One run in a list: id, how it stands, tokens used, the first line of the task."""
     try:
         reading = read_ledger(run.ledger_path)
@@ -47,20 +47,20 @@ def summary_row(run: RunFolder) -> tuple[str, str, str, str]:
     statement = _statement(reading)
     tokens = spend_of(reading.events).tokens
     first = (statement.splitlines() or [""])[0]
-    shown = first if len(first) <= MOST_SHOWN else f"{first[:MOST_SHOWN].rpartition(' ')[0]} ..."
-    return run.id, stands(run, reading), f"{tokens:,} tokens", shown
+    shown = first if len(first) <= MAX_TASK_CHARS else f"{first[:MAX_TASK_CHARS].rpartition(' ')[0]} ..."
+    return run.id, get_run_status(run, reading), f"{tokens:,} tokens", shown
 
 
 def run_as_json(run: RunFolder) -> dict[str, Any]:
     """A run as one JSON value."""
     reading = read_ledger(run.ledger_path)
     spend = spend_of(reading.events)
-    end = last_end(reading.events)
+    end = find_final_event(reading.events)
     ended = end.payload if end is not None and isinstance(end.payload, RunFinished) else None
     return {
         "run": run.id,
         "folder": str(run.path),
-        "state": state_of(run, reading),
+        "state": get_run_state(run, reading),
         "outcome": ended.outcome if ended else None,
         "reason": ended.reason if ended else None,
         "spend": {
@@ -79,11 +79,11 @@ def run_as_json(run: RunFolder) -> dict[str, Any]:
 
 def run_as_text(run: RunFolder) -> str:
     """A run as a story for people. It may hold control characters: escape it before it is printed."""
-    return as_lines(_lines(run, read_ledger(run.ledger_path)))
+    return join_lines(_lines(run, read_ledger(run.ledger_path)))
 
 
 def _lines(run: RunFolder, reading: LedgerReading) -> Iterator[str]:
-    state = state_of(run, reading)
+    state = get_run_state(run, reading)
     yield f"run {run.id} ({state})"
     yield f"folder: {run.path}"
     if reading.torn_lines:
@@ -97,7 +97,7 @@ def _lines(run: RunFolder, reading: LedgerReading) -> Iterator[str]:
     seen: set[str] = set()
     remarks: set[str] = set()
     for event in reading.events:
-        line = tell(event)
+        line = render_event(event)
         if line is None:
             continue
         yield ""
@@ -132,7 +132,7 @@ def _shares(reading: LedgerReading, what: Literal["role", "move"]) -> dict[str, 
 
 
 def _statement(reading: LedgerReading) -> str:
-    started = first_of(reading.events, RunStarted)
+    started = first_payload(reading.events, RunStarted)
     return started.statement.strip() if started else ""
 
 
@@ -171,7 +171,7 @@ def _code(candidate: Candidate, base: Mapping[str, bytes]) -> Iterator[str]:
 def _facts(verdict: Verdict, remarks: set[str]) -> Iterator[str]:
     facts = verdict.counterexamples
     for fact in facts[:FACTS_SHOWN]:
-        yield from fact_lines(fact)
+        yield from counterexample_lines(fact)
     if len(facts) > FACTS_SHOWN:
         yield f"and {len(facts) - FACTS_SHOWN} more"
     if verdict.failed and not facts:
@@ -179,13 +179,13 @@ def _facts(verdict: Verdict, remarks: set[str]) -> Iterator[str]:
     yield from (f"note: {remark}" for remark in verdict.notes if remark not in remarks)
     remarks.update(verdict.notes)
     if verdict.all_passed:
-        yield f"checked by {EVIDENCE_WORDS[verdict.evidence]}"
+        yield f"checked by {EVIDENCE_TEXTS[verdict.evidence]}"
 
 
 def _base_files(run: RunFolder, reading: LedgerReading) -> Mapping[str, bytes]:
     """The task's own files, where the run folder still has them."""
     try:
-        started = first_of(reading.events, RunStarted)
+        started = first_payload(reading.events, RunStarted)
         return run.get_record(Task, started.task).files if started else {}
     except StorageError:
         return {}
@@ -219,7 +219,7 @@ def step_as_text(run: RunFolder, step: int) -> str:
         UsageError: There is no such step.
         StorageError: The run folder is damaged.
     """
-    return as_lines(_step_lines(run, step))
+    return join_lines(_step_lines(run, step))
 
 
 def _step_lines(run: RunFolder, step: int) -> Iterator[str]:
@@ -231,15 +231,15 @@ def _step_lines(run: RunFolder, step: int) -> Iterator[str]:
     else:
         total = len(verdict.passed) + len(verdict.failed) if verdict else 0
         passed = f"{len(verdict.passed)} of {total} checks pass" if verdict and total else "not checked"
-        yield f"best: candidate {best[:8]} ({plain_label(_label(events, best))}): {passed}"
+        yield f"best: candidate {best[:8]} ({render_label(_label(events, best))}): {passed}"
         for path, text in sorted(_files(run, events, best)):
             yield f"  {path}:"
             yield from (f"    {line}" for line in text.splitlines())
     if verdict:
-        yield from (f"  {line}" for fact in verdict.counterexamples for line in fact_lines(fact))
+        yield from (f"  {line}" for fact in verdict.counterexamples for line in counterexample_lines(fact))
     yield f"spent: {describe_spend(spend_of(events), {})}"
     if following:
-        yield f"next: {tell(following)}"
+        yield f"next: {render_event(following)}"
     yield f"from here: suture fork {run.id} --at {step} --set KEY=VALUE"
 
 
@@ -253,14 +253,14 @@ def _at(run: RunFolder, step: int) -> tuple[Sequence[Event], str | None, Event |
     if following is not None:
         decided = following.payload
         return events, decided.best if isinstance(decided, Decided) else None, following
-    judged = [checked for _, checked in those_of(events, CandidateChecked)]
+    judged = [checked for _, checked in select_events(events, CandidateChecked)]
     best = max(judged, key=lambda checked: (checked.passed, -checked.failed), default=None)
     return events, best.candidate if best else None, None
 
 
 def _checked(events: Sequence[Event], best: str | None) -> CandidateChecked | None:
     """How the best candidate was first judged."""
-    judged = those_of(events, CandidateChecked)
+    judged = select_events(events, CandidateChecked)
     return next((checked for _, checked in judged if checked.candidate == best), None)
 
 
@@ -275,7 +275,7 @@ def _verdict(run: RunFolder, events: Sequence[Event], best: str | None) -> Verdi
 
 
 def _files(run: RunFolder, events: Sequence[Event], best: str | None) -> Iterator[tuple[str, str]]:
-    for _, proposed in those_of(events, CandidateProposed):
+    for _, proposed in select_events(events, CandidateProposed):
         if proposed.candidate == best:
             yield from run.get_record(Candidate, proposed.blob).files.items()
             return

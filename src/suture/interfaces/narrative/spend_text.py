@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from suture.core.records import Spend
-from suture.interfaces.narrative.plain_text import counted
+from suture.interfaces.narrative.plain_text import format_count
 
 SPEND_WORDS = (("attempts", "attempts"), ("tokens", "tokens"), ("money", "$"), ("seconds", "s"))
 
@@ -27,16 +27,18 @@ def describe_spend(spend: Spend, limits: Mapping[str, float | None]) -> str:
 def describe_share(spend: Spend) -> str:
     """What one role or one kind of move has used."""
     counts = (
-        counted(spend.attempts, "attempt"),
-        counted(spend.tokens, "token"),
-        counted(spend.model_calls, "call"),
+        format_count(spend.attempts, "attempt"),
+        format_count(spend.tokens, "token"),
+        format_count(spend.model_calls, "call"),
     )
     return ", ".join([*counts, *_money(spend, None)])
 
 
 def _money(spend: Spend, limit: float | None) -> list[str]:
     """Money, where there is any to speak of."""
-    unknown = [f"{counted(spend.unpriced_calls, 'call')} of unknown price"] if spend.unpriced_calls else []
+    unknown = (
+        [f"{format_count(spend.unpriced_calls, 'call')} of unknown price"] if spend.unpriced_calls else []
+    )
     if not spend.money and limit is None:
         return unknown
     return [f"${spend.money:,.4f}" + ("" if limit is None else f" of ${limit:,.12g}"), *unknown]

@@ -44,7 +44,7 @@ class CellProject:
         return "\n".join([text.rstrip("\n"), *behind])
 
 
-def project_of(source: str, names: Mapping[str, object]) -> CellProject:
+def make_cell_project(source: str, names: Mapping[str, object]) -> CellProject:
     """A cell as a project.
 
     Args:

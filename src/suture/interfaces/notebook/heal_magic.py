@@ -21,29 +21,29 @@ from suture.core.ledger.kinds import RunFinished, RunParked
 from suture.core.records import Result
 from suture.core.settings import Settings, load_settings
 from suture.errors import SutureError, UsageError
-from suture.interfaces.jobs.job_process import run_alone
-from suture.interfaces.narrative.plain_text import plain
-from suture.interfaces.narrative.run_progress_text import BriefTeller
-from suture.interfaces.notebook.cell_project import CODE, EARLIER, CellProject, project_of
+from suture.interfaces.jobs.job_process import run_standalone_job
+from suture.interfaces.narrative.plain_text import sanitize_text
+from suture.interfaces.narrative.run_progress_text import ProgressNarrator
+from suture.interfaces.notebook.cell_project import CODE, EARLIER, CellProject, make_cell_project
 
 TEST = "python -m pytest -q"
 
 
-def load(shell: InteractiveShell) -> None:
+def register_magic(shell: InteractiveShell) -> None:
     """Give a notebook its magic."""
 
     def heal(line: str, cell: str) -> Result | None:
         """Repair a cell until its asserts hold; `%%heal --help` lists what it takes."""
         try:
-            return healed(shell, line, cell)
+            return heal_cell(shell, line, cell)
         except SutureError as fault:
-            raise MagicRefused(plain(str(fault))) from fault
+            raise MagicRefused(sanitize_text(str(fault))) from fault
 
     register: Any = shell.register_magic_function  # whose types are those of its class's function
     register(heal, "cell", "heal")
 
 
-def healed(shell: InteractiveShell, line: str, cell: str) -> Result | None:
+def heal_cell(shell: InteractiveShell, line: str, cell: str) -> Result | None:
     """Repair a cell until its asserts hold.
 
     Where they hold as it is, the cell is run. Else nothing of it is run here: the asserts are tested in a
@@ -53,7 +53,7 @@ def healed(shell: InteractiveShell, line: str, cell: str) -> Result | None:
         SutureError: The cell cannot be tested, or the run could not be made.
     """
     asked = _asked(line)
-    project = project_of(cell, shell.user_ns)
+    project = make_cell_project(cell, shell.user_ns)
     result = _waited_for(_run(project, asked, load_settings(Path.cwd(), _flags(asked)).settings))
     if result.outcome == "nothing_to_heal":
         run: Any = shell.run_cell  # which has no types
@@ -93,16 +93,18 @@ def _flags(asked: Namespace) -> dict[str, object]:
 
 async def _run(project: CellProject, asked: Namespace, settings: Settings) -> Result:
     """A run over a project of its own, which is gone afterwards."""
-    teller = BriefTeller()
+    teller = ProgressNarrator()
 
     async def report(event: Event) -> None:
         for line in teller.tell(event):
-            print(plain(line), file=sys.stderr)
+            print(sanitize_text(line), file=sys.stderr)
 
     with tempfile.TemporaryDirectory(prefix="suture-cell-") as place:
         _lay(project, Path(place))
         request = {"path": place, "test": TEST, "protect": [EARLIER]}
-        folder, _ = await run_alone(settings.paths.home, "heal", request, report, chosen=_flags(asked))
+        folder, _ = await run_standalone_job(
+            settings.paths.home, "heal", request, report, chosen=_flags(asked)
+        )
     return _result_of(folder)
 
 

@@ -26,7 +26,7 @@ Apply = Callable[[str], Awaitable[object]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ended:
+class RunEnded:
     """A run came to its end.
 
     Attributes:
@@ -41,14 +41,14 @@ class Ended:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Failed:
+class RunFailed:
     """A run could not be made for these files, such as for want of a test command."""
 
     fault: SutureError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Overtaken:
+class RunSuperseded:
     """The user changed files under a run's hands: it was cancelled, and another one follows.
 
     Attributes:
@@ -58,10 +58,10 @@ class Overtaken:
     changed: tuple[str, ...]
 
 
-Seen = Ended | Failed | Overtaken
+WatchEvent = RunEnded | RunFailed | RunSuperseded
 
 
-async def watch(project: Path, heal: Heal, apply: Apply | None = None) -> AsyncGenerator[Seen, None]:
+async def watch(project: Path, heal: Heal, apply: Apply | None = None) -> AsyncGenerator[WatchEvent, None]:
     """Heal a project, and again after each change of it, for ever.
 
     A change counts where a file has another content that is part of the project, as `take_snapshot` has it:
@@ -82,7 +82,7 @@ async def watch(project: Path, heal: Heal, apply: Apply | None = None) -> AsyncG
     listening = asyncio.create_task(_listen(project, changed))
     try:
         await asyncio.sleep(0)  # from here on it listens
-        files = await run_in_daemon_thread(lambda: contents(project))
+        files = await run_in_daemon_thread(lambda: hash_files(project))
         while True:
             changed.clear()
             run = asyncio.ensure_future(heal())
@@ -91,11 +91,11 @@ async def watch(project: Path, heal: Heal, apply: Apply | None = None) -> AsyncG
             finally:
                 await _stopped(run)
             if now is not None:
-                yield Overtaken(changed=differing(files, now))
+                yield RunSuperseded(changed=changed_paths(files, now))
                 files = now
                 continue
             yield (seen := await _told(run, project, files, apply))
-            if isinstance(seen, Ended) and seen.applied and seen.result.candidate is not None:
+            if isinstance(seen, RunEnded) and seen.applied and seen.result.candidate is not None:
                 files = {**files, **_digests(seen.result.candidate.files)}
             files = await _next(changed, project, files, listening)
     finally:
@@ -104,14 +104,14 @@ async def watch(project: Path, heal: Heal, apply: Apply | None = None) -> AsyncG
             await listening
 
 
-def contents(project: Path) -> Mapping[str, str]:
+def hash_files(project: Path) -> Mapping[str, str]:
     """Each file that is part of a project -> a hash of its content."""
     return {
         path: hashlib.sha256(content).hexdigest() for path, content in take_snapshot(project).files.items()
     }
 
 
-def differing(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
+def changed_paths(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
     """The files that were added, removed or changed, sorted."""
     return tuple(sorted(path for path in {*before, *after} if before.get(path) != after.get(path)))
 
@@ -145,7 +145,7 @@ async def _overtaken(
         if listening.done():
             listening.result()
         changed.clear()
-        now = await run_in_daemon_thread(lambda: contents(project))
+        now = await run_in_daemon_thread(lambda: hash_files(project))
         if now != files:
             return now
 
@@ -160,24 +160,24 @@ async def _stopped(run: asyncio.Future[Result]) -> None:
 
 async def _told(
     run: asyncio.Future[Result], project: Path, files: Mapping[str, str], apply: Apply | None
-) -> Seen:
+) -> WatchEvent:
     """What became of a run that has ended; its change is written only into files that are still the same."""
     try:
         result = run.result()
     except Cancelled:
         raise
     except SutureError as fault:
-        return Failed(fault=fault)
+        return RunFailed(fault=fault)
     if apply is None or result.outcome != "healed":
-        return Ended(result=result)
-    now = await run_in_daemon_thread(lambda: contents(project))
+        return RunEnded(result=result)
+    now = await run_in_daemon_thread(lambda: hash_files(project))
     if now != files:
-        return Overtaken(changed=differing(files, now))
+        return RunSuperseded(changed=changed_paths(files, now))
     try:
         await apply(result.run_id)
     except SutureError as fault:
-        return Ended(result=result, fault=fault)
-    return Ended(result=result, applied=True)
+        return RunEnded(result=result, fault=fault)
+    return RunEnded(result=result, applied=True)
 
 
 async def _next(
@@ -193,5 +193,5 @@ async def _next(
         if listening.done():
             listening.result()
         changed.clear()
-        if (now := await run_in_daemon_thread(lambda: contents(project))) != files:
+        if (now := await run_in_daemon_thread(lambda: hash_files(project))) != files:
             return now

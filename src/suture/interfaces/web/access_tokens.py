@@ -51,7 +51,7 @@ class _Kept:
     sha256: str
 
 
-class Tokens:
+class AccessTokens:
     """The tokens of one home, in a file that only its owner can read.
 
     Args:

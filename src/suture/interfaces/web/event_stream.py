@@ -9,10 +9,10 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 from suture.core.ledger import LAST_EVENTS, PARKED, RunFolder, is_being_written
-from suture.core.ledger.run_state import RESUMED
 from suture.core.ledger.reading import parse_event
+from suture.core.ledger.run_state import RESUMED
 from suture.errors import StorageError
-from suture.interfaces.narrative.event_text import tell
+from suture.interfaces.narrative.event_text import render_event
 
 EVERY_S = 0.1
 """Seconds between two looks at how long the ledger is."""
@@ -56,10 +56,10 @@ class _Place:
             event = parse_event(line, where="a line", run=self._run)
         except StorageError as fault:
             return f"(not readable: {fault.message})"
-        return tell(event) if event is not None else None
+        return render_event(event) if event is not None else None
 
 
-async def events_of(
+async def stream_events(
     folder: RunFolder,
     *,
     is_active: Callable[[], bool],

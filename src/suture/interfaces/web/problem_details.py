@@ -49,7 +49,7 @@ class Problem(BaseModel):
     exit_code: int | None = Field(default=None, description="With which the command line would have ended.")
 
 
-class Refused(UsageError):
+class RequestRefused(UsageError):
     """A request that is answered with a status of its own.
 
     Args:
@@ -75,10 +75,10 @@ STATUSES: tuple[tuple[type[SutureError], int], ...] = (
 )
 
 
-def problem_of(fault: SutureError) -> Problem:
+def problem_from_error(fault: SutureError) -> Problem:
     """A fault of ours as a problem."""
     known = (status for cls, status in STATUSES if isinstance(fault, cls))
-    status = fault.status if isinstance(fault, Refused) else next(known, 500)
+    status = fault.status if isinstance(fault, RequestRefused) else next(known, 500)
     return _problem(status, fault.message, remedy=fault.remedy, exit_code=fault.exit_code)
 
 
@@ -88,7 +88,7 @@ def problem_response(problem: Problem, headers: dict[str, str] | None = None) ->
     return JSONResponse(plain, status_code=problem.status, media_type=MEDIA_TYPE, headers=headers)
 
 
-def refused_response(status: int, detail: str, *, remedy: str = "") -> JSONResponse:
+def refusal_response(status: int, detail: str, *, remedy: str = "") -> JSONResponse:
     """A refusal before any route is asked."""
     return problem_response(_problem(status, detail, remedy=remedy, exit_code=2))
 
@@ -101,9 +101,9 @@ def add_problems(app: FastAPI) -> None:
         headers = {}
         if isinstance(fault, QueueFull):
             headers["Retry-After"] = str(max(1, round(fault.retry_after_s)))
-        if isinstance(fault, Refused) and fault.status == 401:
+        if isinstance(fault, RequestRefused) and fault.status == 401:
             headers["WWW-Authenticate"] = "Bearer"
-        return problem_response(problem_of(fault), headers)
+        return problem_response(problem_from_error(fault), headers)
 
     @app.exception_handler(RequestValidationError)
     async def _invalid(_: Request, fault: RequestValidationError) -> JSONResponse:
@@ -128,7 +128,7 @@ def _problem(status: int, detail: str, **more: Any) -> Problem:
     return Problem(type=f"urn:suture:problem:{name}", title=title, status=status, detail=detail, **more)
 
 
-def declared(*statuses: int) -> dict[int | str, dict[str, Any]]:
+def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The problems that a route may answer with, for the OpenAPI document."""
     every = sorted({400, 401, 403, 413, 421, 422, *statuses})
     return {

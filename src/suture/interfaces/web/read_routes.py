@@ -15,37 +15,37 @@ from fastapi import Path as PathPart
 from fastapi.responses import PlainTextResponse, StreamingResponse
 
 from suture.api.prerequisites import examine
-from suture.core.ledger import RunFolder, compare_runs, read_ledger, result_of
+from suture.core.ledger import RunFolder, compare_runs, read_ledger, load_result
 from suture.core.safe_files import read_stored
 from suture.errors import UsageError
 from suture.interfaces.narrative.candidate_views import (
-    GIVEN,
+    ORIGINAL,
     candidate_as_json,
     candidates_as_json,
     diff_between,
     diff_of_results,
 )
 from suture.interfaces.narrative.graph_progress import graph_as_json
-from suture.interfaces.narrative.run_list import found_runs
+from suture.interfaces.narrative.run_list import list_matching_runs
 from suture.interfaces.narrative.run_story import step_as_json
 from suture.interfaces.web.access_tokens import Caller
-from suture.interfaces.web.authorization import needs
-from suture.interfaces.web.event_stream import events_of
-from suture.interfaces.web.problem_details import Refused, declared
+from suture.interfaces.web.authorization import require_role
+from suture.interfaces.web.event_stream import stream_events
+from suture.interfaces.web.problem_details import RequestRefused, problem_responses
 from suture.interfaces.web.rest_schemas import (
     RUN_ID,
-    CallerShown,
+    CallerDetails,
     Comparison,
-    ModelsShown,
-    Projects,
+    ModelChoices,
+    ProjectChoices,
+    RunDetails,
     RunFiles,
-    RunsFound,
-    RunShown,
+    RunPage,
 )
 from suture.interfaces.web.run_routes import Run, Runner, ServiceOf, require_ledger
-from suture.interfaces.web.run_views import has_ledger, is_over, queued_of, shown
+from suture.interfaces.web.run_views import has_ledger, is_finished, queued_runs, run_details
 from suture.interfaces.web.web_service import BUDGETS
-from suture.judge.certificates import certificate_path
+from suture.judge.certificates import find_certificate
 from suture.loop import describe_recipe, list_recipes
 from suture.models import list_models
 from suture.storage.database.projection_updates import catch_up
@@ -53,8 +53,8 @@ from suture.storage.database.run_queries import RunFilter, summary_of
 from suture.storage.database.store import store_of
 
 router = APIRouter(prefix="/v1")
-Viewer = Annotated[Caller, needs("viewer")]
-Admin = Annotated[Caller, needs("admin")]
+Viewer = Annotated[Caller, require_role("viewer")]
+Admin = Annotated[Caller, require_role("admin")]
 MOST_DIFF_BYTES = 64 * 2**20
 MOST_CERTIFICATE_BYTES = 64 * 2**20
 Part = Annotated[str, Query(max_length=200)]
@@ -65,7 +65,7 @@ EVENTS: dict[int | str, dict[str, Any]] = {
 DIFF: dict[int | str, dict[str, Any]] = {200: {"content": {"text/x-diff": {"schema": {"type": "string"}}}}}
 
 
-@router.get("/runs", responses=declared())
+@router.get("/runs", responses=problem_responses())
 async def find_runs(
     service: ServiceOf,
     _: Viewer,
@@ -80,7 +80,7 @@ async def find_runs(
     project: Part = "",
     error: Part = "",
     since_s: Annotated[float | None, Query(ge=0, le=1e11, allow_inf_nan=False)] = None,
-) -> RunsFound:
+) -> RunPage:
     """List the runs, newest first."""
     question = RunFilter(
         words=search,
@@ -93,23 +93,25 @@ async def find_runs(
         error=error,
         since_s=since_s,
     )
-    found, total = await asyncio.to_thread(found_runs, service.settings, question, offset + limit)
-    return RunsFound(total=total, runs=found[offset:], queued=queued_of(service.pool))
+    found, total = await asyncio.to_thread(list_matching_runs, service.settings, question, offset + limit)
+    return RunPage(total=total, runs=found[offset:], queued=queued_runs(service.pool))
 
 
-@router.get("/runs/{run}", responses=declared(404))
+@router.get("/runs/{run}", responses=problem_responses(404))
 async def show_run(
     run: Run,
     service: ServiceOf,
     _: Viewer,
     events: Annotated[bool, Query(description="Tell its whole ledger too.")] = False,
-) -> RunShown:
+) -> RunDetails:
     """A run as it stands: state, outcome, spend, and what it waits for."""
     folder = service.folder(run)
-    return await asyncio.to_thread(shown, service.pool, folder, with_events=events)
+    return await asyncio.to_thread(run_details, service.pool, folder, with_events=events)
 
 
-@router.get("/runs/{run}/events", responses={**declared(404), **EVENTS}, response_class=StreamingResponse)
+@router.get(
+    "/runs/{run}/events", responses={**problem_responses(404), **EVENTS}, response_class=StreamingResponse
+)
 async def follow_run(
     request: Request,
     run: Run,
@@ -122,12 +124,12 @@ async def follow_run(
 ) -> Response:
     """A run's events as they are written (server-sent events): each once, after the last one seen."""
     folder, seen = service.folder(run), -1 if last is None else last
-    if last is not None and has_ledger(folder) and is_over(service.pool, folder):
+    if last is not None and has_ledger(folder) and is_finished(service.pool, folder):
         events = read_ledger(folder.ledger_path).events
         if events and seen >= events[-1].seq:
             return Response(status_code=204)  # by which a browser knows not to ask again
     pool, state = service.pool, request.app.state
-    stream = events_of(
+    stream = stream_events(
         folder,
         is_active=lambda: pool.active(run) is not None,
         is_stopping=lambda: bool(state.stopping),
@@ -137,7 +139,9 @@ async def follow_run(
     return StreamingResponse(stream, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
 
-@router.get("/runs/{run}/diff", responses={**declared(404), **DIFF}, response_class=PlainTextResponse)
+@router.get(
+    "/runs/{run}/diff", responses={**problem_responses(404), **DIFF}, response_class=PlainTextResponse
+)
 async def diff(
     run: Run,
     service: ServiceOf,
@@ -149,64 +153,66 @@ async def diff(
     folder = service.folder(run)
     if before or after:
         if not has_ledger(folder):
-            raise Refused(404, f"run {run} has no candidates yet", remedy="ask again when it runs")
-        patch = await asyncio.to_thread(diff_between, folder, before or GIVEN, after or GIVEN)
+            raise RequestRefused(404, f"run {run} has no candidates yet", remedy="ask again when it runs")
+        patch = await asyncio.to_thread(diff_between, folder, before or ORIGINAL, after or ORIGINAL)
         return Response(patch.encode("utf-8", "replace"), media_type="text/x-diff")
     path = folder.path / "result.diff"
     if not path.is_file():
-        raise Refused(404, f"run {run} has no diff", remedy="see what it did: GET /v1/runs/{run}")
+        raise RequestRefused(404, f"run {run} has no diff", remedy="see what it did: GET /v1/runs/{run}")
     return Response(read_stored(path, MOST_DIFF_BYTES, "the diff", follow=False), media_type="text/x-diff")
 
 
-@router.get("/runs/{run}/certificate", responses=declared(404))
+@router.get("/runs/{run}/certificate", responses=problem_responses(404))
 async def certificate(run: Run, service: ServiceOf, _: Viewer) -> dict[str, Any]:
     """The certificate of a healed result."""
     folder = service.folder(run)
     try:
-        path = certificate_path(folder.path, service.settings.paths.home)
+        path = find_certificate(folder.path, service.settings.paths.home)
     except UsageError as fault:
         remedy = "only a healed result gets one"
-        raise Refused(404, f"run {run} has no certificate", remedy=remedy) from fault
+        raise RequestRefused(404, f"run {run} has no certificate", remedy=remedy) from fault
     content = read_stored(path, MOST_CERTIFICATE_BYTES, "the certificate", follow=False)
     plain: dict[str, Any] = json.loads(content)
     return plain
 
 
-@router.get("/runs/{run}/files", responses=declared(404))
+@router.get("/runs/{run}/files", responses=problem_responses(404))
 async def files(run: Run, service: ServiceOf, _: Viewer) -> RunFiles:
     """The files of the run's best candidate, as text."""
     folder = service.folder(run)
-    result = result_of(folder) if has_ledger(folder) else None
+    result = load_result(folder) if has_ledger(folder) else None
     if result is None:
-        raise Refused(404, f"run {run} has no result yet", remedy="follow it: GET /v1/runs/{run}/events")
+        raise RequestRefused(
+            404, f"run {run} has no result yet", remedy="follow it: GET /v1/runs/{run}/events"
+        )
     return RunFiles(run=run, files=dict(result.candidate.files) if result.candidate is not None else {})
 
 
-@router.get("/recipes", responses=declared())
+@router.get("/recipes", responses=problem_responses())
 async def recipes(_: Viewer) -> list[dict[str, Any]]:
     """Ways to go about a task."""
     return [describe_recipe(name).model_dump(mode="json") for name in list_recipes()]
 
 
-@router.get("/models", responses=declared())
-async def models(service: ServiceOf, _: Viewer) -> ModelsShown:
+@router.get("/models", responses=problem_responses())
+async def models(service: ServiceOf, _: Viewer) -> ModelChoices:
     """The models that a caller may choose, and the embedded ones that can be fetched."""
     catalogue = [
         {"name": one.entry.name, "size_bytes": one.entry.size_bytes, "here": one.path is not None}
         for one in list_models(service.settings.paths.cache)
     ]
     default = service.settings.model.name
-    return ModelsShown(default=default, choices=list(service.models), catalogue=catalogue)
+    return ModelChoices(default=default, choices=list(service.models), catalogue=catalogue)
 
 
-@router.get("/doctor", responses=declared())
+@router.get("/doctor", responses=problem_responses())
 async def doctor(service: ServiceOf, _: Admin) -> list[dict[str, Any]]:
     """What is there, what is missing, and how to get it."""
     rows = await asyncio.to_thread(lambda: list(examine(service.settings)))
     return [asdict(row) for row in rows]
 
 
-@router.get("/metrics", responses=declared())
+@router.get("/metrics", responses=problem_responses())
 async def metrics(
     service: ServiceOf, _: Viewer, kind: Part = "", model: Part = "", project: Part = ""
 ) -> dict[str, Any]:
@@ -227,11 +233,11 @@ MOST_FOLDERS = 500
 Told = TypeVar("Told")
 
 
-@router.get("/caller", responses=declared())
-async def caller(service: ServiceOf, who: Viewer) -> CallerShown:
+@router.get("/caller", responses=problem_responses())
+async def caller(service: ServiceOf, who: Viewer) -> CallerDetails:
     """Who asks, and within what their runs may be."""
     own = service.settings
-    return CallerShown(
+    return CallerDetails(
         name=who.name,
         role=who.role,
         needs_token=service.needs_token,
@@ -242,17 +248,17 @@ async def caller(service: ServiceOf, who: Viewer) -> CallerShown:
     )
 
 
-@router.get("/projects", responses=declared())
-async def projects(service: ServiceOf, _: Runner) -> Projects:
+@router.get("/projects", responses=problem_responses())
+async def projects(service: ServiceOf, _: Runner) -> ProjectChoices:
     """The roots below which a project may lie, the folders in them, and beginnings of git addresses."""
     serve = service.settings.serve
     return await asyncio.to_thread(_projects, serve.roots, serve.git)
 
 
-def _projects(names: Iterable[str], git: Iterable[str]) -> Projects:
+def _projects(names: Iterable[str], git: Iterable[str]) -> ProjectChoices:
     roots = [Path(name).expanduser() for name in names]
     folders = sorted(path for root in roots for path in _folders_in(root))
-    return Projects(roots=list(map(str, roots)), folders=folders[:MOST_FOLDERS], git=list(git))
+    return ProjectChoices(roots=list(map(str, roots)), folders=folders[:MOST_FOLDERS], git=list(git))
 
 
 def _folders_in(root: Path) -> list[str]:
@@ -264,31 +270,31 @@ def _folders_in(root: Path) -> list[str]:
         return []  # gone, or not ours to read: nobody can ask for it either
 
 
-@router.get("/runs/{run}/candidates", responses=declared(404))
+@router.get("/runs/{run}/candidates", responses=problem_responses(404))
 async def candidates(run: Run, service: ServiceOf, _: Viewer) -> list[dict[str, Any]]:
     """A run's candidates in their order, each with the one that it was made from."""
     return await _told(candidates_as_json, require_ledger(service, run))
 
 
-@router.get("/runs/{run}/candidates/{candidate}", responses=declared(404))
+@router.get("/runs/{run}/candidates/{candidate}", responses=problem_responses(404))
 async def candidate(run: Run, candidate: Hash, service: ServiceOf, _: Viewer) -> dict[str, Any]:
     """The files of a candidate, and what each check said of it."""
     return await _told(candidate_as_json, require_ledger(service, run), candidate)
 
 
-@router.get("/runs/{run}/graph", responses=declared(404))
+@router.get("/runs/{run}/graph", responses=problem_responses(404))
 async def graph(run: Run, service: ServiceOf, _: Viewer) -> dict[str, Any]:
     """The graph that the run goes through, and where it stands."""
     return await _told(graph_as_json, require_ledger(service, run))
 
 
-@router.get("/runs/{run}/steps/{step}", responses=declared(404))
+@router.get("/runs/{run}/steps/{step}", responses=problem_responses(404))
 async def step(run: Run, step: Step, service: ServiceOf, _: Viewer) -> dict[str, Any]:
     """The run as it stood after one of its steps, from which it may be forked."""
     return await _told(step_as_json, require_ledger(service, run), step)
 
 
-@router.get("/runs/{run}/compare/{other}", responses=declared(404))
+@router.get("/runs/{run}/compare/{other}", responses=problem_responses(404))
 async def compare(
     run: Run, other: Annotated[str, PathPart(pattern=RUN_ID)], service: ServiceOf, _: Viewer
 ) -> Comparison:
@@ -304,13 +310,13 @@ async def compare(
     return await _told(both, one, two)
 
 
-@router.get("/benchmarks", responses=declared())
+@router.get("/benchmarks", responses=problem_responses())
 async def benchmarks(service: ServiceOf, _: Viewer) -> list[str]:
     """The benchmarks that were run here."""
-    return await asyncio.to_thread(benchmarks_in, service.settings.paths.home)
+    return await asyncio.to_thread(list_benchmarks, service.settings.paths.home)
 
 
-@router.get("/benchmarks/{name}", responses=declared(404))
+@router.get("/benchmarks/{name}", responses=problem_responses(404))
 async def benchmark(name: Name, service: ServiceOf, _: Viewer) -> dict[str, Any]:
     """The report of a benchmark: its warnings, and its tables as text."""
     return await _told(benchmark_as_json, service.settings.paths.home, name)
@@ -321,10 +327,10 @@ async def _told(tell: Callable[..., Told], *about: Any) -> Told:
     try:
         return await asyncio.to_thread(tell, *about)
     except UsageError as fault:
-        raise Refused(404, fault.message, remedy=fault.remedy) from fault
+        raise RequestRefused(404, fault.message, remedy=fault.remedy) from fault
 
 
-def benchmarks_in(home: Path) -> list[str]:
+def list_benchmarks(home: Path) -> list[str]:
     """Names of the benchmarks below a home that have measured something."""
     return sorted(path.parent.name for path in (home / "benchmarks").glob("*/rows.jsonl"))
 
@@ -334,7 +340,7 @@ def benchmark_as_json(home: Path, name: str) -> dict[str, Any]:
 
     Args:
         home: The folder of state, as the setting `paths.home`.
-        name: As `benchmarks_in` tells it.
+        name: As `list_benchmarks` tells it.
 
     Raises:
         UsageError: There is none of this name.

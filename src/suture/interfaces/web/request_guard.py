@@ -14,13 +14,13 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from suture.interfaces.web.problem_details import refused_response
+from suture.interfaces.web.problem_details import refusal_response
 
 OURS = ("localhost", "127.0.0.1", "::1")
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
-class Guard:
+class RequestGuard:
     """Refuses what no caller of ours sends.
 
     Args:
@@ -48,7 +48,7 @@ class Guard:
         if refusal is None and not _fits(headers.get("content-length", "0"), most_bytes):
             refusal = _too_long(most_bytes)
         if refusal is not None:
-            await refused_response(*refusal[:2], remedy=refusal[2])(scope, receive, send)
+            await refusal_response(*refusal[:2], remedy=refusal[2])(scope, receive, send)
             return
         seen_bytes = 0
 

@@ -12,7 +12,7 @@ Line = Annotated[str, StringConstraints(max_length=4_000)]
 Lines = Annotated[list[Line], Field(max_length=200)]
 
 
-class Asked(BaseModel):
+class RunRequest(BaseModel):
     """What every request for a run may say."""
 
     model_config = ConfigDict(extra="forbid")
@@ -25,7 +25,7 @@ class Asked(BaseModel):
     seconds: float | None = Field(default=None, gt=0, le=10**6)
 
 
-class WriteAsked(Asked):
+class WriteRequest(RunRequest):
     """Ask for new code, as `suture run` does."""
 
     kind: Literal["write"]
@@ -37,7 +37,7 @@ class WriteAsked(Asked):
     entry_point: Line | None = Field(default=None, description="The name to define.")
 
 
-class HealAsked(Asked):
+class HealProjectRequest(RunRequest):
     """A repair of a project: a folder below an allowed root, an archive that was sent, or a repository."""
 
     kind: Literal["heal"]
@@ -52,10 +52,10 @@ class HealAsked(Asked):
     words: Text = Field(default="", description="What is known of the fault; a model reads it.")
 
 
-RunAsked = Annotated[WriteAsked | HealAsked, Field(discriminator="kind")]
+NewRunRequest = Annotated[WriteRequest | HealProjectRequest, Field(discriminator="kind")]
 
 
-class ForkAsked(Asked):
+class ForkRequest(RunRequest):
     """A new run from a step of another one."""
 
     at: int = Field(ge=0, le=10**6, description="How many decisions had been carried out.")
@@ -63,7 +63,7 @@ class ForkAsked(Asked):
     candidate: dict[Line, Text] = Field(default={}, description="Files to judge first, path to text.")
 
 
-class ReviewSaid(BaseModel):
+class ReviewAnswerRequest(BaseModel):
     """An answer to the question that a run waits with."""
 
     model_config = ConfigDict(extra="forbid")
@@ -80,7 +80,7 @@ class RunAccepted(BaseModel):
     state: str = Field(description="`queued`, `running`, `waiting`, `stopped`, `ended` or `refused`.")
 
 
-class RunShown(BaseModel):
+class RunDetails(BaseModel):
     """A run as it stands."""
 
     run: str
@@ -94,7 +94,7 @@ class RunShown(BaseModel):
     events: list[dict[str, Any]] | None = Field(default=None, description="Its ledger, where asked for.")
 
 
-class RunsFound(BaseModel):
+class RunPage(BaseModel):
     """A page of runs, newest first."""
 
     total: int
@@ -118,7 +118,7 @@ class Comparison(BaseModel):
     diff: str = Field(description="From the one's best candidate to the other's.")
 
 
-class CallerShown(BaseModel):
+class CallerDetails(BaseModel):
     """Who asks, and what they may ask for."""
 
     name: str
@@ -130,7 +130,7 @@ class CallerShown(BaseModel):
     budget: dict[str, float | None] = Field(description="The most of a run; null: no limit.")
 
 
-class Projects(BaseModel):
+class ProjectChoices(BaseModel):
     """Folders that a repair may be asked for."""
 
     roots: list[str]
@@ -138,7 +138,7 @@ class Projects(BaseModel):
     git: list[str] = Field(description="Beginnings of git addresses.")
 
 
-class Verified(BaseModel):
+class CertificateCheck(BaseModel):
     """What a replay of a certificate found out."""
 
     run: str
@@ -146,7 +146,7 @@ class Verified(BaseModel):
     findings: list[dict[str, Any]]
 
 
-class ArchiveKept(BaseModel):
+class ArchiveReceipt(BaseModel):
     """An archive that was unpacked."""
 
     archive: str = Field(description="Its name, for POST /v1/runs.")
@@ -160,7 +160,7 @@ class Health(BaseModel):
     detail: str = ""
 
 
-class ModelsShown(BaseModel):
+class ModelChoices(BaseModel):
     """The models that a caller may choose."""
 
     default: str

@@ -11,19 +11,19 @@ from suture.api import ReviewAnswer, pending_review
 from suture.core.ledger import RunFolder
 from suture.interfaces.jobs import Job
 from suture.interfaces.web.access_tokens import Caller
-from suture.interfaces.web.authorization import needs, require_own, service_of
-from suture.interfaces.web.problem_details import Refused, declared
+from suture.interfaces.web.authorization import get_service, require_owner, require_role
+from suture.interfaces.web.problem_details import RequestRefused, problem_responses
 from suture.interfaces.web.rest_schemas import (
     RUN_ID,
-    ArchiveKept,
-    ForkAsked,
-    ReviewSaid,
+    ArchiveReceipt,
+    CertificateCheck,
+    ForkRequest,
+    NewRunRequest,
+    ReviewAnswerRequest,
     RunAccepted,
-    RunAsked,
-    Verified,
 )
-from suture.interfaces.web.run_views import accepted, has_ledger
-from suture.interfaces.web.web_service import Service
+from suture.interfaces.web.run_views import has_ledger, run_receipt
+from suture.interfaces.web.web_service import WebService
 
 router = APIRouter(prefix="/v1")
 Run = Annotated[str, Path(pattern=RUN_ID, description="A run's id.", examples=["20260101-000000000-abcdef"])]
@@ -31,9 +31,9 @@ Key = Annotated[
     str,
     Header(alias="Idempotency-Key", description="The same request under the same key is done once."),
 ]
-ServiceOf = Annotated[Service, Depends(service_of)]
-Runner = Annotated[Caller, needs("runner")]
-Reviewer = Annotated[Caller, needs("reviewer")]
+ServiceOf = Annotated[WebService, Depends(get_service)]
+Runner = Annotated[Caller, require_role("runner")]
+Reviewer = Annotated[Caller, require_role("reviewer")]
 ARCHIVE_BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -43,23 +43,25 @@ ARCHIVE_BODY: dict[str, Any] = {
 }
 
 
-@router.post("/archives", status_code=201, responses=declared(415), openapi_extra=ARCHIVE_BODY)
-async def send_archive(request: Request, service: ServiceOf, _: Runner) -> ArchiveKept:
+@router.post("/archives", status_code=201, responses=problem_responses(415), openapi_extra=ARCHIVE_BODY)
+async def send_archive(request: Request, service: ServiceOf, _: Runner) -> ArchiveReceipt:
     """Send a project's folder, to have it healed."""
     content = await request.body()
     name, files = await asyncio.to_thread(service.archives.keep, content)
-    return ArchiveKept(archive=name, files=files)
+    return ArchiveReceipt(archive=name, files=files)
 
 
-@router.post("/runs", status_code=202, responses=declared(409, 415, 429))
-async def ask_for_run(asked: RunAsked, service: ServiceOf, caller: Runner, key: Key = "") -> RunAccepted:
+@router.post("/runs", status_code=202, responses=problem_responses(409, 415, 429))
+async def ask_for_run(asked: NewRunRequest, service: ServiceOf, caller: Runner, key: Key = "") -> RunAccepted:
     """Ask for a run: new code from a task, or a repair of a project."""
     job = service.submit(caller, asked.kind, service.request_of(asked), asked, key=key)
     return _accepted(service, job)
 
 
-@router.post("/runs/{run}/fork", status_code=202, responses=declared(404, 409, 415, 429))
-async def fork(run: Run, asked: ForkAsked, service: ServiceOf, caller: Runner, key: Key = "") -> RunAccepted:
+@router.post("/runs/{run}/fork", status_code=202, responses=problem_responses(404, 409, 415, 429))
+async def fork(
+    run: Run, asked: ForkRequest, service: ServiceOf, caller: Runner, key: Key = ""
+) -> RunAccepted:
     """Start a new run from a step of this one, with something changed."""
     require_ledger(service, run)
     request = {
@@ -72,19 +74,19 @@ async def fork(run: Run, asked: ForkAsked, service: ServiceOf, caller: Runner, k
     return _accepted(service, service.submit(caller, "fork", request, asked, key=key))
 
 
-@router.post("/runs/{run}/replay", status_code=202, responses=declared(404, 409, 415, 429))
+@router.post("/runs/{run}/replay", status_code=202, responses=problem_responses(404, 409, 415, 429))
 async def replay(run: Run, service: ServiceOf, caller: Runner, key: Key = "") -> RunAccepted:
     """Do this run again with the replies that its model gave then; asks nobody."""
     require_ledger(service, run)
     return _accepted(service, service.submit(caller, "replay", {"of": run}, key=key))
 
 
-@router.post("/runs/{run}/verify", responses=declared(404, 409, 415, 429))
-async def verify(run: Run, service: ServiceOf, caller: Runner) -> Verified:
+@router.post("/runs/{run}/verify", responses=problem_responses(404, 409, 415, 429))
+async def verify(run: Run, service: ServiceOf, caller: Runner) -> CertificateCheck:
     """Prove this run's certificate anew, without a model; answers when that is done."""
     folder = require_ledger(service, run)
     if not (folder.path / "certificate.json").is_file():
-        raise Refused(404, f"run {run} has no certificate", remedy="only a healed result gets one")
+        raise RequestRefused(404, f"run {run} has no certificate", remedy="only a healed result gets one")
     job = service.submit(caller, "verify", {}, run=run)
     try:
         end = await service.pool.ended(job)
@@ -92,49 +94,55 @@ async def verify(run: Run, service: ServiceOf, caller: Runner) -> Verified:
         service.pool.cancel(job)
         raise
     if "ok" not in end.answer:
-        raise Refused(409, end.error or "the verification was stopped", remedy=end.remedy)
-    return Verified(run=run, ok=bool(end.answer["ok"]), findings=list(end.answer["findings"]))
+        raise RequestRefused(409, end.error or "the verification was stopped", remedy=end.remedy)
+    return CertificateCheck(run=run, ok=bool(end.answer["ok"]), findings=list(end.answer["findings"]))
 
 
-@router.post("/runs/{run}/review", status_code=202, responses=declared(404, 409, 415, 429))
-async def review(run: Run, said: ReviewSaid, service: ServiceOf, caller: Reviewer) -> RunAccepted:
+@router.post("/runs/{run}/review", status_code=202, responses=problem_responses(404, 409, 415, 429))
+async def review(run: Run, said: ReviewAnswerRequest, service: ServiceOf, caller: Reviewer) -> RunAccepted:
     """Answer what this run waits for, so that it goes on."""
     folder = require_ledger(service, run)
     question = pending_review(folder.path)
     if question is None:
-        raise Refused(409, f"run {run} waits for no answer", remedy="see how it stands: GET /v1/runs/{run}")
+        raise RequestRefused(
+            409, f"run {run} waits for no answer", remedy="see how it stands: GET /v1/runs/{run}"
+        )
     if said.key and said.key != question.key:  # whoever answers has seen another one
-        raise Refused(409, f"run {run} asks something else by now", remedy="look at its question again")
+        raise RequestRefused(
+            409, f"run {run} asks something else by now", remedy="look at its question again"
+        )
     answer = ReviewAnswer(choice=said.choice, hint=said.hint, files=said.files)
     question.require_answered_by(answer)
     request = {"answer": {"choice": said.choice, "hint": said.hint, "files": dict(said.files)}}
     return _accepted(service, service.submit(caller, "resume", request, run=run))
 
 
-@router.post("/runs/{run}/resume", status_code=202, responses=declared(404, 409, 415, 429))
+@router.post("/runs/{run}/resume", status_code=202, responses=problem_responses(404, 409, 415, 429))
 async def resume(run: Run, service: ServiceOf, caller: Runner) -> RunAccepted:
     """Go on with a run that was stopped or cancelled, or whose machinery failed."""
     require_ledger(service, run)
     return _accepted(service, service.submit(caller, "resume", {}, run=run))
 
 
-@router.post("/runs/{run}/cancel", status_code=202, responses=declared(404, 409, 415))
+@router.post("/runs/{run}/cancel", status_code=202, responses=problem_responses(404, 409, 415))
 async def cancel(run: Run, service: ServiceOf, caller: Runner) -> RunAccepted:
     """Stop this run; what it has done stays, and it can be gone on with."""
     job = service.pool.active(run)
     folder = service.folder(run) if job is None else service.folder_of_job(job)
     if job is None:
-        raise Refused(409, f"run {run} is not being worked on here", remedy="see how it stands: GET /v1/runs")
-    require_own(caller, job)
+        raise RequestRefused(
+            409, f"run {run} is not being worked on here", remedy="see how it stands: GET /v1/runs"
+        )
+    require_owner(caller, job)
     service.pool.cancel(job)
-    return accepted(service.pool, folder)
+    return run_receipt(service.pool, folder)
 
 
-def _accepted(service: Service, job: Job) -> RunAccepted:
-    return accepted(service.pool, service.folder_of_job(job))
+def _accepted(service: WebService, job: Job) -> RunAccepted:
+    return run_receipt(service.pool, service.folder_of_job(job))
 
 
-def require_ledger(service: Service, run: str) -> RunFolder:
+def require_ledger(service: WebService, run: str) -> RunFolder:
     """The folder of a run that has begun; what has written nothing yet is not found.
 
     Raises:
@@ -142,5 +150,5 @@ def require_ledger(service: Service, run: str) -> RunFolder:
     """
     folder = service.folder(run)
     if not has_ledger(folder):
-        raise Refused(404, f"run {run} has written nothing down yet", remedy="ask again when it runs")
+        raise RequestRefused(404, f"run {run} has written nothing down yet", remedy="ask again when it runs")
     return folder

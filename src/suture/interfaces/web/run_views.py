@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from suture.api import Review, pending_review
-from suture.core.ledger import RunFolder, read_ledger, state_of
+from suture.core.ledger import RunFolder, read_ledger, get_run_state
 from suture.errors import StorageError
-from suture.interfaces.jobs import JobEnd, KnownJobs
+from suture.interfaces.jobs import JobEnd, JobRegistry
 from suture.interfaces.narrative.review_text import review_as_json
 from suture.interfaces.narrative.run_story import run_as_json
-from suture.interfaces.web.rest_schemas import RunAccepted, RunShown
+from suture.interfaces.web.rest_schemas import RunAccepted, RunDetails
 
 MOST_TEXTS = 20
 MOST_TEXT_CHARS = 200_000
@@ -21,22 +21,22 @@ def has_ledger(folder: RunFolder) -> bool:
     return folder.ledger_path.is_file()
 
 
-def state_in(pool: KnownJobs, folder: RunFolder) -> str:
+def run_state(pool: JobRegistry, folder: RunFolder) -> str:
     """How a run stands, in one word."""
     job = pool.active(folder.id)
     if job is not None:
         return "queued" if job in pool.waiting else "running"
     if has_ledger(folder):
-        return state_of(folder, read_ledger(folder.ledger_path))
+        return get_run_state(folder, read_ledger(folder.ledger_path))
     return "refused"
 
 
-def accepted(pool: KnownJobs, folder: RunFolder) -> RunAccepted:
+def run_receipt(pool: JobRegistry, folder: RunFolder) -> RunAccepted:
     """A run in two words."""
-    return RunAccepted(run=folder.id, state=state_in(pool, folder))
+    return RunAccepted(run=folder.id, state=run_state(pool, folder))
 
 
-def shown(pool: KnownJobs, folder: RunFolder, *, with_events: bool) -> RunShown:
+def run_details(pool: JobRegistry, folder: RunFolder, *, with_events: bool) -> RunDetails:
     """A run as it stands.
 
     Args:
@@ -47,13 +47,13 @@ def shown(pool: KnownJobs, folder: RunFolder, *, with_events: bool) -> RunShown:
     Raises:
         StorageError: Its folder is damaged.
     """
-    job, state = pool.last_of(folder.id), state_in(pool, folder)
+    job, state = pool.last_of(folder.id), run_state(pool, folder)
     end = pool.end_of(job) if job is not None else None
     fields: dict[str, Any] = {
         "run": folder.id,
         "state": state,
         "caller": job.caller if job is not None else None,
-        "error": error_of(end),
+        "error": job_error(end),
     }
     if has_ledger(folder):
         plain = run_as_json(folder)
@@ -64,7 +64,7 @@ def shown(pool: KnownJobs, folder: RunFolder, *, with_events: bool) -> RunShown:
         asked = pending_review(folder.path)
         more = {"key": asked.key, "texts": _first_texts(asked)} if asked else {}
         fields["question"] = {**review_as_json(asked), **more} if asked else None
-    return RunShown(**fields)
+    return RunDetails(**fields)
 
 
 def _first_texts(asked: Review) -> dict[str, str]:
@@ -78,25 +78,25 @@ def _first_texts(asked: Review) -> dict[str, str]:
     return texts
 
 
-def error_of(end: JobEnd | None) -> dict[str, Any] | None:
+def job_error(end: JobEnd | None) -> dict[str, Any] | None:
     """Why a piece of work failed, in the command line's words; `None` where it did not."""
     if end is None or not end.error:
         return None
     return {"detail": end.error, "remedy": end.remedy, "fault": end.fault, "exit_code": end.exit_code}
 
 
-def is_over(pool: KnownJobs, folder: RunFolder) -> bool:
+def is_finished(pool: JobRegistry, folder: RunFolder) -> bool:
     """Whether nothing more will be written of a run, as far as is known."""
     if pool.active(folder.id) is not None:
         return False
     if not has_ledger(folder):
         return True
     try:
-        return state_of(folder, read_ledger(folder.ledger_path)) in ("ended", "stopped")
+        return get_run_state(folder, read_ledger(folder.ledger_path)) in ("ended", "stopped")
     except StorageError:
         return True
 
 
-def queued_of(pool: KnownJobs) -> list[RunAccepted]:
+def queued_runs(pool: JobRegistry) -> list[RunAccepted]:
     """The runs that wait for their turn, in order."""
     return [RunAccepted(run=job.run, state="queued") for job in pool.waiting if job.kind != "verify"]

@@ -12,13 +12,13 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from suture.interfaces.jobs import KnownJobs
+from suture.interfaces.jobs import JobRegistry
 
 
-class Counted:
+class RequestCounter:
     """Counts each request of an application when its answer begins."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, metrics: ServerMetrics) -> None:
         self._app = app
         self._metrics = metrics
 
@@ -36,10 +36,10 @@ class Counted:
         await self._app(scope, receive, counted)
 
 
-class Metrics(Collector):
+class ServerMetrics(Collector):
     """Counts requests, and looks at the pool when it is asked."""
 
-    def __init__(self, pool: KnownJobs) -> None:
+    def __init__(self, pool: JobRegistry) -> None:
         self._pool = pool
         self._registry = CollectorRegistry()
         labels = ("method", "route")

@@ -14,10 +14,10 @@ from fastapi import FastAPI
 
 from suture.core.settings import Settings
 from suture.errors import PrerequisiteError, UsageError
-from suture.interfaces.jobs.job_execution import require_wall
-from suture.interfaces.web.access_tokens import Tokens
+from suture.interfaces.jobs.job_execution import require_sandbox
+from suture.interfaces.web.access_tokens import AccessTokens
 from suture.interfaces.web.web_app import make_app
-from suture.interfaces.web.web_service import open_service
+from suture.interfaces.web.web_service import open_web_service
 
 MOST_UNANSWERED = 256
 """Connections that the kernel takes before the server does."""
@@ -39,16 +39,16 @@ def serve(settings: Settings, flags: Mapping[str, object], say: Callable[[str], 
         PrerequisiteError: Nobody can listen at the address.
         StorageError: The home cannot be written.
     """
-    require_wall(settings)
+    require_sandbox(settings)
     host = settings.serve.host
-    has_tokens = bool(Tokens(settings.paths.home).callers())
+    has_tokens = bool(AccessTokens(settings.paths.home).callers())
     if not is_loopback(host) and not has_tokens:
         raise UsageError(
             f"at {host!r} others can reach it, and there is no token to know them by",
             remedy="suture serve token add NAME --role runner, or leave out --host",
         )
     listening = _listen(host, settings.serve.port)
-    service, journal = open_service(settings, flags, needs_token=has_tokens)
+    service, journal = open_web_service(settings, flags, needs_token=has_tokens)
     app = make_app(service, journal)
     # Without a log of requests: it would be one more place for what callers send.
     config = uvicorn.Config(

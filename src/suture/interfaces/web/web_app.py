@@ -13,17 +13,17 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.responses import JSONResponse, PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from suture.interfaces.jobs import Journal
+from suture.interfaces.jobs import JobJournal
 from suture.interfaces.web import read_routes as detail_routes
 from suture.interfaces.web import read_routes as looking_routes
 from suture.interfaces.web import run_routes
 from suture.interfaces.web import web_app as page_routes
-from suture.interfaces.web.problem_details import Problem, Refused, add_problems, declared
+from suture.interfaces.web.problem_details import Problem, RequestRefused, add_problems, problem_responses
 from suture.interfaces.web.read_routes import Viewer
-from suture.interfaces.web.request_guard import Guard
+from suture.interfaces.web.request_guard import RequestGuard
 from suture.interfaces.web.rest_schemas import Health
-from suture.interfaces.web.server_metrics import Counted, Metrics
-from suture.interfaces.web.web_service import Service
+from suture.interfaces.web.server_metrics import RequestCounter, ServerMetrics
+from suture.interfaces.web.web_service import WebService
 
 ABOUT = (
     "Write or repair code in a sandbox until tests that can be trusted pass. Errors are RFC 9457 problems."
@@ -34,7 +34,7 @@ ANY_ADDRESS = ("0.0.0.0", "::")
 """Nobody is called so; but a browser takes them for this machine."""
 
 
-def make_app(service: Service, journal: Journal) -> FastAPI:
+def make_app(service: WebService, journal: JobJournal) -> FastAPI:
     """The application of a server."""
 
     @asynccontextmanager
@@ -60,7 +60,7 @@ def make_app(service: Service, journal: Journal) -> FastAPI:
         redoc_url=None,
     )
     app.state.service = service
-    app.state.metrics = Metrics(service.pool)
+    app.state.metrics = ServerMetrics(service.pool)
     app.state.ready = app.state.stopping = False
     add_problems(app)
     for router in (
@@ -72,10 +72,10 @@ def make_app(service: Service, journal: Journal) -> FastAPI:
     ):
         app.include_router(router)
 
-    app.add_middleware(Counted, metrics=app.state.metrics)
+    app.add_middleware(RequestCounter, metrics=app.state.metrics)
     serve = service.settings.serve
     app.add_middleware(
-        Guard,
+        RequestGuard,
         hosts=serve.hosts if serve.host in ANY_ADDRESS else (*serve.hosts, serve.host),
         body_bytes=serve.body_kb * 2**10,
         archive_bytes=serve.archive_mb * 2**20,
@@ -95,13 +95,13 @@ def _openapi(app: FastAPI) -> dict[str, object]:
     return app.openapi_schema
 
 
-@probes.get("/healthz", responses=declared())
+@probes.get("/healthz", responses=problem_responses())
 async def alive() -> Health:
     """Whether the process answers."""
     return Health(ok=True)
 
 
-@probes.get("/readyz", responses={**declared(), 503: {"model": Health}})
+@probes.get("/readyz", responses={**problem_responses(), 503: {"model": Health}})
 async def ready(request: Request) -> Response:
     """Whether it takes work."""
     ok = bool(request.app.state.ready)
@@ -109,7 +109,7 @@ async def ready(request: Request) -> Response:
     return JSONResponse(health.model_dump(), status_code=200 if ok else 503)
 
 
-@probes.get("/metrics", responses=declared(), response_class=PlainTextResponse)
+@probes.get("/metrics", responses=problem_responses(), response_class=PlainTextResponse)
 async def prometheus(request: Request, _: Viewer) -> Response:
     """Counts for Prometheus."""
     return Response(request.app.state.metrics.text(), media_type=CONTENT_TYPE_LATEST)
@@ -155,7 +155,7 @@ async def part(name: str) -> Response:
 
 def _file(name: str) -> Response:
     if name not in NAMES:
-        raise Refused(404, f"the page has no file {name!r:.80}", remedy="see /")
+        raise RequestRefused(404, f"the page has no file {name!r:.80}", remedy="see /")
     kind = TYPES[name.rpartition(".")[2]]
     headers = {"Content-Security-Policy": POLICY, "Content-Type": kind}
     return Response((PAGE / name).read_bytes(), headers=headers)

@@ -16,13 +16,13 @@ from suture.api.past_runs import find_run_folder
 from suture.core.ledger import RunFolder, new_run_id
 from suture.core.settings import Settings
 from suture.errors import UsageError
-from suture.interfaces.jobs import Job, JobKind, Journal, KnownJobs, Pool, QueueFull
-from suture.interfaces.jobs.project_archives import Archives
-from suture.interfaces.jobs.project_sources import limits_of, require_git
-from suture.interfaces.jobs.upload_cleanup import remove_unused, wanted_by
-from suture.interfaces.web.access_tokens import Caller, Tokens
-from suture.interfaces.web.problem_details import Refused
-from suture.interfaces.web.rest_schemas import Asked, HealAsked, WriteAsked
+from suture.interfaces.jobs import Job, JobJournal, JobKind, JobRegistry, LocalJobPool, QueueFull
+from suture.interfaces.jobs.project_archives import ProjectArchives
+from suture.interfaces.jobs.project_sources import archive_limits, require_allowed_git_url
+from suture.interfaces.jobs.upload_cleanup import names_in_use, remove_unused_uploads
+from suture.interfaces.web.access_tokens import AccessTokens, Caller
+from suture.interfaces.web.problem_details import RequestRefused
+from suture.interfaces.web.rest_schemas import HealProjectRequest, RunRequest, WriteRequest
 from suture.loop import list_recipes
 
 log = logging.getLogger("suture.interfaces.web")
@@ -34,7 +34,7 @@ BUDGETS = ("attempts", "tokens", "money", "seconds")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Service:
+class WebService:
     """What the server works with.
 
     Attributes:
@@ -46,9 +46,9 @@ class Service:
     """
 
     settings: Settings
-    pool: KnownJobs
-    tokens: Tokens
-    archives: Archives
+    pool: JobRegistry
+    tokens: AccessTokens
+    archives: ProjectArchives
     needs_token: bool
 
     async def sweep(self) -> None:
@@ -56,7 +56,9 @@ class Service:
         home, days = self.settings.paths.home, self.settings.serve.keep_sent_days
         while True:
             try:
-                await asyncio.to_thread(remove_unused, home, days, wanted_by(self.pool.unfinished()))
+                await asyncio.to_thread(
+                    remove_unused_uploads, home, days, names_in_use(self.pool.unfinished())
+                )
             except Exception:  # else nothing would be removed any more, and nobody would notice
                 log.exception("what callers have sent cannot be looked through")
             await asyncio.sleep(A_WHILE_S)
@@ -79,14 +81,16 @@ class Service:
         except UsageError as fault:
             if job is not None:  # it was refused, and has no ledger anywhere
                 return self.folder_of_job(job)
-            raise Refused(404, f"there is no run called {run!r:.80}", remedy="see GET /v1/runs") from fault
+            raise RequestRefused(
+                404, f"there is no run called {run!r:.80}", remedy="see GET /v1/runs"
+            ) from fault
 
     def submit(
         self,
         caller: Caller,
         kind: JobKind,
         request: Mapping[str, Any],
-        asked: Asked | None = None,
+        asked: RunRequest | None = None,
         *,
         run: str = "",
         key: str = "",
@@ -109,12 +113,14 @@ class Service:
         said = json.dumps([kind, request, flags, run], sort_keys=True)
         digest = hashlib.sha256(said.encode("utf-8", "backslashreplace")).hexdigest()
         if len(key) > MOST_KEY_CHARS:
-            raise Refused(400, f"an idempotency key has at most {MOST_KEY_CHARS} characters")
+            raise RequestRefused(400, f"an idempotency key has at most {MOST_KEY_CHARS} characters")
         before = self.pool.asked_as(caller.name, key)
         if before is not None:
             return _the_same(before, digest)
         if run and kind != "verify" and self.pool.active(run) is not None:
-            raise Refused(409, f"run {run} is being worked on", remedy="wait for its end, or cancel it")
+            raise RequestRefused(
+                409, f"run {run} is being worked on", remedy="wait for its end, or cancel it"
+            )
         budget = self.settings.budget
         tokens = int(flags.get("budget.tokens", budget.tokens)) if kind != "verify" else 0
         seconds = float(flags.get("budget.seconds", budget.seconds))
@@ -135,28 +141,30 @@ class Service:
         )
         return _the_same(self.pool.submit(job), digest)
 
-    def request_of(self, asked: WriteAsked | HealAsked) -> dict[str, Any]:
+    def request_of(self, asked: WriteRequest | HealProjectRequest) -> dict[str, Any]:
         """The arguments of a run that is asked for.
 
         Raises:
             Refused: The project is none that callers may name.
             UsageError: There is no such archive.
         """
-        if isinstance(asked, WriteAsked):
+        if isinstance(asked, WriteRequest):
             return {"task": asked.task, "asserts": asked.asserts, "entry_point": asked.entry_point}
         given = asked.model_dump(include={"test", "protect", "only", "since", "words"})
         return {**given, **self._project(asked)}
 
-    def _project(self, asked: HealAsked) -> dict[str, str]:
+    def _project(self, asked: HealProjectRequest) -> dict[str, str]:
         if sum(one is not None for one in (asked.path, asked.archive, asked.git)) != 1:
-            raise Refused(400, "a repair needs one project", remedy="give either `path`, `archive` or `git`")
+            raise RequestRefused(
+                400, "a repair needs one project", remedy="give either `path`, `archive` or `git`"
+            )
         if asked.git is not None:
             if asked.since is not None:
-                raise Refused(400, "`since` needs a history, and only the newest commit is fetched")
+                raise RequestRefused(400, "`since` needs a history, and only the newest commit is fetched")
             try:
-                require_git(asked.git, asked.ref or "", self.settings.serve.git)
+                require_allowed_git_url(asked.git, asked.ref or "", self.settings.serve.git)
             except UsageError as fault:
-                raise Refused(403, fault.message, remedy=fault.remedy) from fault
+                raise RequestRefused(403, fault.message, remedy=fault.remedy) from fault
             return {"git": asked.git, "ref": asked.ref or ""}
         if asked.archive is not None:
             self.archives.folder_of(asked.archive)  # refused here, and not when its turn has come
@@ -169,7 +177,7 @@ class Service:
         Raises:
             Refused: It lies below none of the allowed roots. Whether it is there is not told.
         """
-        refused = Refused(
+        refused = RequestRefused(
             403,
             f"{path!r:.200} is no folder below an allowed root",
             remedy="send an archive, or see serve.roots",
@@ -184,7 +192,7 @@ class Service:
             raise refused
         return real
 
-    def flags_of(self, asked: Asked) -> dict[str, Any]:
+    def flags_of(self, asked: RunRequest) -> dict[str, Any]:
         """The settings that a request chooses; never more than the server's own allow.
 
         Raises:
@@ -193,11 +201,15 @@ class Service:
         budget, flags = self.settings.budget, {}
         if asked.recipe is not None:
             if asked.recipe not in list_recipes():
-                raise Refused(400, f"there is no recipe {asked.recipe!r:.80}", remedy="see GET /v1/recipes")
+                raise RequestRefused(
+                    400, f"there is no recipe {asked.recipe!r:.80}", remedy="see GET /v1/recipes"
+                )
             flags["loop.recipe"] = asked.recipe
         if asked.model is not None:
             if asked.model not in self.models:
-                raise Refused(400, f"model {asked.model!r:.80} is not offered", remedy="see GET /v1/models")
+                raise RequestRefused(
+                    400, f"model {asked.model!r:.80} is not offered", remedy="see GET /v1/models"
+                )
             flags["model.name"] = asked.model
             if asked.model == "none":
                 flags["models.coder"] = "none"
@@ -209,7 +221,7 @@ class Service:
                 flags[f"budget.{name}"] = wanted if most is None else min(wanted, most)
         return flags
 
-    def changes_of(self, asked: Asked) -> dict[str, Any]:
+    def changes_of(self, asked: RunRequest) -> dict[str, Any]:
         """What a fork changes: what was chosen, and a budget within the server's own.
 
         Raises:
@@ -249,19 +261,21 @@ class Service:
 def _the_same(job: Job, digest: str) -> Job:
     if job.digest != digest:
         remedy = "take another key for another request"
-        raise Refused(409, f"the idempotency key {job.key!r} was used for something else", remedy=remedy)
+        raise RequestRefused(
+            409, f"the idempotency key {job.key!r} was used for something else", remedy=remedy
+        )
     return job
 
 
-def open_service(
+def open_web_service(
     settings: Settings, flags: Mapping[str, object], *, needs_token: bool
-) -> tuple[Service, Journal]:
+) -> tuple[WebService, JobJournal]:
     """What a server works with; the journal is to be closed at its end.
 
     Args:
         settings: The server's own.
         flags: Its own settings that were said on the command line, for the processes of its jobs.
-        needs_token: As in `Service`.
+        needs_token: As in `WebService`.
 
     Raises:
         UsageError: Another server works with the same home, or `ray` has no PostgreSQL to keep jobs in.
@@ -269,19 +283,19 @@ def open_service(
         StorageError: The home cannot be written, or the database does not answer.
     """
     serve, home = settings.serve, settings.paths.home
-    journal = Journal(home)
+    journal = JobJournal(home)
     shared, pool = None, None
     if serve.executor == "ray":
         from suture.interfaces.jobs.ray_backend.ray_job_pool import (
-            open_ray_pool,  # SQLAlchemy and Ray: for those who share
+            open_ray_job_pool,  # SQLAlchemy and Ray: for those who share
         )
 
-        shared, pool = open_ray_pool(settings, flags)
-    service = Service(
+        shared, pool = open_ray_job_pool(settings, flags)
+    service = WebService(
         settings=settings,
-        pool=pool or Pool(journal, home, flags, at_once=serve.runs_at_once, queue=serve.queue),
-        tokens=Tokens(home),
-        archives=Archives(home, limits_of(settings), shared),
+        pool=pool or LocalJobPool(journal, home, flags, at_once=serve.runs_at_once, queue=serve.queue),
+        tokens=AccessTokens(home),
+        archives=ProjectArchives(home, archive_limits(settings), shared),
         needs_token=needs_token,
     )
     return service, journal

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from suture.interfaces.cli.terminal.terminal_output import console, note
+from suture.interfaces.cli.terminal.terminal_output import make_console, print_note
 
 if TYPE_CHECKING:
     from suture.bench.running.benchmark import Advance
@@ -30,7 +30,7 @@ class BenchProgress:
     """Called with each step of a benchmark; a context manager, because a terminal gets a moving line."""
 
     def __init__(self) -> None:
-        self._console = console(stderr=True)
+        self._console = make_console(stderr=True)
         self._bar = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(),
@@ -70,7 +70,7 @@ class BenchProgress:
             self._bar.update(self._line, completed=advance.done, total=advance.total)
         elif time.monotonic() - self._told_s >= EVERY_S or advance.done == advance.total:
             self._told_s = time.monotonic()
-            note(f"{DOINGS[advance.doing]}: {advance.done} of {advance.total}{self._left(advance)}")
+            print_note(f"{DOINGS[advance.doing]}: {advance.done} of {advance.total}{self._left(advance)}")
 
     def _left(self, advance: Advance) -> str:
         began_s, before = self._first

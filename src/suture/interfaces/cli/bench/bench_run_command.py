@@ -13,9 +13,9 @@ import typer
 
 from suture.errors import Cancelled, SutureError, UsageError
 from suture.interfaces.cli.bench.bench_options import Parallel, Recordings, Replayed
-from suture.interfaces.cli.terminal.command_options import Json, Set, load
-from suture.interfaces.cli.terminal.error_reporting import reports_faults
-from suture.interfaces.cli.terminal.terminal_output import note
+from suture.interfaces.cli.terminal.command_options import Json, load_command_settings
+from suture.interfaces.cli.terminal.error_reporting import handle_errors
+from suture.interfaces.cli.terminal.terminal_output import print_note
 
 if TYPE_CHECKING:
     from suture.bench.running.bench_folder import BenchFolder
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Many = list[str] | None
 
 
-@reports_faults
+@handle_errors
 def run_command(
     name: Annotated[str, typer.Argument(help="What to call it, or a folder.")],
     dataset: Annotated[
@@ -80,7 +80,7 @@ def run_command(
     validate_reference: Annotated[
         bool, typer.Option("--validate-reference", help="Only grade the sets' own solutions.")
     ] = False,
-    assignments: Set = None,
+    assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
     """Measure recipes on tasks with hidden tests, at equal tokens; print what each solved.
@@ -92,22 +92,28 @@ def run_command(
     from suture.bench.running.benchmark import run_benchmark
     from suture.bench.running.plans import chosen_ids
     from suture.interfaces.cli.bench.bench_progress import BenchProgress
-    from suture.interfaces.cli.bench.bench_summary import require_a_number, tell_rows
-    from suture.interfaces.cli.bench.plan_options import Wanted, bench_folder, plan_of, settings_for, validate
+    from suture.interfaces.cli.bench.bench_summary import print_rows, require_a_number
+    from suture.interfaces.cli.bench.plan_options import (
+        PlanOptions,
+        bench_folder,
+        make_plan,
+        settings_for,
+        validate_references,
+    )
 
-    settings = load(Path(), assignments).settings
+    settings = load_command_settings(Path(), assignments).settings
     named = [*(ids or ()), *(i for path in ids_file or () for i in lines_of(path))]
     chosen = chosen_ids(dataset or (), named, first)
     if validate_reference:
         if not chosen:
             raise UsageError("there is nothing to validate", remedy="name a set: --dataset humaneval")
-        validate(chosen, settings, parallel, as_json=as_json)
+        validate_references(chosen, settings, parallel, as_json=as_json)
         return
     folder = bench_folder(settings, name)
-    wanted = Wanted(
+    wanted = PlanOptions(
         ids=chosen, arms=arm or (), models=model or (), caps=cap or (), regime=regime, seeds=seeds
     )
-    plan = plan_of(folder, wanted, settings, resume=resume)
+    plan = make_plan(folder, wanted, settings, resume=resume)
     if not replayed:
         settings = settings_for(plan.models, assignments, settings)
     with naming_resume(folder), BenchProgress() as bar:
@@ -124,8 +130,8 @@ def run_command(
                 on_progress=bar,
             )
         )
-    tell_rows(folder.rows(), as_json=as_json)
-    note(f"in {folder.path}")
+    print_rows(folder.rows(), as_json=as_json)
+    print_note(f"in {folder.path}")
     require_a_number(folder.rows())
 
 

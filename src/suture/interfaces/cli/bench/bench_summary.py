@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from suture.errors import SutureError
-from suture.interfaces.cli.terminal.terminal_output import answer, answer_json, note, table
+from suture.interfaces.cli.terminal.terminal_output import format_table, print_json, print_note, print_text
 
 if TYPE_CHECKING:
     from suture.bench.rows import Row
@@ -14,28 +14,28 @@ if TYPE_CHECKING:
 HEADS = ("set", "regime", "model", "cap", "arm", "tasks", "solved", "claimed", "tokens", "calls", "no number")
 
 
-def tell_rows(rows: Sequence[Row], *, as_json: bool) -> None:
+def print_rows(rows: Sequence[Row], *, as_json: bool) -> None:
     """Print them; on stderr what has no number, every time-out of the grading, and what felled the wall."""
     from suture.bench.reports.summary import shown_in_words
 
     lines = [_line(group) for group in _groups(rows)]
     if as_json:
-        answer_json([dict(zip(HEADS, line, strict=True)) for line in lines])
+        print_json([dict(zip(HEADS, line, strict=True)) for line in lines])
     elif lines:
-        answer(table([HEADS, *([str(cell) for cell in line] for line in lines)]))
+        print_text(format_table([HEADS, *([str(cell) for cell in line] for line in lines)]))
     for name in dict.fromkeys(row.dataset for row in rows):
         if remark := shown_in_words(row for row in rows if row.dataset == name):
-            note(f"{name}: {remark}")
+            print_note(f"{name}: {remark}")
     for row in rows:
         if row.fault:
-            note(f"{row.problem} under {row.arm}: no number: {row.fault}")
+            print_note(f"{row.problem} under {row.arm}: no number: {row.fault}")
         if row.felled:
-            note(f"{row.problem} under {row.arm}: wrong, the wall fails under its code: {row.felled}")
+            print_note(f"{row.problem} under {row.arm}: wrong, the wall fails under its code: {row.felled}")
         for step in row.steps:
             if step.grade is not None and step.grade.standing == "felled":
-                note(f"{row.problem} under {row.arm}: wrong, {step.grade.why}")
+                print_note(f"{row.problem} under {row.arm}: wrong, {step.grade.why}")
             if step.grade is not None and step.grade.standing == "timeout":
-                note(
+                print_note(
                     f"{row.problem} under {row.arm}: the grading ran out of time ({step.grade.wall_s:.1f} s)"
                 )
 

@@ -10,9 +10,9 @@ import typer
 
 from suture.errors import UsageError
 from suture.interfaces.cli.bench.bench_options import Benchmark, Parallel, Recordings, Replayed
-from suture.interfaces.cli.terminal.command_options import Json, Set, load
-from suture.interfaces.cli.terminal.error_reporting import reports_faults
-from suture.interfaces.cli.terminal.terminal_output import answer, answer_json
+from suture.interfaces.cli.terminal.command_options import Json, load_command_settings
+from suture.interfaces.cli.terminal.error_reporting import handle_errors
+from suture.interfaces.cli.terminal.terminal_output import print_json, print_text
 
 if TYPE_CHECKING:
     from suture.bench.gate.decision import Baseline, GateResult, GateStanding
@@ -24,7 +24,7 @@ EXIT_CODES: dict[GateStanding, int] = {"passed": 0, "failed": 1, "undecided": 4,
 """4: a budget, of tasks here, is spent. 6: the machinery failed."""
 
 
-@reports_faults
+@handle_errors
 def gate_command(
     baseline: Annotated[
         Path, typer.Argument(metavar="BASELINE.json", help="Made by `suture bench baseline`.")
@@ -50,7 +50,7 @@ def gate_command(
     recording: Recordings = None,
     replayed: Replayed = False,
     parallel: Parallel = 4,
-    assignments: Set = None,
+    assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
     """Test a success rate on a fixed list of tasks, and stop as soon as it is decided.
@@ -69,7 +69,7 @@ def gate_command(
             f"without --measure nothing is run, so {'--replayed' if replayed else '--recording'} has no use",
             remedy="add --measure, or leave it out",
         )
-    settings = load(Path(), assignments).settings
+    settings = load_command_settings(Path(), assignments).settings
     folder = bench_folder(settings, run)
     fixed = read_baseline(baseline)
     judged = model or fixed.model
@@ -128,14 +128,14 @@ def measured(
 def print_result(fixed: Baseline, design: Design, found: GateResult, model: str, *, as_json: bool) -> None:
     """Print how it stands, first in a sentence, then with what error rates."""
     from suture.bench.gate.sequential import chances_at
-    from suture.core.records import to_plain
+    from suture.core.records import encode_record
 
     good, poor = chances_at(design, design.least), chances_at(design, design.poor)
     if as_json:
-        chances = {"at_least": to_plain(good), "at_poor": to_plain(poor)}
-        answer_json(
+        chances = {"at_least": encode_record(good), "at_poor": encode_record(poor)}
+        print_json(
             {
-                **to_plain(found),
+                **encode_record(found),
                 "standing": found.standing,
                 "least": design.least,
                 "poor": design.poor,
@@ -143,9 +143,9 @@ def print_result(fixed: Baseline, design: Design, found: GateResult, model: str,
             }
         )
         return
-    answer(sentence(fixed, design, found, model))
+    print_text(sentence(fixed, design, found, model))
     for rate, chance in ((design.least, good), (design.poor, poor)):
-        answer(
+        print_text(
             f"  at a true rate of {rate:.1%} it passes {chance.passed:.1%}, fails {chance.failed:.1%} and is "
             f"undecided {chance.undecided:.1%} of the time, after {chance.tasks:.0f} tasks on average"
         )
@@ -157,7 +157,7 @@ def print_result(fixed: Baseline, design: Design, found: GateResult, model: str,
     }
     for what, names in listed.items():
         if names:
-            answer(f"  {what}: {', '.join(names)}")
+            print_text(f"  {what}: {', '.join(names)}")
 
 
 def sentence(fixed: Baseline, design: Design, found: GateResult, model: str) -> str:

@@ -19,14 +19,14 @@ from suture.bench.running.environment import circumstances
 from suture.bench.running.plans import DEFAULT_CAPS, BenchmarkPlan, extended
 from suture.core.settings import Settings
 from suture.errors import UsageError
-from suture.interfaces.cli.terminal.command_options import load
-from suture.interfaces.cli.terminal.terminal_output import answer, answer_json, note
+from suture.interfaces.cli.terminal.command_options import load_command_settings
+from suture.interfaces.cli.terminal.terminal_output import print_json, print_note, print_text
 from suture.models import choose_model
 from suture.sandbox import open_sandbox
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class PlanOptions:
     """What the options say; what they leave out is that of the benchmark to resume, or the default."""
 
     ids: Mapping[str, tuple[str, ...]]
@@ -42,7 +42,7 @@ def bench_folder(settings: Settings, name: str) -> BenchFolder:
     return BenchFolder(Path(name) if "/" in name else settings.paths.home / "benchmarks" / name)
 
 
-def plan_of(folder: BenchFolder, wanted: Wanted, settings: Settings, *, resume: bool) -> BenchmarkPlan:
+def make_plan(folder: BenchFolder, wanted: PlanOptions, settings: Settings, *, resume: bool) -> BenchmarkPlan:
     """The plan.
 
     Raises:
@@ -65,7 +65,7 @@ def plan_of(folder: BenchFolder, wanted: Wanted, settings: Settings, *, resume: 
     return _new(wanted, BenchmarkPlan(ids={}, arms=(), models=()), settings)
 
 
-def _new(wanted: Wanted, begun: BenchmarkPlan, settings: Settings) -> BenchmarkPlan:
+def _new(wanted: PlanOptions, begun: BenchmarkPlan, settings: Settings) -> BenchmarkPlan:
     models = wanted.models or begun.models or (choose_model(settings)[0],)
     return BenchmarkPlan(
         ids=wanted.ids,
@@ -96,7 +96,7 @@ def settings_for(models: Sequence[str], assignments: Sequence[str] | None, setti
     providers = {name.partition(":")[0] for name in models}
     if settings.model.name.partition(":")[0] in providers:
         return settings
-    asked = load(Path(), assignments, model__name=models[0]).settings
+    asked = load_command_settings(Path(), assignments, model__name=models[0]).settings
     if asked.model.base_url is not None and len(providers) > 1:
         raise UsageError(
             f"model.base_url is set, and whose address it is cannot be told: {', '.join(sorted(models))}",
@@ -113,7 +113,9 @@ def _regime(name: str) -> Regime:
     raise UsageError(f"there is no regime {name!r}", remedy=f"one of {', '.join(get_args(Regime))}")
 
 
-def validate(ids: Mapping[str, tuple[str, ...]], settings: Settings, parallel: int, *, as_json: bool) -> None:
+def validate_references(
+    ids: Mapping[str, tuple[str, ...]], settings: Settings, parallel: int, *, as_json: bool
+) -> None:
     """Grade the sets' own solutions, and name those that fail; exits 1 where one does."""
     from suture.interfaces.cli.bench.bench_progress import BenchProgress
 
@@ -130,10 +132,10 @@ def validate(ids: Mapping[str, tuple[str, ...]], settings: Settings, parallel: i
     with BenchProgress() as bar:
         failing = run_sync(grades())
     if as_json:
-        answer_json({"tasks": len(problems), "passing": len(problems) - len(failing), "failing": failing})
+        print_json({"tasks": len(problems), "passing": len(problems) - len(failing), "failing": failing})
     else:
-        answer(f"{len(problems) - len(failing)} of {len(problems)} references pass")
+        print_text(f"{len(problems) - len(failing)} of {len(problems)} references pass")
         for task, why in failing.items():
-            note(f"  {task}: {why}")
+            print_note(f"  {task}: {why}")
     if failing:
         raise typer.Exit(1)

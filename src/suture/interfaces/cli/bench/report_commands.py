@@ -9,15 +9,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from suture.interfaces.cli.bench.bench_options import Benchmark, Parallel
-from suture.interfaces.cli.terminal.command_options import Json, Set, load
-from suture.interfaces.cli.terminal.error_reporting import reports_faults
-from suture.interfaces.cli.terminal.terminal_output import answer, answer_exactly, answer_json, note, table
+from suture.interfaces.cli.terminal.command_options import Json, load_command_settings
+from suture.interfaces.cli.terminal.error_reporting import handle_errors
+from suture.interfaces.cli.terminal.terminal_output import (
+    format_table,
+    print_json,
+    print_note,
+    print_raw,
+    print_text,
+)
 
 if TYPE_CHECKING:
     from suture.bench.rows import Row
 
 
-@reports_faults
+@handle_errors
 def report_command(
     runs: Annotated[list[str], typer.Argument(metavar="RUN", help="Benchmarks: their names, or folders.")],
     out: Annotated[
@@ -41,15 +47,15 @@ def report_command(
     )
     from suture.interfaces.cli.bench.plan_options import bench_folder
 
-    settings = load(Path(), looks=True).settings
+    settings = load_command_settings(Path(), looks=True).settings
     folders = [bench_folder(settings, name).path for name in runs]
     found = report_of(read_rows(folders), sessions_of(folders))
     for path in write_report(found, out or folders[0] / "report"):
-        note(f"written: {path}")
-    answer_exactly(report_json(found) if as_json else report_markdown(found))
+        print_note(f"written: {path}")
+    print_raw(report_json(found) if as_json else report_markdown(found))
 
 
-@reports_faults
+@handle_errors
 def compare_command(
     first: Annotated[str, typer.Argument(metavar="A", help="A benchmark: its name, or its folder.")],
     second: Annotated[str, typer.Argument(metavar="B", help="Another, or the same.")],
@@ -69,25 +75,25 @@ def compare_command(
     in the other run; p-values are adjusted (Holm) for all comparisons made.
     """
     from suture.bench.reports import compare_runs, comparison_table, in_words, read_rows
-    from suture.core.records import to_plain
+    from suture.core.records import encode_record
     from suture.interfaces.cli.bench.plan_options import bench_folder
 
-    settings = load(Path(), looks=True).settings
+    settings = load_command_settings(Path(), looks=True).settings
     folders = [bench_folder(settings, name).path for name in (first, second)]
     names = ("A", "B") if folders[0].name == folders[1].name else (folders[0].name, folders[1].name)
     found = compare_runs(read_rows(folders[:1]), read_rows(folders[1:]), arms or (), names)
     if as_json:
-        answer_json([to_plain(one) for one in found])
+        print_json([encode_record(one) for one in found])
         return
     for one in found:
-        answer(one.title)
+        print_text(one.title)
         for line in (*map(in_words, one.comparisons), *one.warnings):
-            answer(f"  {line}")
+            print_text(f"  {line}")
         shown = comparison_table(one.comparisons)
-        answer(table([shown.head, *shown.rows]) + "\n")
+        print_text(format_table([shown.head, *shown.rows]) + "\n")
 
 
-@reports_faults
+@handle_errors
 def baseline_command(
     run: Benchmark,
     path: Annotated[Path, typer.Argument(metavar="BASELINE.json", help="The file to write.")],
@@ -107,20 +113,20 @@ def baseline_command(
     from suture.bench.reports import read_rows
     from suture.interfaces.cli.bench.plan_options import bench_folder
 
-    folder = bench_folder(load(Path(), looks=True).settings, run)
+    folder = bench_folder(load_command_settings(Path(), looks=True).settings, run)
     rows = [row for row in read_rows([folder.path]) if cap in (None, row.cap)]
     sessions = folder.plan().sessions if folder.exists else ()
     made = record_baseline(rows, arm, tasks, sessions[-1] if sessions else None)
     write_baseline(made, path)
     solved = sum(task.solved for task in made.tasks)
-    answer(f"{path}: {made.arm} solved {solved} of {len(made.tasks)} tasks ({made.rate:.1%})")
+    print_text(f"{path}: {made.arm} solved {solved} of {len(made.tasks)} tasks ({made.rate:.1%})")
 
 
-@reports_faults
+@handle_errors
 def regrade_command(
     name: Benchmark,
     parallel: Parallel = 4,
-    assignments: Set = None,
+    assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
     """Grade every candidate anew from the run folders; no model is asked, and no old grade believed.
@@ -131,17 +137,17 @@ def regrade_command(
     from suture.api import run_sync
     from suture.bench.running.regrading import regrade
     from suture.interfaces.cli.bench.bench_progress import BenchProgress
-    from suture.interfaces.cli.bench.bench_summary import require_a_number, tell_rows
+    from suture.interfaces.cli.bench.bench_summary import print_rows, require_a_number
     from suture.interfaces.cli.bench.plan_options import bench_folder
 
-    settings = load(Path(), assignments).settings
+    settings = load_command_settings(Path(), assignments).settings
     folder = bench_folder(settings, name)
     with BenchProgress() as bar:
         changed = run_sync(regrade(folder, settings, parallel=parallel, on_progress=bar))
-    tell_rows(folder.rows(), as_json=as_json)
-    note(f"{len(changed)} of {len(folder.rows())} rows came out otherwise")
+    print_rows(folder.rows(), as_json=as_json)
+    print_note(f"{len(changed)} of {len(folder.rows())} rows came out otherwise")
     for was, now in changed:
-        note(f"  {now.problem} under {now.arm}: {_standing(was)}, now {_standing(now)}")
+        print_note(f"  {now.problem} under {now.arm}: {_standing(was)}, now {_standing(now)}")
     require_a_number(folder.rows())
 
 
@@ -155,7 +161,7 @@ def _standing(row: Row) -> str:
 VARIABLE = "MLFLOW_TRACKING_URI"
 
 
-@reports_faults
+@handle_errors
 def track_command(
     benchmark: Benchmark,
     uri: Annotated[
@@ -175,7 +181,7 @@ def track_command(
     from suture.bench.tracking import track_benchmark
     from suture.interfaces.cli.bench.plan_options import bench_folder
 
-    settings = load(Path(), looks=True).settings
+    settings = load_command_settings(Path(), looks=True).settings
     own = settings.paths.home / "mlflow" / "mlflow.db"
     where = uri or os.environ.get(VARIABLE)
     if not where:
@@ -183,6 +189,8 @@ def track_command(
         where = f"sqlite:///{own.resolve()}"
     done = track_benchmark(bench_folder(settings, benchmark), uri=where, experiment=experiment)
     if as_json:
-        answer_json(asdict(done))
+        print_json(asdict(done))
         return
-    answer(f"{done.uri}: experiment {done.experiment!r}, {done.rows} rows written, {done.known} were there")
+    print_text(
+        f"{done.uri}: experiment {done.experiment!r}, {done.rows} rows written, {done.known} were there"
+    )

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from suture.interfaces.cli.terminal.command_options import Json, Set, load
-from suture.interfaces.cli.terminal.error_reporting import reports_faults
-from suture.interfaces.cli.terminal.terminal_output import answer, answer_json, note, table
+from suture.interfaces.cli.terminal.command_options import Json, load_command_settings
+from suture.interfaces.cli.terminal.error_reporting import handle_errors
+from suture.interfaces.cli.terminal.terminal_output import format_table, print_json, print_note, print_text
 
 if TYPE_CHECKING:
     from suture.core.settings import Settings
@@ -23,29 +23,29 @@ db_app = typer.Typer(
 
 
 @db_app.command()
-@reports_faults
-def init(assignments: Set = None, as_json: Json = False) -> None:
+@handle_errors
+def init(assignments: Assignments = None, as_json: Json = False) -> None:
     """Make the tables in the database of store.url, and bring all runs of this machine in."""
     _bring_in(_settings(assignments), anew=False, as_json=as_json)
 
 
 @db_app.command()
-@reports_faults
-def upgrade(assignments: Set = None, as_json: Json = False) -> None:
+@handle_errors
+def upgrade(assignments: Assignments = None, as_json: Json = False) -> None:
     """Bring the tables of an older Suture up to date; everybody who shares them needs this version then."""
     _bring_in(_settings(assignments), anew=False, as_json=as_json)
 
 
 @db_app.command()
-@reports_faults
-def rebuild(assignments: Set = None, as_json: Json = False) -> None:
+@handle_errors
+def rebuild(assignments: Assignments = None, as_json: Json = False) -> None:
     """Make the rows of all runs anew from their ledgers, and the memories that they left if some are gone."""
     _bring_in(_settings(assignments), anew=True, as_json=as_json)
 
 
 @db_app.command()
-@reports_faults
-def stats(assignments: Set = None, as_json: Json = False) -> None:
+@handle_errors
+def stats(assignments: Assignments = None, as_json: Json = False) -> None:
     """Say which database it is, and how many rows each table has."""
     from suture.storage.database.projection_updates import catch_up, row_counts
     from suture.storage.database.store import NEWEST, store_of
@@ -56,14 +56,14 @@ def stats(assignments: Set = None, as_json: Json = False) -> None:
         counts = row_counts(store)
     said = {"database": store.where.strip("'"), "version": NEWEST, "namespace": store.namespace}
     if as_json:
-        answer_json({**said, "rows": counts})
+        print_json({**said, "rows": counts})
     else:
-        answer(table([*said.items(), *((name, f"{count:,}") for name, count in counts.items())]))
+        print_text(format_table([*said.items(), *((name, f"{count:,}") for name, count in counts.items())]))
 
 
 @db_app.command()
-@reports_faults
-def check(assignments: Set = None, as_json: Json = False) -> None:
+@handle_errors
+def check(assignments: Assignments = None, as_json: Json = False) -> None:
     """See whether the database is sound and says what the ledgers say; exit code 1 where it does not."""
     from suture.storage.database.projection_updates import findings
     from suture.storage.database.store import store_of
@@ -72,16 +72,16 @@ def check(assignments: Set = None, as_json: Json = False) -> None:
     with store_of(settings) as store:
         found = findings(store, settings.paths.home)
     if as_json:
-        answer_json({"database": store.where.strip("'"), "ok": not found, "findings": found})
+        print_json({"database": store.where.strip("'"), "ok": not found, "findings": found})
     else:
-        answer("\n".join(found) or f"{store.where} is sound, and says what the ledgers say")
+        print_text("\n".join(found) or f"{store.where} is sound, and says what the ledgers say")
     if found:
-        note("`suture db rebuild` makes the rows anew")
+        print_note("`suture db rebuild` makes the rows anew")
         raise typer.Exit(1)
 
 
 def _settings(assignments: list[str] | None) -> Settings:
-    return load(Path(), assignments, looks=True).settings
+    return load_command_settings(Path(), assignments, looks=True).settings
 
 
 def _bring_in(settings: Settings, *, anew: bool, as_json: bool) -> None:
@@ -94,11 +94,11 @@ def _bring_in(settings: Settings, *, anew: bool, as_json: bool) -> None:
         memories = _remembered_again(settings, store) if anew else {}
     if as_json:
         read = {"database": store.where.strip("'"), "read": done.runs, "up_to_date": done.up_to_date}
-        answer_json({**read, "memories": memories} if anew else read)
+        print_json({**read, "memories": memories} if anew else read)
     else:
         rest = f"; {done.up_to_date} were up to date" if done.up_to_date else ""
         rest += "".join(f"; {count:,} {name}" for name, count in memories.items() if count)
-        answer(f"{store.where}: {done.runs} runs read{rest}")
+        print_text(f"{store.where}: {done.runs} runs read{rest}")
 
 
 def _remembered_again(settings: Settings, store: Store) -> dict[str, int]:
@@ -108,5 +108,5 @@ def _remembered_again(settings: Settings, store: Store) -> dict[str, int]:
     from suture.storage.memory.run_memory import learn_again
 
     runs, embedder = list_runs(settings.paths.home), open_embedder(settings)
-    counts = learn_again(store, embedder, runs, kept_alone=True, on_fault=note)
+    counts = learn_again(store, embedder, runs, kept_alone=True, on_fault=print_note)
     return {name: counts[name] for name in counts if name != "runs"}

@@ -10,10 +10,10 @@ from typing import Annotated, Any
 import typer
 
 from suture.errors import UsageError
-from suture.interfaces.cli.terminal.command_options import Json, Set, load
-from suture.interfaces.cli.terminal.error_reporting import reports_faults
-from suture.interfaces.cli.terminal.terminal_output import answer, answer_json, note, table
-from suture.interfaces.narrative.plain_text import counted
+from suture.interfaces.cli.terminal.command_options import Json, load_command_settings
+from suture.interfaces.cli.terminal.error_reporting import handle_errors
+from suture.interfaces.cli.terminal.terminal_output import format_table, print_json, print_note, print_text
+from suture.interfaces.narrative.plain_text import format_count
 
 COLUMNS = ("run", "kind", "outcome", "recipe", "model", "spent", "when")
 Since = Annotated[
@@ -24,7 +24,7 @@ ModelPart = Annotated[str, typer.Option("--model", metavar="PART", help="A part 
 KindOf = Annotated[str, typer.Option("--kind", metavar="KIND", help="`write` or `heal`.")]
 
 
-@reports_faults
+@handle_errors
 def history(
     limit: Annotated[
         int, typer.Option("--limit", "-n", metavar="N", min=1, help="The most runs that are told.")
@@ -42,7 +42,7 @@ def history(
         str, typer.Option("--error", metavar="KIND", help="Such as KeyError, `wrong answer` or timeout.")
     ] = "",
     since: Since = "",
-    assignments: Set = None,
+    assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
     """List the runs, newest first: kind, outcome, recipe, model, spend, when."""
@@ -57,19 +57,21 @@ def history(
         "error": error,
         "since_s": since_s(since),
     }
-    from suture.interfaces.narrative.run_list import found_runs
+    from suture.interfaces.narrative.run_list import list_matching_runs
     from suture.storage.database.run_queries import RunFilter
 
-    settings = load(Path(), assignments, looks=True).settings
-    runs, total = found_runs(settings, RunFilter(**asked), limit)
+    settings = load_command_settings(Path(), assignments, looks=True).settings
+    runs, total = list_matching_runs(settings, RunFilter(**asked), limit)
     if as_json:
-        answer_json(runs)
+        print_json(runs)
     elif runs:
-        answer(table([COLUMNS, *map(_row, runs)]))
+        print_text(format_table([COLUMNS, *map(_row, runs)]))
     else:
-        note("no such run" if any(asked.values()) else "no runs yet; start one with `suture run --example`")
+        print_note(
+            "no such run" if any(asked.values()) else "no runs yet; start one with `suture run --example`"
+        )
     if total > limit and not as_json:
-        note(f"{total - limit} older ones are left out (--limit)")
+        print_note(f"{total - limit} older ones are left out (--limit)")
 
 
 def since_s(day: str) -> float | None:
@@ -100,7 +102,9 @@ def _row(run: dict[str, Any]) -> tuple[str, ...]:
     began = run["started_s"]
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(began)) if began is not None else ""
     asked = (
-        f", {counted(spend['attempts'], 'attempt')}, {spend['tokens']:,} tokens" if spend["tokens"] else ""
+        f", {format_count(spend['attempts'], 'attempt')}, {spend['tokens']:,} tokens"
+        if spend["tokens"]
+        else ""
     )
     spent = f"{spend['seconds']:.0f} s{asked}{money}"
     return (run["run"], origin, run["outcome"], run["recipe"], run["model"], spent, when)
@@ -114,7 +118,7 @@ NUMBERS = (
 )
 
 
-@reports_faults
+@handle_errors
 def metrics(
     since: Since = "",
     kind: KindOf = "",
@@ -123,7 +127,7 @@ def metrics(
     html: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Write a page with plots there.")
     ] = None,
-    assignments: Set = None,
+    assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
     """Add up all runs: pass rate, seconds of iterations, tokens by role, kinds of errors, use of memory."""
@@ -132,7 +136,7 @@ def metrics(
     from suture.storage.database.store import store_of
 
     question = RunFilter(kind=kind, model=model, project=project, since_s=since_s(since))
-    settings = load(Path(), assignments, looks=True).settings
+    settings = load_command_settings(Path(), assignments, looks=True).settings
     with store_of(settings) as store:
         catch_up(store, settings.paths.home)
         summary = summary_of(store, question)
@@ -142,11 +146,11 @@ def metrics(
 
         page = metrics_page(summary, f"Suture: {summary['runs']:,} runs of {settings.store.namespace}")
         write_atomically(html, page.encode("utf-8", "replace"), remedy="name a file that you can write")
-        note(f"the page is in {html}")
+        print_note(f"the page is in {html}")
     if as_json:
-        answer_json(summary)
+        print_json(summary)
     elif html is None:
-        answer(table(list(_rows(summary))))
+        print_text(format_table(list(_rows(summary))))
 
 
 def _rows(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:

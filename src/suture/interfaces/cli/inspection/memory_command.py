@@ -10,9 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from suture.interfaces.cli.terminal.command_options import Json, Set, load
-from suture.interfaces.cli.terminal.error_reporting import reports_faults
-from suture.interfaces.cli.terminal.terminal_output import answer, answer_exactly, answer_json, note, table
+from suture.interfaces.cli.terminal.command_options import Json, load_command_settings
+from suture.interfaces.cli.terminal.error_reporting import handle_errors
+from suture.interfaces.cli.terminal.terminal_output import (
+    format_table,
+    print_json,
+    print_note,
+    print_raw,
+    print_text,
+)
 
 if TYPE_CHECKING:
     from suture.core.settings import Settings
@@ -36,8 +42,8 @@ WIDTH = 70
 
 
 @memory_app.command()
-@reports_faults
-def stats(assignments: Set = None, as_json: Json = False) -> None:
+@handle_errors
+def stats(assignments: Assignments = None, as_json: Json = False) -> None:
     """Say how many memories there are, and whether they help: shown, held back, placebo."""
     from suture.storage.database.memory_rows import counts_by_state
     from suture.storage.memory.memory_items import TABLES
@@ -50,7 +56,7 @@ def stats(assignments: Set = None, as_json: Json = False) -> None:
     gain = uplift(*arms["shown"], *arms["withheld"])
     if as_json:
         uses = {arm: {"healed": healed, "uses": used} for arm, (healed, used) in arms.items()}
-        answer_json({"memories": counts, "uses": uses, "uplift": vars(gain)})
+        print_json({"memories": counts, "uses": uses, "uplift": vars(gain)})
         return
     rows: list[tuple[str, str]] = [
         (name, ", ".join(f"{n:,} {state}" for state, n in by.items()) or "none")
@@ -60,15 +66,15 @@ def stats(assignments: Set = None, as_json: Json = False) -> None:
         (arm, f"{healed:,} of {used:,} uses in runs that ended well") for arm, (healed, used) in arms.items()
     ]
     rows.append(("uplift", f"{gain.mean:+.2f}, 90 % interval {gain.low:+.2f} to {gain.high:+.2f}"))
-    answer(table(rows))
+    print_text(format_table(rows))
 
 
 @memory_app.command("list")
-@reports_faults
+@handle_errors
 def list_command(
     limit: Limit = 50,
     state: Annotated[str, typer.Option("--state", help="active, evicted or forgotten.")] = "active",
-    assignments: Set = None,
+    assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
     """List memories, by kind and the oldest first."""
@@ -84,11 +90,11 @@ def list_command(
 
 
 @memory_app.command()
-@reports_faults
+@handle_errors
 def search(
     words: Annotated[str, typer.Argument(help="An error, a piece of code, a task.")],
     limit: Limit = 5,
-    assignments: Set = None,
+    assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
     """Find memories by words and by meaning, the likeliest first."""
@@ -100,8 +106,8 @@ def search(
 
 
 @memory_app.command()
-@reports_faults
-def show(key: Key, assignments: Set = None, as_json: Json = False) -> None:
+@handle_errors
+def show(key: Key, assignments: Assignments = None, as_json: Json = False) -> None:
     """Show all of one memory, and what it was good for."""
     from suture.storage.memory.memory_items import item_as_plain
     from suture.storage.memory.memory_store import named
@@ -112,7 +118,7 @@ def show(key: Key, assignments: Set = None, as_json: Json = False) -> None:
     gain = uplift_of(item)
     plain = item_as_plain(item)
     if as_json:
-        answer_json({**plain, "uplift": vars(gain)})
+        print_json({**plain, "uplift": vars(gain)})
         return
     for name in ("text", "patch", "tests", "diagnosis", "counterexample", "searched"):
         plain[name] = str(plain[name]).strip()
@@ -123,15 +129,15 @@ def show(key: Key, assignments: Set = None, as_json: Json = False) -> None:
     ]
     rows.append(("uplift", f"{gain.mean:+.2f}, 90 % interval {gain.low:+.2f} to {gain.high:+.2f}"))
     for name, value in rows:
-        answer(f"{name}: {value}" if "\n" not in value else f"{name}:\n{value}")
+        print_text(f"{name}: {value}" if "\n" not in value else f"{name}:\n{value}")
 
 
 @memory_app.command()
-@reports_faults
+@handle_errors
 def forget(
     key: Annotated[str | None, typer.Argument(help="The beginning of a memory's key.")] = None,
     run: Annotated[str, typer.Option("--run", help="All that this run taught.")] = "",
-    assignments: Set = None,
+    assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
     """Forget a memory, or all that a run taught: its texts are deleted, and it does not come back."""
@@ -149,22 +155,22 @@ def forget(
 
 
 @memory_app.command()
-@reports_faults
-def learn(assignments: Set = None, as_json: Json = False) -> None:
+@handle_errors
+def learn(assignments: Assignments = None, as_json: Json = False) -> None:
     """Make memories of all runs of this machine; what is known already stays as it is."""
     from suture.core.ledger import list_runs
     from suture.storage.memory.run_memory import learn_again
 
     with _opened(assignments) as (settings, store):
         runs = list_runs(settings.paths.home)
-        counts = learn_again(store, _embedder(settings), runs, kept_alone=False, on_fault=note)
+        counts = learn_again(store, _embedder(settings), runs, kept_alone=False, on_fault=print_note)
     text = f"{counts['runs']:,} runs read: " + ", ".join(f"{counts[n]:,} {n}" for n in list(counts)[1:])
     _said(counts, text, as_json=as_json)
 
 
 @memory_app.command()
-@reports_faults
-def embed(assignments: Set = None, as_json: Json = False) -> None:
+@handle_errors
+def embed(assignments: Assignments = None, as_json: Json = False) -> None:
     """Give every memory a vector of the embedder of now, where it has another's."""
     from suture.storage.memory.memory_store import embed_anew, index_embedder
 
@@ -178,10 +184,10 @@ def embed(assignments: Set = None, as_json: Json = False) -> None:
 
 
 @memory_app.command("export")
-@reports_faults
+@handle_errors
 def export_command(
     file: Annotated[Path, typer.Argument(help="Where to; - is stdout.", allow_dash=True)] = Path("-"),
-    assignments: Set = None,
+    assignments: Assignments = None,
 ) -> None:
     """Write all active memories as JSON lines."""
     from suture.core.safe_files import replace_file
@@ -190,19 +196,19 @@ def export_command(
     with _opened(assignments) as (_, store):
         lines = list(exported_lines(store))
     if str(file) == "-":
-        answer_exactly("\n".join(lines))
+        print_raw("\n".join(lines))
     else:
         replace_file(file, "".join(f"{line}\n" for line in lines))
-        note(f"{len(lines) - 1:,} memories written to {file}")
+        print_note(f"{len(lines) - 1:,} memories written to {file}")
 
 
 @memory_app.command("import")
-@reports_faults
+@handle_errors
 def import_command(
     file: Annotated[
         Path, typer.Argument(help="What `suture memory export` wrote; - is stdin.", allow_dash=True)
     ],
-    assignments: Set = None,
+    assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
     """Merge memories of another database in; nothing is doubled."""
@@ -226,8 +232,8 @@ def import_command(
 
 
 @memory_app.command()
-@reports_faults
-def push(repo: Repo, assignments: Set = None, as_json: Json = False) -> None:
+@handle_errors
+def push(repo: Repo, assignments: Assignments = None, as_json: Json = False) -> None:
     """Write all active memories into a private data set of the Hugging Face hub."""
     from suture.storage.memory.memory_exchange import push as push_all
 
@@ -237,8 +243,8 @@ def push(repo: Repo, assignments: Set = None, as_json: Json = False) -> None:
 
 
 @memory_app.command()
-@reports_faults
-def pull(repo: Repo, assignments: Set = None, as_json: Json = False) -> None:
+@handle_errors
+def pull(repo: Repo, assignments: Assignments = None, as_json: Json = False) -> None:
     """Merge memories of a data set of the Hugging Face hub in."""
     from suture.storage.memory.memory_exchange import pull as pull_all
 
@@ -251,7 +257,7 @@ def pull(repo: Repo, assignments: Set = None, as_json: Json = False) -> None:
 def _opened(assignments: list[str] | None) -> Iterator[tuple[Settings, Store]]:
     from suture.storage.database.store import store_of
 
-    settings = load(Path(), assignments, looks=True).settings
+    settings = load_command_settings(Path(), assignments, looks=True).settings
     with store_of(settings) as store:
         yield settings, store
 
@@ -272,21 +278,21 @@ def _show(items: list[Item], *, as_json: bool) -> None:
     from suture.storage.memory.retention import uplift_of
 
     if as_json:
-        answer_json([{**item_as_plain(item), "uplift": vars(uplift_of(item))} for item in items])
+        print_json([{**item_as_plain(item), "uplift": vars(uplift_of(item))} for item in items])
         return
     if not items:
-        note("no memories")
+        print_note("no memories")
         return
     rows = []
     for item in items:
         said = " ".join((item.error_signature or item.text).split())[:WIDTH]
         word = "mended" if item.mended else "not mended"
         rows.append((item.key[:10], item.table, item.language, word, f"{uplift_of(item).mean:+.2f}", said))
-    answer(table(rows))
+    print_text(format_table(rows))
 
 
 def _said(plain: dict[str, Any], text: str, *, as_json: bool) -> None:
     if as_json:
-        answer_json(plain)
+        print_json(plain)
     else:
-        answer(text)
+        print_text(text)

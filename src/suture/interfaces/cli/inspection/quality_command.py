@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from suture.interfaces.cli.terminal.command_options import Json, Set, load
-from suture.interfaces.cli.terminal.error_reporting import reports_faults
-from suture.interfaces.cli.terminal.terminal_output import answer, answer_json, table
+from suture.interfaces.cli.terminal.command_options import Json, load_command_settings
+from suture.interfaces.cli.terminal.error_reporting import handle_errors
+from suture.interfaces.cli.terminal.terminal_output import format_table, print_json, print_text
 
 if TYPE_CHECKING:
     from suture.judge.quality import Measured
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MOST_SHOWN = 10
 
 
-@reports_faults
+@handle_errors
 def quality(
     run: Annotated[
         str, typer.Argument(metavar="RUN", help="`last`, an id, or the unique start or end of one.")
@@ -26,7 +26,7 @@ def quality(
         list[str] | None, typer.Option("--only", metavar="NAME", help="An evaluator; may be repeated.")
     ] = None,
     as_json: Json = False,
-    assignments: Set = None,
+    assignments: Assignments = None,
 ) -> None:
     """Measure the code that a run accepted: complexity, lint, docstrings, lines, coverage, security.
 
@@ -36,10 +36,10 @@ def quality(
     from suture.api.quality import quality as measure
     from suture.judge.quality import quality_as_mapping
 
-    settings = load(Path(), assignments).settings
+    settings = load_command_settings(Path(), assignments).settings
     found = run_sync(measure(run, names=tuple(only or ()), settings=settings))
     if as_json:
-        answer_json(
+        print_json(
             {
                 "values": quality_as_mapping(found),
                 "findings": {name: list(measured.findings) for name, measured in found.items()},
@@ -47,7 +47,7 @@ def quality(
             }
         )
         return
-    answer(table([row for name, measured in found.items() for row in _rows(name, measured)]))
+    print_text(format_table([row for name, measured in found.items() for row in _rows(name, measured)]))
 
 
 def _rows(name: str, measured: Measured) -> list[tuple[str, str, str]]:

@@ -12,19 +12,19 @@ import typer
 from suture.errors import UsageError
 from suture.interfaces.cli.terminal.command_options import (
     Apply,
+    Assignments,
     Autonomy,
-    HowTold,
     Json,
     Model,
     OrLive,
+    OutputOptions,
     Recipe,
     RunName,
-    Set,
-    files_given,
-    load,
+    load_command_settings,
     parse_assignments,
+    read_candidate_files,
 )
-from suture.interfaces.cli.terminal.error_reporting import reports_faults
+from suture.interfaces.cli.terminal.error_reporting import handle_errors
 
 if TYPE_CHECKING:
     from suture.api import ReviewAnswer
@@ -37,11 +37,11 @@ Word = Literal["approve", "reject", "abort", "first", "second", "neither", "unsu
 WORDS: dict[str, Word] = {word: word for word in get_args(Word)}
 
 
-@reports_faults
+@handle_errors
 def replay(
     run: RunName = "last",
     or_live: OrLive = False,
-    assignments: Set = None,
+    assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
     """Do a run again with the replies that its model gave then, and compare.
@@ -50,10 +50,10 @@ def replay(
     whether both runs went the same way, or where they part first, which exits 1. Times, usage and run ids
     are left out of the comparison.
     """
-    loaded = load(Path(), assignments)
+    loaded = load_command_settings(Path(), assignments)
     from suture.interfaces.cli.terminal.run_progress import RunProgress
-    from suture.interfaces.cli.terminal.terminal_output import answer, answer_json, note
-    from suture.interfaces.narrative.plain_text import one_line
+    from suture.interfaces.cli.terminal.terminal_output import print_json, print_note, print_text
+    from suture.interfaces.narrative.plain_text import escape_line_breaks
 
     with RunProgress(loaded.settings.budget) as progress:
         from suture.api import replay as replay_run
@@ -61,14 +61,14 @@ def replay(
 
         done = run_sync(replay_run(run, or_live=or_live, settings=loaded.settings, on_event=progress))
     if as_json:
-        answer_json(_as_plain(done))
+        print_json(_as_plain(done))
     elif done.difference is None:
-        answer(f"the same: {done.recorded} and its replay went the same way")
+        print_text(f"the same: {done.recorded} and its replay went the same way")
     else:
-        answer(one_line(f"not the same: {done.difference}"))
+        print_text(escape_line_breaks(f"not the same: {done.difference}"))
     calls = done.result.spend.model_calls
-    note(f"{done.result.outcome}: {done.result.reason}; {calls} model calls")
-    note(f"replay: suture show {done.result.run_id}; recorded: suture show {done.recorded}")
+    print_note(f"{done.result.outcome}: {done.result.reason}; {calls} model calls")
+    print_note(f"replay: suture show {done.result.run_id}; recorded: suture show {done.recorded}")
     if not done.same:
         raise typer.Exit(1)
 
@@ -84,7 +84,7 @@ def _as_plain(done: Replay) -> dict[str, Any]:
     }
 
 
-@reports_faults
+@handle_errors
 def resume(
     run: RunName = "last",
     said: Annotated[
@@ -105,9 +105,9 @@ def resume(
         ),
     ] = None,
     apply: Apply = False,
-    assignments: Set = None,
+    assignments: Assignments = None,
     *,
-    told: HowTold,
+    told: OutputOptions,
 ) -> None:
     """Go on with a run that waits for a person, was killed or stopped, or whose machinery failed.
 
@@ -116,28 +116,28 @@ def resume(
     terminal; without a terminal it goes on waiting.
     """
     detail = told.detail
-    loaded = load(Path(), assignments)
+    loaded = load_command_settings(Path(), assignments)
     from suture.api import load_recorded_run
-    from suture.interfaces.cli.run_execution import carry_out
+    from suture.interfaces.cli.run_execution import execute_run
 
     recorded = load_recorded_run(run, loaded.settings)
     given = _answer(said, hint, edit or (), recorded)
 
     def start(progress: RunProgress) -> Coroutine[Any, Any, Result]:
         from suture.api import resume as resume_run
-        from suture.interfaces.cli.repair.review_command import reviewer_at
+        from suture.interfaces.cli.repair.review_command import terminal_reviewer
 
         return resume_run(
             run,
             settings=loaded.settings,
             apply=apply,
             answer=given,
-            on_review=reviewer_at(progress),
+            on_review=terminal_reviewer(progress),
             on_event=progress,
         )
 
     began_with = replace(loaded, settings=recorded.settings)
-    carry_out(start, began_with, kind=recorded.task.kind, as_json=told.as_json, detail=detail)
+    execute_run(start, began_with, kind=recorded.task.kind, as_json=told.as_json, detail=detail)
 
 
 def _answer(said: str | None, hint: str, edit: Sequence[str], recorded: RecordedRun) -> ReviewAnswer | None:
@@ -153,7 +153,7 @@ def _answer(said: str | None, hint: str, edit: Sequence[str], recorded: Recorded
     if hint:
         return ReviewAnswer(choice="redirect", hint=hint)
     if edit:
-        files = files_given(edit, recorded.task, recorded.project)
+        files = read_candidate_files(edit, recorded.task, recorded.project)
         return ReviewAnswer(choice="edit", files=files)
     if said is None:
         return None
@@ -162,13 +162,13 @@ def _answer(said: str | None, hint: str, edit: Sequence[str], recorded: Recorded
     raise UsageError(f"--answer takes {', '.join(WORDS)}, not {said!r}", remedy="or use --hint or --edit")
 
 
-@reports_faults
+@handle_errors
 def fork(
     run: RunName = "last",
     at: Annotated[
         int, typer.Option("--at", metavar="N", min=0, help="The step to start from; see `suture show --at`.")
     ] = 0,
-    changes: Set = None,
+    changes: Assignments = None,
     hint: Annotated[
         str, typer.Option("--hint", metavar="TEXT", help="What the model is to be told from there on.")
     ] = "",
@@ -185,7 +185,7 @@ def fork(
     autonomy: Autonomy = None,
     apply: Apply = False,
     *,
-    told: HowTold,
+    told: OutputOptions,
 ) -> None:
     """Start a new run from a step of another one, with another model, setting, hint or candidate.
 
@@ -193,20 +193,20 @@ def fork(
     other run stays as it is.
     """
     detail = told.detail
-    loaded = load(Path())
+    loaded = load_command_settings(Path())
     from suture.api import load_recorded_run
     from suture.core.settings.writing import settings_with
-    from suture.interfaces.cli.run_execution import carry_out
+    from suture.interfaces.cli.run_execution import execute_run
 
     recorded = load_recorded_run(run, loaded.settings)
     named = {"model.name": model, "loop.recipe": recipe, "loop.autonomy": autonomy}
     given = {key: value for key, value in named.items() if value is not None}
     changed: dict[str, object] = {**parse_assignments(changes or ()), **given}
-    files = files_given(candidate or (), recorded.task, recorded.project)
+    files = read_candidate_files(candidate or (), recorded.task, recorded.project)
 
     def start(progress: RunProgress) -> Coroutine[Any, Any, Result]:
         from suture.api import fork_from_iteration
-        from suture.interfaces.cli.repair.review_command import reviewer_at
+        from suture.interfaces.cli.repair.review_command import terminal_reviewer
 
         return fork_from_iteration(
             run,
@@ -216,9 +216,9 @@ def fork(
             candidate=files,
             settings=loaded.settings,
             apply=apply,
-            on_review=reviewer_at(progress),
+            on_review=terminal_reviewer(progress),
             on_event=progress,
         )
 
     began_with = replace(loaded, settings=settings_with(recorded.settings, changed))
-    carry_out(start, began_with, kind=recorded.task.kind, as_json=told.as_json, detail=detail)
+    execute_run(start, began_with, kind=recorded.task.kind, as_json=told.as_json, detail=detail)

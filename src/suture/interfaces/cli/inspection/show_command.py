@@ -9,9 +9,15 @@ import typer
 
 from suture.core.safe_files import read_stored
 from suture.errors import StorageError, UsageError
-from suture.interfaces.cli.terminal.command_options import Json, Set, load
-from suture.interfaces.cli.terminal.error_reporting import reports_faults
-from suture.interfaces.cli.terminal.terminal_output import answer, answer_exactly, answer_json, note, table
+from suture.interfaces.cli.terminal.command_options import Json, load_command_settings
+from suture.interfaces.cli.terminal.error_reporting import handle_errors
+from suture.interfaces.cli.terminal.terminal_output import (
+    format_table,
+    print_json,
+    print_note,
+    print_raw,
+    print_text,
+)
 
 if TYPE_CHECKING:
     from suture.core.ledger import RunFolder
@@ -19,7 +25,7 @@ if TYPE_CHECKING:
 MOST_DIFF_BYTES = 256 * 2**20
 
 
-@reports_faults
+@handle_errors
 def show(
     run: Annotated[
         str, typer.Argument(metavar="RUN", help="`last`, an id, or the unique start or end of one.")
@@ -38,22 +44,22 @@ def show(
         typer.Option("--at", metavar="N", help="As it stood after its step N; 0 is before the first."),
     ] = None,
     as_json: Json = False,
-    assignments: Set = None,
+    assignments: Assignments = None,
 ) -> None:
     """Tell a run step by step: moves, candidates, verdicts, spend."""
     from suture.core.ledger import find_run, list_runs
 
-    home = load(Path(), assignments, looks=True).settings.paths.home.expanduser()
+    home = load_command_settings(Path(), assignments, looks=True).settings.paths.home.expanduser()
     if as_list:
-        from suture.interfaces.narrative.run_story import summary_row
+        from suture.interfaces.narrative.run_story import run_summary_row
 
-        rows = [summary_row(found) for found in list_runs(home)]
+        rows = [run_summary_row(found) for found in list_runs(home)]
         if as_json:
-            answer_json([dict(zip(("run", "state", "spent", "task"), row, strict=True)) for row in rows])
+            print_json([dict(zip(("run", "state", "spent", "task"), row, strict=True)) for row in rows])
         elif rows:
-            answer(table(rows))
+            print_text(format_table(rows))
         else:
-            note("no runs yet; start one with `suture run --example`")
+            print_note("no runs yet; start one with `suture run --example`")
         return
     found = find_run(home, run)
     from suture.interfaces.narrative.run_story import run_as_json, run_as_text, step_as_json, step_as_text
@@ -64,15 +70,15 @@ def show(
         if not diff.is_file():
             raise UsageError(f"run {found.id} has no diff", remedy=f"see what it did: suture show {found.id}")
         content = read_stored(diff, MOST_DIFF_BYTES, "the diff", follow=False)
-        answer_exactly(content.decode("utf-8", "surrogateescape"), diff=True)
+        print_raw(content.decode("utf-8", "surrogateescape"), diff=True)
     elif as_faults:
         show_suspects(found, as_json=as_json)
     elif at is not None:
-        answer_json(step_as_json(found, at)) if as_json else answer(step_as_text(found, at))
+        print_json(step_as_json(found, at)) if as_json else print_text(step_as_text(found, at))
     elif as_json:
-        answer_json(run_as_json(found))
+        print_json(run_as_json(found))
     else:
-        answer(run_as_text(found))
+        print_text(run_as_text(found))
 
 
 def show_suspects(run: RunFolder, *, as_json: bool) -> None:
@@ -81,7 +87,7 @@ def show_suspects(run: RunFolder, *, as_json: bool) -> None:
     Raises:
         UsageError: The run did not look for any.
     """
-    from suture.core.ledger import first_of, last_of, read_ledger
+    from suture.core.ledger import first_payload, last_of, read_ledger
     from suture.core.ledger.kinds import RunStarted, SearchFinished
 
     events = read_ledger(run.ledger_path).events
@@ -92,16 +98,16 @@ def show_suspects(run: RunFolder, *, as_json: bool) -> None:
             remedy="`suture heal` does where pytest tests fail and repair.enabled is on",
         )
     if as_json:
-        answer_json([vars(fault) for fault in searched.faults])
+        print_json([vars(fault) for fault in searched.faults])
         return
-    started = first_of(events, RunStarted)
+    started = first_payload(events, RunStarted)
     texts = _texts(run, started.task) if started else {}
     rows = []
     for fault in searched.faults:
         lines = texts.get(fault.path, "").splitlines()
         text = lines[fault.line - 1].strip() if 0 < fault.line <= len(lines) else ""
         rows.append((f"{fault.score:.2f}", f"{fault.path}:{fault.line}", fault.function or "-", text))
-    answer(table(rows) if rows else "no line of the project ran in a failing test")
+    print_text(format_table(rows) if rows else "no line of the project ran in a failing test")
 
 
 def _texts(run: RunFolder, blob: str) -> dict[str, str]:

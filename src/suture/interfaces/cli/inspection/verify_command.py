@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from suture.interfaces.cli.terminal.command_options import Json, Set, load
-from suture.interfaces.cli.terminal.error_reporting import reports_faults
-from suture.interfaces.cli.terminal.terminal_output import answer, answer_json, note
-from suture.interfaces.narrative.plain_text import one_line
+from suture.interfaces.cli.terminal.command_options import Json, load_command_settings
+from suture.interfaces.cli.terminal.error_reporting import handle_errors
+from suture.interfaces.cli.terminal.terminal_output import print_json, print_note, print_text
+from suture.interfaces.narrative.plain_text import escape_line_breaks
 
 if TYPE_CHECKING:
     from suture.core.settings import Settings
@@ -21,7 +21,7 @@ REJECTED = 1
 """The exit code where a certificate does not hold."""
 
 
-@reports_faults
+@handle_errors
 def verify(
     certificate: Annotated[
         str, typer.Argument(help="Its file, or the run that made it: `last`, an id, the start or end of one.")
@@ -34,7 +34,7 @@ def verify(
             help="The project, with the change or without; the run's own copy where it is not given.",
         ),
     ] = None,
-    assignments: Set = None,
+    assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
     """Prove a certificate anew, in a clean sandbox and without a model.
@@ -44,27 +44,27 @@ def verify(
     """
     from suture.api import run_sync
 
-    settings = load(project or Path(), assignments).settings
+    settings = load_command_settings(project or Path(), assignments).settings
     findings = run_sync(replay(certificate, project, settings, as_json=as_json))
     ok = all(finding.ok for finding in findings)
     said = read(certificate, settings) if ok else None
     if as_json:
         claims = claims_of(said) if said else {}
         judged_by = judged_by_of(said) if said else {}
-        answer_json(
+        print_json(
             {"ok": ok, "findings": [asdict(f) for f in findings], "judged_by": judged_by, "claims": claims}
         )
     elif said is not None:
         for name, value in claims_of(said).items():
-            answer(one_line(f"claimed   {name}: {value}"))
+            print_text(escape_line_breaks(f"claimed   {name}: {value}"))
         for check in said.task.checks:
             for line in check.source.strip().split("\n"):
-                answer(one_line(f"check     | {line}"))
+                print_text(escape_line_breaks(f"check     | {line}"))
         if said.task.source_roots:
-            answer(one_line(f"imports   start at {', '.join(said.task.source_roots)}"))
-        answer(one_line(f"accepted: {' '.join(said.task.test_command) or 'the checks above'}"))
+            print_text(escape_line_breaks(f"imports   start at {', '.join(said.task.source_roots)}"))
+        print_text(escape_line_breaks(f"accepted: {' '.join(said.task.test_command) or 'the checks above'}"))
     else:
-        answer("rejected")
+        print_text("rejected")
     if not ok:
         raise typer.Exit(REJECTED)
 
@@ -73,24 +73,24 @@ async def replay(
     name: str, project: Path | None, settings: Settings, *, as_json: bool
 ) -> list[ReplayedClaim]:
     """Every finding, each told as it comes."""
-    from suture.api import verify as verify_certificate
+    from suture.api import verify as replay_certificate
 
     findings: list[ReplayedClaim] = []
-    async for finding in verify_certificate(name, project=project, settings=settings):
+    async for finding in replay_certificate(name, project=project, settings=settings):
         findings.append(finding)
         line = f"{'proved' if finding.ok else 'FALSE':8}  {finding.name}: {finding.detail}"
         if as_json:
-            note(line)
+            print_note(line)
         else:
-            answer(one_line(line))
+            print_text(escape_line_breaks(line))
     return findings
 
 
 def read(name: str, settings: Settings) -> Certificate:
     """The certificate itself, once it was found to be one."""
-    from suture.judge.certificates import certificate_at, certificate_path
+    from suture.judge.certificates import load_certificate, find_certificate
 
-    return certificate_at(certificate_path(name, settings.paths.home))
+    return load_certificate(find_certificate(name, settings.paths.home))
 
 
 def judged_by_of(certificate: Certificate) -> dict[str, object]:

@@ -7,12 +7,18 @@ from typing import Annotated
 
 import typer
 
-from suture.interfaces.cli.terminal.command_options import Branch, Json, Set, load, require_at_most_one
-from suture.interfaces.cli.terminal.error_reporting import reports_faults
-from suture.interfaces.cli.terminal.terminal_output import answer, answer_json, note
+from suture.interfaces.cli.terminal.command_options import (
+    Assignments,
+    Branch,
+    Json,
+    load_command_settings,
+    require_at_most_one,
+)
+from suture.interfaces.cli.terminal.error_reporting import handle_errors
+from suture.interfaces.cli.terminal.terminal_output import print_json, print_note, print_text
 
 
-@reports_faults
+@handle_errors
 def apply(
     run: Annotated[
         str | None,
@@ -29,7 +35,7 @@ def apply(
         Path | None,
         typer.Option("--into", metavar="FOLDER", help="Where new code goes; else where it was asked for."),
     ] = None,
-    assignments: Set = None,
+    assignments: Assignments = None,
 ) -> None:
     """Apply the verified change of a run that has healed; `suture undo` takes it back.
 
@@ -38,15 +44,15 @@ def apply(
     require_at_most_one({"--commit": commit, "--branch": branch, "--patch": patch})
     from suture.api import apply as apply_run
     from suture.api import run_sync
-    from suture.interfaces.narrative.certificate_text import handover_lines
+    from suture.interfaces.narrative.render_certificate import delivery_lines
 
-    settings = load(Path(), assignments, looks=True).settings
+    settings = load_command_settings(Path(), assignments, looks=True).settings
     folder = run_sync(apply_run(run, commit=commit, branch=branch, patch=patch, into=into, settings=settings))
-    for line in handover_lines(folder):
-        note(line)
+    for line in delivery_lines(folder):
+        print_note(line)
 
 
-@reports_faults
+@handle_errors
 def undo(
     run: Annotated[
         str | None,
@@ -54,7 +60,7 @@ def undo(
             metavar="RUN", help="An id, or the unique start or end of one; the last that changed this folder."
         ),
     ] = None,
-    assignments: Set = None,
+    assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
     """Take back what a run changed in your files or your repository.
@@ -64,12 +70,12 @@ def undo(
     """
     from suture.api import undo as take_back
 
-    done = vars(take_back(run, settings=load(Path(), assignments, looks=True).settings))
+    done = vars(take_back(run, settings=load_command_settings(Path(), assignments, looks=True).settings))
     if as_json:
-        answer_json(done)
+        print_json(done)
     else:
         from suture.core.ledger.kinds import TreeUndone
-        from suture.interfaces.narrative.certificate_text import undone_line
-        from suture.interfaces.narrative.plain_text import one_line
+        from suture.interfaces.narrative.render_certificate import render_undo
+        from suture.interfaces.narrative.plain_text import escape_line_breaks
 
-        answer(one_line(undone_line(TreeUndone(**done))))
+        print_text(escape_line_breaks(render_undo(TreeUndone(**done))))

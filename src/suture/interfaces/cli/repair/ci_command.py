@@ -10,19 +10,19 @@ import typer
 
 from suture.errors import UsageError
 from suture.interfaces.cli.terminal.command_options import (
+    Assignments,
     Json,
     Model,
     Python,
     Seconds,
-    Set,
     Test,
-    load,
+    load_command_settings,
     require_file,
-    require_words,
+    require_test_command,
 )
-from suture.interfaces.cli.terminal.error_reporting import reports_faults
-from suture.interfaces.cli.terminal.terminal_output import answer, answer_json, note
-from suture.interfaces.narrative.plain_text import one_line, printable
+from suture.interfaces.cli.terminal.error_reporting import handle_errors
+from suture.interfaces.cli.terminal.terminal_output import print_json, print_note, print_text
+from suture.interfaces.narrative.plain_text import escape_line_breaks, escape_unprintable
 
 if TYPE_CHECKING:
     from suture.core.settings import Loaded, Settings
@@ -43,7 +43,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done;
 
 
 @ci_app.command()
-@reports_faults
+@handle_errors
 def heal(
     path: Folder = ".",
     test: Test = None,
@@ -55,7 +55,7 @@ def heal(
     model: Model = None,
     seconds: Seconds = None,
     dry_run: DryRun = False,
-    assignments: Set = None,
+    assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
     """Reproduce a failure, heal it, gate the change, and write a folder for the job that hands it over.
@@ -66,24 +66,29 @@ def heal(
     """
     settings = _settings(path, assignments, python=python, model=model, seconds=seconds)
     from suture.api import run_sync
-    from suture.interfaces.ci import heal_in_pipeline, plan_of, read_pipeline
-    from suture.interfaces.ci.heal_report import SUMMARY, report_json, tell_service, write_folder
-    from suture.interfaces.ci.markdown_report import summary_of
-    from suture.interfaces.ci.report_formats import junit_of, sarif_of
+    from suture.interfaces.ci import heal_in_pipeline, plan_heal, read_pipeline
+    from suture.interfaces.ci.heal_report import (
+        SUMMARY,
+        heal_report_as_json,
+        write_report_folder,
+        write_step_outputs,
+    )
+    from suture.interfaces.ci.markdown_report import render_job_summary
+    from suture.interfaces.ci.report_formats import render_junit, render_sarif
 
     asked = _asked(path, test, base)
     pipeline = read_pipeline(os.environ)
     if dry_run:
-        refusal, plan = plan_of(asked, pipeline, settings)
+        refusal, plan = plan_heal(asked, pipeline, settings)
         _tell_plan(refusal, {**plan, "files in": str(out)}, as_json=as_json)
         return
-    report = run_sync(heal_in_pipeline(asked, pipeline, settings, note))
-    summary = summary_of(report)
-    texts = {SUMMARY: summary, "suture.sarif": sarif_of(report), "junit.xml": junit_of(report)}
-    write_folder(report, texts, out)
-    tell_service(report, summary, os.environ)
+    report = run_sync(heal_in_pipeline(asked, pipeline, settings, print_note))
+    summary = render_job_summary(report)
+    texts = {SUMMARY: summary, "suture.sarif": render_sarif(report), "junit.xml": render_junit(report)}
+    write_report_folder(report, texts, out)
+    write_step_outputs(report, summary, os.environ)
     if as_json:
-        answer_json(report_json(report))
+        print_json(heal_report_as_json(report))
     else:
         _tell(report, out)
     if report.exit_code:
@@ -91,7 +96,7 @@ def heal(
 
 
 @ci_app.command()
-@reports_faults
+@handle_errors
 def deliver(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="What `suture ci heal` wrote.")],
     project: Annotated[
@@ -101,7 +106,7 @@ def deliver(
     base: Base = None,
     python: Python = None,
     dry_run: DryRun = False,
-    assignments: Set = None,
+    assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
     """Verify a heal's certificate again, put it to the gates again, and hand the change over.
@@ -111,8 +116,8 @@ def deliver(
     gate refused.
     """
     settings = _settings(project, assignments, python=python)
+    from suture.interfaces.ci import check_open_heals, prepare_delivery, read_pipeline
     from suture.interfaces.ci import deliver as hand_over
-    from suture.interfaces.ci import gate_open_heals, prepare_delivery, read_pipeline
     from suture.interfaces.ci.heal_report import CERTIFICATE
 
     certificate = folder / CERTIFICATE
@@ -121,14 +126,14 @@ def deliver(
     prepared = prepare_delivery(certificate, _asked(project, test, base), pipeline, settings)
     refusal = prepared.refusal
     if not dry_run:
-        refusal = refusal or gate_open_heals(prepared, pipeline, settings)
+        refusal = refusal or check_open_heals(prepared, pipeline, settings)
     refusal = refusal or _unverified(certificate, Path(project), settings)
     if refusal is not None:
         _refuse(refusal, as_json=as_json)
     done = hand_over(prepared, pipeline, settings, dry_run=dry_run)
     would = "would be " if dry_run else ""
     if as_json:
-        answer_json({"outcome": "delivered", "how": done.how, "address": done.address, "dry_run": dry_run})
+        print_json({"outcome": "delivered", "how": done.how, "address": done.address, "dry_run": dry_run})
     else:
         _say(f"suture ci: {would}handed over as {done.how} {done.address}".rstrip())
         if dry_run and done.handed is not None:
@@ -138,11 +143,11 @@ def deliver(
 def _unverified(certificate: Path, project: Path, settings: Settings) -> Refusal | None:
     """What `suture verify` has against a certificate; each of its findings is told."""
     from suture.api import run_sync
-    from suture.api import verify as verify_certificate
+    from suture.api import verify as replay_certificate
     from suture.interfaces.ci import Refusal
 
     async def replay() -> Refusal | None:
-        async for finding in verify_certificate(certificate, project=project, settings=settings):
+        async for finding in replay_certificate(certificate, project=project, settings=settings):
             _say(f"suture ci: {'proved' if finding.ok else 'FALSE'} {finding.name}: {finding.detail}")
             if not finding.ok:
                 return Refusal(reason="not_verified", detail=f"{finding.name}: {finding.detail}")
@@ -165,7 +170,7 @@ def _settings(
     require_file(python, "the Python", program=True)
 
     def loaded(model: str | None) -> Loaded:
-        return load(
+        return load_command_settings(
             Path(path),
             assignments,
             sandbox__python=str(python) if python else None,
@@ -175,14 +180,14 @@ def _settings(
 
     given = loaded(model)
     for remark in given.notes:
-        note(f"note: {remark}")
+        print_note(f"note: {remark}")
     return loaded("none").settings if given.origins["model.name"] == "default" else given.settings
 
 
 def _asked(path: str, test: str | None, base: str | None) -> HealRequest:
     from suture.interfaces.ci import HealRequest
 
-    require_words(test)
+    require_test_command(test)
     return HealRequest(root=Path(path).resolve(), test=test, base=base)
 
 
@@ -193,7 +198,7 @@ def _tell(report: HealReport, out: Path) -> None:
 
 def _tell_plan(refusal: Refusal | None, plan: dict[str, str], *, as_json: bool) -> None:
     if as_json:
-        answer_json({"refused": refusal.reason if refusal else "", "plan": plan})
+        print_json({"refused": refusal.reason if refusal else "", "plan": plan})
         return
     for name, value in plan.items():
         _say(f"suture ci: {name}: {value}")
@@ -202,15 +207,17 @@ def _tell_plan(refusal: Refusal | None, plan: dict[str, str], *, as_json: bool) 
 
 
 def _refuse(refusal: Refusal, *, as_json: bool) -> None:
-    from suture.interfaces.ci import REASONS, REFUSED
+    from suture.interfaces.ci import REFUSAL_TEXTS, REFUSED
 
     if as_json:
-        answer_json({"outcome": "refused", "reason": refusal.reason, "detail": refusal.detail})
+        print_json({"outcome": "refused", "reason": refusal.reason, "detail": refusal.detail})
     else:
-        _say(f"suture ci: refused: {refusal.reason} ({REASONS[refusal.reason]}; {refusal.detail})")
+        _say(f"suture ci: refused: {refusal.reason} ({REFUSAL_TEXTS[refusal.reason]}; {refusal.detail})")
     raise typer.Exit(REFUSED)
 
 
 def _say(text: str) -> None:
     """One line that no service takes for a command of ours: GitHub obeys `##[` anywhere in a line."""
-    answer(one_line(printable(text)).replace("##[", "#\\[").replace("##vso[", "#\\vso["))
+    print_text(
+        escape_line_breaks(escape_unprintable(text)).replace("##[", "#\\[").replace("##vso[", "#\\vso[")
+    )

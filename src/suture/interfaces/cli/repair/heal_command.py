@@ -14,17 +14,17 @@ from suture.core.safe_files import read_text_file
 from suture.errors import UsageError
 from suture.interfaces.cli.terminal.command_options import (
     Branch,
-    HowTold,
     Only,
+    OutputOptions,
     Protect,
     Python,
     RunOptions,
     Test,
     require_at_most_one,
     require_file,
-    require_words,
+    require_test_command,
 )
-from suture.interfaces.cli.terminal.error_reporting import reports_faults
+from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import stdin_is_terminal
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 MOST_ISSUE_BYTES = 16 * 2**20
 
 
-@reports_faults
+@handle_errors
 def heal(
     context: typer.Context,
     path: Annotated[str, typer.Argument(metavar="PATH", help="A project's folder.")] = ".",
@@ -97,7 +97,7 @@ def heal(
     ] = False,
     *,
     options: RunOptions,
-    told: HowTold,
+    told: OutputOptions,
 ) -> None:
     """Repair a project until its test command passes; print the diff.
 
@@ -119,7 +119,7 @@ def heal(
     require_file(python, "the Python", program=True)
     if patch is not None and os.path.lexists(patch):
         raise UsageError(f"{str(patch)!r} exists already and would be overwritten", remedy="move it away")
-    require_words(test)
+    require_test_command(test)
     loaded = options.settings(
         project,
         model__name="none" if no_model else options.model,
@@ -143,11 +143,11 @@ def heal(
         remedy = "leave it out, or --no-model" if no_model else "name a model: --model PROVIDER:MODEL"
         raise UsageError(f"{said} is for a model to read, and none is to be asked", remedy=remedy)
     words = _words(hint, issue)
-    from suture.interfaces.cli.run_execution import carry_out
+    from suture.interfaces.cli.run_execution import execute_run
 
     def start(progress: RunProgress) -> Coroutine[Any, Any, Result]:
         from suture.api import heal as heal_project
-        from suture.interfaces.cli.repair.review_command import reviewer_at
+        from suture.interfaces.cli.repair.review_command import terminal_reviewer
 
         return heal_project(
             Path(path),
@@ -165,11 +165,11 @@ def heal(
             or_live=options.or_live,
             ask=ask,
             asked_s=context.obj if isinstance(context.obj, float) else None,
-            on_review=reviewer_at(progress),
+            on_review=terminal_reviewer(progress),
             on_event=progress,
         )
 
-    carry_out(start, loaded, kind="heal", as_json=told.as_json, detail=detail)
+    execute_run(start, loaded, kind="heal", as_json=told.as_json, detail=detail)
 
 
 def _words(hint: str | None, issue: Path | None) -> str:

@@ -13,19 +13,19 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from suture.errors import UsageError
-from suture.interfaces.cli.terminal.command_options import Json, RunName, Set, load
-from suture.interfaces.cli.terminal.error_reporting import reports_faults
+from suture.interfaces.cli.terminal.command_options import Json, RunName, load_command_settings
+from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import (
     DIFF_STYLES,
-    answer,
-    answer_json,
-    console,
-    note,
-    prompt,
+    make_console,
+    print_json,
+    print_note,
+    print_prompt,
+    print_text,
     stdin_is_terminal,
 )
-from suture.interfaces.narrative.plain_text import as_lines, plain_label, printable
-from suture.interfaces.narrative.review_text import waiting_lines
+from suture.interfaces.narrative.plain_text import escape_unprintable, join_lines, render_label
+from suture.interfaces.narrative.review_text import answer_instructions
 
 if TYPE_CHECKING:
     from suture.api import Choice, Difference, Review, ReviewAnswer, Reviewer
@@ -42,28 +42,28 @@ OTHER_CHOICES = {
 NUMBERED: dict[str, Choice] = {"1": "first", "2": "second", "n": "neither", "neither": "neither"}
 
 
-@reports_faults
-def review(run: RunName = "last", assignments: Set = None, as_json: Json = False) -> None:
+@handle_errors
+def review(run: RunName = "last", assignments: Assignments = None, as_json: Json = False) -> None:
     """Show what a run that waits for a person asks: diagnosis, facts and diff.
 
     Exits 1 where it waits for nothing. Answer with `suture resume`.
     """
     from suture.api import pending_review
 
-    asked = pending_review(run, settings=load(Path(), assignments, looks=True).settings)
+    asked = pending_review(run, settings=load_command_settings(Path(), assignments, looks=True).settings)
     if asked is None:
         raise UsageError(f"run {run!r} waits for no answer", remedy="see how it stands: suture history")
     if as_json:
         from suture.interfaces.narrative.review_text import review_as_json
 
-        answer_json(review_as_json(asked))
+        print_json(review_as_json(asked))
         return
-    answer(as_lines(_lines(asked)) + f"\n{asked.diff}")
-    for line in waiting_lines(asked.run_id, asked.stage):
-        note(line)
+    print_text(join_lines(_lines(asked)) + f"\n{asked.diff}")
+    for line in answer_instructions(asked.run_id, asked.stage):
+        print_note(line)
 
 
-def reviewer_at(progress: RunProgress) -> Reviewer | None:
+def terminal_reviewer(progress: RunProgress) -> Reviewer | None:
     """Asks on the terminal; `None` where there is none, so that the run is parked."""
     if not stdin_is_terminal():
         return None
@@ -74,12 +74,12 @@ def reviewer_at(progress: RunProgress) -> Reviewer | None:
             if asked.difference is not None:
                 return await _distinguished(asked.difference, reader)
             for line in _about(asked):
-                note(line)
+                print_note(line)
             _print_diff(asked.diff)
             while True:
-                note(OTHER_CHOICES.get(asked.stage, CHOICES))
+                print_note(OTHER_CHOICES.get(asked.stage, CHOICES))
                 reader.forget()  # before the question: what is typed behind it is meant
-                prompt(f"{asked.wish} [y/N] ")
+                print_prompt(f"{asked.wish} [y/N] ")
                 typed = await reader.read()
                 if typed is None or typed.strip().lower() == "l":
                     return None
@@ -120,15 +120,15 @@ def _understood(line: str, asked: Review) -> ReviewAnswer | None:
 def _edited(asked: Review, wanted: str) -> dict[str, str]:
     editable = asked.editable
     if not wanted and len(editable) > 1 and not (asked.candidate and len(asked.candidate.files) == 1):
-        note(f"which file? e PATH, one of: {', '.join(list(editable)[:20])}")
+        print_note(f"which file? e PATH, one of: {', '.join(list(editable)[:20])}")
         return {}
     path = wanted or next(iter(editable))
     if path not in editable:
-        note(f"{path!r} is none of the files that may change")
+        print_note(f"{path!r} is none of the files that may change")
         return {}
     changed = edit_text(editable[path], path)
     if changed is None:
-        note("nothing was changed")
+        print_note("nothing was changed")
     return {} if changed is None else {path: changed}
 
 
@@ -141,10 +141,10 @@ def _lines(asked: Review) -> Iterator[str]:
 
 def _about(asked: Review) -> Iterator[str]:
     """What there is to know for an answer."""
-    from suture.interfaces.narrative.event_text import fact_lines, next_move
+    from suture.interfaces.narrative.event_text import counterexample_lines, render_next_move
 
     for move in asked.moves:
-        yield f"next: {next_move(move.kind, _how(move.strategy, move.kind), move.reason)}"
+        yield f"next: {render_next_move(move.kind, _how(move.strategy, move.kind), move.reason)}"
     if asked.diagnosis:
         said = asked.diagnosis
         yield f"diagnosis: {said.category}, confidence {said.confidence:.2f}: {said.root_cause}"
@@ -156,9 +156,9 @@ def _about(asked: Review) -> Iterator[str]:
     passed = (
         f"{len(verdict.passed)} of {total} checks pass" if verdict and total else "nothing to check it by"
     )
-    yield f"candidate {asked.candidate.hash[:8]} ({plain_label(asked.candidate.label)}): {passed}"
+    yield f"candidate {asked.candidate.hash[:8]} ({render_label(asked.candidate.label)}): {passed}"
     for fact in asked.facts[:FACTS_SHOWN]:
-        yield from (f"  {line}" for line in fact_lines(fact))
+        yield from (f"  {line}" for line in counterexample_lines(fact))
     if verdict and verdict.failed and not asked.facts:
         yield from (f"  | {line}" for line in verdict.output.strip().splitlines()[-15:])
 
@@ -168,8 +168,8 @@ def _how(strategy: str, kind: str) -> str:
 
 
 def _print_diff(diff: str) -> None:
-    screen = console(stderr=True)
-    for line in printable(diff).splitlines():
+    screen = make_console(stderr=True)
+    for line in escape_unprintable(diff).splitlines():
         style = next((style for mark, style in DIFF_STYLES if line.startswith(mark)), None)
         screen.print(line, style=style)
 
@@ -221,11 +221,11 @@ async def ask_which_is_right(
         read: The next line that is typed; `None` at the end of input.
     """
     first, second = difference.apart
-    note(f"Two repairs pass all tests. For {difference.call} they give:")
-    note(f"  1: {first}")
-    note(f"  2: {second}")
+    print_note(f"Two repairs pass all tests. For {difference.call} they give:")
+    print_note(f"  1: {first}")
+    print_note(f"  2: {second}")
     while True:
-        note("Which is right: 1, 2 or neither?")
+        print_note("Which is right: 1, 2 or neither?")
         typed = await read()
         if typed is None:
             return None

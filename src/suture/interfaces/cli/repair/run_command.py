@@ -13,8 +13,13 @@ import typer
 
 from suture.core.safe_files import read_text_file
 from suture.errors import UsageError
-from suture.interfaces.cli.terminal.command_options import ApproveDeps, HowTold, RunOptions, require_file
-from suture.interfaces.cli.terminal.error_reporting import reports_faults
+from suture.interfaces.cli.terminal.command_options import (
+    ApproveDeps,
+    OutputOptions,
+    RunOptions,
+    require_file,
+)
+from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import stdin_is_terminal
 
 if TYPE_CHECKING:
@@ -28,7 +33,7 @@ HOW_TO_GIVE_A_TASK = (
 )
 
 
-@reports_faults
+@handle_errors
 def run(
     context: typer.Context,
     task: Annotated[
@@ -77,7 +82,7 @@ def run(
     approve_deps: ApproveDeps = None,
     *,
     options: RunOptions,
-    told: HowTold,
+    told: OutputOptions,
 ) -> None:
     """Write new code until trusted tests pass; print the code, each file with its name where it is several.
 
@@ -101,11 +106,11 @@ def run(
     )
     if project is not None or existing is not None:
         loaded = replace(loaded, settings=loaded.settings.for_projects())
-    from suture.interfaces.cli.run_execution import carry_out
+    from suture.interfaces.cli.run_execution import execute_run
 
     def start(progress: RunProgress) -> Coroutine[Any, Any, Result]:
         from suture.api import solve
-        from suture.interfaces.cli.repair.review_command import reviewer_at
+        from suture.interfaces.cli.repair.review_command import terminal_reviewer
 
         return solve(
             wanted,
@@ -120,12 +125,12 @@ def run(
             replies=options.replies,
             or_live=options.or_live,
             asked_s=asked_s,
-            on_review=reviewer_at(progress),
+            on_review=terminal_reviewer(progress),
             on_event=progress,
         )
 
     kind: TaskKind = "write" if existing is None else "heal"
-    carry_out(start, loaded, kind=kind, as_json=told.as_json, detail=detail)
+    execute_run(start, loaded, kind=kind, as_json=told.as_json, detail=detail)
 
 
 def _require_known(language: str | None, project: str | None) -> None:
@@ -139,7 +144,7 @@ def _require_known(language: str | None, project: str | None) -> None:
 
         language_named(language)
     if project is not None:
-        from suture.loop.intake.projects import project_kind
+        from suture.loop.intake.project_task import project_kind
 
         project_kind(project)
 

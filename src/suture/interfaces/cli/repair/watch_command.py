@@ -9,27 +9,27 @@ import typer
 
 from suture.errors import PrerequisiteError, UsageError
 from suture.interfaces.cli.terminal.command_options import (
+    Assignments,
     Model,
     Only,
     Protect,
     Seconds,
-    Set,
     Test,
-    load,
-    require_words,
+    load_command_settings,
+    require_test_command,
 )
-from suture.interfaces.cli.terminal.error_reporting import Debug, end_with, reports_faults
-from suture.interfaces.cli.terminal.terminal_output import answer_exactly, note
+from suture.interfaces.cli.terminal.error_reporting import Debug, handle_errors, report_error
+from suture.interfaces.cli.terminal.terminal_output import print_note, print_raw
 
 if TYPE_CHECKING:
     from suture.core.settings import Settings
-    from suture.interfaces.watch.project_watch import Seen
+    from suture.interfaces.watch.project_watch import WatchEvent
 
 EXTRA = 'pip install "suture[watch]"'
 MOST_NAMED = 3
 
 
-@reports_faults
+@handle_errors
 def watch(
     path: Annotated[str, typer.Argument(metavar="PATH", help="A project's folder.")] = ".",
     test: Test = None,
@@ -38,7 +38,7 @@ def watch(
     apply: Annotated[bool, typer.Option("--apply", help="Change the files, once a fix is verified.")] = False,
     model: Model = None,
     seconds: Seconds = None,
-    assignments: Set = None,
+    assignments: Assignments = None,
     debug: Debug = False,
 ) -> None:
     """Run a project's tests with each change; where they fail, heal it and print the diff. Ctrl-C ends it.
@@ -49,9 +49,9 @@ def watch(
     """
     if not Path(path).is_dir():
         raise UsageError(f"there is no folder at {path!r}", remedy="name a project's folder")
-    require_words(test)
+    require_test_command(test)
     project = Path(path)
-    loaded = load(
+    loaded = load_command_settings(
         project,
         assignments,
         model__name=model or "none",
@@ -63,11 +63,11 @@ def watch(
     except ModuleNotFoundError as fault:
         raise PrerequisiteError(f"this needs the package {fault.name!r}", remedy=EXTRA) from fault
     for remark in loaded.notes:
-        note(f"note: {remark}")
+        print_note(f"note: {remark}")
     from suture.api import run_sync
 
     asked = f"the model {model}" if model else "no model"
-    note(f"Watching {project.resolve()}, with {asked}; Ctrl-C ends it.")
+    print_note(f"Watching {project.resolve()}, with {asked}; Ctrl-C ends it.")
     options = {"test": test, "protect": protect or (), "only": only or ()}
     run_sync(_watch(project, loaded.settings, options, apply=apply, debug=debug))
 
@@ -77,7 +77,7 @@ async def _watch(
 ) -> None:
     from suture import api
     from suture.interfaces.cli.terminal.run_progress import RunProgress
-    from suture.interfaces.watch.project_watch import Failed, watch
+    from suture.interfaces.watch.project_watch import RunFailed, watch
 
     async def heal() -> Any:
         with RunProgress(settings.budget) as progress:
@@ -88,31 +88,31 @@ async def _watch(
 
     first = True
     async for seen in watch(project, heal, write if apply else None):
-        if first and isinstance(seen, Failed) and isinstance(seen.fault, UsageError):
+        if first and isinstance(seen, RunFailed) and isinstance(seen.fault, UsageError):
             raise seen.fault  # such as no test command: no change of a file is waited for
         first = False
         _tell(seen, settings, debug=debug)
 
 
-def _tell(seen: Seen, settings: Settings, *, debug: bool) -> None:
+def _tell(seen: WatchEvent, settings: Settings, *, debug: bool) -> None:
     """Say what became of a run, and what is waited for."""
     from suture.core.ledger import find_run
-    from suture.interfaces.narrative.run_progress_text import brief_ending
-    from suture.interfaces.watch.project_watch import Failed, Overtaken
+    from suture.interfaces.narrative.run_progress_text import render_short_result
+    from suture.interfaces.watch.project_watch import RunFailed, RunSuperseded
 
-    if isinstance(seen, Overtaken):
+    if isinstance(seen, RunSuperseded):
         named = ", ".join(seen.changed[:MOST_NAMED])
         more = len(seen.changed) - MOST_NAMED
-        note(f"You changed {named}{f' and {more} more' if more > 0 else ''}: once more.")
+        print_note(f"You changed {named}{f' and {more} more' if more > 0 else ''}: once more.")
         return
-    if isinstance(seen, Failed):
-        end_with(seen.fault, debug=debug)
+    if isinstance(seen, RunFailed):
+        report_error(seen.fault, debug=debug)
     else:
         result = seen.result
         if result.diff:
-            answer_exactly(result.diff, diff=True)
-        for line in brief_ending(result, find_run(settings.paths.home, result.run_id)):
-            note(line)
+            print_raw(result.diff, diff=True)
+        for line in render_short_result(result, find_run(settings.paths.home, result.run_id)):
+            print_note(line)
         if seen.fault is not None:
-            end_with(seen.fault, debug=debug)
-    note("Waiting for a change.")
+            report_error(seen.fault, debug=debug)
+    print_note("Waiting for a change.")

@@ -7,29 +7,29 @@ from typing import Annotated
 
 import typer
 
-from suture.interfaces.cli.serving.server_options import extra_needed, flags_said, require_folders
-from suture.interfaces.cli.terminal.command_options import Model, Set, Test, load
-from suture.interfaces.cli.terminal.error_reporting import reports_faults
+from suture.interfaces.cli.serving.server_options import command_line_settings, require_extra, require_folders
+from suture.interfaces.cli.terminal.command_options import Model, Test, load_command_settings
+from suture.interfaces.cli.terminal.error_reporting import handle_errors
 
 
-@reports_faults
+@handle_errors
 def acp(
     test: Test = None,
     model: Model = None,
-    assignments: Set = None,
+    assignments: Assignments = None,
 ) -> None:
     """Be an agent of the Agent Client Protocol, for editors such as Zed: prompts become runs.
 
     It talks on stdin and stdout, as editors start such agents. A run's steps, candidates and questions are
     shown in the editor, and what is healed is written into your files where you accept it there.
     """
-    loaded = load(Path(), assignments, model__name=model)
-    with extra_needed("editor"):
+    loaded = load_command_settings(Path(), assignments, model__name=model)
+    with require_extra("editor"):
         from suture.interfaces.editor.acp.acp_agent import serve
-    serve(loaded.settings, flags_said(assignments, model), test)
+    serve(loaded.settings, command_line_settings(assignments, model), test)
 
 
-@reports_faults
+@handle_errors
 def lsp(
     test: Test = None,
     seconds: Annotated[
@@ -39,21 +39,28 @@ def lsp(
         ),
     ] = 60.0,
     model: Model = None,
-    assignments: Set = None,
+    assignments: Assignments = None,
 ) -> None:
     """Be a language server: failing tests as diagnostics, a verified change as an edit.
 
     It talks on stdin and stdout, as editors start such servers. A saved file has the project's tests run in
     the sandbox, and small edits tried; a model is asked where you choose so, and only the editor writes.
     """
-    loaded = load(Path(), assignments, model__name=model)
-    with extra_needed("editor"):
-        from suture.interfaces.editor.lsp.background_runs import Work
+    loaded = load_command_settings(Path(), assignments, model__name=model)
+    with require_extra("editor"):
+        from suture.interfaces.editor.lsp.background_runs import ServerOptions
         from suture.interfaces.editor.lsp.language_server import serve
-    serve(Work(settings=loaded.settings, flags=flags_said(assignments, model), test=test, seconds=seconds))
+    serve(
+        ServerOptions(
+            settings=loaded.settings,
+            flags=command_line_settings(assignments, model),
+            test=test,
+            seconds=seconds,
+        )
+    )
 
 
-@reports_faults
+@handle_errors
 def mcp(
     http: Annotated[
         bool, typer.Option("--http", help="Listen at an address instead of stdin and stdout.")
@@ -73,7 +80,7 @@ def mcp(
         ),
     ] = None,
     model: Model = None,
-    assignments: Set = None,
+    assignments: Assignments = None,
 ) -> None:
     """Be a server of the Model Context Protocol, for other agents: tools heal, write, verify and show.
 
@@ -81,9 +88,9 @@ def mcp(
     are the only folders in which it may have code healed; what is healed is a diff, and no file is changed.
     """
     require_folders(root or ())
-    loaded = load(Path(), assignments, model__name=model)
-    with extra_needed("mcp"):
+    loaded = load_command_settings(Path(), assignments, model__name=model)
+    with require_extra("mcp"):
         from suture.interfaces.mcp.mcp_server import serve
-    flags = flags_said(assignments, model)
+    flags = command_line_settings(assignments, model)
     roots = tuple(folder.absolute() for folder in root or ())
     serve(loaded.settings, flags, roots, http=(host, port) if http else None)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from suture.interfaces.cli.serving.server_options import extra_needed, flags_said, require_folders
-from suture.interfaces.cli.terminal.command_options import Json, Model, Set, load
-from suture.interfaces.cli.terminal.error_reporting import reports_faults
-from suture.interfaces.cli.terminal.terminal_output import answer, answer_json, note, table
+from suture.interfaces.cli.serving.server_options import command_line_settings, require_extra, require_folders
+from suture.interfaces.cli.terminal.command_options import Json, Model, load_command_settings
+from suture.interfaces.cli.terminal.error_reporting import handle_errors
+from suture.interfaces.cli.terminal.terminal_output import format_table, print_json, print_note, print_text
 
 if TYPE_CHECKING:
-    from suture.interfaces.web.access_tokens import Tokens
+    from suture.interfaces.web.access_tokens import AccessTokens
 
 serve_app = typer.Typer(name="serve")
 token_app = typer.Typer(name="token", help="Tokens of the service's callers.", no_args_is_help=True)
@@ -24,7 +24,7 @@ LOOPBACK = "127.0.0.1"
 
 
 @serve_app.callback(invoke_without_command=True)
-@reports_faults
+@handle_errors
 def serve(
     context: typer.Context,
     host: Annotated[
@@ -40,7 +40,7 @@ def serve(
         ),
     ] = None,
     model: Model = None,
-    assignments: Set = None,
+    assignments: Assignments = None,
 ) -> None:
     """Serve runs to other programs, and the web page, until Ctrl-C or SIGTERM.
 
@@ -59,7 +59,7 @@ def serve_at(
     roots: Sequence[Path],
     model: str | None,
     assignments: list[str] | None,
-    announce: Callable[[str], None] = answer,
+    announce: Callable[[str], None] = print_text,
 ) -> None:
     """Serve until it is told to stop; what is not given is as the settings have it.
 
@@ -69,7 +69,7 @@ def serve_at(
     """
     require_folders(roots)
     places = ",".join(str(folder.absolute()) for folder in roots)
-    loaded = load(
+    loaded = load_command_settings(
         Path(),
         assignments,
         model__name=model,
@@ -78,21 +78,21 @@ def serve_at(
         serve__roots=places or None,
     )
     for remark in loaded.notes:
-        note(f"note: {remark}")
-    with extra_needed("serve"):
+        print_note(f"note: {remark}")
+    with require_extra("serve"):
         from suture.interfaces.web.uvicorn_server import serve as serve_until_stopped
-    serve_until_stopped(loaded.settings, flags_said(assignments, model), announce)
+    serve_until_stopped(loaded.settings, command_line_settings(assignments, model), announce)
 
 
 @token_app.command("add")
-@reports_faults
+@handle_errors
 def add_token(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Whose it is; their runs are told by it.")],
     role: Annotated[
         str,
         typer.Option("--role", metavar="ROLE", help="viewer, runner, reviewer or admin: each may do more."),
     ] = "runner",
-    assignments: Set = None,
+    assignments: Assignments = None,
 ) -> None:
     """Make a token and print it, this once: only its hash is kept.
 
@@ -100,42 +100,42 @@ def add_token(
     also answers what runs ask; an admin also stops anyone's.
     """
     tokens, home = _tokens(assignments)
-    answer(tokens.add(name, role))
-    note(f"kept as a hash in {home}; a server that runs asks for tokens from its next start on")
+    print_text(tokens.add(name, role))
+    print_note(f"kept as a hash in {home}; a server that runs asks for tokens from its next start on")
 
 
 @token_app.command("list")
-@reports_faults
-def list_tokens(assignments: Set = None, as_json: Json = False) -> None:
+@handle_errors
+def list_tokens(assignments: Assignments = None, as_json: Json = False) -> None:
     """List whose tokens there are, and their roles."""
     callers = _tokens(assignments)[0].callers()
     if as_json:
-        answer_json([{"name": caller.name, "role": caller.role} for caller in callers])
+        print_json([{"name": caller.name, "role": caller.role} for caller in callers])
     elif callers:
-        answer(table([(caller.name, caller.role) for caller in callers]))
+        print_text(format_table([(caller.name, caller.role) for caller in callers]))
     else:
-        note("no tokens yet; make one: suture serve token add NAME")
+        print_note("no tokens yet; make one: suture serve token add NAME")
 
 
 @token_app.command("remove")
-@reports_faults
+@handle_errors
 def remove_token(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Whose it is.")],
-    assignments: Set = None,
+    assignments: Assignments = None,
 ) -> None:
     """Take a token back; it is refused from now on."""
     _tokens(assignments)[0].remove(name)
-    note(f"the token of {name} is refused from now on")
+    print_note(f"the token of {name} is refused from now on")
 
 
-def _tokens(assignments: list[str] | None) -> tuple[Tokens, Path]:
-    from suture.interfaces.web.access_tokens import Tokens
+def _tokens(assignments: list[str] | None) -> tuple[AccessTokens, Path]:
+    from suture.interfaces.web.access_tokens import AccessTokens
 
-    home = load(Path(), assignments, looks=True).settings.paths.home
-    return Tokens(home), home
+    home = load_command_settings(Path(), assignments, looks=True).settings.paths.home
+    return AccessTokens(home), home
 
 
-@reports_faults
+@handle_errors
 def ui(
     root: Annotated[
         list[Path] | None,
@@ -147,7 +147,7 @@ def ui(
         int | None, typer.Option("--port", metavar="N", help="Its port, 0 for a free one; serve.port.")
     ] = None,
     model: Model = None,
-    assignments: Set = None,
+    assignments: Assignments = None,
 ) -> None:
     """Serve the web page to this machine, until Ctrl-C: start runs, watch them, answer what they ask.
 
@@ -156,7 +156,7 @@ def ui(
     """
 
     def announce(address: str) -> None:
-        note("open this address in a browser; Ctrl-C stops the server")
-        answer(address)
+        print_note("open this address in a browser; Ctrl-C stops the server")
+        print_text(address)
 
     serve_at(LOOPBACK, port, root or (Path(),), model, assignments, announce)

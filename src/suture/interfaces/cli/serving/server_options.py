@@ -12,7 +12,7 @@ from suture.interfaces.cli.terminal.command_options import parse_assignments
 
 
 @contextmanager
-def extra_needed(extra: str) -> Iterator[None]:
+def require_extra(extra: str) -> Iterator[None]:
     """Around the import of a front door.
 
     Args:
@@ -42,7 +42,7 @@ def require_folders(roots: Sequence[Path]) -> None:
             raise UsageError(f"there is no folder at {str(root)!r}", remedy="name a folder with projects")
 
 
-def flags_said(assignments: list[str] | None, model: str | None) -> dict[str, object]:
+def command_line_settings(assignments: list[str] | None, model: str | None) -> dict[str, object]:
     """The settings of the command line alone: each run reads the rest anew, for its own project."""
     flags: dict[str, object] = dict(parse_assignments(assignments or ()))
     if model is not None:

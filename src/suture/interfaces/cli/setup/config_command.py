@@ -11,10 +11,10 @@ import typer
 
 from suture.errors import PrerequisiteError, UsageError
 from suture.interfaces.cli import COMPLETE_VARIABLE
-from suture.interfaces.cli.terminal.command_options import Json, Set, load
-from suture.interfaces.cli.terminal.error_reporting import reports_faults
-from suture.interfaces.cli.terminal.terminal_output import answer, answer_json, note, table
-from suture.interfaces.narrative.plain_text import printable
+from suture.interfaces.cli.terminal.command_options import Json, load_command_settings
+from suture.interfaces.cli.terminal.error_reporting import handle_errors
+from suture.interfaces.cli.terminal.terminal_output import format_table, print_json, print_note, print_text
+from suture.interfaces.narrative.plain_text import escape_unprintable
 
 config_app = typer.Typer(name="config", help="What Suture is set to.", no_args_is_help=True)
 
@@ -25,29 +25,29 @@ def config() -> None:
 
 
 @config_app.command()
-@reports_faults
+@handle_errors
 def show(
     project: Annotated[
         Path, typer.Option("--project", metavar="FOLDER", help="Whose suture.toml and .env count.")
     ] = Path(),
-    assignments: Set = None,
+    assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
     """Print each setting with its value and its origin; keys are masked."""
     from suture.core.settings import render_settings
 
-    loaded = load(project, assignments, looks=True)
+    loaded = load_command_settings(project, assignments, looks=True)
     for remark in loaded.notes:
-        note(remark)
+        print_note(remark)
     rows = render_settings(loaded.settings, loaded.origins)
     if as_json:
-        answer_json({key: {"value": value, "origin": origin} for key, value, origin in rows})
+        print_json({key: {"value": value, "origin": origin} for key, value, origin in rows})
     else:
-        answer(table(rows))
+        print_text(format_table(rows))
 
 
 @config_app.command("set")
-@reports_faults
+@handle_errors
 def set_one(
     key: Annotated[str, typer.Argument(metavar="KEY", help="A setting, such as budget.tokens.")],
     value: Annotated[str, typer.Argument(metavar="VALUE", help="Its value.")],
@@ -63,7 +63,7 @@ def set_one(
 
     if project is not None and not project.is_dir():
         raise UsageError(f"{str(project)!r} is no folder", remedy="name a project's folder")
-    note(f"written: {set_value(key, value, project=project, environ=os.environ)}")
+    print_note(f"written: {set_value(key, value, project=project, environ=os.environ)}")
 
 
 TEXT = """\
@@ -81,7 +81,7 @@ TEXT = """\
 """
 
 
-@reports_faults
+@handle_errors
 def init(
     project: Annotated[Path, typer.Argument(metavar="PROJECT", help="A project's folder.")] = Path(),
 ) -> None:
@@ -95,12 +95,12 @@ def init(
         raise UsageError(f"{str(path)!r} is there already", remedy="suture config set KEY VALUE --project .")
     text = TEXT.format(test=_test_line(project))
     new_file(path, text)
-    note(f"written: {path}")
-    answer(printable(text))
+    print_note(f"written: {path}")
+    print_text(escape_unprintable(text))
 
 
 def _test_line(project: Path) -> str:
-    from suture.loop.intake.building import heal_task
+    from suture.loop.intake.heal_task import heal_task
 
     try:
         task, _ = heal_task(project)
@@ -109,7 +109,7 @@ def _test_line(project: Path) -> str:
     return f"test = {json.dumps(shlex.join(task.test_command), ensure_ascii=False)}"
 
 
-@reports_faults
+@handle_errors
 def completion(
     shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="Whose language.")],
 ) -> None:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import typer
 
 from suture.errors import PrerequisiteError, SutureError
-from suture.interfaces.cli.terminal.command_options import Json, Model, Set, load
-from suture.interfaces.cli.terminal.error_reporting import reports_faults
-from suture.interfaces.cli.terminal.terminal_output import answer, answer_json, note, table
-from suture.interfaces.narrative.plain_text import one_line
+from suture.interfaces.cli.terminal.command_options import Json, Model, load_command_settings
+from suture.interfaces.cli.terminal.error_reporting import handle_errors
+from suture.interfaces.cli.terminal.terminal_output import format_table, print_json, print_note, print_text
+from suture.interfaces.narrative.plain_text import escape_line_breaks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,14 +25,14 @@ PROGRAM = "def total(prices):\n    return sum(prices) - 1\n"
 TEST = "from shop import total\n\n\ndef test_total():\n    assert total([2, 3]) == 5\n"
 
 
-@reports_faults
-def doctor(model: Model = None, assignments: Set = None, as_json: Json = False) -> None:
+@handle_errors
+def doctor(model: Model = None, assignments: Assignments = None, as_json: Json = False) -> None:
     """Say what is there, what is missing, and how to get it."""
     from suture.api.prerequisites import examine
 
-    loaded = load(Path(), assignments, looks=True, model__name=model)
+    loaded = load_command_settings(Path(), assignments, looks=True, model__name=model)
     for remark in loaded.notes:
-        note(f"note: {remark}")
+        print_note(f"note: {remark}")
     tell(list(examine(loaded.settings)), as_json=as_json)
 
 
@@ -43,12 +43,12 @@ def tell(rows: Sequence[Prerequisite], *, as_json: bool) -> None:
         Exit: Something is missing that is needed.
     """
     if as_json:
-        answer_json([asdict(row) for row in rows])
+        print_json([asdict(row) for row in rows])
     else:
-        answer(table([(_state(row), row.name, row.detail) for row in rows]))
+        print_text(format_table([(_state(row), row.name, row.detail) for row in rows]))
         for row in rows:
             if not row.ok and row.remedy:
-                answer(one_line(f"to get {row.name}: {row.remedy}"))
+                print_text(escape_line_breaks(f"to get {row.name}: {row.remedy}"))
     if not all(row.ok for row in rows if row.needed):
         raise typer.Exit(PrerequisiteError.exit_code)
 
@@ -59,15 +59,17 @@ def _state(row: Prerequisite) -> str:
     return "MISSING" if row.needed else "off"
 
 
-@reports_faults
-def self_check(assignments: Set = None, as_json: Json = False) -> None:
+@handle_errors
+def self_check(assignments: Assignments = None, as_json: Json = False) -> None:
     """Say what `suture doctor` says, and heal a small program in the sandbox, without a model.
 
     Exit code 0: `suture heal --no-model` works here. The program's run is not kept.
     """
     from suture.api.prerequisites import examine
 
-    settings = load(Path(), assignments, looks=True, model__name="none", models__coder="none").settings
+    settings = load_command_settings(
+        Path(), assignments, looks=True, model__name="none", models__coder="none"
+    ).settings
     rows = list(examine(settings))
     if all(row.ok for row in rows if row.needed):
         rows.append(_healed(settings))

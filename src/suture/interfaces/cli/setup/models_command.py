@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from suture.interfaces.cli.terminal.command_options import Json, Set, load
-from suture.interfaces.cli.terminal.error_reporting import reports_faults
+from suture.interfaces.cli.terminal.command_options import Json, load_command_settings
+from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import (
-    answer,
-    answer_exactly,
-    answer_json,
-    console,
-    note,
-    table,
+    format_table,
+    make_console,
+    print_json,
+    print_note,
+    print_raw,
+    print_text,
 )
 
 if TYPE_CHECKING:
@@ -36,14 +36,14 @@ def models() -> None:
 
 
 @models_app.command("list")
-@reports_faults
-def list_command(assignments: Set = None, as_json: Json = False) -> None:
+@handle_errors
+def list_command(assignments: Assignments = None, as_json: Json = False) -> None:
     """List the models of the catalogue, and which of them are here."""
     from suture.models import list_models
 
     found = list_models(cache_folder(assignments))
     if as_json:
-        answer_json(
+        print_json(
             [
                 {
                     "name": model.entry.name,
@@ -61,16 +61,16 @@ def list_command(assignments: Set = None, as_json: Json = False) -> None:
         partial = f"{megabytes(model.partial_bytes)} fetched" if model.partial_bytes else "not here"
         here = str(model.path) if model.path else partial
         rows.append((model.entry.name, megabytes(model.entry.size_bytes), model.entry.licence, here))
-    answer(table(rows))
+    print_text(format_table(rows))
 
 
 @models_app.command("pull")
-@reports_faults
-def pull_command(name: Name, assignments: Set = None, as_json: Json = False) -> None:
+@handle_errors
+def pull_command(name: Name, assignments: Assignments = None, as_json: Json = False) -> None:
     """Fetch a model's weights once, and verify them; print where they lie."""
     from suture.models import pull_model
 
-    settings = load(Path(), assignments, looks=True).settings
+    settings = load_command_settings(Path(), assignments, looks=True).settings
     token = settings.keys.huggingface
     with download_shown() as (progress, say):
         path = pull_model(
@@ -81,20 +81,20 @@ def pull_command(name: Name, assignments: Set = None, as_json: Json = False) -> 
             token=token.get_secret_value() if token is not None else "",
         )
     if as_json:
-        answer_json({"name": bare(name), "path": str(path)})
+        print_json({"name": bare(name), "path": str(path)})
     else:
-        answer_exactly(str(path))
+        print_raw(str(path))
 
 
 @models_app.command("serve")
-@reports_faults
+@handle_errors
 def serve_command(
     name: Annotated[
         str | None, typer.Argument(help="As `suture models list` shows it; that of model.name otherwise.")
     ] = None,
     host: Annotated[str, typer.Option("--host", help="The address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="The port; 0 takes a free one.")] = 8080,
-    assignments: Set = None,
+    assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
     """Serve a model at an OpenAI-compatible address until Ctrl-C; print address and key.
@@ -104,16 +104,16 @@ def serve_command(
     from suture.models import choose_model
     from suture.models.llama_server.shared_servers import serve_model
 
-    settings = load(Path(), assignments, looks=True).settings
+    settings = load_command_settings(Path(), assignments, looks=True).settings
     model = bare(name or choose_model(settings)[0])
 
     def announce(server: LlamaServer, options: ServerOptions) -> None:
         url = f"{server.url}/v1"
         if as_json:
-            answer_json({"model": model, "url": url, "key": server.key, "slots": options.slots})
+            print_json({"model": model, "url": url, "key": server.key, "slots": options.slots})
         else:
-            answer_exactly(f"OPENAI_BASE_URL={url}\nOPENAI_API_KEY={server.key}")
-        note(f"serving {model}, {options.slots} at once, on {options.threads} threads; Ctrl-C ends it")
+            print_raw(f"OPENAI_BASE_URL={url}\nOPENAI_API_KEY={server.key}")
+        print_note(f"serving {model}, {options.slots} at once, on {options.threads} threads; Ctrl-C ends it")
 
     key = settings.keys.serve
     serve_model(
@@ -123,39 +123,39 @@ def serve_command(
         port=port,
         key=key.get_secret_value() if key is not None else None,
         on_ready=announce,
-        died=note,
+        died=print_note,
     )
 
 
 @models_app.command("path")
-@reports_faults
-def path_command(name: Name, assignments: Set = None, as_json: Json = False) -> None:
+@handle_errors
+def path_command(name: Name, assignments: Assignments = None, as_json: Json = False) -> None:
     """Print where a model's weights lie."""
     from suture.models import model_path
 
     path = model_path(bare(name), cache_folder(assignments))
     if as_json:
-        answer_json({"name": bare(name), "path": str(path)})
+        print_json({"name": bare(name), "path": str(path)})
     else:
-        answer_exactly(str(path))
+        print_raw(str(path))
 
 
 @models_app.command("rm")
-@reports_faults
-def rm_command(name: Name, assignments: Set = None, as_json: Json = False) -> None:
+@handle_errors
+def rm_command(name: Name, assignments: Assignments = None, as_json: Json = False) -> None:
     """Delete a model's weights."""
     from suture.models import remove_model
 
     freed_bytes = remove_model(bare(name), cache_folder(assignments))
     if as_json:
-        answer_json({"name": bare(name), "freed_bytes": freed_bytes})
+        print_json({"name": bare(name), "freed_bytes": freed_bytes})
     else:
-        note(f"{megabytes(freed_bytes)} freed" if freed_bytes else f"{bare(name)} was not here")
+        print_note(f"{megabytes(freed_bytes)} freed" if freed_bytes else f"{bare(name)} was not here")
 
 
 def cache_folder(assignments: list[str] | None) -> Path:
     """Where the weights lie."""
-    return load(Path(), assignments, looks=True).settings.paths.cache
+    return load_command_settings(Path(), assignments, looks=True).settings.paths.cache
 
 
 def bare(name: str) -> str:
@@ -173,7 +173,7 @@ def download_shown() -> Iterator[tuple[Callable[[int, int], None], Callable[[str
     """What to call with bytes done and in all, and with a line: a bar on a terminal, else lines."""
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-    screen = console(stderr=True)
+    screen = make_console(stderr=True)
     reported = -1
 
     def tell_tenths(done_bytes: int, total_bytes: int) -> None:
@@ -181,10 +181,10 @@ def download_shown() -> Iterator[tuple[Callable[[int, int], None], Callable[[str
         tenth = 10 * done_bytes // max(total_bytes, 1)
         if tenth > reported:
             reported = tenth
-            note(f"{megabytes(done_bytes)} of {megabytes(total_bytes)}")
+            print_note(f"{megabytes(done_bytes)} of {megabytes(total_bytes)}")
 
     if not screen.is_terminal:
-        yield tell_tenths, note
+        yield tell_tenths, print_note
         return
     what = TextColumn("{task.description}", markup=False)
     columns = (what, BarColumn(), DownloadColumn(), TransferSpeedColumn())

@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from suture.interfaces.cli.terminal.command_options import Json, Set, load
-from suture.interfaces.cli.terminal.error_reporting import reports_faults
-from suture.interfaces.cli.terminal.terminal_output import answer, answer_exactly, answer_json, note, table
+from suture.interfaces.cli.terminal.command_options import Json, load_command_settings
+from suture.interfaces.cli.terminal.error_reporting import handle_errors
+from suture.interfaces.cli.terminal.terminal_output import (
+    format_table,
+    print_json,
+    print_note,
+    print_raw,
+    print_text,
+)
 
 if TYPE_CHECKING:
     from suture.agents import PromptBook
@@ -29,37 +35,37 @@ def book_of(project: Path, assignments: list[str] | None) -> PromptBook:
     from suture.agents import PromptBook
     from suture.core.settings import PROMPTS_FOLDER, project_prompts
 
-    paths = load(project, assignments, looks=True).settings.paths
+    paths = load_command_settings(project, assignments, looks=True).settings.paths
     own = project / PROMPTS_FOLDER
     if paths.prompts is None and own.is_dir() and project_prompts(paths.home, project) is None:
-        note("a run takes the project's own prompts only where the project is trusted: suture trust")
+        print_note("a run takes the project's own prompts only where the project is trusted: suture trust")
     return PromptBook(paths.prompts or own)
 
 
 @prompts_app.command("list")
-@reports_faults
-def list_prompts(project: Project = Path(), assignments: Set = None, as_json: Json = False) -> None:
+@handle_errors
+def list_prompts(project: Project = Path(), assignments: Assignments = None, as_json: Json = False) -> None:
     """List the roles that have a prompt: version, hash, and where it comes from."""
     from suture.agents import packaged_names
 
     found = [book_of(project, assignments).load(name) for name in packaged_names()]
     if as_json:
-        answer_json(
+        print_json(
             [{"name": p.name, "version": p.version, "hash": p.hash, "source": p.source} for p in found]
         )
     else:
-        answer(table([(p.name, f"version {p.version}", p.hash[:12], p.source) for p in found]))
+        print_text(format_table([(p.name, f"version {p.version}", p.hash[:12], p.source) for p in found]))
 
 
 @prompts_app.command("show")
-@reports_faults
+@handle_errors
 def show_prompt(
     name: Name,
     packaged: Annotated[
         bool, typer.Option("--packaged", help="Ours, even where the project has its own.")
     ] = False,
     project: Project = Path(),
-    assignments: Set = None,
+    assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
     """Print a prompt as a file that could stand in `.suture/prompts/`."""
@@ -67,20 +73,20 @@ def show_prompt(
 
     prompt = packaged_prompt(name) if packaged else book_of(project, assignments).load(name)
     if as_json:
-        answer_json({**prompt_as_plain(prompt), "hash": prompt.hash, "source": prompt.source})
+        print_json({**prompt_as_plain(prompt), "hash": prompt.hash, "source": prompt.source})
     else:
-        answer_exactly(prompt_as_yaml(prompt))
+        print_raw(prompt_as_yaml(prompt))
 
 
 @prompts_app.command()
-@reports_faults
+@handle_errors
 def diff(
     name: Name,
     other: Annotated[
         Path | None, typer.Argument(metavar="FILE", help="Another version; ours where not given.")
     ] = None,
     project: Project = Path(),
-    assignments: Set = None,
+    assignments: Assignments = None,
 ) -> None:
     """Compare the prompt that counts in a project with ours, or with a file."""
     from difflib import unified_diff
@@ -92,14 +98,14 @@ def diff(
     old, new = (prompt_as_yaml(prompt).splitlines(keepends=True) for prompt in (before, now))
     changes = "".join(unified_diff(old, new, fromfile=before.source, tofile=now.source))
     if changes:
-        answer_exactly(changes, diff=True)
+        print_raw(changes, diff=True)
     else:
-        note(f"{before.source} and {now.source} say the same")
+        print_note(f"{before.source} and {now.source} say the same")
 
 
 @prompts_app.command()
-@reports_faults
-def check(project: Project = Path(), assignments: Set = None, as_json: Json = False) -> None:
+@handle_errors
+def check(project: Project = Path(), assignments: Assignments = None, as_json: Json = False) -> None:
     """Check the project's own prompts, as a run would; ends with 2 where one cannot be used."""
     from suture.agents import packaged_names
     from suture.errors import UsageError
@@ -117,12 +123,14 @@ def check(project: Project = Path(), assignments: Set = None, as_json: Json = Fa
         else:
             own += [source] if source != "packaged" else []
     if as_json:
-        answer_json({"ok": not faults, "own": own, "faults": faults})
+        print_json({"ok": not faults, "own": own, "faults": faults})
     else:
         for said in faults:
-            note(said, style="red")
+            print_note(said, style="red")
         if not faults:
-            answer("\n".join(f"{source}: fits" for source in own) or "the project has no prompts of its own")
+            print_text(
+                "\n".join(f"{source}: fits" for source in own) or "the project has no prompts of its own"
+            )
     if faults:
         raise typer.Exit(2)
 
@@ -135,20 +143,20 @@ recipes_app = typer.Typer(
 
 
 @recipes_app.command("list")
-@reports_faults
+@handle_errors
 def list_recipes_command(as_json: Json = False) -> None:
     """List the recipes that come with Suture."""
     from suture.loop import describe_recipe, list_recipes
 
     found = [describe_recipe(name) for name in list_recipes()]
     if as_json:
-        answer_json([recipe.model_dump(mode="json") for recipe in found])
+        print_json([recipe.model_dump(mode="json") for recipe in found])
     else:
-        answer(table([(recipe.name, recipe.summary) for recipe in found]))
+        print_text(format_table([(recipe.name, recipe.summary) for recipe in found]))
 
 
 @recipes_app.command("show")
-@reports_faults
+@handle_errors
 def show_recipe(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A recipe, or a TOML file of your own.")],
     as_json: Json = False,
@@ -158,6 +166,6 @@ def show_recipe(
 
     recipe = describe_recipe(name)
     if as_json:
-        answer_json(recipe.model_dump(mode="json"))
+        print_json(recipe.model_dump(mode="json"))
     else:
-        answer_exactly(recipe_as_toml(recipe))
+        print_raw(recipe_as_toml(recipe))

@@ -9,15 +9,21 @@ import typer
 
 from suture.errors import UsageError
 from suture.interfaces.cli.terminal.command_options import Json
-from suture.interfaces.cli.terminal.error_reporting import reports_faults
-from suture.interfaces.cli.terminal.terminal_output import answer, answer_json, note, stdin_is_terminal, table
-from suture.interfaces.narrative.plain_text import printable
+from suture.interfaces.cli.terminal.error_reporting import handle_errors
+from suture.interfaces.cli.terminal.terminal_output import (
+    format_table,
+    print_json,
+    print_note,
+    print_text,
+    stdin_is_terminal,
+)
+from suture.interfaces.narrative.plain_text import escape_unprintable
 
 if TYPE_CHECKING:
     from suture.core.settings import RequestedSetting
 
 
-@reports_faults
+@handle_errors
 def trust(
     project: Annotated[Path, typer.Argument(metavar="PROJECT", help="A project's folder.")] = Path(),
     yes: Annotated[bool, typer.Option("--yes", help="Trust it without being asked.")] = False,
@@ -52,9 +58,9 @@ def _list(as_json: bool) -> None:
         except UsageError as fault:
             rows.append((folder, fault.message))
     if as_json:
-        answer_json([{"project": folder, "state": state} for folder, state in rows])
+        print_json([{"project": folder, "state": state} for folder, state in rows])
     else:
-        answer(table(rows) or "no project is trusted")
+        print_text(format_table(rows) or "no project is trusted")
 
 
 def _revoke(project: Path, as_json: bool) -> None:
@@ -62,9 +68,9 @@ def _revoke(project: Path, as_json: bool) -> None:
 
     there_was = revoke_trust(load_settings(Path(), looks=True).settings.paths.home, project)
     if as_json:
-        answer_json({"project": str(project.resolve()), "revoked": there_was})
+        print_json({"project": str(project.resolve()), "revoked": there_was})
     else:
-        answer("it is trusted no longer" if there_was else "it was not trusted")
+        print_text("it is trusted no longer" if there_was else "it was not trusted")
 
 
 def _trust(project: Path, yes: bool, as_json: bool) -> None:
@@ -75,12 +81,14 @@ def _trust(project: Path, yes: bool, as_json: bool) -> None:
     digest = digest_of_project(project)  # first: what is shown below is at least as new
     home, requested = requested_settings(project)
     if not requested:
-        answer_json(
+        print_json(
             {"project": str(project.resolve()), "wishes": [], "trusted": False}
-        ) if as_json else answer("there is nothing to trust: its files set nothing, or only what is harmless")
+        ) if as_json else print_text(
+            "there is nothing to trust: its files set nothing, or only what is harmless"
+        )
         return
     if not as_json:
-        answer(_listed(requested))
+        print_text(_listed(requested))
     if not yes and not _asked():
         raise UsageError(
             "it was not trusted", remedy="settings of your own need no trust: suture config show"
@@ -89,22 +97,22 @@ def _trust(project: Path, yes: bool, as_json: bool) -> None:
         raise UsageError("its files have changed meanwhile; it was not trusted", remedy="look again")
     trust_project(home, project, digest)
     if as_json:
-        answer_json(
+        print_json(
             {"project": str(project.resolve()), "wishes": [vars(w) for w in requested], "trusted": True}
         )
     else:
-        note("trusted, until one of these files changes")
+        print_note("trusted, until one of these files changes")
 
 
 def _listed(requested: tuple[RequestedSetting, ...]) -> str:
     rows = [("what", "now", "with trust", "from")]
-    return table([*rows, *((w.key, w.before, w.after, w.origin) for w in requested)])
+    return format_table([*rows, *((w.key, w.before, w.after, w.origin) for w in requested)])
 
 
 def _asked() -> bool:
     if not stdin_is_terminal():
         raise UsageError("nobody can be asked here", remedy="look at what it sets, then give --yes")
     try:
-        return input(printable("trust these settings? [y/N] ")).strip().lower() in ("y", "yes")
+        return input(escape_unprintable("trust these settings? [y/N] ")).strip().lower() in ("y", "yes")
     except EOFError:
         return False

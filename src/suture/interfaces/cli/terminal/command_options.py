@@ -22,7 +22,7 @@ Detail = Literal["quiet", "brief", "verbose"]
 Json = Annotated[bool, typer.Option("--json", help="Answer with one JSON document on stdout.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say every step, and what each is worth.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result and nothing else.")]
-Set = Annotated[
+Assignments = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Any setting, such as loop.samples=8; may be repeated."),
 ]
@@ -121,10 +121,10 @@ class RunOptions:
     seconds: Seconds = None
     replies: Replies = None
     or_live: OrLive = False
-    assignments: Set = None
+    assignments: Assignments = None
 
     def settings(self, project: Path, **flags: object) -> Loaded:
-        """The settings of the run, with further flags of the command as in `load`."""
+        """The settings of the run, with further flags of the command as in `load_command_settings`."""
         own: dict[str, Any] = {
             "model__name": self.model,
             "loop__recipe": self.recipe,
@@ -135,11 +135,11 @@ class RunOptions:
             "budget__money": self.money,
             "budget__seconds": self.seconds,
         }
-        return load(project, self.assignments, **(own | flags))
+        return load_command_settings(project, self.assignments, **(own | flags))
 
 
 @dataclass(frozen=True, kw_only=True)
-class HowTold:
+class OutputOptions:
     """What each command takes that carries out a run: how its progress and its end are told."""
 
     verbose: Verbose = False
@@ -209,7 +209,7 @@ def require_file(path: Path | None, what: str, *, program: bool = False) -> None
         raise UsageError(f"{what} {str(path)!r} cannot be run", remedy="name one such as .venv/bin/python")
 
 
-def require_words(test: str | None) -> None:
+def require_test_command(test: str | None) -> None:
     """Refuse a test command without words.
 
     Raises:
@@ -219,7 +219,7 @@ def require_words(test: str | None) -> None:
         raise UsageError("the test command is empty", remedy="leave --test out: the project's files show one")
 
 
-def load(
+def load_command_settings(
     project: Path, assignments: Sequence[str] | None = None, *, looks: bool = False, **flags: object
 ) -> Loaded:
     """The settings of one command; a flag of its own wins over `--set`.
@@ -237,7 +237,7 @@ def load(
     return load_settings(project, given, os.environ, looks=looks)
 
 
-def files_given(named: Iterable[str], task: Task, project: Path) -> Mapping[str, str]:
+def read_candidate_files(named: Iterable[str], task: Task, project: Path) -> Mapping[str, str]:
     """Path in the project -> text of each file.
 
     Args:

@@ -19,7 +19,7 @@ Debug = Annotated[bool, typer.Option("--debug", help="On a fault, print the trac
 DEBUG = inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Debug)
 
 
-def reports_faults(command: Callable[..., None]) -> Callable[..., None]:
+def handle_errors(command: Callable[..., None]) -> Callable[..., None]:
     """Wrap a command so that whatever it raises ends as one line on stderr and an exit code.
 
     The command gets `--debug` with that, which adds the traceback. A parameter of it that is a dataclass of
@@ -46,7 +46,7 @@ def reports_faults(command: Callable[..., None]) -> Callable[..., None]:
             fault = raised
         else:
             return
-        raise typer.Exit(end_with(fault, debug=debug))
+        raise typer.Exit(report_error(fault, debug=debug))
 
     # The parser reads these, and no names of the command's own module.
     vars(guarded)["__signature__"] = inspect.Signature([*(parameters | {"debug": DEBUG}).values()])
@@ -71,9 +71,9 @@ def _as_parsed(
     return parameters, groups
 
 
-def end_with(fault: BaseException, *, debug: bool) -> int:
+def report_error(fault: BaseException, *, debug: bool) -> int:
     """Say what went wrong; answers the exit code."""
-    from suture.interfaces.cli.terminal.terminal_output import note
+    from suture.interfaces.cli.terminal.terminal_output import print_note
 
     if isinstance(fault, ModuleNotFoundError) and not (fault.name or "suture").startswith("suture"):
         fault = _without_package(fault)
@@ -81,17 +81,19 @@ def end_with(fault: BaseException, *, debug: bool) -> int:
         import traceback
 
         for line in "".join(traceback.format_exception(fault)).rstrip().split("\n"):
-            note(line)
+            print_note(line)
     if isinstance(fault, SutureError):
         wanted = isinstance(fault, Cancelled)  # what the user asked for is no error
         text = fault.message if wanted else f"error: {fault.message}"
-        note(one_line(text), style=None if wanted else "red")
-        if remedy := one_line(fault.remedy) or _how_to_call(fault):
-            note(f"  try: {remedy}")
+        print_note(collapse_whitespace(text), style=None if wanted else "red")
+        if remedy := collapse_whitespace(fault.remedy) or _how_to_call(fault):
+            print_note(f"  try: {remedy}")
     else:
-        note(f"error: {type(fault).__name__}: {one_line(str(fault)) or 'no message'}", style="red")
+        print_note(
+            f"error: {type(fault).__name__}: {collapse_whitespace(str(fault)) or 'no message'}", style="red"
+        )
         if not debug:
-            note("  this is a fault in Suture; --debug shows where")
+            print_note("  this is a fault in Suture; --debug shows where")
     return fault.exit_code if isinstance(fault, SutureError) else 6
 
 
@@ -121,17 +123,19 @@ def _without_package(fault: ModuleNotFoundError) -> PrerequisiteError:
 def _how_to_call(fault: SutureError) -> str:
     """What is to be done about input that is wrong, where the fault itself does not say."""
     context = (
-        of_typers_click("globals").get_current_context(silent=True) if isinstance(fault, UsageError) else None
+        typer_click_module("globals").get_current_context(silent=True)
+        if isinstance(fault, UsageError)
+        else None
     )
     return f"`{context.command_path} -h` says what it takes" if context else ""
 
 
-def one_line(text: str) -> str:
+def collapse_whitespace(text: str) -> str:
     """Text with its line ends and runs of blanks made single blanks."""
     return " ".join(text.split())
 
 
-def of_typers_click(module: str) -> Any:
+def typer_click_module(module: str) -> Any:
     """A module of the click that typer is built on: the package of this name, or typer's own copy of it.
 
     Typer has no public name for it and changed which of the two it is; a fault of its knows where it lies.

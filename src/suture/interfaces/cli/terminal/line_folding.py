@@ -17,7 +17,7 @@ LEAST_COLUMNS = 20
 """Narrower than this is no terminal that anybody reads on."""
 
 
-def folded(text: str, columns: int, hanging: int | None = None) -> list[str]:
+def fold_line(text: str, columns: int, hanging: int | None = None) -> list[str]:
     """One line as lines that fit; a command, a path or a word that is longer has a line of its own.
 
     Args:
@@ -107,7 +107,7 @@ def _stacked(row: Sequence[str], columns: int) -> list[str]:
             lines[-1] = longer
         else:
             lines.append(f"    {cell}")
-    return [part for line in lines for part in folded(line, columns, 6)]
+    return [part for line in lines for part in fold_line(line, columns, 6)]
 
 
 def _cell(text: str, width: int) -> list[str]:

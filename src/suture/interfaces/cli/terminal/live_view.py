@@ -25,7 +25,7 @@ from suture.core.ledger.kinds import (
     TaskPrepared,
     TriageFinished,
 )
-from suture.interfaces.narrative.plain_text import plain_label, printable
+from suture.interfaces.narrative.plain_text import escape_unprintable, render_label
 from suture.interfaces.narrative.spend_text import describe_spend
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class LiveView:
                     self._phase = "proving the result" if decided.moves[0].outcome == "healed" else "ending"
             case CandidateChecked() as checked:
                 self._candidates.pop(checked.candidate, None)
-                counts = (plain_label(checked.label), checked.passed, checked.passed + checked.failed)
+                counts = (render_label(checked.label), checked.passed, checked.passed + checked.failed)
                 self._candidates[checked.candidate] = counts
             case LessonsDrawn(lessons=lessons):
                 self._lessons = lessons
@@ -121,11 +121,13 @@ class LiveView:
         yield Text.assemble(mark, " ", (self._phase, "bold"), f" · round {self._round + 1}{written}")
         words = next((words for words, _ in self._writing.values()), "")  # of several, the first that began
         last = [line for line in words.splitlines() if line.strip()][-WORDS_SHOWN:]
-        yield from (Text(f"  | {printable(line)}", style="dim") for line in last)
+        yield from (Text(f"  | {escape_unprintable(line)}", style="dim") for line in last)
         for name, (label, passed, total) in list(self._candidates.items())[-CANDIDATES_SHOWN:]:
             style = "green" if total and passed == total else "yellow" if passed else "red"
             best = " (best)" if name == self._best else ""
             score = f"{passed}/{total}" if total else "unchecked"
-            yield Text.assemble("  ", (f"{score:>9}", style), printable(f"  {name[:8]}  {label}{best}"))
+            yield Text.assemble(
+                "  ", (f"{score:>9}", style), escape_unprintable(f"  {name[:8]}  {label}{best}")
+            )
         yield Text(f"  spent {self.spent(time.time() if self._running else None)}", style="dim")
-        yield from (Text(f"  lesson: {printable(lesson)}", style="dim") for lesson in self._lessons)
+        yield from (Text(f"  lesson: {escape_unprintable(lesson)}", style="dim") for lesson in self._lessons)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from suture.errors import UsageError
-from suture.interfaces.cli.terminal.error_reporting import end_with, of_typers_click
+from suture.interfaces.cli.terminal.error_reporting import report_error, typer_click_module
 
 if TYPE_CHECKING:
     from typer._click import Command
@@ -26,20 +26,20 @@ def report_parser_errors(called: str) -> Iterator[None]:
     try:
         yield
     except typer.TyperException as refused:
-        typers = of_typers_click("exceptions")
+        typers = typer_click_module("exceptions")
         if not isinstance(refused, typers.UsageError) or isinstance(refused, typers.NoArgsIsHelpError):
             raise
-        raise typer.Exit(end_with(in_our_words(refused, called), debug=False)) from None
+        raise typer.Exit(report_error(convert_parser_error(refused, called), debug=False)) from None
 
 
-def in_our_words(refused: Refused, called: str) -> UsageError:
+def convert_parser_error(refused: Refused, called: str) -> UsageError:
     """A refusal of typer's, as one of ours.
 
     Args:
         refused: Any usage error of typer's.
         called: The command, where the refusal does not know it.
     """
-    typers = of_typers_click("exceptions")
+    typers = typer_click_module("exceptions")
     context = refused.ctx
     all_options = f"`{context.command_path if context else called} -h` says what it takes"
     if isinstance(refused, typers.MissingParameter) and context is not None:

@@ -16,9 +16,9 @@ from rich.segment import ControlType
 from suture.core.ledger import Event
 from suture.core.ledger.kinds import CandidateChecked, RunFinished, RunParked
 from suture.interfaces.cli.terminal.live_view import LiveView
-from suture.interfaces.cli.terminal.terminal_output import console, say
-from suture.interfaces.narrative.event_text import tell
-from suture.interfaces.narrative.run_progress_text import BriefTeller
+from suture.interfaces.cli.terminal.terminal_output import make_console, print_line
+from suture.interfaces.narrative.event_text import render_event
+from suture.interfaces.narrative.run_progress_text import ProgressNarrator
 
 if TYPE_CHECKING:
     from suture.core.settings import BudgetSettings
@@ -36,8 +36,8 @@ class RunProgress:
 
     def __init__(self, budget: BudgetSettings, detail: Detail = "brief") -> None:
         self._detail = detail
-        self._brief = BriefTeller()
-        self._console = console(stderr=True)
+        self._brief = ProgressNarrator()
+        self._console = make_console(stderr=True)
         self._view = LiveView(budget.model_dump())
         self._live = self._new_live()
         self._drawing = threading.RLock()
@@ -101,15 +101,15 @@ class RunProgress:
             self._view.tell(event)
             if self._detail == "brief":
                 for line in self._brief.tell(event):
-                    say(self._console, line)
+                    print_line(self._console, line)
             elif self._detail == "verbose":
                 self._say_all(event)
 
     def _say_all(self, event: Event) -> None:
-        line = tell(event)
+        line = render_event(event)
         told_at_the_end = isinstance(event.payload, RunFinished | RunParked)
         if line is not None and not told_at_the_end:
-            say(self._console, line)
+            print_line(self._console, line)
         if isinstance(event.payload, CandidateChecked):
             self._console.print(f"  spent {self._view.spent(event.time_s)}", style="dim")
 

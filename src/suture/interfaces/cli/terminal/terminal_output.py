@@ -9,8 +9,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from suture.errors import StorageError
-from suture.interfaces.cli.terminal.line_folding import fold_table, folded
-from suture.interfaces.narrative.plain_text import one_line, printable
+from suture.interfaces.cli.terminal.line_folding import fold_line, fold_table
+from suture.interfaces.narrative.plain_text import escape_line_breaks, escape_unprintable
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 DIFF_STYLES = (("+++", "bold"), ("---", "bold"), ("@@", "cyan"), ("+", "green"), ("-", "red"))
 
 
-def console(*, stderr: bool = False) -> Console:
+def make_console(*, stderr: bool = False) -> Console:
     """A console that takes every text literally: no markup, no emoji codes, no highlighting, no wrapping.
 
     Whatever is drawn on it is made harmless.
@@ -42,48 +42,50 @@ def _screen_type() -> type[Console]:
                 if segment.control or segment.text.isprintable():
                     yield segment
                 else:
-                    yield Segment(printable(segment.text), segment.style)
+                    yield Segment(escape_unprintable(segment.text), segment.style)
 
     return Screen
 
 
-def note(text: str, *, style: str | None = None) -> None:
+def print_note(text: str, *, style: str | None = None) -> None:
     """Say something beside the result, on stderr; line ends in it become visible, and a terminal folds it."""
-    line = one_line(printable(text))
+    line = escape_line_breaks(escape_unprintable(text))
     if sys.stderr.isatty():
-        say(console(stderr=True), line, style=style)
+        print_line(make_console(stderr=True), line, style=style)
     else:  # Rich would write the same, and takes a tenth of a command's start to load
         sys.stderr.write(line + "\n")
         sys.stderr.flush()
 
 
-def say(screen: Console, line: str, *, style: str | None = None) -> None:
+def print_line(screen: Console, line: str, *, style: str | None = None) -> None:
     """Print a line of ours; a terminal gets it folded between words."""
     if screen.is_terminal:
-        for part in folded(line, screen.width):
+        for part in fold_line(line, screen.width):
             screen.print(part, style=style)
     else:
         screen.print(line, style=style)
 
 
-def prompt(text: str) -> None:
+def print_prompt(text: str) -> None:
     """Ask on stderr, with the cursor left behind the question."""
-    console(stderr=True).print(one_line(printable(text)), end=" " if not text.endswith(" ") else "")
+    make_console(stderr=True).print(
+        escape_line_breaks(escape_unprintable(text)), end=" " if not text.endswith(" ") else ""
+    )
 
 
-def answer(text: str) -> None:
+def print_text(text: str) -> None:
     """Print what there is to say, on stdout: harmless also through a pipe, which may end at a terminal.
 
     A terminal gets long lines folded between words.
     """
-    text = printable(text)
+    text = escape_unprintable(text)
     if sys.stdout.isatty():
-        columns = console().width
-        text = "\n".join(part for line in text.split("\n") for part in folded(line, columns))
-    answer_exactly(text)
+        columns = make_console().width
+        text = "\n".join(part for line in text.split("\n") for part in fold_line(line, columns))
+    print_raw(text)
 
 
-def answer_exactly(text: str, *, diff: bool = False) -> None:
+def print_raw(text: str, *, diff: bool = False) -> None:
     """Print what others are to use, such as a program, a patch or a path.
 
     A terminal gets it escaped, and a diff coloured. A pipe or a file gets exactly the bytes, because a patch
@@ -98,8 +100,8 @@ def answer_exactly(text: str, *, diff: bool = False) -> None:
     if not sys.stdout.isatty():
         _write(file_bytes(text))
         return
-    screen = console()
-    for line in printable(text).splitlines():
+    screen = make_console()
+    for line in escape_unprintable(text).splitlines():
         style = next((style for mark, style in DIFF_STYLES if line.startswith(mark)), None) if diff else None
         screen.print(line, style=style)
 
@@ -120,7 +122,7 @@ def _write(content: bytes) -> None:
         raise StorageError(f"the output cannot be written: {fault.strerror}") from fault
 
 
-def stray_text_is_harmless() -> None:
+def escape_library_output() -> None:
     """What libraries, threads and the interpreter itself write to stderr is no way around this room."""
     import logging
     import threading
@@ -129,14 +131,14 @@ def stray_text_is_harmless() -> None:
 
     class Harmless(logging.Formatter):
         def format(self, record: logging.LogRecord) -> str:
-            return printable(super().format(record))
+            return escape_unprintable(super().format(record))
 
     def report(fault: BaseException | None) -> None:
         if fault is not None:
-            sys.stderr.write(printable("".join(format_exception(fault))))
+            sys.stderr.write(escape_unprintable("".join(format_exception(fault))))
 
     format_warning = warnings.formatwarning
-    warnings.formatwarning = lambda *about, **more: printable(format_warning(*about, **more))
+    warnings.formatwarning = lambda *about, **more: escape_unprintable(format_warning(*about, **more))
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(Harmless())
     sys.excepthook = lambda kind, fault, trace: report(fault)
@@ -144,7 +146,7 @@ def stray_text_is_harmless() -> None:
     threading.excepthook = lambda about: report(about.exc_value)
 
 
-def answer_json(value: Any) -> None:
+def print_json(value: Any) -> None:
     """Print a result for programs: one JSON document on stdout, ASCII only."""
     import json
 
@@ -160,10 +162,10 @@ def file_bytes(text: str) -> bytes:
         return text.encode("utf-8", "backslashreplace")
 
 
-def table(rows: Iterable[Sequence[str]]) -> str:
+def format_table(rows: Iterable[Sequence[str]]) -> str:
     """Rows as aligned columns, two spaces apart, one line each, but for a terminal that is too narrow."""
-    cells = [[printable(cell).replace("\n", " ") for cell in row] for row in rows]
-    return "\n".join(fold_table(cells, console().width if sys.stdout.isatty() else None))
+    cells = [[escape_unprintable(cell).replace("\n", " ") for cell in row] for row in rows]
+    return "\n".join(fold_table(cells, make_console().width if sys.stdout.isatty() else None))
 
 
 def stdin_is_terminal() -> bool:

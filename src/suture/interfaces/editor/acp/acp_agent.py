@@ -45,7 +45,7 @@ from suture.core.settings import Settings
 from suture.errors import SutureError, UsageError
 from suture.interfaces.editor.acp.prompt_turn import COMMANDS, Turn
 from suture.interfaces.editor.acp.session_store import Session, Sessions
-from suture.interfaces.jobs.job_execution import require_wall
+from suture.interfaces.jobs.job_execution import require_sandbox
 
 INVALID, FAILED = -32602, -32603
 """JSON-RPC's codes for what the client can set right, and for what it cannot."""
@@ -67,7 +67,7 @@ def serve(settings: Settings, flags: Mapping[str, object], test: str | None) -> 
     Raises:
         UsageError: There would be no sandbox.
     """
-    require_wall(settings)
+    require_sandbox(settings)
     # What it has not, the SDK answers as a method that is not there; forks and ends of sessions it calls new.
     agent = cast(AnyAgent, Agent(settings, flags, test))
     asyncio.run(run_agent(agent, use_unstable_protocol=True))

@@ -41,10 +41,10 @@ from suture.core.ledger.kinds import (
 )
 from suture.core.records import Candidate, Task, Verdict
 from suture.errors import StorageError
-from suture.interfaces.narrative.event_text import fact_lines
-from suture.interfaces.narrative.plain_text import markdown, plain
+from suture.interfaces.narrative.event_text import counterexample_lines
+from suture.interfaces.narrative.plain_text import escape_markdown, sanitize_text
 from suture.interfaces.narrative.review_text import review_as_text
-from suture.interfaces.narrative.run_progress_text import BriefTeller
+from suture.interfaces.narrative.run_progress_text import ProgressNarrator
 from suture.project.workspace import text_of
 
 Send = Callable[[Any], Awaitable[None]]
@@ -59,7 +59,7 @@ STAGES = {
 }
 
 
-def diffs_of(
+def candidate_diffs(
     candidate: Candidate, task: Task | None, root: Path
 ) -> tuple[list[FileEditToolCallContent], list[ToolCallLocation]]:
     """What a candidate changes, and where, as a client shows it beside the file.
@@ -84,7 +84,7 @@ def _sendable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-class Telling:
+class RunUpdates:
     """Tells one run, event by event.
 
     Args:
@@ -95,7 +95,7 @@ class Telling:
 
     def __init__(self, folder: RunFolder, root: Path, send: Send) -> None:
         self._folder, self._root, self._send = folder, root, send
-        self._brief = BriefTeller()
+        self._brief = ProgressNarrator()
         self._stages: tuple[str, ...] = ()
         self._parts: tuple[str, ...] = ()
         self._stage = 0
@@ -105,7 +105,7 @@ class Telling:
     async def tell(self, event: Event) -> None:
         """Tell an event: its words, the plan where it moves on, the candidate that it is about."""
         for line in self._brief.tell(event):
-            await self._send(update_agent_message_text(markdown(line) + "\n\n"))
+            await self._send(update_agent_message_text(escape_markdown(line) + "\n\n"))
         await self._plan(event.payload)
         match event.payload:
             case CandidateProposed() as proposed:
@@ -139,7 +139,7 @@ class Telling:
             )
             entries.append(plan_entry(stage, priority="high", status=status))
             if number == 1:  # the planner's own parts are written within it
-                entries += [plan_entry(markdown(part, 300), status=status) for part in self._parts]
+                entries += [plan_entry(escape_markdown(part, 300), status=status) for part in self._parts]
         return entries
 
     async def _proposed(self, proposed: CandidateProposed, seq: int) -> None:
@@ -147,13 +147,15 @@ class Telling:
             return  # the same code as before
         self._calls[proposed.candidate] = call = f"{self._folder.id}-{seq}"
         try:
-            diffs, places = diffs_of(
-                self._folder.get_record(Candidate, proposed.blob), task_if_there(self._folder), self._root
+            diffs, places = candidate_diffs(
+                self._folder.get_record(Candidate, proposed.blob),
+                load_task_if_present(self._folder),
+                self._root,
             )
         except (StorageError, ValueError, KeyError, TypeError):
             diffs, places = [], []
         self._diffs[call] = diffs
-        title = f"Check {plain(proposed.label, 200) or 'a candidate'}"
+        title = f"Check {sanitize_text(proposed.label, 200) or 'a candidate'}"
         await self._send(
             start_tool_call(
                 call, title, kind="execute", status="in_progress", content=diffs, locations=places
@@ -168,15 +170,15 @@ class Telling:
         except StorageError:
             verdict = None
         for fact in (verdict.counterexamples if verdict else ())[:MOST_FACTS]:
-            lines += fact_lines(fact)
+            lines += counterexample_lines(fact)
         status: ToolCallStatus = "failed" if checked.failed or not total else "completed"
         call = self._calls[checked.candidate]
-        text = tool_content(text_block(markdown("\n".join(lines))))
+        text = tool_content(text_block(escape_markdown("\n".join(lines))))
         # An update's content replaces what was there: the diff is sent along.
         await self._send(update_tool_call(call, status=status, content=[*self._diffs.get(call, ()), text]))
 
 
-def task_if_there(folder: RunFolder) -> Task | None:
+def load_task_if_present(folder: RunFolder) -> Task | None:
     """What a run was to do; `None` where its folder no longer says."""
     try:
         return task_of(folder)
@@ -201,22 +203,24 @@ CHANGE = (
 )
 
 
-async def answer_to(client: Client, session: str, review: Review, root: Path) -> str:
+async def request_answer(client: Client, session: str, review: Review, root: Path) -> str:
     """What the user picks as the answer to a question; empty where they pick nothing."""
-    diffs = diffs_of(review.candidate, review.task, root)[0] if review.candidate is not None else []
+    diffs = candidate_diffs(review.candidate, review.task, root)[0] if review.candidate is not None else []
     update = update_tool_call(
         f"{review.run_id}-{review.key[:16]}",
-        title=markdown(review.asked, 200),
+        title=escape_markdown(review.asked, 200),
         kind="edit" if diffs else "other",
         status="pending",
-        content=[tool_content(text_block(markdown(review_as_text(review)))), *diffs],
+        content=[tool_content(text_block(escape_markdown(review_as_text(review)))), *diffs],
     )
     return await _picked(client, session, update, DIFFERENCE if review.difference is not None else STEP)
 
 
-async def accepts(client: Client, session: str, folder: RunFolder, change: Candidate, root: Path) -> bool:
+async def request_acceptance(
+    client: Client, session: str, folder: RunFolder, change: Candidate, root: Path
+) -> bool:
     """Whether the user wants a verified change written into their files."""
-    diffs, places = diffs_of(change, task_if_there(folder), root)
+    diffs, places = candidate_diffs(change, load_task_if_present(folder), root)
     update = update_tool_call(
         f"{folder.id}-change",
         title="Write the verified change",

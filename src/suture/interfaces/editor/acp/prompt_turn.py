@@ -9,20 +9,19 @@ from typing import Any
 from acp.helpers import update_agent_message_text, update_tool_call
 from acp.interfaces import Client
 
-from suture.api import apply, pending_review
-from suture.api import undo
-from suture.core.ledger import Event, RunFolder, last_of, read_ledger, result_of, state_of
+from suture.api import apply, pending_review, undo
+from suture.core.ledger import Event, RunFolder, last_of, read_ledger, load_result, get_run_state
 from suture.core.ledger.kinds import RunStarted
 from suture.core.records import Result
 from suture.core.safe_files import read_plain
 from suture.core.settings import Settings
 from suture.errors import UsageError
-from suture.interfaces.editor.acp.client_updates import Telling, accepts, answer_to
+from suture.interfaces.editor.acp.client_updates import RunUpdates, request_acceptance, request_answer
 from suture.interfaces.editor.acp.session_store import Session, Sessions
 from suture.interfaces.jobs import JobKind
-from suture.interfaces.jobs.job_process import run_alone
-from suture.interfaces.narrative.plain_text import markdown
-from suture.interfaces.narrative.run_progress_text import brief_ending
+from suture.interfaces.jobs.job_process import run_standalone_job
+from suture.interfaces.narrative.plain_text import escape_markdown
+from suture.interfaces.narrative.run_progress_text import render_short_result
 from suture.models import NO_MODEL
 from suture.project.workspace import text_of
 
@@ -102,9 +101,9 @@ class Turn:
             telling = self._telling(folder)
             for event in reading.events:
                 await telling.tell(event)
-            if (result := result_of(folder)) is not None:
+            if (result := load_result(folder)) is not None:
                 await self._tell_end(folder, result)
-            elif state_of(folder, reading) != "running":
+            elif get_run_state(folder, reading) != "running":
                 await self.say(f"Run {folder.id} has not ended: /resume goes on with it.")
 
     async def _go(self, text: str) -> None:
@@ -128,7 +127,7 @@ class Turn:
     async def _done(
         self, kind: JobKind, request: Mapping[str, Any], of: RunFolder | None = None
     ) -> RunFolder:
-        telling: list[Telling] = []
+        telling: list[RunUpdates] = []
 
         async def tell(event: Event) -> None:
             if not telling:
@@ -137,7 +136,7 @@ class Turn:
                 telling.append(self._telling(folder))
             await telling[0].tell(event)
 
-        folder, _ = await run_alone(
+        folder, _ = await run_standalone_job(
             self.settings.paths.home,
             kind,
             request,
@@ -148,36 +147,38 @@ class Turn:
         )
         return folder
 
-    def _telling(self, folder: RunFolder) -> Telling:
-        return Telling(folder, self.session.cwd, self.send)
+    def _telling(self, folder: RunFolder) -> RunUpdates:
+        return RunUpdates(folder, self.session.cwd, self.send)
 
     async def _settle(self, folder: RunFolder) -> None:
         """Ask what the run asks until it ends; then tell its end, and offer its change."""
         approved = False
         while (asked := pending_review(folder.path)) is not None:
-            choice = await answer_to(self.client, self.session.id, asked, self.session.cwd)
+            choice = await request_answer(self.client, self.session.id, asked, self.session.cwd)
             if not choice:
                 return await self.say(
                     "The run waits for your answer. Write what the model should be told, or /resume."
                 )
             approved = asked.stage == "hand_over" and choice == "approve"
             folder = await self._done("resume", {"answer": {"choice": choice}}, folder)
-        if (result := result_of(folder)) is not None:
+        if (result := load_result(folder)) is not None:
             await self._tell_end(folder, result)
             if result.outcome == "healed":
                 await self._hand_over(folder, accepted=approved)
         return None
 
     async def _tell_end(self, folder: RunFolder, result: Result) -> None:
-        await self.say("\n\n".join(map(markdown, brief_ending(result, folder, typed=False))))
+        await self.say("\n\n".join(map(escape_markdown, render_short_result(result, folder, typed=False))))
 
     async def _hand_over(self, folder: RunFolder, *, accepted: bool = False) -> None:
         """Ask whether a verified change goes into the user's files, and write it."""
-        result = result_of(folder)
+        result = load_result(folder)
         if result is None or result.outcome != "healed" or result.candidate is None:
             raise UsageError(f"run {folder.id} has healed nothing")
         root = self.session.cwd
-        if not accepted and not await accepts(self.client, self.session.id, folder, result.candidate, root):
+        if not accepted and not await request_acceptance(
+            self.client, self.session.id, folder, result.candidate, root
+        ):
             return await self.say("Your files are as they were. /apply asks again.")
         await self._require_saved(result.candidate.files)
         started = last_of(read_ledger(folder.ledger_path).events, RunStarted)
@@ -207,10 +208,10 @@ class Turn:
             return None
 
         home = self.settings.paths.home
-        _, end = await run_alone(home, "verify", {}, nobody, run=folder.id, flags=self.flags)
+        _, end = await run_standalone_job(home, "verify", {}, nobody, run=folder.id, flags=self.flags)
         for finding in end.answer["findings"]:
             sign = "holds" if finding["ok"] else "DOES NOT HOLD"
-            await self.say(f"{sign}: {finding['name']}: {markdown(finding['detail'], 500)}")
+            await self.say(f"{sign}: {finding['name']}: {escape_markdown(finding['detail'], 500)}")
 
     def _last(self) -> RunFolder:
         runs = self.sessions.runs_of(self.session)

@@ -16,10 +16,10 @@ from suture.core.ledger import Event, RunFolder, new_run_id
 from suture.core.ledger.kinds import TriageFinished
 from suture.core.settings import Settings
 from suture.errors import StorageError
-from suture.interfaces.editor.lsp.run_findings import RunFindings, findings_of
-from suture.interfaces.jobs.job_process import run_alone
-from suture.interfaces.narrative.event_text import tell
-from suture.interfaces.narrative.plain_text import plain
+from suture.interfaces.editor.lsp.run_findings import RunFindings, read_findings
+from suture.interfaces.jobs.job_process import run_standalone_job
+from suture.interfaces.narrative.event_text import render_event
+from suture.interfaces.narrative.plain_text import sanitize_text
 from suture.models import NO_MODEL
 
 MOST_CHARS = 200
@@ -27,7 +27,7 @@ BY_SEARCH: Mapping[str, object] = {"model.name": NO_MODEL, "models.coder": NO_MO
 
 
 @dataclass(frozen=True, kw_only=True)
-class Work:
+class ServerOptions:
     """What the server works with.
 
     Attributes:
@@ -43,7 +43,7 @@ class Work:
     seconds: float
 
 
-class Checking:
+class BackgroundRuns:
     """Runs a folder's tests and looks for what mends them.
 
     Args:
@@ -52,7 +52,9 @@ class Checking:
         show: Called with what fails, as soon as that is known: the search for a repair takes up to a minute.
     """
 
-    def __init__(self, server: LanguageServer, work: Work, show: Callable[[RunFindings], None]) -> None:
+    def __init__(
+        self, server: LanguageServer, work: ServerOptions, show: Callable[[RunFindings], None]
+    ) -> None:
         self._server, self._work, self._show = server, work, show
         self._going: dict[Path, asyncio.Task[RunFindings]] = {}
         self.test = work.test
@@ -103,15 +105,15 @@ class Checking:
         async with _Progress(self._server, f"Suture: {title} in {root.name}") as progress:
 
             async def report(event: Event) -> None:
-                if (line := tell(event)) is not None:
+                if (line := render_event(event)) is not None:
                     progress.report(line)
                 if isinstance(event.payload, TriageFinished):
                     with suppress(StorageError):  # the end tells it, or is told
-                        self._show(findings_of(RunFolder(settings.paths.home / "runs" / run), root))
+                        self._show(read_findings(RunFolder(settings.paths.home / "runs" / run), root))
 
             watching = asyncio.create_task(progress.taken_back())
             doing = asyncio.create_task(
-                run_alone(
+                run_standalone_job(
                     settings.paths.home,
                     "heal",
                     {"path": str(root), "test": self.test},
@@ -129,7 +131,7 @@ class Checking:
                     doing.cancel()
                     await asyncio.wait([doing])
             folder, _ = doing.result()
-            return findings_of(folder, root)
+            return read_findings(folder, root)
 
 
 class _Progress:
@@ -145,7 +147,9 @@ class _Progress:
         if window is not None and window.work_done_progress:
             with suppress(Exception):  # a client that refuses gets no bar, and its run all the same
                 await self._server.work_done_progress.create_async(self._token)
-                begin = types.WorkDoneProgressBegin(title=plain(self._title, MOST_CHARS), cancellable=True)
+                begin = types.WorkDoneProgressBegin(
+                    title=sanitize_text(self._title, MOST_CHARS), cancellable=True
+                )
                 self._server.work_done_progress.begin(self._token, begin)
                 self._shown = True
         return self
@@ -157,7 +161,7 @@ class _Progress:
     def report(self, line: str) -> None:
         """Show what goes on."""
         if self._shown:
-            report = types.WorkDoneProgressReport(message=plain(line, MOST_CHARS))
+            report = types.WorkDoneProgressReport(message=sanitize_text(line, MOST_CHARS))
             self._server.work_done_progress.report(self._token, report)
 
     async def taken_back(self) -> None:

@@ -7,8 +7,8 @@ from typing import Protocol
 
 from lsprotocol import types
 
-from suture.interfaces.editor.lsp.run_findings import Failing, Place, RunFindings
-from suture.interfaces.narrative.plain_text import plain
+from suture.interfaces.editor.lsp.run_findings import FailingTest, RunFindings, SourceLocation
+from suture.interfaces.narrative.plain_text import sanitize_text
 
 SOURCE = "suture"
 Action = types.CodeAction | types.Command
@@ -29,7 +29,7 @@ class Shows(Protocol):
         """How long a text is, as the client counts characters."""
 
 
-def diagnostics_of(found: RunFindings, units: Callable[[str], int]) -> Mapping[str, list[types.Diagnostic]]:
+def make_diagnostics(found: RunFindings, units: Callable[[str], int]) -> Mapping[str, list[types.Diagnostic]]:
     """Each failing test at the line that is likeliest at fault, by the file's address.
 
     Args:
@@ -42,14 +42,14 @@ def diagnostics_of(found: RunFindings, units: Callable[[str], int]) -> Mapping[s
             continue
         diagnostic = types.Diagnostic(
             range=_range(found, failing.place, units),
-            message=plain(failing.words, MOST_CHARS),
+            message=sanitize_text(failing.words, MOST_CHARS),
             severity=(types.DiagnosticSeverity.Warning if failing.apart else types.DiagnosticSeverity.Error),
             source=SOURCE,
             code="not the code's fault" if failing.apart else "failing test",
             related_information=[
                 types.DiagnosticRelatedInformation(
                     location=types.Location(uri=_uri(found, place), range=_range(found, place, units)),
-                    message=plain(place.why, MOST_CHARS),
+                    message=sanitize_text(place.why, MOST_CHARS),
                 )
                 for place in failing.related
             ],
@@ -59,9 +59,9 @@ def diagnostics_of(found: RunFindings, units: Callable[[str], int]) -> Mapping[s
     return by_uri
 
 
-def actions_for(server: Shows, found: RunFindings, params: types.CodeActionParams) -> list[Action]:
+def make_code_actions(server: Shows, found: RunFindings, params: types.CodeActionParams) -> list[Action]:
     """What can be done about the failing tests that are shown in a range."""
-    here = diagnostics_of(found, server.units).get(params.text_document.uri, [])
+    here = make_diagnostics(found, server.units).get(params.text_document.uri, [])
     shown = [one for one in here if _meet(one.range, params.range)]
     by_test = {failing.test: failing for failing in found.failing}
     actions: list[Action] = []
@@ -82,10 +82,10 @@ def actions_for(server: Shows, found: RunFindings, params: types.CodeActionParam
 
 
 def _mend(
-    found: RunFindings, failing: Failing, diagnostic: types.Diagnostic, edit: types.WorkspaceEdit
+    found: RunFindings, failing: FailingTest, diagnostic: types.Diagnostic, edit: types.WorkspaceEdit
 ) -> types.CodeAction:
     return types.CodeAction(
-        title=f"Heal {plain(failing.test, 100)} (verified: {found.passing} of {found.total} tests pass)",
+        title=f"Heal {sanitize_text(failing.test, 100)} (verified: {found.passing} of {found.total} tests pass)",
         kind=types.CodeActionKind.QuickFix,
         diagnostics=[diagnostic],
         is_preferred=found.passing == found.total,
@@ -93,8 +93,8 @@ def _mend(
     )
 
 
-def _ask(failing: Failing, diagnostic: types.Diagnostic, uri: str) -> types.CodeAction:
-    title = f"Heal {plain(failing.test, 100)} with a model"
+def _ask(failing: FailingTest, diagnostic: types.Diagnostic, uri: str) -> types.CodeAction:
+    title = f"Heal {sanitize_text(failing.test, 100)} with a model"
     return types.CodeAction(
         title=title,
         kind=types.CodeActionKind.QuickFix,
@@ -103,11 +103,11 @@ def _ask(failing: Failing, diagnostic: types.Diagnostic, uri: str) -> types.Code
     )
 
 
-def _uri(found: RunFindings, place: Place) -> str:
+def _uri(found: RunFindings, place: SourceLocation) -> str:
     return (found.root / place.path).as_uri()
 
 
-def _range(found: RunFindings, place: Place, units: Callable[[str], int]) -> types.Range:
+def _range(found: RunFindings, place: SourceLocation, units: Callable[[str], int]) -> types.Range:
     """A line from its first letter to its end, as the run read it."""
     lines = found.texts.get(place.path, "").split("\n")
     text = lines[place.line - 1] if 0 < place.line <= len(lines) else ""

@@ -15,35 +15,35 @@ from pygls.uris import to_fs_path
 from suture.api.past_runs import find_run_folder
 from suture.core.safe_files import read_plain
 from suture.errors import SutureError, UsageError
-from suture.interfaces.editor.lsp.background_runs import Checking, Work
-from suture.interfaces.editor.lsp.diagnostics import Action, actions_for, diagnostics_of
+from suture.interfaces.editor.lsp.background_runs import BackgroundRuns, ServerOptions
+from suture.interfaces.editor.lsp.diagnostics import Action, make_code_actions, make_diagnostics
 from suture.interfaces.editor.lsp.run_findings import RunFindings
-from suture.interfaces.editor.lsp.workspace_edits import EditOutdated, as_plain_changes, workspace_edit
-from suture.interfaces.jobs.job_execution import require_wall
-from suture.interfaces.narrative.certificate_text import proof_lines
-from suture.interfaces.narrative.plain_text import plain
+from suture.interfaces.editor.lsp.workspace_edits import EditOutdated, as_plain_changes, make_workspace_edit
+from suture.interfaces.jobs.job_execution import require_sandbox
+from suture.interfaces.narrative.render_certificate import certificate_lines
+from suture.interfaces.narrative.plain_text import sanitize_text
 from suture.models import NO_MODEL
 
 MOST_FILE_BYTES = 16 * 2**20
 
 
-def serve(work: Work) -> None:
+def serve(work: ServerOptions) -> None:
     """Talk to an editor on stdin and stdout until it goes away.
 
     Raises:
         UsageError: There would be no sandbox.
     """
-    require_wall(work.settings)
-    Server(work).start_io()
+    require_sandbox(work.settings)
+    SutureLanguageServer(work).start_io()
 
 
-class Server(LanguageServer):
+class SutureLanguageServer(LanguageServer):
     """Answers one editor."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: ServerOptions) -> None:
         super().__init__("suture", version("suture"))
         self.settings = work.settings
-        self.checking = Checking(self, work, self.show)
+        self.checking = BackgroundRuns(self, work, self.show)
         self.on_save = True
         self.found: dict[Path, RunFindings] = {}
         self._shown: dict[Path, set[str]] = {}
@@ -108,7 +108,7 @@ class Server(LanguageServer):
     def show(self, found: RunFindings) -> None:
         """Show a run's findings in place of the folder's earlier ones."""
         self.found[found.root] = found
-        by_uri = diagnostics_of(found, self.units)
+        by_uri = make_diagnostics(found, self.units)
         for uri in self._shown.get(found.root, set()) - by_uri.keys():
             self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri=uri, diagnostics=[]))
         for uri, diagnostics in by_uri.items():
@@ -127,7 +127,7 @@ class Server(LanguageServer):
         kinds = (able.resource_operations if able else None) or ()
         creates = versions and types.ResourceOperationKind.Create in kinds
         try:
-            edit = workspace_edit(found, self._held, self.units, creates=creates)
+            edit = make_workspace_edit(found, self._held, self.units, creates=creates)
         except EditOutdated:
             return None
         return edit if versions else as_plain_changes(edit)
@@ -138,7 +138,7 @@ class Server(LanguageServer):
 
     def tell(self, message: str, kind: types.MessageType = types.MessageType.Info) -> None:
         """Show the user a message."""
-        self.window_show_message(types.ShowMessageParams(type=kind, message=plain(message)))
+        self.window_show_message(types.ShowMessageParams(type=kind, message=sanitize_text(message)))
 
     def _held(self, path: Path) -> tuple[str, int | None] | None:
         for uri, document in self.workspace.text_documents.items():
@@ -152,7 +152,7 @@ class Server(LanguageServer):
         return None if content is None else (content.decode("utf-8", "surrogateescape"), None)
 
 
-def _register_features(server: Server) -> None:
+def _register_features(server: SutureLanguageServer) -> None:
     @server.feature(types.INITIALIZE)
     def initialize(params: types.InitializeParams) -> None:
         options = params.initialization_options
@@ -184,17 +184,17 @@ def _register_features(server: Server) -> None:
             found = server.found.get(server.root_of(params.text_document.uri))
         except JsonRpcInvalidParams:
             return []
-        return actions_for(server, found, params) if found is not None else []
+        return make_code_actions(server, found, params) if found is not None else []
 
 
-def _register_commands(server: Server) -> None:
+def _register_commands(server: SutureLanguageServer) -> None:
     # The SDK hands over as many arguments as a client sends, where a command takes any number.
     @server.command("suture.check")
-    async def check(ls: Server, *given: object) -> dict[str, Any]:
+    async def check(ls: SutureLanguageServer, *given: object) -> dict[str, Any]:
         return _told(await server.work_on(server.root_of(*given[:1]), asks_model=False))
 
     @server.command("suture.heal")
-    async def heal(ls: Server, *given: object) -> dict[str, Any]:
+    async def heal(ls: SutureLanguageServer, *given: object) -> dict[str, Any]:
         found = await server.work_on(server.root_of(*given[:1]), asks_model=server.asks_model)
         edit, applied = server.edit_of(found), False
         if edit is not None:
@@ -203,17 +203,17 @@ def _register_commands(server: Server) -> None:
         return {**_told(found), "applied": applied}
 
     @server.command("suture.stop")
-    async def stop(ls: Server, *given: object) -> None:
+    async def stop(ls: SutureLanguageServer, *given: object) -> None:
         await server.checking.stop(server.root_of(*given[:1]))
 
     @server.command("suture.explain")
-    def explain(ls: Server, *given: object) -> str:
+    def explain(ls: SutureLanguageServer, *given: object) -> str:
         try:
             folder = find_run_folder(str(given[0]) if given else "", server.settings)
-            lines = list(proof_lines(folder))
+            lines = list(certificate_lines(folder))
         except SutureError as fault:
             raise JsonRpcInvalidParams(str(fault)) from fault
-        text = plain("\n".join(lines)) if lines else f"Run {folder.id} has no certificate."
+        text = sanitize_text("\n".join(lines)) if lines else f"Run {folder.id} has no certificate."
         server.tell(text)
         return text
 

@@ -9,7 +9,15 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TypeVar
 
-from suture.core.ledger import LedgerReading, Payload, RunFolder, first_of, last_of, read_ledger, those_of
+from suture.core.ledger import (
+    LedgerReading,
+    Payload,
+    RunFolder,
+    first_payload,
+    last_of,
+    read_ledger,
+    select_events,
+)
 from suture.core.ledger.kinds import (
     CandidateChecked,
     RunFinished,
@@ -20,7 +28,7 @@ from suture.core.ledger.kinds import (
 )
 from suture.core.records import Candidate, CheckOutcome, Counterexample, Result, Task, Verdict
 from suture.errors import StorageError
-from suture.interfaces.narrative.event_text import fact_lines
+from suture.interfaces.narrative.event_text import counterexample_lines
 from suture.interfaces.narrative.run_progress_text import AS_IT_IS
 from suture.project.workspace import text_of
 
@@ -29,7 +37,7 @@ RecordT = TypeVar("RecordT", Task, Verdict, Result)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class SourceLocation:
     """A line of a project.
 
     Attributes:
@@ -44,7 +52,7 @@ class Place:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Failing:
+class FailingTest:
     """A failing test.
 
     Attributes:
@@ -58,8 +66,8 @@ class Failing:
 
     test: str
     words: str
-    place: Place | None
-    related: tuple[Place, ...] = ()
+    place: SourceLocation | None
+    related: tuple[SourceLocation, ...] = ()
     mended: bool = False
     apart: bool = False
 
@@ -81,13 +89,13 @@ class RunFindings:
     run: str
     root: Path
     texts: Mapping[str, str]
-    failing: tuple[Failing, ...]
+    failing: tuple[FailingTest, ...]
     change: Candidate | None = None
     total: int = 0
     passing: int = 0
 
 
-def findings_of(folder: RunFolder, root: Path) -> RunFindings:
+def read_findings(folder: RunFolder, root: Path) -> RunFindings:
     """What a run found out; where its folder is damaged, as much as is left.
 
     Raises:
@@ -125,21 +133,21 @@ def _failing(
     searched: SearchFinished | None,
     apart: str,
     passed: frozenset[str],
-) -> Failing:
+) -> FailingTest:
     fact = outcome.counterexample or Counterexample(check_id=outcome.check_id)
     test = _test_place(outcome.check_id, texts)
-    words = "\n".join(fact_lines(fact))
+    words = "\n".join(counterexample_lines(fact))
     if searched is not None and (divergence := searched.divergences.get(outcome.check_id)):
         words += f"\n  {divergence}"
     if apart:
-        return Failing(
+        return FailingTest(
             test=outcome.check_id, words=f"{words}\n  {apart}", place=test or _first_place(texts), apart=True
         )
     lines = [_suspect_place(one) for one in suspects if one.path in texts]
     if not lines and fact.file in texts and fact.line:
-        lines = [Place(path=fact.file, line=fact.line, why="raised here")]
+        lines = [SourceLocation(path=fact.file, line=fact.line, why="raised here")]
     related = (*([test] if test else ()), *lines[1:])
-    return Failing(
+    return FailingTest(
         test=outcome.check_id,
         words=words,
         place=lines[0] if lines else test or _first_place(texts),
@@ -162,12 +170,12 @@ def _likeliest_first(
     )
 
 
-def _suspect_place(one: SuspectLine) -> Place:
+def _suspect_place(one: SuspectLine) -> SourceLocation:
     where = f" in {one.function}" if one.function else ""
-    return Place(path=one.path, line=one.line, why=f"suspicious ({one.score:.2f}){where}")
+    return SourceLocation(path=one.path, line=one.line, why=f"suspicious ({one.score:.2f}){where}")
 
 
-def _test_place(test: str, texts: Mapping[str, str]) -> Place | None:
+def _test_place(test: str, texts: Mapping[str, str]) -> SourceLocation | None:
     """Where a test stands, by its id as pytest has it."""
     path, *names = test.split("::")
     if path not in texts:
@@ -176,13 +184,13 @@ def _test_place(test: str, texts: Mapping[str, str]) -> Place | None:
     defined = re.compile(rf"\s*(?:async\s+)?def\s+{re.escape(name)}\b")
     lines = texts[path].splitlines()
     line = next((number for number, text in enumerate(lines, 1) if name and defined.match(text)), 1)
-    return Place(path=path, line=line, why="the test")
+    return SourceLocation(path=path, line=line, why="the test")
 
 
-def _first_place(texts: Mapping[str, str]) -> Place | None:
+def _first_place(texts: Mapping[str, str]) -> SourceLocation | None:
     """Some line to show a failure at of which no line is known."""
     path = next(iter(sorted(texts)), None)
-    return Place(path=path, line=1) if path is not None else None
+    return SourceLocation(path=path, line=1) if path is not None else None
 
 
 def _apart(reading: LedgerReading) -> Mapping[str, str]:
@@ -191,7 +199,7 @@ def _apart(reading: LedgerReading) -> Mapping[str, str]:
 
 
 def _baseline_of(folder: RunFolder, reading: LedgerReading) -> Verdict | None:
-    checked = (one for _, one in those_of(reading.events, CandidateChecked))
+    checked = (one for _, one in select_events(reading.events, CandidateChecked))
     first = next((one for one in checked if one.label == AS_IT_IS), None)
     return _record(folder, Verdict, first.verdict) if first else None
 
@@ -209,7 +217,7 @@ def _result_of(folder: RunFolder, reading: LedgerReading) -> Result | None:
 
 
 def _task_of(folder: RunFolder, reading: LedgerReading) -> Task | None:
-    started = first_of(reading.events, RunStarted)
+    started = first_payload(reading.events, RunStarted)
     return _record(folder, Task, started.task) if started else None
 
 

@@ -21,7 +21,7 @@ class EditOutdated(Exception):
     """A file is no longer what the change was verified on."""
 
 
-def workspace_edit(
+def make_workspace_edit(
     findings: RunFindings, held: Held, units: Callable[[str], int], *, creates: bool
 ) -> types.WorkspaceEdit:
     """The change of a run's findings.

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from suture.core.settings import Settings
 from suture.errors import StorageError, SutureError, UsageError
-from suture.interfaces.jobs.job import Job, JobEnd, end_of_json, job_as_json, job_of_json
-from suture.interfaces.jobs.job_registry import CANCELLED, DAY_S, KnownJobs, RunBusy
+from suture.interfaces.jobs.job import Job, JobEnd, job_as_json, job_end_from_json, job_from_json
+from suture.interfaces.jobs.job_registry import CANCELLED, DAY_S, JobRegistry, RunBusy
 from suture.interfaces.jobs.ray_backend.ray_cluster import RayCluster
 from suture.storage.postgresql.shared_jobs import JobRow, SharedJobs, open_shared_jobs
 from suture.storage.postgresql.shared_runs import bring_runs
@@ -36,7 +36,7 @@ KEPT_WELL_S = 120.0
 """Seconds for which Ray has a job without losing it, after which earlier losses count no more."""
 
 
-class RayPool(KnownJobs):
+class RayJobPool(JobRegistry):
     """The jobs of all servers that work with one database.
 
     Args:
@@ -185,7 +185,7 @@ class RayPool(KnownJobs):
     def _read(self, row: JobRow) -> Job | None:
         """The job of a row; one that nobody can read is told once, and the others are done."""
         try:
-            return job_of_json(json.loads(row.asked))
+            return job_from_json(json.loads(row.asked))
         except (StorageError, ValueError, RecursionError) as fault:
             if row.asked not in self._not_read:
                 log.warning("a job of the database cannot be read, and is left alone: %s", fault)
@@ -231,13 +231,13 @@ class RayPool(KnownJobs):
 
 def _end_of(ended: str) -> JobEnd:
     try:
-        return end_of_json(json.loads(ended))
+        return job_end_from_json(json.loads(ended))
     except (StorageError, ValueError, RecursionError) as fault:
         error = f"how this ended cannot be read: {fault}"
         return JobEnd(exit_code=6, error=error, remedy="see the run itself", fault="StorageError")
 
 
-def open_ray_pool(settings: Settings, flags: Mapping[str, object]) -> tuple[SharedJobs, RayPool]:
+def open_ray_job_pool(settings: Settings, flags: Mapping[str, object]) -> tuple[SharedJobs, RayJobPool]:
     """The jobs of the settings' database and cluster; the pool closes both.
 
     Args:
@@ -260,11 +260,11 @@ def open_ray_pool(settings: Settings, flags: Mapping[str, object]) -> tuple[Shar
     except BaseException:
         jobs.close()
         raise
-    given = flags_of_workers(flags, settings.store.namespace)
-    return jobs, RayPool(jobs, cluster, settings.paths.home, given, queue=settings.serve.queue)
+    given = worker_flags(flags, settings.store.namespace)
+    return jobs, RayJobPool(jobs, cluster, settings.paths.home, given, queue=settings.serve.queue)
 
 
-def flags_of_workers(flags: Mapping[str, object], namespace: str) -> dict[str, object]:
+def worker_flags(flags: Mapping[str, object], namespace: str) -> dict[str, object]:
     """What of a server's command line its workers take over; Ray shows it to everybody in the cluster.
 
     Args:

@@ -17,11 +17,11 @@ from pathlib import Path
 from suture.core.ledger import RunFolder
 from suture.core.settings import Settings, load_settings
 from suture.errors import StorageError
-from suture.interfaces.jobs.job import Job, JobEnd, job_as_json, job_of_json
-from suture.interfaces.jobs.job_execution import spent_by
-from suture.interfaces.jobs.job_process import JobProcess, job_alone
+from suture.interfaces.jobs.job import Job, JobEnd, job_as_json, job_from_json
+from suture.interfaces.jobs.job_execution import run_spend
+from suture.interfaces.jobs.job_process import JobProcess, start_standalone_job
 from suture.interfaces.jobs.job_registry import CANCELLED
-from suture.interfaces.jobs.upload_cleanup import remove_unused
+from suture.interfaces.jobs.upload_cleanup import remove_unused_uploads
 from suture.storage.postgresql.shared_jobs import SharedJobs, open_shared_jobs
 
 log = logging.getLogger("suture.interfaces.jobs")
@@ -58,7 +58,7 @@ class RayWorker:
 
     def _work(self) -> None:
         try:
-            asyncio.run(work_on(self._jobs, self._job, self._flags, self._settings))
+            asyncio.run(run_worker_job(self._jobs, self._job, self._flags, self._settings))
         except BaseException:
             log.exception("the worker of job %s failed", self._job)
             os._exit(1)  # Ray starts another one
@@ -67,7 +67,9 @@ class RayWorker:
         ray.kill(ray.get_runtime_context().current_actor)  # else Ray would take its end for a loss
 
 
-async def work_on(jobs: SharedJobs, job_id: str, flags: Mapping[str, object], settings: Settings) -> None:
+async def run_worker_job(
+    jobs: SharedJobs, job_id: str, flags: Mapping[str, object], settings: Settings
+) -> None:
     """Do a job to its end, and write that down; nothing is done where it has ended already.
 
     Raises:
@@ -76,7 +78,7 @@ async def work_on(jobs: SharedJobs, job_id: str, flags: Mapping[str, object], se
     row = jobs.begin(job_id)
     if row is None:
         return
-    job = job_of_json(json.loads(row.asked))
+    job = job_from_json(json.loads(row.asked))
     if row.stopped:
         end = CANCELLED
     elif row.tries > MOST_TRIES:
@@ -84,13 +86,15 @@ async def work_on(jobs: SharedJobs, job_id: str, flags: Mapping[str, object], se
         end = JobEnd(exit_code=6, error=error, remedy="see the cluster's own logs", fault="ProcessDied")
     else:
         end = await _done(jobs, job, flags)
-    tokens, seconds = spent_by(RunFolder(settings.paths.home / "runs" / job.run))
+    tokens, seconds = run_spend(RunFolder(settings.paths.home / "runs" / job.run))
     await _write(jobs, job, replace(end, tokens=tokens, seconds=seconds, ended_s=time.time()))
-    remove_unused(settings.paths.home, settings.serve.keep_sent_days)  # what is asked for is brought anew
+    remove_unused_uploads(
+        settings.paths.home, settings.serve.keep_sent_days
+    )  # what is asked for is brought anew
 
 
 async def _done(jobs: SharedJobs, job: Job, flags: Mapping[str, object]) -> JobEnd:
-    process, place = await job_alone(job, flags)
+    process, place = await start_standalone_job(job, flags)
     watching = asyncio.create_task(_stop_when_told(jobs, job, process))
     try:
         end = await process.ended()
