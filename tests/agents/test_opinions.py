@@ -15,7 +15,7 @@ from suture.agents.roles.advisers import (
     critique_draft,
     lessons_draft,
 )
-from suture.core.records import Counterexample, Critique, Lesson, from_plain, to_plain
+from suture.core.records import Counterexample, Critique, Lesson, decode_record, encode_record
 from suture.errors import MalformedReply
 from suture.models import Message, Sampling
 from suture.models.structured_output import ask
@@ -55,7 +55,7 @@ async def test_a_critique_is_a_record() -> None:
     answer = await ask(model.complete, prompt_of(critique()), CritiqueReply, Sampling())
     record = answer.value.record()
     assert record == Critique(issues=("returns x itself",), score=0.2, approved=False)
-    assert from_plain(Critique, to_plain(record)) == record
+    assert decode_record(Critique, encode_record(record)) == record
 
 
 @pytest.mark.parametrize("reply", ["Looks good to me!", '{"score": 1, "approved": true}', "{}"])

@@ -7,7 +7,7 @@ import pytest
 from suture.agents import WriteBrief, files_from_reply
 from suture.agents.replies.coder_reply import surplus_in_reply
 from suture.errors import MalformedReply
-from suture.loop.intake.module_under_test import asks_for_several, wanted_files
+from suture.loop.intake.test_subject import asks_for_several, wanted_files
 from suture.models import Reply
 
 CART = "def total(prices):\n    return sum(prices)\n"

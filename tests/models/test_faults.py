@@ -12,7 +12,7 @@ from suture.core.settings.schema import ModelSettings
 from suture.core.settings.schema import KeySettings, Settings
 from suture.errors import (
     ContextTooLong,
-    ForeignReply,
+    ModelProtocolError,
     ModelAuthError,
     ModelError,
     ModelNotFound,
@@ -79,10 +79,10 @@ async def test_a_provider_that_does_not_count_is_counted_for(stub: OpenAIStub) -
         (Answer(status=429, body=error_body("slow down")), ModelRateLimited),
         (Answer(status=500, body=error_body("oops")), ModelError),
         (Answer(status=400, body=error_body("request exceeds the available context size")), ContextTooLong),
-        (Answer(body=b"not json"), ForeignReply),
+        (Answer(body=b"not json"), ModelProtocolError),
         (Answer(body=b"<html>not json"), ModelNotFound),
-        (Answer(body={**chat_completion(""), "choices": []}), ForeignReply),
-        (Answer(body={**chat_completion(""), "choices": None}), ForeignReply),
+        (Answer(body={**chat_completion(""), "choices": []}), ModelProtocolError),
+        (Answer(body={**chat_completion(""), "choices": None}), ModelProtocolError),
         (Answer(body=chat_completion("hello"), cut=True), ReplyLost),
     ],
     ids=lambda value: getattr(value, "__name__", None),
@@ -99,7 +99,7 @@ async def test_faults_are_mapped(stub: OpenAIStub, answer: Answer, error: type[M
 @pytest.mark.parametrize("before", range(165, 200, 3))
 async def test_a_key_that_a_quotation_cuts_in_two_is_not_shown(stub: OpenAIStub, before: int) -> None:
     stub.answer(Answer(body={"error": "x" * before + KEY}))
-    with pytest.raises(ForeignReply) as caught:
+    with pytest.raises(ModelProtocolError) as caught:
         await ask(stub)
     assert KEY[:9] not in str(caught.value)
 

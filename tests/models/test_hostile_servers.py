@@ -18,7 +18,7 @@ from models.wire_formats import FORMATS, WireFormat
 from suture.core.settings.schema import ModelSettings
 from suture.core.settings.schema import KeySettings, Settings
 from suture.errors import (
-    ForeignReply,
+    ModelProtocolError,
     ModelAuthError,
     ModelError,
     ModelNotFound,
@@ -113,7 +113,7 @@ async def test_an_encoding_that_is_not_known_is_refused(wire: WireFormat, encodi
     answer = head(content_encoding=encoding, **JSON) + gzip.compress(gzip.compress(body_of(wire)))
     with (
         RawServer(lambda peer: peer.sendall(answer)) as server,
-        pytest.raises((ForeignReply, ReplyLost)),
+        pytest.raises((ModelProtocolError, ReplyLost)),
     ):
         await ask(wire, server.address)
 
@@ -273,7 +273,7 @@ async def test_a_count_that_cannot_be_true_is_replaced_by_our_bound(
     stub.answer(Answer(body=body))
     try:
         reply = await ask(FORMATS[0], stub.address)
-    except ForeignReply:
+    except ModelProtocolError:
         return  # the SDK itself refuses it; the whole reservation is booked then
     assert reply.counted == "bound"
     assert reply.prompt_tokens == count_upper_bound(PROMPT)
@@ -302,7 +302,7 @@ async def test_an_error_whose_body_is_json_of_another_kind_is_still_the_models(
     stub.answer(Answer(status=status, body=body))
     with pytest.raises(ModelError) as told:
         await ask(wire, stub.address)
-    assert not isinstance(told.value, ForeignReply)  # where a library broke on it, its status is lost
+    assert not isinstance(told.value, ModelProtocolError)  # where a library broke on it, its status is lost
     assert "attribute" not in str(told.value)
 
 
@@ -341,7 +341,7 @@ async def test_log_probabilities_that_are_none_are_left_out(stub: OpenAIStub, lo
     stub.answer(Answer(body=body))
     try:
         reply = await ask(FORMATS[0], stub.address)
-    except ForeignReply:
+    except ModelProtocolError:
         return
     assert (reply.text, reply.logprobs, reply.tokens) == ("hello", (), ())
 
@@ -367,7 +367,7 @@ async def test_a_good_answer_of_another_kind_is_named_and_not_asked_for_again(
     wire: WireFormat, kind: str
 ) -> None:
     answer = head(**JSON) + ANOTHER_KIND[kind]
-    with RawServer(lambda peer: peer.sendall(answer)) as server, pytest.raises(ForeignReply) as caught:
+    with RawServer(lambda peer: peer.sendall(answer)) as server, pytest.raises(ModelProtocolError) as caught:
         await ask(wire, server.address, retries=3)
     assert isinstance(caught.value, ModelNotFound)
     assert server.address in caught.value.message
@@ -383,7 +383,7 @@ async def test_a_stream_without_end_that_nobody_asked_for_is_not_read(
     """Of these only the embedded model's server is asked for events, also where somebody listens."""
     talk = Endless(head(content_type="text/event-stream"), b"data: {}\n\n")
     listened = heard_by(lambda *_: None) if listening else nullcontext()
-    with listened, RawServer(talk) as server, pytest.raises(ForeignReply, match="stream of events"):
+    with listened, RawServer(talk) as server, pytest.raises(ModelProtocolError, match="stream of events"):
         await ask(wire, server.address)
     assert len(server.requests) == 1
 
@@ -392,7 +392,7 @@ async def test_what_speaks_no_http_is_told_so(wire: WireFormat) -> None:
     def talk(peer: socket.socket) -> None:
         peer.sendall(b"220 mail.test ESMTP\r\n\r\n")
 
-    with RawServer(talk) as server, pytest.raises(ForeignReply, match="no reply"):
+    with RawServer(talk) as server, pytest.raises(ModelProtocolError, match="no reply"):
         await ask(wire, server.address)
     assert len(server.requests) == 1
 

@@ -14,7 +14,7 @@ from suture.core.settings.schema import ModelSettings
 from suture.core.settings.schema import KeySettings, Settings
 from suture.errors import (
     ContextTooLong,
-    ForeignReply,
+    ModelProtocolError,
     ModelAuthError,
     ModelError,
     ModelNotFound,
@@ -257,7 +257,7 @@ async def test_a_server_that_hangs_up_may_have_worked_and_is_not_asked_again(
 
 async def test_a_body_that_is_no_json_is_foreign(wire: WireFormat, stub: OpenAIStub) -> None:
     stub.answer(Answer(body=b"not json\n"))
-    with pytest.raises(ForeignReply):
+    with pytest.raises(ModelProtocolError):
         await ask(wire, stub)
     assert len(stub.requests) == 1
 
@@ -267,7 +267,7 @@ async def test_a_reply_without_content_is_foreign_or_empty_and_never_more(
 ) -> None:
     stub.answer(Answer(body=wire.empty))
     if wire.empty_is_foreign:
-        with pytest.raises(ForeignReply):
+        with pytest.raises(ModelProtocolError):
             await ask(wire, stub)
     else:
         assert (await ask(wire, stub)).text == ""

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from suture.core.ledger import steady_text
-from suture.core.records import content_hash, from_plain
+from suture.core.ledger import normalise_text
+from suture.core.records import content_hash, decode_record
 from suture.core.safe_files import read_stored, write_atomically
 from suture.errors import ModelError, StorageError, UsageError
 from suture.models.chat_model import Message, Model, RefusingModel, Reply, Sampling
@@ -23,12 +23,12 @@ FIRST_FIELDS = ("temperature", "max_tokens", "index")
 def call_hash(model: str, messages: Sequence[Message], sampling: Sampling) -> str:
     """Name a call by what was asked of whom: model, messages and sampling, the index included.
 
-    Prompts that differ only in what no two runs of a program share (see `steady_text`), such as the
+    Prompts that differ only in what no two runs of a program share (see `normalise_text`), such as the
     duration that pytest prints, are the same call, so that a replay finds it again.
     """
     call = call_as_plain(model, messages, sampling)
     for message in call["messages"]:
-        message["content"] = steady_text(message["content"])
+        message["content"] = normalise_text(message["content"])
     return content_hash(call)
 
 
@@ -164,7 +164,7 @@ def reply_of_record(plain: Mapping[str, Any]) -> Reply:
 def _known(cls: type[T], plain: Mapping[str, Any]) -> T:
     """A record of ours out of a JSON object; what a newer Suture wrote besides is passed over."""
     try:
-        return from_plain(cls, plain)
+        return decode_record(cls, plain)
     except (ValueError, TypeError, AttributeError) as fault:
         raise StorageError(f"a recorded {cls.__name__} is damaged: {fault}") from fault
 

@@ -16,7 +16,7 @@ from requirements import Require
 from scenario.deadly_ledger import DeadlyLedger
 from scenario.test_kill import APPROVED, TASK, Paid, settings_at
 from suture.api import resume, solve
-from suture.core.ledger import find_run, read_ledger, those_of
+from suture.core.ledger import find_run, read_ledger, select_events
 from suture.core.ledger.kinds import MemoryRecalled
 from suture.core.settings import Settings, StoreSettings
 from suture.core.settings.schema import MemorySettings
@@ -78,7 +78,7 @@ async def test_a_resumed_run_has_what_it_recalled_at_first(
     done = await resume("last", settings=settings, model=Paid(log), on_review=lambda review: APPROVED)
     assert done.outcome == "healed", done.reason
     events = read_ledger(find_run(home, "last").ledger_path).events
-    (recalled,) = [one for _, one in those_of(events, MemoryRecalled)]
+    (recalled,) = [one for _, one in select_events(events, MemoryRecalled)]
     assert [KNOWN.text in told for told in recalled.told] == [True]
     calls = [json.loads(line) for line in log.read_text().splitlines()]
     assert len({json.dumps(call) for call in calls}) == len(calls)

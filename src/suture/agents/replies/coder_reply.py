@@ -14,10 +14,15 @@ from suture.agents.replies.written_files import surplus_of, written_files
 from suture.agents.roles.coder import RepairBrief, WriteBrief
 from suture.errors import EditDoesNotApply, MalformedReply
 from suture.models import Reply
-from suture.project.python_source.parsing import bounded
-from suture.project.python_source.parsing import parsed
-from suture.project.python_source.statements import is_open_ended, lines_of, parses, read_names, sound_prefix
-from suture.project.python_source.statements import put_in_front
+from suture.project.python_source.parsing import bounded, parsed
+from suture.project.python_source.statements import (
+    is_open_ended,
+    lines_of,
+    parses,
+    put_in_front,
+    read_names,
+    sound_prefix,
+)
 
 HOMES = {
     "collections": "Counter OrderedDict defaultdict deque namedtuple",

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from suture.project.python_source.parsing import MOST_NAMING_CHARS, require_few
-from suture.project.python_source.parsing import parsed
+from suture.project.python_source.parsing import MOST_NAMING_CHARS, parsed, require_few
 from suture.project.python_source.statements import parses, without_nodes
 
 # A fence may stand in a list item, and even right behind its number.

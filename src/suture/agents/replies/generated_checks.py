@@ -19,10 +19,16 @@ from suture.core.records import Check, Provenance
 from suture.errors import MalformedReply
 from suture.judge.extraction.assert_checks import check_of, distinct
 from suture.models import Reply
-from suture.project.python_source.parsing import bounded
-from suture.project.python_source.parsing import parsed
-from suture.project.python_source.statements import Definition, lines_of, read_names, sound_prefix
-from suture.project.python_source.statements import Scope, known_names, setup_for
+from suture.project.python_source.parsing import bounded, parsed
+from suture.project.python_source.statements import (
+    Definition,
+    Scope,
+    known_names,
+    lines_of,
+    read_names,
+    setup_for,
+    sound_prefix,
+)
 
 EXAMPLES = 25
 """Inputs that are drawn for each property."""

@@ -10,10 +10,9 @@ from suture.agents.replies.edit_blocks import EditBlock, apply_edits, may_create
 from suture.agents.replies.fenced_blocks import Block
 from suture.agents.roles.coder import RepairBrief
 from suture.errors import MalformedReply
-from suture.project.python_source.splicing import covers, promised_names
 from suture.project.python_source.parsing import parsed
+from suture.project.python_source.splicing import covers, promised_names, splice
 from suture.project.python_source.statements import parses, without_demo
-from suture.project.python_source.splicing import splice
 
 CHUNK_START = re.compile(r"^(?=[^\s#)\]}])", re.MULTILINE)
 

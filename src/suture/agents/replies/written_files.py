@@ -12,19 +12,20 @@ from suture.agents.replies.edit_blocks import may_create
 from suture.agents.replies.fenced_blocks import Block
 from suture.agents.roles.coder import WriteBrief
 from suture.errors import MalformedReply
-from suture.project.python_source.splicing import covers, promised_names
 from suture.project.python_source.imports import loaded_files
 from suture.project.python_source.parsing import parsed
+from suture.project.python_source.splicing import covers, promised_names
 from suture.project.python_source.statements import (
     Definition,
     defined_names,
+    indented,
     names_of,
     only_imports,
     parses,
+    put_in_front,
     read_names,
     without_demo,
 )
-from suture.project.python_source.statements import indented, put_in_front
 
 CALLED_WRONG = re.compile(r"\b(?:wrong|incorrect\w*|bugg?y?|broken|mistaken?|naive)\b", re.IGNORECASE)
 CALLED_RIGHT = re.compile(r"\b(?:fix\w*|correct|corrected|instead|right)\b", re.IGNORECASE)

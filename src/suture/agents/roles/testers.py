@@ -24,8 +24,7 @@ from suture.core.records import Language
 from suture.errors import MalformedReply
 from suture.models import Reply
 from suture.project.languages import LANGUAGES, filled
-from suture.project.python_source.parsing import bounded
-from suture.project.python_source.parsing import parsed
+from suture.project.python_source.parsing import bounded, parsed
 
 GENERATOR = "seeded_random"
 ASKED_FOR = 3

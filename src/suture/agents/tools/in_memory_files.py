@@ -7,10 +7,9 @@ import posixpath
 from collections.abc import Callable, Mapping
 
 from suture.agents.tools.react_loop import Action, AgentTool
-from suture.project.python_source.splicing import covers, promised_names
 from suture.project.python_source.parsing import parsed
+from suture.project.python_source.splicing import covers, promised_names, splice
 from suture.project.python_source.statements import without_nodes
-from suture.project.python_source.splicing import splice
 
 LONGEST_FILE = 40_000
 MOST_WRITTEN = 12

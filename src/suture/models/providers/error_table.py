@@ -8,10 +8,10 @@ from typing import Literal
 
 from suture.errors import (
     ContextTooLong,
-    ForeignReply,
     ModelAuthError,
     ModelError,
     ModelNotFound,
+    ModelProtocolError,
     ModelRateLimited,
     ModelTimeout,
     ModelUnreachable,
@@ -128,25 +128,27 @@ FAULTS: Mapping[FaultKind, Fault] = {
         "and SSL_CERT_FILE where the server has a certificate of your own",
     ),
     "flood": Fault(
-        error=ForeignReply,
+        error=ModelProtocolError,
         counts=True,
         sentence="sends more than a reply of that length can be",
         remedy=IS_IT_ONE,
     ),
     "encoded": Fault(
-        error=ForeignReply,
+        error=ModelProtocolError,
         sentence="answered with something unreadable, in an encoding of its own",
         remedy=IS_IT_ONE,
     ),
     "foreign": Fault(
-        error=ForeignReply, sentence="answered with something that is no reply", remedy=IS_IT_ONE
+        error=ModelProtocolError, sentence="answered with something that is no reply", remedy=IS_IT_ONE
     ),
     "dropped": Fault(error=ReplyLost, counts=True, sentence="hung up before it answered"),
     "timeout": Fault(
         error=ModelTimeout, counts=True, sentence="did not answer in time", remedy="raise model.timeout_s"
     ),
     "lost": Fault(error=ReplyLost, counts=True, sentence="broke off in the middle of its reply"),
-    "unreadable": Fault(error=ForeignReply, sentence="answered with something unreadable", remedy=IS_IT_ONE),
+    "unreadable": Fault(
+        error=ModelProtocolError, sentence="answered with something unreadable", remedy=IS_IT_ONE
+    ),
     "other": Fault(error=ReplyLost, sentence="failed in a way that is not known"),
 }
 """From the kind of a provider's error to what it becomes, whether it is tried again, and a plain sentence."""

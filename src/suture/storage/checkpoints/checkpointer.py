@@ -63,7 +63,7 @@ def _require_plain(value: Any, where: str) -> None:
     else:
         raise StorageError(
             f"{where} is a {kind.__module__}.{kind.__qualname__}, not a plain JSON value",
-            remedy="turn it into plain values with `to_plain`, or keep its hash",
+            remedy="turn it into plain values with `encode_record`, or keep its hash",
         )
 
 

@@ -12,13 +12,13 @@ from suture.core.ledger import (
     Event,
     LedgerReading,
     RunFolder,
-    first_of,
+    first_payload,
+    get_run_status,
     last_of,
     read_ledger,
+    select_events,
     spend_by,
     spend_of,
-    stands,
-    those_of,
 )
 from suture.core.ledger.kinds import (
     BudgetSettled,
@@ -135,7 +135,7 @@ def rows_of(run: RunFolder) -> RunRows:
         task = {"outcome": "damaged", "statement": fault.message, "ledger_bytes": size}
         return RunRows(namespace=DEFAULT_NAMESPACE, run_id=run.id, task=task)
     events = reading.events
-    started = first_of(events, RunStarted)
+    started = first_payload(events, RunStarted)
     steps = list(_steps(events))
     iterations = tuple(_iteration(step, run) for step in steps)
     return RunRows(
@@ -158,13 +158,13 @@ def _size_of(run: RunFolder) -> int:
 
 def _task(run: RunFolder, reading: LedgerReading, iterations: Sequence[Row]) -> Row:
     events = reading.events
-    started, prepared = first_of(events, RunStarted), first_of(events, TaskPrepared)
+    started, prepared = first_payload(events, RunStarted), first_payload(events, TaskPrepared)
     end = last_of(events, RunFinished) or last_of(events, RunParked)
     refused = last_of(events, RunRefused)
     checked = last_of(events, CandidateChecked)
     spend = spend_of(events)
     forks = started.forks if started else None
-    outcome = stands(run, reading)
+    outcome = get_run_status(run, reading)
     statement = (started.statement if started else "")[:MOST_STATEMENT]
     reason = end.reason if end else f"{refused.kind}: {refused.message}" if refused else ""
     project = started.project if started else ""
@@ -274,7 +274,7 @@ def _metrics(events: Sequence[Event], iterations: Iterable[Row]) -> Iterator[Row
     yield from (_metric("seconds", phase, value) for phase, value in _seconds(events).items() if value)
     kinds = Counter(row["error_kind"] for row in iterations if row["error_kind"])
     yield from (_metric("errors", kind, count) for kind, count in kinds.items())
-    origins = Counter(payload.origin for _, payload in those_of(events, CandidateProposed))
+    origins = Counter(payload.origin for _, payload in select_events(events, CandidateProposed))
     yield from (_metric("candidates", origin, count) for origin, count in origins.items())
 
 
@@ -286,17 +286,17 @@ def _seconds(events: Sequence[Event]) -> Mapping[str, float]:
     """Wall-clock seconds by phase. Calls and checks that went on side by side count each."""
     if not events:
         return {}
-    decisions = [event for event, _ in those_of(events, Decided)]
+    decisions = [event for event, _ in select_events(events, Decided)]
     first = decisions[0].time_s if decisions else events[-1].time_s
-    calls = (call for _, call in those_of(events, ModelCalled))
+    calls = (call for _, call in select_events(events, ModelCalled))
     found = {
         "prepare": first - events[0].time_s,
-        "search": sum(search.seconds for _, search in those_of(events, SearchFinished)),
+        "search": sum(search.seconds for _, search in select_events(events, SearchFinished)),
         "model": sum(call.seconds for call in calls if not call.replayed),
-        "checks": sum(checked.seconds for _, checked in those_of(events, CandidateChecked)),
+        "checks": sum(checked.seconds for _, checked in select_events(events, CandidateChecked)),
         "proof": 0.0,
     }
-    ends = [event for event, _ in those_of(events, RunFinished)]
+    ends = [event for event, _ in select_events(events, RunFinished)]
     if decisions and ends and _stops(decisions[-1]):
         found["proof"] = ends[-1].time_s - decisions[-1].time_s
     return {phase: max(0.0, seconds) for phase, seconds in found.items()}
@@ -307,9 +307,9 @@ def _stops(event: Event) -> bool:
 
 
 def _approvals(events: Sequence[Event]) -> Iterator[Row]:
-    answers = {payload.key: (event, payload) for event, payload in those_of(events, ReviewAnswered)}
+    answers = {payload.key: (event, payload) for event, payload in select_events(events, ReviewAnswered)}
     asked_of: dict[str, tuple[Event, ReviewAsked]] = {}
-    for event, asked in those_of(events, ReviewAsked):
+    for event, asked in select_events(events, ReviewAsked):
         asked_of.setdefault(asked.key, (event, asked))  # asked again by each process that goes on with it
     for key, (event, asked) in asked_of.items():
         answered, answer = answers.get(key, (None, None))

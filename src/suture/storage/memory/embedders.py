@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from suture.core.settings import Settings
 from suture.errors import ModelAuthError, ModelError, UsageError
-from suture.storage.memory.minilm import MiniLm
 
 if TYPE_CHECKING:
     import numpy as np
@@ -213,6 +212,8 @@ def open_embedder(settings: Settings) -> Embedder | None:
     if name == "none":
         return None
     if name == "minilm":
+        from suture.storage.memory.minilm import MiniLm
+
         return MiniLm()
     if name == "hashed":
         return HashedNgrams()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from suture.core.ledger import Event, RunFolder, first_of, last_of, those_of
+from suture.core.ledger import Event, RunFolder, first_payload, last_of, select_events
 from suture.core.ledger.kinds import (
     CandidateChecked,
     CandidateProposed,
@@ -37,7 +37,7 @@ def items_of(folder: RunFolder, events: Sequence[Event]) -> tuple[Item, ...]:
     Raises:
         StorageError: A blob cannot be read.
     """
-    started, ended = first_of(events, RunStarted), last_of(events, RunFinished)
+    started, ended = first_payload(events, RunStarted), last_of(events, RunFinished)
     if started is None or ended is None or started.replays or not (started.task and ended.result):
         return ()
     task, result = folder.get_record(Task, started.task), folder.get_record(Result, ended.result)
@@ -81,8 +81,8 @@ def _failing(
 ) -> tuple[Event, Verdict, dict[str, bytes]] | None:
     """The verdict that tells what was wrong, its event, and the files as they were then."""
     wanted = result.candidate.parent if task.kind == "write" and result.candidate else None
-    proposed = {one.candidate: one for _, one in those_of(events, CandidateProposed)}
-    for event, checked in those_of(events, CandidateChecked):
+    proposed = {one.candidate: one for _, one in select_events(events, CandidateProposed)}
+    for event, checked in select_events(events, CandidateChecked):
         if not checked.failed or not checked.verdict:
             continue
         first = proposed.get(checked.candidate)
@@ -100,7 +100,7 @@ def _patterns(folder: RunFolder, events: Sequence[Event], task: Task, result: Re
         return
     code = "\n".join(result.candidate.files.values())
     asked = " ".join(task.statement.split())[:MOST_STATEMENT_CHARS]
-    event = next(event for event, _ in those_of(events, RunFinished))
+    event = next(event for event, _ in select_events(events, RunFinished))
     yield Item(
         table="patterns",
         run_id=folder.id,
@@ -117,7 +117,7 @@ def _patterns(folder: RunFolder, events: Sequence[Event], task: Task, result: Re
 
 
 def _lessons(folder: RunFolder, events: Sequence[Event], task: Task, result: Result) -> Iterator[Item]:
-    drawn = list(those_of(events, LessonsDrawn))
+    drawn = list(select_events(events, LessonsDrawn))
     for event, last in drawn[-1:]:
         for lesson in last.lessons:
             yield Item(
