@@ -12,7 +12,7 @@ from architecture.source_imports import SOURCE, absolute_module, source_files
 
 
 def module_imports(source: Path) -> dict[str, set[str]]:
-    """Return each module of ours with the modules of ours that it imports; a package counts as its `__init__`."""
+    """Return each module with our modules that it imports; a package counts as its `__init__`."""
     trees = {
         ".".join(("suture", *Path(file).with_suffix("").parts)).removesuffix(".__init__"): (file, tree)
         for file, tree in source_files(source)

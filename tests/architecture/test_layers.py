@@ -36,7 +36,7 @@ LOADED_BY_ROOT = ("api", "core", "interfaces")
 """What `suture/__init__.py` loads when one of its public names is used."""
 
 SHARED_INTERFACES = ("jobs", "narrative")
-"""Parts of `interfaces` that the other parts build on. The command line may import all of them, to start them."""
+"""Parts of `interfaces` that the others build on. Only the command line imports all parts, to start them."""
 
 ALLOWED_USERS = {
     "langgraph": ("loop/",),
@@ -168,7 +168,7 @@ def test_a_forbidden_import_is_found(tmp_path: Path, file: str, code: str, reaso
         ("core/x.py", "from suture.errors import UsageError"),
         ("loop/x.py", "from suture.judge import Suite\nfrom langgraph.graph import StateGraph"),
         ("storage/x.py", "from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver"),
-        ("interfaces/cli/x.py", "import suture.bench\nfrom suture.interfaces.web.uvicorn_server import serve"),
+        ("interfaces/cli/x.py", "import suture.bench\nfrom suture.interfaces.web import app"),
         ("__init__.py", "def __getattr__(name):\n    from suture import api"),
     ],
 )
