@@ -22,10 +22,10 @@ from suture.judge import (
     Suite,
     Triage,
     check_candidate,
+    has_endless_loops,
     prepare_suite,
-    shows_endless_loops,
     triage,
-    triage_of_tests,
+    triage_endless_tests,
 )
 from suture.loop.intake.heal_task import heal_task
 from suture.project.workspace import overlay
@@ -229,9 +229,9 @@ async def reproduce(task: Task, root: Path, sandbox: Sandbox, settings: Settings
         SandboxError: The wall failed.
     """
     interpreter = discover_programs(root, os.environ, task.language, settings.sandbox.python)
-    endless = shows_endless_loops(task.files)
+    endless = has_endless_loops(task.files)
     suite = await prepare_suite(task, sandbox, settings.sandbox, interpreter, run=not endless)
-    if endless and (found := await triage_of_tests(suite)).cause:
+    if endless and (found := await triage_endless_tests(suite)).cause:
         return ReproducedFailure(suite=suite, verdict=None, triage=found)
     verdict = await check_candidate(Candidate(files={}, origin="user"), suite)
     found = await triage(suite, verdict) if verdict.failed else Triage()

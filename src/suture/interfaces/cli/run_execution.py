@@ -126,22 +126,22 @@ def execute_run(
     from suture.interfaces.narrative.exit_codes import EXIT_CODES
     from suture.interfaces.narrative.result_text import (
         applied_files,
-        load_result,
+        require_result,
         result_as_json,
         result_output,
     )
-    from suture.models import heard_by
+    from suture.models import listen_to_replies
 
     with RunProgress(settings.budget, detail) as progress:
         failed = None
         try:
-            with heard_by(progress.hear):
+            with listen_to_replies(progress.hear):
                 result = run_sync(start(progress))
         except SutureError as fault:
             if not fault.run_id:
                 raise _with_way_on(fault) from fault.__cause__
             failed = fault
-            result = load_result(find_run(settings.paths.home, fault.run_id))
+            result = require_result(find_run(settings.paths.home, fault.run_id))
     folder = find_run(settings.paths.home, result.run_id)
     applied = applied_files(folder)
     exit_code = failed.exit_code if failed else EXIT_CODES[result.outcome]

@@ -21,7 +21,7 @@ from suture.api import (
     solve,
     verify,
 )
-from suture.core.ledger import RunFolder, last_of, read_ledger, spend_of, get_run_state
+from suture.core.ledger import RunFolder, get_run_state, last_of, read_ledger, total_spend
 from suture.core.ledger.kinds import RunFinished
 from suture.core.records import Result
 from suture.core.settings import Settings, load_settings
@@ -29,7 +29,7 @@ from suture.errors import StorageError, UsageError
 from suture.interfaces.jobs.job import RUN_KINDS, Job, JobEnd
 from suture.interfaces.jobs.project_sources import locate_project
 from suture.interfaces.narrative.exit_codes import EXIT_CODES
-from suture.storage.database.run_sharing import fetched, let_go_elsewhere
+from suture.storage.database.run_sharing import fetched, wait_until_released
 
 LETTING_GO_S = 60.0
 """How long a process that was killed may take to let go of its run; its machine may have died with it."""
@@ -45,7 +45,7 @@ async def execute_job(job: Job, flags: Mapping[str, object]) -> JobEnd:
     require_sandbox(settings)
     folder = RunFolder(settings.paths.home / "runs" / job.run)
     await _let_go(folder)
-    await asyncio.to_thread(let_go_elsewhere, settings, job.run, most_s=LETTING_GO_S)
+    await asyncio.to_thread(wait_until_released, settings, job.run, most_s=LETTING_GO_S)
     await asyncio.to_thread(fetched, settings, job.run)
     if job.kind == "verify":
         return await _verified(job, settings)
@@ -167,7 +167,7 @@ def _end_of(result: Result) -> JobEnd:
 def run_spend(folder: RunFolder) -> tuple[int, float]:
     """Tokens and seconds that a run has used, as its ledger says; none where there is no run."""
     try:
-        spend = spend_of(read_ledger(folder.ledger_path).events)
+        spend = total_spend(read_ledger(folder.ledger_path).events)
     except StorageError:
         return 0, 0.0
     return spend.tokens, spend.seconds

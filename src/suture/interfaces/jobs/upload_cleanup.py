@@ -22,7 +22,10 @@ log = logging.getLogger("suture.interfaces.jobs")
 DAY_S = 86_400.0
 BEGUN, GONE = ".new-", ".new-gone-"
 """How a folder's name begins that is being written, and one that is being removed."""
-OURS = {"archives": ARCHIVE_ID, "clones": re.compile(r"[0-9]{8}-[0-9]{9}-[0-9a-f]{6}", re.ASCII)}
+BUILT_IN_LANGUAGES = {
+    "archives": ARCHIVE_ID,
+    "clones": re.compile(r"[0-9]{8}-[0-9]{9}-[0-9a-f]{6}", re.ASCII),
+}
 """The places, and what folders there are called: a person may keep something else beside them."""
 LEAST_S = 3600.0
 """For so long none is removed, whatever the setting says: it may be being written, or asked for next."""
@@ -77,7 +80,7 @@ def _removed(folder: Path, before_s: float) -> bool:
 
 def _kept(home: Path) -> Iterator[Path]:
     """The folders of ours, also what a process that was killed had only begun, or only begun to remove."""
-    for place, ours in OURS.items():
+    for place, ours in BUILT_IN_LANGUAGES.items():
         with suppress(OSError):
             for one in (home / place).iterdir():
                 known = ours.fullmatch(one.name) or one.name.startswith(BEGUN)

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from suture.api import Review, pending_review
 from suture.api.past_runs import find_run_folder
-from suture.core.ledger import RunFolder, last_of, read_ledger, load_result, get_run_state
+from suture.core.ledger import RunFolder, get_run_state, last_of, load_result, read_ledger
 from suture.core.ledger.kinds import CertificateWritten
 from suture.core.safe_files import read_stored
 from suture.errors import SutureError, UsageError

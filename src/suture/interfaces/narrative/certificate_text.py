@@ -1,4 +1,4 @@
-"""What was proved of a result and what was done with it, as lines for people."""
+"""Render what a certificate proves about a result, and how the result was delivered."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from suture.interfaces.narrative.plain_text import format_count
 
 
 def certificate_lines(folder: RunFolder) -> Iterator[str]:
-    """What the run's certificate says, and how to check it; nothing where there is none."""
+    """Yield what the run's certificate says and how to verify it; nothing without a certificate."""
     events = read_ledger(folder.ledger_path).events
     written = last_of(events, CertificateWritten)
     if written is None:
@@ -38,23 +38,27 @@ def certificate_lines(folder: RunFolder) -> Iterator[str]:
 def certificate_summary_lines(
     written: CertificateWritten, run: str, confidence: float, *, whole: bool = False
 ) -> Iterator[str]:
-    """What the tests are worth that a result passes, in words.
+    """Yield how much the tests that a result passes are worth.
 
     Args:
-        written: What the certificate says.
+        written: The certificate's summary in the ledger.
         run: The run's id.
-        confidence: The result's: what it is warned of lowers what the certificate gave.
-        whole: Also why something was not measured, and the names of the edits that were left out.
+        confidence: The confidence of the result, which warnings can lower below the certificate's.
+        whole: Whether to add why something was not measured, and the names of the edits that were left out.
     """
-    yield f"{_worth(written, whole=whole)}. Confidence {confidence:.2f}."
+    yield f"{_test_strength(written, whole=whole)}. Confidence {confidence:.2f}."
     if written.left_out:
-        edits = "1 edit was" if len(written.left_out) == 1 else f"{len(written.left_out)} edits were"
+        edits = (
+            "1 unneeded edit was"
+            if len(written.left_out) == 1
+            else f"{len(written.left_out)} unneeded edits were"
+        )
         names = f": {', '.join(written.left_out)}" if whole else ""
-        yield f"{edits} not needed and left out (suture show {run} --full-diff){names}."
+        yield f"{edits} left out (suture show {run} --full-diff){names}."
     yield from (f"Lint: {finding}" for finding in written.lint)
 
 
-def _worth(written: CertificateWritten, *, whole: bool) -> str:
+def _test_strength(written: CertificateWritten, *, whole: bool) -> str:
     drawn = written.mutants if written.drawn is None else written.drawn
     caught = f"catch {written.killed} of {drawn} deliberate mistakes" if drawn else ""
     if written.coverage_unmeasured:
@@ -66,14 +70,14 @@ def _worth(written: CertificateWritten, *, whole: bool) -> str:
         lines = "every changed line" if every else f"{written.covered} of {written.statements} changed lines"
         said = f"Your tests run {lines}" + (f" and {caught} there" if drawn else "")
     if whole and written.mutation_unmeasured:
-        said += f"; deliberate mistakes not tried: {written.mutation_unmeasured}"
+        said += f"; mutation testing was skipped: {written.mutation_unmeasured}"
     if whole and written.edits_found and not written.is_minimal:
-        said += "; a smaller change may do too"
+        said += "; a smaller change may be enough"
     return said
 
 
 def delivery_lines(folder: RunFolder) -> Iterator[str]:
-    """What was done to the user's tree or repository, and how to take it back."""
+    """Yield what was done to the user's files or repository, and how to undo it."""
     events = read_ledger(folder.ledger_path).events
     undone = [place for place, event in enumerate(events) if isinstance(event.payload, TreeUndone)]
     since = events[undone[-1] + 1 :] if undone else events
@@ -83,54 +87,54 @@ def delivery_lines(folder: RunFolder) -> Iterator[str]:
         yield f"Undo it: suture undo {folder.id}"
 
 
-def _certified(written: CertificateWritten) -> str:
-    # The result's confidence is told at the end: it knows more than what can be found out anew.
-    return f"certificate: {format_count(written.fixed, 'test')} fixed. {_worth(written, whole=True)}."
+def _certificate_written(written: CertificateWritten) -> str:
+    # The confidence is left out here: the run's result can lower it below the certificate's.
+    return f"certificate: {format_count(written.fixed, 'test')} fixed. {_test_strength(written, whole=True)}."
 
 
-def _begun(begun: ApplyStarted) -> str:
-    return f"about to write: {', '.join(begun.files)} in {begun.root}; to take it back: {begun.undo}"
+def _apply_started(begun: ApplyStarted) -> str:
+    return f"about to write: {', '.join(begun.files)} in {begun.root}; data for the undo: {begun.undo}"
 
 
-def _commit_begun(begun: CommitStarted) -> str:
+def _commit_started(begun: CommitStarted) -> str:
     return f"about to commit in {begun.root}" + (f" on {begun.branch}" if begun.branch else "")
 
 
-def _applied(applied: TreeApplied) -> str:
+def _tree_applied(applied: TreeApplied) -> str:
     return f"Applied to {', '.join(applied.files)} in {applied.root}"
 
 
-def _committed(made: CommitMade) -> str:
-    where = f"on the new branch {made.branch}" if made.branch else "on what is checked out"
+def _commit_made(made: CommitMade) -> str:
+    where = f"on the new branch {made.branch}" if made.branch else "on the current branch"
     return f"Committed: {made.commit[:12]} {where} in {made.root}"
 
 
-def _patched(written: PatchWritten) -> str:
+def _patch_written(written: PatchWritten) -> str:
     return f"Patch: {written.file}"
 
 
-def _checked_commit(checked: CommitChecked) -> str:
-    said = f"these do not pass: {', '.join(checked.failing)}" if checked.failing else "its tests pass"
-    return f"checked what would be committed, without your uncommitted changes: {said}"
+def _commit_checked(checked: CommitChecked) -> str:
+    said = f"these tests fail: {', '.join(checked.failing)}" if checked.failing else "its tests pass"
+    return f"checked the commit without your uncommitted changes: {said}"
 
 
 def render_undo(undone: TreeUndone) -> str:
-    """What was taken back, in a line."""
+    """Return one line about what was reverted."""
     if undone.why:
-        return f"Taken back: {undone.why}"
+        return f"Reverted: {undone.why}"
     if undone.branch:
-        return f"Taken back: the branch {undone.branch} is deleted"
-    reverted = f", reverted by commit {undone.commit[:12]}" if undone.commit else ""
-    return f"Taken back: {', '.join(undone.files)} in {undone.root}{reverted}"
+        return f"Reverted: the branch {undone.branch} is deleted"
+    reverted = f", by commit {undone.commit[:12]}" if undone.commit else ""
+    return f"Reverted: {', '.join(undone.files)} in {undone.root}{reverted}"
 
 
 CERTIFICATE_RENDERERS: dict[type[Payload], Callable[[Any], str]] = {
-    CertificateWritten: _certified,
-    ApplyStarted: _begun,
-    TreeApplied: _applied,
-    CommitChecked: _checked_commit,
-    CommitStarted: _commit_begun,
-    CommitMade: _committed,
-    PatchWritten: _patched,
+    CertificateWritten: _certificate_written,
+    ApplyStarted: _apply_started,
+    TreeApplied: _tree_applied,
+    CommitChecked: _commit_checked,
+    CommitStarted: _commit_started,
+    CommitMade: _commit_made,
+    PatchWritten: _patch_written,
     TreeUndone: render_undo,
 }

@@ -1,4 +1,4 @@
-"""The exit code that each outcome of a run gives its command."""
+"""The exit code of each outcome of a run."""
 
 from __future__ import annotations
 
@@ -15,4 +15,4 @@ EXIT_CODES: dict[Outcome, int] = {
     "infra_error": 6,
     "cancelled": 130,
 }
-"""The exit code of each outcome; usage errors give 2 and missing prerequisites 3 (see `suture.errors`)."""
+"""Usage errors exit with 2 and missing prerequisites with 3 (see `suture.errors`)."""

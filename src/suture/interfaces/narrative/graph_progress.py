@@ -1,4 +1,4 @@
-"""Where in its recipe's graph a run stands: told from its ledger, as all else is."""
+"""How far a run has come in the graph of its recipe, derived from its ledger."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from suture.core.ledger import Event, RunFolder, first_payload, find_final_event, read_ledger
+from suture.core.ledger import Event, RunFolder, find_final_event, first_payload, read_ledger
 from suture.core.ledger.kinds import (
-    Advised,
+    AdviceGiven,
     AgentStepped,
     CandidateChecked,
+    CandidateCriticised,
+    CandidateOptimised,
     CandidateProposed,
+    CandidateReviewed,
     CertificateWritten,
-    Criticised,
     DebuggerStepped,
     Decided,
-    Diagnosed,
+    DiagnosisMade,
     LessonsDrawn,
     MemoryRecalled,
-    Optimised,
-    PartStepped,
-    Planned,
+    PlanMade,
     ProposerRan,
     ReviewAnswered,
     ReviewAsked,
-    Reviewed,
     RunFinished,
     RunResumed,
     RunStarted,
     SearchFinished,
     SearchStarted,
+    SubtaskStepped,
     TaskPrepared,
     TestAccepted,
     TestsAssessed,
@@ -42,11 +42,20 @@ from suture.errors import UsageError
 from suture.loop import Recipe, describe_recipe, list_recipes
 
 START, END = "__start__", "__end__"
-ALWAYS: dict[type, str] = {
+NODE_OF_EVENT: dict[type, str] = {
     **dict.fromkeys((RunStarted, TaskPrepared, TriageFinished), "prepare"),
-    **dict.fromkeys((Planned, MemoryRecalled), "equip"),
+    **dict.fromkeys((PlanMade, MemoryRecalled), "equip"),
     **dict.fromkeys(
-        (Advised, Criticised, DebuggerStepped, Diagnosed, LessonsDrawn, Optimised, Reviewed, TestsAssessed),
+        (
+            AdviceGiven,
+            CandidateCriticised,
+            DebuggerStepped,
+            DiagnosisMade,
+            LessonsDrawn,
+            CandidateOptimised,
+            CandidateReviewed,
+            TestsAssessed,
+        ),
         "reflect",
     ),
     **dict.fromkeys((CertificateWritten, RunFinished), "finish"),
@@ -54,104 +63,106 @@ ALWAYS: dict[type, str] = {
     SearchFinished: "try_repairs",
     TestAccepted: "accept_test",
 }
-"""Kinds of event that one node alone brings about, or that the next node begins with."""
-ASKING = {"distinguish": "try_repairs", "test": "accept_test"}
-"""Questions that another node than `review` asks."""
-NEXT = {"mutate": "mutate", "stop": "finish"}
-"""Where a decided move leads to; any other, to `propose`."""
+"""Event kinds that only one node writes, or that the next node starts with."""
+NODE_OF_QUESTION = {"distinguish": "try_repairs", "test": "accept_test"}
+"""Questions that a node other than `review` asks."""
+NODE_OF_MOVE = {"mutate": "mutate", "stop": "finish"}
+"""The node that a decided move leads to; every other move leads to `propose`."""
 
 
 def _edges() -> tuple[tuple[str, str], ...]:
-    from suture.loop.graph import graph_edges  # LangGraph takes a second
+    from suture.loop.graph import graph_edges  # importing LangGraph takes a second
 
     return graph_edges()
 
 
 def graph_as_json(run: RunFolder) -> dict[str, Any]:
-    """The graph of a run's recipe: its nodes with how often each was entered, its edges, the active node.
+    """Return the graph of a run's recipe: nodes with visit counts, edges, and the active node.
 
     Raises:
         StorageError: The ledger cannot be read.
     """
     events = read_ledger(run.ledger_path).events
-    way = visited_nodes(events)
-    visits = Counter(way)
+    path = visited_nodes(events)
+    visits = Counter(path)
     end = find_final_event(events)
     ended = end is not None and isinstance(end.payload, RunFinished)
     started = first_payload(events, RunStarted)
-    recipe = _recipe(started.recipe) if started is not None else None
+    recipe = _load_packaged_recipe(started.recipe) if started is not None else None
     edges = _edges()
     names = [name for name in dict.fromkeys(name for edge in edges for name in edge)]
     return {
         "run": run.id,
         "recipe": started.recipe if started is not None else "",
-        "active": None if ended or not way else way[-1],
+        "active": None if ended or not path else path[-1],
         "nodes": [
             {"name": name, "visits": visits[name], "possible": name in visits or _is_possible(name, recipe)}
             for name in names
             if name not in (START, END)
         ],
-        "edges": [{"from": one, "to": other} for one, other in edges if one != START and other != END],
+        "edges": [{"from": start, "to": end} for start, end in edges if start != START and end != END],
     }
 
 
 def visited_nodes(events: Sequence[Event]) -> tuple[str, ...]:
-    """The nodes that a run has entered, in order; of parallel branches each node once.
+    """Return the nodes that a run has entered, in order; parallel branches count each node once.
 
-    A node that does its work without an event lies on the one short way between two that have some.
+    Some nodes write no event. They are inferred: they lie on the shortest path between two nodes that do.
     """
-    way: list[str] = []
+    path: list[str] = []
     for event in events:
         decided = isinstance(event.payload, Decided)
-        before = way[-1] if way else ""
-        for node in ("decide", _node(event, before)) if decided else (_node(event, before),):
-            if node and (decided or node != before):
-                way.extend(_between(way[-1], node) if way else ())
-                way.append(node)
-    return tuple(way)
+        previous = path[-1] if path else ""
+        for node in ("decide", _node_of(event, previous)) if decided else (_node_of(event, previous),):
+            if node and (decided or node != previous):
+                path.extend(_nodes_between(path[-1], node) if path else ())
+                path.append(node)
+    return tuple(path)
 
 
 @cache
-def _between(one: str, other: str) -> tuple[str, ...]:
-    """The nodes that lie on the shortest way from one to another; none where there is no way."""
-    ways: list[tuple[str, ...]] = [(one,)]
-    seen = {one}
-    while ways:
-        way = ways.pop(0)
+def _nodes_between(start: str, end: str) -> tuple[str, ...]:
+    """Return the nodes on the shortest path between two nodes; empty if there is no path."""
+    paths: list[tuple[str, ...]] = [(start,)]
+    visited = {start}
+    while paths:
+        path = paths.pop(0)
         for source, target in _edges():
-            if source == way[-1] and target == other:
-                return way[1:]
-            if source == way[-1] and target not in seen:
-                seen.add(target)
-                ways.append((*way, target))
+            if source == path[-1] and target == end:
+                return path[1:]
+            if source == path[-1] and target not in visited:
+                visited.add(target)
+                paths.append((*path, target))
     return ()
 
 
-def _node(event: Event, before: str) -> str:
-    """The node that is at work when this has happened; empty where it tells nothing."""
+def _node_of(event: Event, previous: str) -> str:
+    """Return the node that wrote an event, or an empty string if the event does not tell."""
     match event.payload:
         case Decided(moves=moves):
-            return NEXT.get(moves[0].kind, "propose") if moves else ""
+            return NODE_OF_MOVE.get(moves[0].kind, "propose") if moves else ""
         case ReviewAsked(stage=stage) | ReviewAnswered(stage=stage):
-            return ASKING.get(stage, "review")
+            return NODE_OF_QUESTION.get(stage, "review")
         case CandidateProposed(origin=origin):
             return "try_repairs" if origin == "mutation" else "check"
         case CandidateChecked():
-            return "" if before in ("prepare", "try_repairs", "reflect", "finish", "accept_test") else "check"
+            return (
+                "" if previous in ("prepare", "try_repairs", "reflect", "finish", "accept_test") else "check"
+            )
         case TestsWritten(role=role):
             if role == "reproducer":
                 return "accept_test"
-            return "equip" if before in ("prepare", "equip") else "reflect"
-        case AgentStepped() | PartStepped() | ProposerRan():
-            return "" if before == "check" else "propose"  # another branch of the round is further on
+            return "equip" if previous in ("prepare", "equip") else "reflect"
+        case AgentStepped() | SubtaskStepped() | ProposerRan():
+            return "" if previous == "check" else "propose"  # another parallel branch has moved on already
         case RunResumed(at=at):
             return at[0] if at else ""
         case payload:
-            return ALWAYS.get(type(payload), "")
+            return NODE_OF_EVENT.get(type(payload), "")
 
 
-def _recipe(name: str) -> Recipe | None:
-    """The recipe where it ships with Suture; what a file of the user's own said is not looked for."""
+def _load_packaged_recipe(name: str) -> Recipe | None:
+    """Return a recipe that ships with Suture; a recipe file of the user may have changed since the run."""
     try:
         return describe_recipe(name) if name in list_recipes() else None
     except UsageError:
@@ -159,7 +170,7 @@ def _recipe(name: str) -> Recipe | None:
 
 
 def _is_possible(node: str, recipe: Recipe | None) -> bool:
-    """Whether a recipe lets a run get there at all, as far as is known."""
+    """Return whether the recipe allows the run to enter a node, as far as is known."""
     if recipe is None:
         return True
     if node in ("mutate", "try_repairs"):

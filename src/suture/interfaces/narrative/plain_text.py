@@ -1,28 +1,28 @@
-"""Texts of others as they may be shown: harmless, and what stands on a line stays on it."""
+"""Make text of unknown origin safe to display, and small helpers for lines of text."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
-_PLAIN = {
-    "greedy": "",  # what a model thinks likeliest is what a reader expects of it
+_LABEL_WORDS = {
+    "greedy": "",  # the default sampling needs no mention
     "minimal": "the smallest change",
     "restructure": "another structure",
     "guard": "guards added",
 }
-"""Words of a candidate's label that are the field's, and what a reader is told in their place."""
+"""Technical words in a candidate's label, and what a reader sees instead."""
 MAX_TEXT_CHARS = 4000
-"""Of one text in an editor or a notebook."""
-MARKUP = re.compile(r"([\\`*<\[\]])")
-"""What begins a link, an image, HTML, code or emphasis in Markdown."""
+"""Length of one text in an editor or a notebook."""
+MARKDOWN_SYNTAX = re.compile(r"([\\`*<\[\]])")
+"""The characters that start a link, an image, HTML, code or emphasis in Markdown."""
 
 
 def escape_unprintable(text: str) -> str:
-    r"""Text of unknown origin as the terminal may see it: control characters become visible escapes.
+    r"""Write control characters as visible escapes, so that the text cannot steer a terminal.
 
-    Line ends and tabs stay. Escape sequences, carriage returns, characters that turn the direction of text
-    and lone surrogates are written out, such as `\x1b`.
+    Line feeds and tabs stay. Escape sequences, carriage returns, bidirectional control characters and lone
+    surrogates become escapes such as `\x1b`.
     """
     if text.isprintable():
         return text
@@ -35,37 +35,45 @@ def escape_unprintable(text: str) -> str:
 
 
 def escape_line_breaks(text: str) -> str:
-    r"""A text as one line; line ends, after which words could look like ours, become visible as `\n`."""
+    r"""Return the text as one line; each line feed becomes a visible `\n`.
+
+    Otherwise text of others could start a new line that looks like one of Suture's messages.
+    """
     return text.replace("\n", "\\n")
 
 
 def join_lines(lines: Iterable[str]) -> str:
-    """Lines under each other, each kept on one."""
+    """Join lines with line feeds, after escaping the line feeds inside each line."""
     return "\n".join(map(escape_line_breaks, lines))
 
 
 def format_count(count: int, noun: str) -> str:
-    """A number and what it counts, such as `1 test` and `1,200 tests`."""
+    """Return a number with its noun, such as `1 test` or `1,200 tests`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def render_label(label: str) -> str:
-    """A candidate's label in a reader's words: `sample 2, T=0.8` is `try 2, varied`.
+    """Return a candidate's label as a reader sees it: `sample 2, T=0.8` becomes `try 2, varied`.
 
-    What a search or a person made has a label that is plain already.
+    Labels of candidates that a search or a person made are returned unchanged.
     """
     if not re.match(r"(sample|repair) \d", label):
         return label
-    words = [_PLAIN.get(word, re.sub(r"T=[\d.]+", "varied", word)) for word in label.split(", ")]
+    words = [_LABEL_WORDS.get(word, re.sub(r"T=[\d.]+", "varied", word)) for word in label.split(", ")]
     return ", ".join(filter(None, words)).replace("sample", "try", 1)
 
 
-def sanitize_text(text: str, most: int = MAX_TEXT_CHARS) -> str:
-    """A text for an editor: no control characters, cut where it is long; some editors live in a terminal."""
-    cut = text if len(text) <= most else text[:most] + " ..."
-    return "".join(one if one.isprintable() or one in "\n\t" else "\N{REPLACEMENT CHARACTER}" for one in cut)
+def sanitize_text(text: str, max_chars: int = MAX_TEXT_CHARS) -> str:
+    """Return text for an editor without control characters, cut at `max_chars`.
+
+    Some editors run in a terminal, so control characters become replacement characters.
+    """
+    cut = text if len(text) <= max_chars else text[:max_chars] + " ..."
+    return "".join(
+        char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in cut
+    )
 
 
-def escape_markdown(text: str, most: int = MAX_TEXT_CHARS) -> str:
-    """The same for where Markdown is read: nothing in it is a link, an image or HTML."""
-    return MARKUP.sub(r"\\\1", sanitize_text(text, most))
+def escape_markdown(text: str, max_chars: int = MAX_TEXT_CHARS) -> str:
+    """Return text for a Markdown view, in which nothing becomes a link, an image or HTML."""
+    return MARKDOWN_SYNTAX.sub(r"\\\1", sanitize_text(text, max_chars))

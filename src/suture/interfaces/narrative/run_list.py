@@ -1,4 +1,4 @@
-"""The list of runs, newest first: all of them, or those that a question finds."""
+"""The list of runs, newest first: all of them, or those that a filter selects."""
 
 from __future__ import annotations
 
@@ -6,50 +6,50 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from suture.core.settings import Settings
-    from suture.storage.database.run_queries import RunFilter
+    from suture.storage.database.run_queries import RunQuery
 
 
 def list_matching_runs(
-    settings: Settings, question: RunFilter, most: int
+    settings: Settings, run_filter: RunQuery, limit: int
 ) -> tuple[list[dict[str, Any]], int]:
-    """The newest runs that a question finds, as JSON values, and how many there are in all.
+    """Return the newest runs that a filter selects as JSON values, and how many match in total.
 
     Args:
-        settings: Whose runs, and in which database.
-        question: Which of them.
-        most: The most that are told.
+        settings: They name the home folder and the database.
+        run_filter: Selects the runs.
+        limit: The maximum number of runs to return.
 
     Raises:
         StorageError: The database failed.
     """
-    if settings.store.url or question.asks:
-        rows, total = _from_database(settings, question, most)
+    if settings.store.url or run_filter.asks:
+        rows, total = _from_database(settings, run_filter, limit)
     else:
-        rows, total = _from_ledgers(settings, most)
-    return [_told(row) for row in rows], total
+        rows, total = _from_ledgers(settings, limit)
+    return [_row_as_json(row) for row in rows], total
 
 
-def _from_database(settings: Settings, question: RunFilter, most: int) -> tuple[list[dict[str, Any]], int]:
+def _from_database(settings: Settings, run_filter: RunQuery, limit: int) -> tuple[list[dict[str, Any]], int]:
     from suture.storage.database.projection_updates import catch_up
-    from suture.storage.database.run_queries import runs_found
-    from suture.storage.database.store import store_of
+    from suture.storage.database.run_queries import query_runs
+    from suture.storage.database.store import open_configured_store
 
-    with store_of(settings) as store:
+    with open_configured_store(settings) as store:
         catch_up(store, settings.paths.home)
-        found: tuple[list[dict[str, Any]], int] = runs_found(store, question, most)
+        found: tuple[list[dict[str, Any]], int] = query_runs(store, run_filter, limit)
     return found
 
 
-def _from_ledgers(settings: Settings, most: int) -> tuple[list[dict[str, Any]], int]:
-    """The same rows without a database, as the last few runs are read in no time."""
+def _from_ledgers(settings: Settings, limit: int) -> tuple[list[dict[str, Any]], int]:
+    """Return the same rows without a database: reading the last few ledgers is faster than opening it."""
     from suture.core.ledger import list_runs
     from suture.storage.database.projections import rows_of
 
     runs = list_runs(settings.paths.home)
-    return [{**rows_of(run).task, "run_id": run.id} for run in reversed(runs[-most:])], len(runs)
+    return [{**rows_of(run).task, "run_id": run.id} for run in reversed(runs[-limit:])], len(runs)
 
 
-def _told(row: dict[str, Any]) -> dict[str, Any]:
+def _row_as_json(row: dict[str, Any]) -> dict[str, Any]:
     return {
         "run": row["run_id"],
         "kind": row.get("kind", ""),

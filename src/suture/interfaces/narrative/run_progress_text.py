@@ -1,4 +1,7 @@
-"""A run in few words, for whoever waits in front of it; `--verbose` and `suture show` have the rest."""
+"""The short story of a run: a few lines while it runs, and a short result at the end.
+
+`--verbose` and `suture show` have the details.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,13 @@ from suture.core.ledger.kinds import (
     HistorySearched,
     ModelCalled,
     ModelEscalated,
-    ModelSteppedDown,
+    ModelFellBack,
     MoveFailed,
-    ReplyCut,
+    ReplyTruncated,
     ReviewAnswered,
     RoleDegraded,
     RunFinished,
-    RunParked,
+    RunPaused,
     RunResumed,
     RunStarted,
     SearchFinished,
@@ -29,8 +32,7 @@ from suture.core.ledger.kinds import (
     TriageFinished,
     UserAnswered,
 )
-from suture.core.records import Outcome, Result, Spend
-from suture.interfaces.narrative.render_certificate import certificate_summary_lines
+from suture.core.records import Result, Spend
 from suture.interfaces.narrative.deselection_advice import deselection_arguments
 from suture.interfaces.narrative.event_text import (
     excluded_tests_text,
@@ -39,6 +41,7 @@ from suture.interfaces.narrative.event_text import (
     withheld_files_text,
 )
 from suture.interfaces.narrative.plain_text import escape_line_breaks, format_count, render_label
+from suture.interfaces.narrative.render_certificate import certificate_summary_lines
 from suture.interfaces.narrative.result_text import (
     caution_lines,
     change_size,
@@ -46,6 +49,7 @@ from suture.interfaces.narrative.result_text import (
     is_heal_run,
     next_step_lines,
 )
+from suture.interfaces.narrative.wording import OUTCOME_TEXTS
 
 AS_IT_IS = "the code as it is"
 """As a run labels the code that it was given."""
@@ -54,56 +58,45 @@ RENDERED_AS_IN_SHOW = (
     CandidateUnconfirmed,
     HistorySearched,
     ModelEscalated,
-    ModelSteppedDown,
+    ModelFellBack,
     MoveFailed,
-    ReplyCut,
+    ReplyTruncated,
     ReviewAnswered,
     RoleDegraded,
     RunResumed,
     UserAnswered,
 )
-"""Events that matter as they come, in the words that `suture show` has for them."""
-OUTCOME_TEXTS: dict[Outcome, str] = {
-    "healed": "Healed",
-    "nothing_to_heal": "Nothing to heal",
-    "not_healed": "Not healed",
-    "stuck": "Gave up (stuck)",
-    "not_a_code_fault": "Not the code's fault",
-    "budget_exhausted": "Stopped at the limit (budget_exhausted)",
-    "waiting": "Waiting for you",
-    "infra_error": "Broke off (infra_error)",
-    "cancelled": "Stopped",
-}
+"""Events that are shown at once, with the same line as in `suture show`."""
 
 
 class ProgressNarrator:
-    """Says what a run does as it goes on, an event at a time."""
+    """Render a run's events as short progress lines, one event at a time."""
 
     def __init__(self) -> None:
-        self._command = ""
-        self._words: tuple[str, ...] = ()
+        self._command_text = ""
+        self._test_command: tuple[str, ...] = ()
         self._kind = "heal"
-        self._calls: dict[str, str] = {}
-        self._written: dict[str, str] = {}
-        self._last, self._again = "", 0
+        self._call_texts: dict[str, str] = {}
+        self._candidate_texts: dict[str, str] = {}
+        self._last, self._repetitions = "", 0
 
-    def render_event(self, event: Event) -> tuple[str, ...]:
-        """The lines about an event; none for most, and a line that is said again and again is counted."""
+    def lines_for(self, event: Event) -> tuple[str, ...]:
+        """Return the lines for an event; most events have none. Repeated lines are counted, not repeated."""
         lines: list[str] = []
         for line in map(escape_line_breaks, self._lines(event)):
             if line == self._last:
-                self._again += 1
+                self._repetitions += 1
                 continue
-            lines += [*self._counted_again(), line]
+            lines += [*self._repetition_line(), line]
             self._last = line
-        if isinstance(event.payload, RunFinished | RunParked):
-            lines += self._counted_again()
+        if isinstance(event.payload, RunFinished | RunPaused):
+            lines += self._repetition_line()
         return tuple(lines)
 
-    def _counted_again(self) -> Iterator[str]:
-        if self._again:
-            yield f"  the same {format_count(self._again, 'more time')}"
-        self._again = 0
+    def _repetition_line(self) -> Iterator[str]:
+        if self._repetitions:
+            yield f"  repeated {format_count(self._repetitions, 'more time')}"
+        self._repetitions = 0
 
     def _lines(self, event: Event) -> Iterator[str]:
         match event.payload:
@@ -111,13 +104,13 @@ class ProgressNarrator:
                 self._kind = started.kind
                 yield from _start_lines(started)
             case TaskPrepared() as prepared:
-                self._words = prepared.test_command
-                self._command = " ".join(self._words)
+                self._test_command = prepared.test_command
+                self._command_text = " ".join(self._test_command)
                 yield from _preparation_lines(prepared)
             case TriageFinished() as triaged if triaged.set_apart:
                 yield f"Not the code's fault: {excluded_tests_text(triaged)}"
-                if way := deselection_arguments(triaged, self._words):
-                    yield f"While these fail nothing counts as healed. Leave them out: {way}"
+                if way := deselection_arguments(triaged, self._test_command):
+                    yield f"While these tests fail, the run cannot count as healed. Leave them out: {way}"
             case SearchStarted() as began:
                 yield (
                     f"Trying small edits first, without a model: at most {began.candidates:,}, "
@@ -127,9 +120,9 @@ class ProgressNarrator:
                 yield from _search_lines(ended)
             case ModelCalled(role="coder" | "escalate") as called:
                 replayed = " (recorded)" if called.replayed else f" in {called.seconds:.1f} s"
-                self._calls[called.call] = f", {called.completion_tokens} tokens{replayed}"
+                self._call_texts[called.call] = f", {called.completion_tokens} tokens{replayed}"
             case CandidateProposed() as proposed:
-                self._written[proposed.candidate] = self._calls.get(proposed.call, "")
+                self._candidate_texts[proposed.candidate] = self._call_texts.get(proposed.call, "")
             case CandidateChecked() as checked:
                 yield from self._checked(checked)
             case payload if isinstance(payload, RENDERED_AS_IN_SHOW):
@@ -143,51 +136,51 @@ class ProgressNarrator:
             if checked.unreached:
                 failed = checked.failed - checked.unreached
                 passed = f"{checked.passed} pass, {failed} fail, {checked.unreached} not reached"
-            yield f"Your code: {passed}{f' ({self._command})' if self._command else ''}."
+            yield f"Your code: {passed}{f' ({self._command_text})' if self._command else ''}."
             return
-        written = self._written.get(checked.candidate, "")
+        written = self._candidate_texts.get(checked.candidate, "")
         if checked.label.startswith("mutation") and not checked.failed:
-            return  # the search has said so
+            return  # the search has reported it already
         name = f"{render_label(checked.label)}{written}"
         yield (
             f"{name}: {checked.passed} of {total} {what} pass"
             if total
-            else f"{name}: nothing to check it against"
+            else f"{name}: no test or example to check it against"
         )
 
 
 def render_short_result(result: Result, folder: RunFolder, *, typed: bool = True) -> Iterator[str]:
-    """The last lines of a run: the outcome, what it is worth, what to type next.
+    """Yield the last lines of a run: the outcome, what it is worth, and what to do next.
 
     Args:
-        result: How the run ended.
-        folder: Its folder.
-        typed: Whether what to type next is told; an editor and a page have buttons.
+        result: The result of the run.
+        folder: The run's folder.
+        typed: Whether to suggest commands to type; an editor or a page has buttons instead.
     """
-    yield _outcome(result, heals=is_heal_run(folder))
+    yield _outcome_line(result, heals=is_heal_run(folder))
     if not result.ok:
-        yield from _best_so_far(result)
+        yield from _best_so_far_lines(result)
     events = read_ledger(folder.ledger_path).events
     if (written := last_of(events, CertificateWritten)) is not None:
         yield from certificate_summary_lines(written, folder.id, result.confidence)
     yield from caution_lines(result, folder, typed=typed)
     if typed:
         yield from next_step_lines(result, folder)
-    yield f"{_spent(result.spend)}. More: suture show {folder.id}"
+    yield f"{_spend_summary(result.spend)}. More: suture show {folder.id}"
 
 
 def _start_lines(started: RunStarted) -> Iterator[str]:
     if started.forks:
-        yield f"Goes on from step {started.forks.at} of {started.forks.run}."
+        yield f"Continues from step {started.forks.at} of run {started.forks.run}."
     if started.left_out:
         yield f"Note: {withheld_files_text(started.left_out)}"
 
 
 def _preparation_lines(prepared: TaskPrepared) -> Iterator[str]:
     for example in prepared.unread:
-        yield f"Note: this looks like an example, but is not understood and not checked: {example}"
+        yield f"Note: this looks like an example, but could not be parsed and is not checked: {example}"
     if not prepared.checks and not prepared.test_command:
-        yield "No test and no example can be run, so the code cannot be verified."
+        yield "There is no test or example to run, so the code cannot be verified."
 
 
 def _search_lines(ended: SearchFinished) -> Iterator[str]:
@@ -202,7 +195,7 @@ def _search_lines(ended: SearchFinished) -> Iterator[str]:
         yield f"Note: {text.removeprefix('; ')}"
 
 
-def _outcome(result: Result, *, heals: bool) -> str:
+def _outcome_line(result: Result, *, heals: bool) -> str:
     verdict, word = result.verdict, OUTCOME_TEXTS[result.outcome]
     if result.outcome == "healed" and verdict is not None and verdict.outcomes:
         if verdict.evidence == "exit_status":
@@ -211,20 +204,20 @@ def _outcome(result: Result, *, heals: bool) -> str:
         what = ("test" if heals else "check") + ("s" if count != 1 else "")
         done = "Healed" if heals else "Done"
         return f"{done}: all {count} {what} pass." if count != 1 else f"{done}: the one {what} passes."
-    if result.outcome == "not_healed" and not heals:  # nothing was ill
+    if result.outcome == "not_healed" and not heals:
         word = "Not done" if verdict is not None and verdict.outcomes else "Not verified"
     return f"{word}: {result.reason}"
 
 
-def _best_so_far(result: Result) -> Iterator[str]:
+def _best_so_far_lines(result: Result) -> Iterator[str]:
     if result.candidate is not None and result.diff:
         yield f"Best so far: {change_size(result)}"
     if result.verdict is not None and result.verdict.failed:
         yield from failing_lines(result.verdict)
 
 
-def _spent(spend: Spend) -> str:
-    """What was used, in few words; the limits were said at the start."""
+def _spend_summary(spend: Spend) -> str:
+    """Return what was used, without the limits, which the first line of the run states."""
     parts = [f"{spend.seconds:,.0f} s"]
     if spend.tokens or spend.attempts:
         parts.append(f"{format_count(spend.tokens, 'token')} in {format_count(spend.attempts, 'attempt')}")

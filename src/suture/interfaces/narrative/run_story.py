@@ -1,4 +1,4 @@
-"""A run told from its ledger and its folder alone: also one that still goes on, or that was killed."""
+"""The full story of a run from its ledger and folder, also of one that still runs or was killed."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any, Literal
 
 from suture.core.ledger import (
     Event,
-    LedgerReading,
+    LedgerContents,
     RunFolder,
     decision_after,
     event_as_json,
     events_until,
-    first_payload,
     find_final_event,
+    first_payload,
+    get_run_state,
+    get_run_status,
     last_step,
     read_ledger,
     select_events,
-    spend_by,
-    spend_of,
-    get_run_status,
-    get_run_state,
+    spend_by_group,
+    total_spend,
 )
 from suture.core.ledger.kinds import CandidateChecked, CandidateProposed, Decided, RunFinished, RunStarted
 from suture.core.records import Candidate, Task, Verdict
@@ -31,30 +31,30 @@ from suture.interfaces.narrative.plain_text import join_lines, render_label
 from suture.interfaces.narrative.spend_text import describe_share, describe_spend
 from suture.project.workspace import unified_diff
 
-FACTS_SHOWN = 5
+MAX_COUNTEREXAMPLES = 5
 MAX_TASK_CHARS = 60
-"""Characters of a task in a list of runs."""
-SHARES: tuple[Literal["role", "move"], ...] = ("role", "move")
-"""By what the spend is split."""
+"""Length of a task's first line in a list of runs."""
+SPEND_GROUPS: tuple[Literal["role", "move"], ...] = ("role", "move")
+"""How the spend is broken down."""
 
 
 def run_summary_row(run: RunFolder) -> tuple[str, str, str, str]:
-    """One run in a list: id, how it stands, tokens used, the first line of the task."""
+    """Return a run as a row of a list: id, state, tokens used, first line of the task."""
     try:
         reading = read_ledger(run.ledger_path)
-    except StorageError as fault:  # one run's damage hides no other run
+    except StorageError as fault:  # one damaged run must not hide the others
         return run.id, "damaged", "", fault.message
-    statement = _statement(reading)
-    tokens = spend_of(reading.events).tokens
+    statement = _task_statement(reading)
+    tokens = total_spend(reading.events).tokens
     first = (statement.splitlines() or [""])[0]
     shown = first if len(first) <= MAX_TASK_CHARS else f"{first[:MAX_TASK_CHARS].rpartition(' ')[0]} ..."
     return run.id, get_run_status(run, reading), f"{tokens:,} tokens", shown
 
 
 def run_as_json(run: RunFolder) -> dict[str, Any]:
-    """A run as one JSON value."""
+    """Return a run with its whole ledger as one JSON value."""
     reading = read_ledger(run.ledger_path)
-    spend = spend_of(reading.events)
+    spend = total_spend(reading.events)
     end = find_final_event(reading.events)
     ended = end.payload if end is not None and isinstance(end.payload, RunFinished) else None
     return {
@@ -70,7 +70,7 @@ def run_as_json(run: RunFolder) -> dict[str, Any]:
             "money": spend.money,
             "unpriced_calls": spend.unpriced_calls,
             "seconds": round(spend.seconds, 3),
-            **{f"by_{what}": _shares(reading, what) for what in SHARES},
+            **{f"by_{group}": _spend_by(reading, group) for group in SPEND_GROUPS},
         },
         "torn_lines": list(reading.torn_lines),
         "events": [event_as_json(event) for event in reading.events],
@@ -78,22 +78,22 @@ def run_as_json(run: RunFolder) -> dict[str, Any]:
 
 
 def run_as_text(run: RunFolder) -> str:
-    """A run as a story for people. It may hold control characters: escape it before it is printed."""
-    return join_lines(_lines(run, read_ledger(run.ledger_path)))
+    """Return the story of a run for people. It can hold control characters: escape it before printing."""
+    return join_lines(_story_lines(run, read_ledger(run.ledger_path)))
 
 
-def _lines(run: RunFolder, reading: LedgerReading) -> Iterator[str]:
+def _story_lines(run: RunFolder, reading: LedgerContents) -> Iterator[str]:
     state = get_run_state(run, reading)
     yield f"run {run.id} ({state})"
     yield f"folder: {run.path}"
     if reading.torn_lines:
         lines = ", ".join(map(str, reading.torn_lines))
-        yield f"note: ledger line {lines} was cut short by a crash, or is being written; it is left out"
-    if statement := _statement(reading):
+        yield f"note: ledger line {lines} is incomplete (a crash, or still being written) and is skipped"
+    if statement := _task_statement(reading):
         yield "task:"
         yield from (f"  {line}" for line in statement.splitlines())
     start_s = reading.events[0].time_s if reading.events else 0.0
-    base = _base_files(run, reading)
+    base = _task_files(run, reading)
     seen: set[str] = set()
     remarks: set[str] = set()
     for event in reading.events:
@@ -101,60 +101,63 @@ def _lines(run: RunFolder, reading: LedgerReading) -> Iterator[str]:
         if line is None:
             continue
         yield ""
-        yield f"{_offset(event.time_s - start_s)}  {line}"
+        yield f"{_elapsed(event.time_s - start_s)}  {line}"
         proposed = event.payload.candidate if isinstance(event.payload, CandidateProposed) else ""
         if proposed in seen:
             yield "         the same code as before"
             continue
-        yield from (f"         {detail}" for detail in _details(run, event, base, remarks))
+        yield from (f"         {detail}" for detail in _event_details(run, event, base, remarks))
         if proposed:
             seen.add(proposed)
     yield ""
     if state == "running":
-        yield "the run still goes on"
+        yield "the run is still in progress"
     elif state == "waiting":
-        yield f"the run waits for a person: suture review {run.id}"
+        yield f"the run waits for your answer: suture review {run.id}"
     elif state == "stopped":
-        yield "the run has no end: its process was killed, or the machine went down"
-    yield f"spent: {describe_spend(spend_of(reading.events), {})}"
-    for what in SHARES:
-        for name, spend in spend_by(reading.events, what).items():
-            yield f"  {what} {name}: {describe_share(spend)}"
+        yield "the run has no result: its process was killed, or the machine went down"
+    yield f"spent: {describe_spend(total_spend(reading.events), {})}"
+    for group in SPEND_GROUPS:
+        for name, spend in spend_by_group(reading.events, group).items():
+            yield f"  {group} {name}: {describe_share(spend)}"
 
 
-def _shares(reading: LedgerReading, what: Literal["role", "move"]) -> dict[str, Any]:
-    """What each role, or each kind of move, has used."""
+def _spend_by(reading: LedgerContents, group: Literal["role", "move"]) -> dict[str, Any]:
+    """Return what each role, or each kind of move, has used."""
     left_out = ("seconds", "prompt_tokens", "completion_tokens")
     return {
         name: {key: value for key, value in vars(spend).items() if key not in left_out}
-        for name, spend in spend_by(reading.events, what).items()
+        for name, spend in spend_by_group(reading.events, group).items()
     }
 
 
-def _statement(reading: LedgerReading) -> str:
+def _task_statement(reading: LedgerContents) -> str:
     started = first_payload(reading.events, RunStarted)
     return started.statement.strip() if started else ""
 
 
-def _offset(seconds: float) -> str:
+def _elapsed(seconds: float) -> str:
     return time.strftime("%M:%S", time.gmtime(seconds)) if seconds < 3600 else f"{seconds / 3600:.1f} h"
 
 
-def _details(run: RunFolder, event: Event, base: Mapping[str, bytes], remarks: set[str]) -> list[str]:
-    """What stands under an event's line: a candidate's code, or a verdict's facts, each remark once a run."""
+def _event_details(run: RunFolder, event: Event, base: Mapping[str, bytes], remarks: set[str]) -> list[str]:
+    """Return the lines below an event's line: a candidate's code, or a verdict's facts.
+
+    Each remark of a verdict appears once per run.
+    """
     try:
         match event.payload:
             case CandidateProposed(blob=blob):
-                return list(_code(run.get_record(Candidate, blob), base))
+                return list(_candidate_code_lines(run.get_record(Candidate, blob), base))
             case CandidateChecked(verdict=blob):
-                return list(_facts(run.get_record(Verdict, blob), remarks))
+                return list(_verdict_lines(run.get_record(Verdict, blob), remarks))
     except (StorageError, ValueError, KeyError, TypeError) as fault:
-        return [f"(not readable: {fault})"]
+        return [f"(unreadable: {fault})"]
     return []
 
 
-def _code(candidate: Candidate, base: Mapping[str, bytes]) -> Iterator[str]:
-    """New files in full, changed ones as a diff."""
+def _candidate_code_lines(candidate: Candidate, base: Mapping[str, bytes]) -> Iterator[str]:
+    """Yield new files in full and changed files as a diff."""
     for path, text in sorted(candidate.files.items()):
         if path in base:
             sides = (base[path].decode("utf-8", "replace"), text)
@@ -162,28 +165,28 @@ def _code(candidate: Candidate, base: Mapping[str, bytes]) -> Iterator[str]:
             diff = unified_diff(
                 {path: old.encode("utf-8", "replace")}, {path: new.encode("utf-8", "replace")}
             )
-            yield from diff.split("\n")[1:-1]  # but for the line that is git's alone
+            yield from diff.split("\n")[1:-1]  # without the header line of git
         else:
             yield f"{path}:"
             yield from (f"  {line}" for line in text.splitlines())
 
 
-def _facts(verdict: Verdict, remarks: set[str]) -> Iterator[str]:
+def _verdict_lines(verdict: Verdict, remarks: set[str]) -> Iterator[str]:
     facts = verdict.counterexamples
-    for fact in facts[:FACTS_SHOWN]:
+    for fact in facts[:MAX_COUNTEREXAMPLES]:
         yield from counterexample_lines(fact)
-    if len(facts) > FACTS_SHOWN:
-        yield f"and {len(facts) - FACTS_SHOWN} more"
+    if len(facts) > MAX_COUNTEREXAMPLES:
+        yield f"and {len(facts) - MAX_COUNTEREXAMPLES} more"
     if verdict.failed and not facts:
         yield from (f"| {line}" for line in verdict.output.strip().splitlines()[-15:])
     yield from (f"note: {remark}" for remark in verdict.notes if remark not in remarks)
     remarks.update(verdict.notes)
     if verdict.all_passed:
-        yield f"checked by {EVIDENCE_TEXTS[verdict.evidence]}"
+        yield f"judged by {EVIDENCE_TEXTS[verdict.evidence]}"
 
 
-def _base_files(run: RunFolder, reading: LedgerReading) -> Mapping[str, bytes]:
-    """The task's own files, where the run folder still has them."""
+def _task_files(run: RunFolder, reading: LedgerContents) -> Mapping[str, bytes]:
+    """Return the task's own files; empty if the run folder no longer has them."""
     try:
         started = first_payload(reading.events, RunStarted)
         return run.get_record(Task, started.task).files if started else {}
@@ -192,17 +195,17 @@ def _base_files(run: RunFolder, reading: LedgerReading) -> Mapping[str, bytes]:
 
 
 def step_as_json(run: RunFolder, step: int) -> dict[str, Any]:
-    """A step as one JSON value; raises as `step_as_text` does."""
-    events, best, following = _at(run, step)
-    verdict = _verdict(run, events, best)
-    spend = spend_of(events)
+    """Return the run as it was after a step as JSON values; raises as `step_as_text` does."""
+    events, best, following = _state_after_step(run, step)
+    verdict = _best_verdict(run, events, best)
+    spend = total_spend(events)
     return {
         "run": run.id,
         "step": step,
         "last_step": last_step(read_ledger(run.ledger_path).events),
         "best": best,
-        "label": _label(events, best),
-        "files": dict(_files(run, events, best)),
+        "label": _best_label(events, best),
+        "files": dict(_best_files(run, events, best)),
         "passed": len(verdict.passed) if verdict else 0,
         "failed": len(verdict.failed) if verdict else 0,
         "facts": [vars(fact) for fact in verdict.counterexamples] if verdict else [],
@@ -213,7 +216,9 @@ def step_as_json(run: RunFolder, step: int) -> dict[str, Any]:
 
 
 def step_as_text(run: RunFolder, step: int) -> str:
-    """A step for people: the best candidate then, the facts about it, the spend, and what was decided next.
+    """Return the run as it was after a step, for people.
+
+    The text has the best candidate at that step, its counterexamples, the spend and the next decision.
 
     Raises:
         UsageError: There is no such step.
@@ -223,32 +228,32 @@ def step_as_text(run: RunFolder, step: int) -> str:
 
 
 def _step_lines(run: RunFolder, step: int) -> Iterator[str]:
-    events, best, following = _at(run, step)
-    verdict = _verdict(run, events, best)
+    events, best, following = _state_after_step(run, step)
+    verdict = _best_verdict(run, events, best)
     yield f"run {run.id} after step {step} of {last_step(read_ledger(run.ledger_path).events)}"
     if best is None:
         yield "best: no candidate yet"
     else:
         total = len(verdict.passed) + len(verdict.failed) if verdict else 0
         passed = f"{len(verdict.passed)} of {total} checks pass" if verdict and total else "not checked"
-        yield f"best: candidate {best[:8]} ({render_label(_label(events, best))}): {passed}"
-        for path, text in sorted(_files(run, events, best)):
+        yield f"best: candidate {best[:8]} ({render_label(_best_label(events, best))}): {passed}"
+        for path, text in sorted(_best_files(run, events, best)):
             yield f"  {path}:"
             yield from (f"    {line}" for line in text.splitlines())
     if verdict:
         yield from (f"  {line}" for fact in verdict.counterexamples for line in counterexample_lines(fact))
-    yield f"spent: {describe_spend(spend_of(events), {})}"
+    yield f"spent: {describe_spend(total_spend(events), {})}"
     if following:
         yield f"next: {render_event(following)}"
-    yield f"from here: suture fork {run.id} --at {step} --set KEY=VALUE"
+    yield f"continue from here: suture fork {run.id} --at {step} --set KEY=VALUE"
 
 
-def _at(run: RunFolder, step: int) -> tuple[Sequence[Event], str | None, Event | None]:
-    """The events up to a step, the best candidate then, and the decision that came after it."""
+def _state_after_step(run: RunFolder, step: int) -> tuple[Sequence[Event], str | None, Event | None]:
+    """Return the events up to a step, the best candidate then, and the decision that followed."""
     everything = read_ledger(run.ledger_path).events
     last = last_step(everything)
     if not 0 <= step <= last:
-        raise UsageError(f"run {run.id} has no step {step}", remedy=f"there are 0 to {last}")
+        raise UsageError(f"run {run.id} has no step {step}", remedy=f"its steps are 0 to {last}")
     events, following = events_until(everything, step), decision_after(everything, step)
     if following is not None:
         decided = following.payload
@@ -258,23 +263,23 @@ def _at(run: RunFolder, step: int) -> tuple[Sequence[Event], str | None, Event |
     return events, best.candidate if best else None, None
 
 
-def _checked(events: Sequence[Event], best: str | None) -> CandidateChecked | None:
-    """How the best candidate was first judged."""
+def _first_check(events: Sequence[Event], best: str | None) -> CandidateChecked | None:
+    """Return how the best candidate was first judged."""
     judged = select_events(events, CandidateChecked)
     return next((checked for _, checked in judged if checked.candidate == best), None)
 
 
-def _label(events: Sequence[Event], best: str | None) -> str:
-    checked = _checked(events, best)
+def _best_label(events: Sequence[Event], best: str | None) -> str:
+    checked = _first_check(events, best)
     return checked.label if checked else ""
 
 
-def _verdict(run: RunFolder, events: Sequence[Event], best: str | None) -> Verdict | None:
-    checked = _checked(events, best)
+def _best_verdict(run: RunFolder, events: Sequence[Event], best: str | None) -> Verdict | None:
+    checked = _first_check(events, best)
     return run.get_record(Verdict, checked.verdict) if checked else None
 
 
-def _files(run: RunFolder, events: Sequence[Event], best: str | None) -> Iterator[tuple[str, str]]:
+def _best_files(run: RunFolder, events: Sequence[Event], best: str | None) -> Iterator[tuple[str, str]]:
     for _, proposed in select_events(events, CandidateProposed):
         if proposed.candidate == best:
             yield from run.get_record(Candidate, proposed.blob).files.items()

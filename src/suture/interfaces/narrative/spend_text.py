@@ -1,4 +1,4 @@
-"""What a run has used, in words: attempts, tokens, seconds and money."""
+"""Render what a run has used: attempts, tokens, seconds and money."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from collections.abc import Mapping
 from suture.core.records import Spend
 from suture.interfaces.narrative.plain_text import format_count
 
-SPEND_WORDS = (("attempts", "attempts"), ("tokens", "tokens"), ("money", "$"), ("seconds", "s"))
+SPEND_UNITS = (("attempts", "attempts"), ("tokens", "tokens"), ("money", "$"), ("seconds", "s"))
 
 
 def describe_spend(spend: Spend, limits: Mapping[str, float | None]) -> str:
-    """What was used, and of how much, such as `3 of 12 attempts, 2,310 of 60,000 tokens, 41 of 900 s`."""
+    """Return what was used and the limits.
+
+    An example: `3 of 12 attempts, 2,310 of 60,000 tokens, 41 of 900 s`.
+    """
     parts = []
-    for name, unit in SPEND_WORDS:
+    for name, unit in SPEND_UNITS:
         limit = limits.get(name)
         if name == "money":
             parts += _money(spend, limit)
@@ -25,7 +28,7 @@ def describe_spend(spend: Spend, limits: Mapping[str, float | None]) -> str:
 
 
 def describe_share(spend: Spend) -> str:
-    """What one role or one kind of move has used."""
+    """Return what one role or one kind of move has used."""
     counts = (
         format_count(spend.attempts, "attempt"),
         format_count(spend.tokens, "token"),
@@ -35,7 +38,7 @@ def describe_share(spend: Spend) -> str:
 
 
 def _money(spend: Spend, limit: float | None) -> list[str]:
-    """Money, where there is any to speak of."""
+    """Return the amount and the unpriced calls; empty without either."""
     unknown = (
         [f"{format_count(spend.unpriced_calls, 'call')} of unknown price"] if spend.unpriced_calls else []
     )

@@ -17,7 +17,7 @@ from IPython.core.error import UsageError as MagicRefused
 from IPython.core.interactiveshell import InteractiveShell
 
 from suture.core.ledger import Event, RunFolder, last_of, read_ledger
-from suture.core.ledger.kinds import RunFinished, RunParked
+from suture.core.ledger.kinds import RunFinished, RunPaused
 from suture.core.records import Result
 from suture.core.settings import Settings, load_settings
 from suture.errors import SutureError, UsageError
@@ -115,7 +115,7 @@ def _lay(project: CellProject, place: Path) -> None:
 
 def _result_of(folder: RunFolder) -> Result:
     events = read_ledger(folder.ledger_path).events
-    end = last_of(events, RunFinished) or last_of(events, RunParked)
+    end = last_of(events, RunFinished) or last_of(events, RunPaused)
     assert end is not None  # a job that ends without an error has ended or parked its run
     return folder.get_record(Result, end.result)
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
-from suture.core.ledger import LAST_EVENTS, PARKED, RunFolder, is_being_written
+from suture.core.ledger import FINAL_EVENT_KINDS, PARKED, RunFolder, is_being_written
 from suture.core.ledger.reading import parse_event
 from suture.core.ledger.run_state import RESUMED
 from suture.errors import StorageError
@@ -43,7 +43,7 @@ class _Place:
             seq, self.kind = int(plain["seq"]), str(plain["kind"])
         except (ValueError, KeyError, TypeError, RecursionError):
             return None  # cut short by a crash
-        self.ended = self.kind in LAST_EVENTS or (self.ended and self.kind != RESUMED)
+        self.ended = self.kind in FINAL_EVENT_KINDS or (self.ended and self.kind != RESUMED)
         if seq <= self.seen:
             return None
         if self._told:

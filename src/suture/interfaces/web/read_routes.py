@@ -15,7 +15,7 @@ from fastapi import Path as PathPart
 from fastapi.responses import PlainTextResponse, StreamingResponse
 
 from suture.api.prerequisites import examine
-from suture.core.ledger import RunFolder, compare_runs, read_ledger, load_result
+from suture.core.ledger import RunFolder, compare_runs, load_result, read_ledger
 from suture.core.safe_files import read_stored
 from suture.errors import UsageError
 from suture.interfaces.narrative.candidate_views import (
@@ -47,10 +47,10 @@ from suture.interfaces.web.run_views import has_ledger, is_finished, queued_runs
 from suture.interfaces.web.web_service import BUDGETS
 from suture.judge.certificates import find_certificate
 from suture.loop import describe_recipe, list_recipes
-from suture.models import list_models
+from suture.models import list_cached_models
 from suture.storage.database.projection_updates import catch_up
-from suture.storage.database.run_queries import RunFilter, summary_of
-from suture.storage.database.store import store_of
+from suture.storage.database.run_queries import RunQuery, summarise_runs
+from suture.storage.database.store import open_configured_store
 
 router = APIRouter(prefix="/v1")
 Viewer = Annotated[Caller, require_role("viewer")]
@@ -82,7 +82,7 @@ async def find_runs(
     since_s: Annotated[float | None, Query(ge=0, le=1e11, allow_inf_nan=False)] = None,
 ) -> RunPage:
     """List the runs, newest first."""
-    question = RunFilter(
+    question = RunQuery(
         words=search,
         outcome=outcome,
         kind=kind,
@@ -199,7 +199,7 @@ async def models(service: ServiceOf, _: Viewer) -> ModelChoices:
     """The models that a caller may choose, and the embedded ones that can be fetched."""
     catalogue = [
         {"name": one.entry.name, "size_bytes": one.entry.size_bytes, "here": one.path is not None}
-        for one in list_models(service.settings.paths.cache)
+        for one in list_cached_models(service.settings.paths.cache)
     ]
     default = service.settings.model.name
     return ModelChoices(default=default, choices=list(service.models), catalogue=catalogue)
@@ -219,9 +219,9 @@ async def metrics(
     """What all runs add up to: pass rate, seconds, tokens, errors."""
 
     def add_up() -> dict[str, Any]:
-        with store_of(service.settings) as store:
+        with open_configured_store(service.settings) as store:
             catch_up(store, service.settings.paths.home)
-            return summary_of(store, RunFilter(kind=kind, model=model, project=project))
+            return summarise_runs(store, RunQuery(kind=kind, model=model, project=project))
 
     return await asyncio.to_thread(add_up)
 

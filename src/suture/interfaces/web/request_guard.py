@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from suture.interfaces.web.problem_details import refusal_response
 
-OURS = ("localhost", "127.0.0.1", "::1")
+BUILT_IN_LANGUAGES = ("localhost", "127.0.0.1", "::1")
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
@@ -32,7 +32,7 @@ class RequestGuard:
 
     def __init__(self, app: ASGIApp, *, hosts: Iterable[str], body_bytes: int, archive_bytes: int) -> None:
         self._app = app
-        self._hosts = frozenset((*OURS, *(host.lower() for host in hosts)))
+        self._hosts = frozenset((*BUILT_IN_LANGUAGES, *(host.lower() for host in hosts)))
         self._body_bytes = body_bytes
         self._archive_bytes = archive_bytes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from suture.api import Review, pending_review
-from suture.core.ledger import RunFolder, read_ledger, get_run_state
+from suture.core.ledger import RunFolder, get_run_state, read_ledger
 from suture.errors import StorageError
 from suture.interfaces.jobs import JobEnd, JobRegistry
 from suture.interfaces.narrative.review_text import review_as_json

@@ -13,7 +13,7 @@ import typer
 
 from suture.errors import Cancelled, SutureError, UsageError
 from suture.interfaces.cli.bench.bench_options import Parallel, Recordings, Replayed
-from suture.interfaces.cli.terminal.command_options import Json, load_command_settings
+from suture.interfaces.cli.terminal.command_options import Assignments, Json, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import print_note
 

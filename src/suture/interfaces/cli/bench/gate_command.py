@@ -10,7 +10,7 @@ import typer
 
 from suture.errors import UsageError
 from suture.interfaces.cli.bench.bench_options import Benchmark, Parallel, Recordings, Replayed
-from suture.interfaces.cli.terminal.command_options import Json, load_command_settings
+from suture.interfaces.cli.terminal.command_options import Assignments, Json, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import print_json, print_text
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from suture.interfaces.cli.terminal.command_options import Json, load_command_settings
+from suture.interfaces.cli.terminal.command_options import Assignments, Json, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import format_table, print_json, print_note, print_text
 
@@ -47,13 +47,13 @@ def rebuild(assignments: Assignments = None, as_json: Json = False) -> None:
 @handle_errors
 def stats(assignments: Assignments = None, as_json: Json = False) -> None:
     """Say which database it is, and how many rows each table has."""
-    from suture.storage.database.projection_updates import catch_up, row_counts
-    from suture.storage.database.store import NEWEST, store_of
+    from suture.storage.database.projection_updates import catch_up, count_rows
+    from suture.storage.database.store import NEWEST, open_configured_store
 
     settings = _settings(assignments)
-    with store_of(settings) as store:
+    with open_configured_store(settings) as store:
         catch_up(store, settings.paths.home)
-        counts = row_counts(store)
+        counts = count_rows(store)
     said = {"database": store.where.strip("'"), "version": NEWEST, "namespace": store.namespace}
     if as_json:
         print_json({**said, "rows": counts})
@@ -66,10 +66,10 @@ def stats(assignments: Assignments = None, as_json: Json = False) -> None:
 def check(assignments: Assignments = None, as_json: Json = False) -> None:
     """See whether the database is sound and says what the ledgers say; exit code 1 where it does not."""
     from suture.storage.database.projection_updates import findings
-    from suture.storage.database.store import store_of
+    from suture.storage.database.store import open_configured_store
 
     settings = _settings(assignments)
-    with store_of(settings) as store:
+    with open_configured_store(settings) as store:
         found = findings(store, settings.paths.home)
     if as_json:
         print_json({"database": store.where.strip("'"), "ok": not found, "findings": found})
@@ -87,9 +87,9 @@ def _settings(assignments: list[str] | None) -> Settings:
 def _bring_in(settings: Settings, *, anew: bool, as_json: bool) -> None:
     from suture.storage.database.projection_updates import catch_up
     from suture.storage.database.projection_updates import rebuild as make_anew
-    from suture.storage.database.store import store_of
+    from suture.storage.database.store import open_configured_store
 
-    with store_of(settings, init=not anew) as store:
+    with open_configured_store(settings, init=not anew) as store:
         done = (make_anew if anew else catch_up)(store, settings.paths.home)
         memories = _remembered_again(settings, store) if anew else {}
     if as_json:
@@ -105,8 +105,8 @@ def _remembered_again(settings: Settings, store: Store) -> dict[str, int]:
     """Memories that runs left: how many there are of each table."""
     from suture.core.ledger import list_runs
     from suture.storage.memory.embedders import open_embedder
-    from suture.storage.memory.run_memory import learn_again
+    from suture.storage.memory.run_memory import relearn_from_runs
 
     runs, embedder = list_runs(settings.paths.home), open_embedder(settings)
-    counts = learn_again(store, embedder, runs, kept_alone=True, on_fault=print_note)
+    counts = relearn_from_runs(store, embedder, runs, kept_alone=True, on_fault=print_note)
     return {name: counts[name] for name in counts if name != "runs"}

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from suture.errors import UsageError
-from suture.interfaces.cli.terminal.command_options import Json, load_command_settings
+from suture.interfaces.cli.terminal.command_options import Assignments, Json, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import format_table, print_json, print_note, print_text
 from suture.interfaces.narrative.plain_text import format_count
@@ -58,10 +58,10 @@ def history(
         "since_s": since_s(since),
     }
     from suture.interfaces.narrative.run_list import list_matching_runs
-    from suture.storage.database.run_queries import RunFilter
+    from suture.storage.database.run_queries import RunQuery
 
     settings = load_command_settings(Path(), assignments, looks=True).settings
-    runs, total = list_matching_runs(settings, RunFilter(**asked), limit)
+    runs, total = list_matching_runs(settings, RunQuery(**asked), limit)
     if as_json:
         print_json(runs)
     elif runs:
@@ -132,14 +132,14 @@ def metrics(
 ) -> None:
     """Add up all runs: pass rate, seconds of iterations, tokens by role, kinds of errors, use of memory."""
     from suture.storage.database.projection_updates import catch_up
-    from suture.storage.database.run_queries import RunFilter, summary_of
-    from suture.storage.database.store import store_of
+    from suture.storage.database.run_queries import RunQuery, summarise_runs
+    from suture.storage.database.store import open_configured_store
 
-    question = RunFilter(kind=kind, model=model, project=project, since_s=since_s(since))
+    question = RunQuery(kind=kind, model=model, project=project, since_s=since_s(since))
     settings = load_command_settings(Path(), assignments, looks=True).settings
-    with store_of(settings) as store:
+    with open_configured_store(settings) as store:
         catch_up(store, settings.paths.home)
-        summary = summary_of(store, question)
+        summary = summarise_runs(store, question)
     if html is not None:
         from suture.bench.reports.metrics_page import metrics_page
         from suture.core.safe_files import write_atomically

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from suture.interfaces.cli.terminal.command_options import Json, load_command_settings
+from suture.interfaces.cli.terminal.command_options import Assignments, Json, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import (
     format_table,
@@ -45,14 +45,14 @@ WIDTH = 70
 @handle_errors
 def stats(assignments: Assignments = None, as_json: Json = False) -> None:
     """Say how many memories there are, and whether they help: shown, held back, placebo."""
-    from suture.storage.database.memory_rows import counts_by_state
+    from suture.storage.database.memory_rows import count_by_state
     from suture.storage.memory.memory_items import TABLES
-    from suture.storage.memory.memory_store import stored_items
-    from suture.storage.memory.retention import uplift, uses_by_arm
+    from suture.storage.memory.memory_store import iter_items
+    from suture.storage.memory.retention import count_uses_by_arm, uplift
 
     with _opened(assignments) as (_, store):
-        counts = counts_by_state(store, TABLES)
-        arms = uses_by_arm(stored_items(store, state=None))
+        counts = count_by_state(store, TABLES)
+        arms = count_uses_by_arm(iter_items(store, state=None))
     gain = uplift(*arms["shown"], *arms["withheld"])
     if as_json:
         uses = {arm: {"healed": healed, "uses": used} for arm, (healed, used) in arms.items()}
@@ -81,12 +81,12 @@ def list_command(
     from itertools import islice
 
     from suture.errors import UsageError
-    from suture.storage.memory.memory_store import stored_items
+    from suture.storage.memory.memory_store import iter_items
 
     if state not in ("active", "evicted", "forgotten"):
         raise UsageError(f"no memory is in the state {state!r}", remedy="active, evicted or forgotten")
     with _opened(assignments) as (_, store):
-        _show(list(islice(stored_items(store, state=state), limit)), as_json=as_json)
+        _show(list(islice(iter_items(store, state=state), limit)), as_json=as_json)
 
 
 @memory_app.command()
@@ -109,14 +109,14 @@ def search(
 @handle_errors
 def show(key: Key, assignments: Assignments = None, as_json: Json = False) -> None:
     """Show all of one memory, and what it was good for."""
-    from suture.storage.memory.memory_items import item_as_plain
+    from suture.storage.memory.memory_items import item_to_plain
     from suture.storage.memory.memory_store import named
-    from suture.storage.memory.retention import uplift_of
+    from suture.storage.memory.retention import item_uplift
 
     with _opened(assignments) as (_, store):
         item = named(store, key)
-    gain = uplift_of(item)
-    plain = item_as_plain(item)
+    gain = item_uplift(item)
+    plain = item_to_plain(item)
     if as_json:
         print_json({**plain, "uplift": vars(gain)})
         return
@@ -142,12 +142,12 @@ def forget(
 ) -> None:
     """Forget a memory, or all that a run taught: its texts are deleted, and it does not come back."""
     from suture.errors import UsageError
-    from suture.storage.memory.memory_store import named, set_state, stored_items
+    from suture.storage.memory.memory_store import iter_items, named, set_state
 
     if (key is None) == (not run):
         raise UsageError("forget what?", remedy="suture memory forget KEY, or --run RUN")
     with _opened(assignments) as (_, store):
-        items = [named(store, key)] if key is not None else list(stored_items(store, state=None, run=run))
+        items = [named(store, key)] if key is not None else list(iter_items(store, state=None, run=run))
         if run and not items:
             raise UsageError(f"no memory is of the run {run!r}", remedy="see `suture memory list --json`")
         done = set_state(store, [(item.table, item.key) for item in items], "forgotten")
@@ -159,11 +159,11 @@ def forget(
 def learn(assignments: Assignments = None, as_json: Json = False) -> None:
     """Make memories of all runs of this machine; what is known already stays as it is."""
     from suture.core.ledger import list_runs
-    from suture.storage.memory.run_memory import learn_again
+    from suture.storage.memory.run_memory import relearn_from_runs
 
     with _opened(assignments) as (settings, store):
         runs = list_runs(settings.paths.home)
-        counts = learn_again(store, _embedder(settings), runs, kept_alone=False, on_fault=print_note)
+        counts = relearn_from_runs(store, _embedder(settings), runs, kept_alone=False, on_fault=print_note)
     text = f"{counts['runs']:,} runs read: " + ", ".join(f"{counts[n]:,} {n}" for n in list(counts)[1:])
     _said(counts, text, as_json=as_json)
 
@@ -172,11 +172,11 @@ def learn(assignments: Assignments = None, as_json: Json = False) -> None:
 @handle_errors
 def embed(assignments: Assignments = None, as_json: Json = False) -> None:
     """Give every memory a vector of the embedder of now, where it has another's."""
-    from suture.storage.memory.memory_store import embed_anew, index_embedder
+    from suture.storage.memory.memory_store import index_embedder, reembed_items
 
     with _opened(assignments) as (settings, store):
         embedder = _embedder(settings)
-        done = embed_anew(store, embedder) if embedder is not None else 0
+        done = reembed_items(store, embedder) if embedder is not None else 0
         if embedder is not None:
             index_embedder(store, embedder)
     name = embedder.identity if embedder is not None else "none"
@@ -191,10 +191,10 @@ def export_command(
 ) -> None:
     """Write all active memories as JSON lines."""
     from suture.core.safe_files import replace_file
-    from suture.storage.memory.memory_exchange import exported_lines
+    from suture.storage.memory.memory_exchange import export_lines
 
     with _opened(assignments) as (_, store):
-        lines = list(exported_lines(store))
+        lines = list(export_lines(store))
     if str(file) == "-":
         print_raw("\n".join(lines))
     else:
@@ -255,10 +255,10 @@ def pull(repo: Repo, assignments: Assignments = None, as_json: Json = False) -> 
 
 @contextmanager
 def _opened(assignments: list[str] | None) -> Iterator[tuple[Settings, Store]]:
-    from suture.storage.database.store import store_of
+    from suture.storage.database.store import open_configured_store
 
     settings = load_command_settings(Path(), assignments, looks=True).settings
-    with store_of(settings) as store:
+    with open_configured_store(settings) as store:
         yield settings, store
 
 
@@ -274,11 +274,11 @@ def _token(settings: Settings) -> str:
 
 
 def _show(items: list[Item], *, as_json: bool) -> None:
-    from suture.storage.memory.memory_items import item_as_plain
-    from suture.storage.memory.retention import uplift_of
+    from suture.storage.memory.memory_items import item_to_plain
+    from suture.storage.memory.retention import item_uplift
 
     if as_json:
-        print_json([{**item_as_plain(item), "uplift": vars(uplift_of(item))} for item in items])
+        print_json([{**item_to_plain(item), "uplift": vars(item_uplift(item))} for item in items])
         return
     if not items:
         print_note("no memories")
@@ -287,7 +287,7 @@ def _show(items: list[Item], *, as_json: bool) -> None:
     for item in items:
         said = " ".join((item.error_signature or item.text).split())[:WIDTH]
         word = "mended" if item.mended else "not mended"
-        rows.append((item.key[:10], item.table, item.language, word, f"{uplift_of(item).mean:+.2f}", said))
+        rows.append((item.key[:10], item.table, item.language, word, f"{item_uplift(item).mean:+.2f}", said))
     print_text(format_table(rows))
 
 

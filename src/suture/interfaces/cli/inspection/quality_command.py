@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from suture.interfaces.cli.terminal.command_options import Json, load_command_settings
+from suture.interfaces.cli.terminal.command_options import Assignments, Json, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import format_table, print_json, print_text
 
 if TYPE_CHECKING:
-    from suture.judge.quality import Measured
+    from suture.judge.quality import QualityResult
 
 MOST_SHOWN = 10
 
@@ -34,14 +34,14 @@ def quality(
     """
     from suture.api import run_sync
     from suture.api.quality import quality as measure
-    from suture.judge.quality import quality_as_mapping
+    from suture.judge.quality import flatten_quality
 
     settings = load_command_settings(Path(), assignments).settings
     found = run_sync(measure(run, names=tuple(only or ()), settings=settings))
     if as_json:
         print_json(
             {
-                "values": quality_as_mapping(found),
+                "values": flatten_quality(found),
                 "findings": {name: list(measured.findings) for name, measured in found.items()},
                 "absent": {name: measured.absent for name, measured in found.items() if measured.absent},
             }
@@ -50,7 +50,7 @@ def quality(
     print_text(format_table([row for name, measured in found.items() for row in _rows(name, measured)]))
 
 
-def _rows(name: str, measured: Measured) -> list[tuple[str, str, str]]:
+def _rows(name: str, measured: QualityResult) -> list[tuple[str, str, str]]:
     rows = [(name, metric, f"{value:g}") for metric, value in measured.values.items()]
     rows += [(name, "", text) for text in measured.findings[:MOST_SHOWN]]
     if len(measured.findings) > MOST_SHOWN:

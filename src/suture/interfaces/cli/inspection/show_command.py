@@ -9,7 +9,7 @@ import typer
 
 from suture.core.safe_files import read_stored
 from suture.errors import StorageError, UsageError
-from suture.interfaces.cli.terminal.command_options import Json, load_command_settings
+from suture.interfaces.cli.terminal.command_options import Assignments, Json, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import (
     format_table,

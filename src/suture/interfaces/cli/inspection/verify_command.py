@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from suture.interfaces.cli.terminal.command_options import Json, load_command_settings
+from suture.interfaces.cli.terminal.command_options import Assignments, Json, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import print_json, print_note, print_text
 from suture.interfaces.narrative.plain_text import escape_line_breaks
@@ -88,7 +88,7 @@ async def replay(
 
 def read(name: str, settings: Settings) -> Certificate:
     """The certificate itself, once it was found to be one."""
-    from suture.judge.certificates import load_certificate, find_certificate
+    from suture.judge.certificates import find_certificate, load_certificate
 
     return load_certificate(find_certificate(name, settings.paths.home))
 

@@ -75,7 +75,7 @@ def undo(
         print_json(done)
     else:
         from suture.core.ledger.kinds import TreeUndone
-        from suture.interfaces.narrative.render_certificate import render_undo
         from suture.interfaces.narrative.plain_text import escape_line_breaks
+        from suture.interfaces.narrative.render_certificate import render_undo
 
         print_text(escape_line_breaks(render_undo(TreeUndone(**done))))

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from suture.errors import UsageError
-from suture.interfaces.cli.terminal.command_options import Json, RunName, load_command_settings
+from suture.interfaces.cli.terminal.command_options import Assignments, Json, RunName, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import (
     DIFF_STYLES,

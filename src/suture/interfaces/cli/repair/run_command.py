@@ -140,13 +140,13 @@ def _require_known(language: str | None, project: str | None) -> None:
         UsageError: There is no such one.
     """
     if language is not None:
-        from suture.project.languages import language_named
+        from suture.project.languages import find_language
 
-        language_named(language)
+        find_language(language)
     if project is not None:
-        from suture.loop.intake.project_task import project_kind
+        from suture.loop.intake.project_task import parse_project_kind
 
-        project_kind(project)
+        parse_project_kind(project)
 
 
 def read_task(argument: str | None, *, example: bool, file: Path | None = None) -> str | Task:

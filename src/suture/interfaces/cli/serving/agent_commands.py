@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from suture.interfaces.cli.serving.server_options import command_line_settings, require_extra, require_folders
-from suture.interfaces.cli.terminal.command_options import Model, Test, load_command_settings
+from suture.interfaces.cli.serving.size_server import command_line_settings, require_extra, require_folders
+from suture.interfaces.cli.terminal.command_options import Assignments, Model, Test, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 
 

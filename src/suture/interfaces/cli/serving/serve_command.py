@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from suture.interfaces.cli.serving.server_options import command_line_settings, require_extra, require_folders
-from suture.interfaces.cli.terminal.command_options import Json, Model, load_command_settings
+from suture.interfaces.cli.serving.size_server import command_line_settings, require_extra, require_folders
+from suture.interfaces.cli.terminal.command_options import Assignments, Json, Model, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import format_table, print_json, print_note, print_text
 

@@ -11,7 +11,7 @@ import typer
 
 from suture.errors import PrerequisiteError, UsageError
 from suture.interfaces.cli import COMPLETE_VARIABLE
-from suture.interfaces.cli.terminal.command_options import Json, load_command_settings
+from suture.interfaces.cli.terminal.command_options import Assignments, Json, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import format_table, print_json, print_note, print_text
 from suture.interfaces.narrative.plain_text import escape_unprintable

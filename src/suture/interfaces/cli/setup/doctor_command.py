@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from suture.errors import PrerequisiteError, SutureError
-from suture.interfaces.cli.terminal.command_options import Json, Model, load_command_settings
+from suture.interfaces.cli.terminal.command_options import Assignments, Json, Model, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import format_table, print_json, print_note, print_text
 from suture.interfaces.narrative.plain_text import escape_line_breaks

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from suture.interfaces.cli.terminal.command_options import Json, load_command_settings
+from suture.interfaces.cli.terminal.command_options import Assignments, Json, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import (
     format_table,
@@ -21,7 +21,7 @@ from suture.interfaces.cli.terminal.terminal_output import (
 )
 
 if TYPE_CHECKING:
-    from suture.models.llama_server.server_process import LlamaServer, ServerOptions
+    from suture.models.llama_server.server_process import LlamaServer, LlamaServerOptions
 
 models_app = typer.Typer(
     name="models", help="The embedded models: list, pull, serve, path, rm.", no_args_is_help=True
@@ -39,9 +39,9 @@ def models() -> None:
 @handle_errors
 def list_command(assignments: Assignments = None, as_json: Json = False) -> None:
     """List the models of the catalogue, and which of them are here."""
-    from suture.models import list_models
+    from suture.models import list_cached_models
 
-    found = list_models(cache_folder(assignments))
+    found = list_cached_models(cache_folder(assignments))
     if as_json:
         print_json(
             [
@@ -102,12 +102,12 @@ def serve_command(
     The key is the setting keys.serve, and random where that is unset.
     """
     from suture.models import choose_model
-    from suture.models.llama_server.shared_servers import serve_model
+    from suture.models.llama_server.list_shared_servers import serve_model
 
     settings = load_command_settings(Path(), assignments, looks=True).settings
     model = bare(name or choose_model(settings)[0])
 
-    def announce(server: LlamaServer, options: ServerOptions) -> None:
+    def announce(server: LlamaServer, options: LlamaServerOptions) -> None:
         url = f"{server.url}/v1"
         if as_json:
             print_json({"model": model, "url": url, "key": server.key, "slots": options.slots})

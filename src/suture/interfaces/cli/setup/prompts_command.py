@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from suture.interfaces.cli.terminal.command_options import Json, load_command_settings
+from suture.interfaces.cli.terminal.command_options import Assignments, Json, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import (
     format_table,
@@ -46,9 +46,9 @@ def book_of(project: Path, assignments: list[str] | None) -> PromptBook:
 @handle_errors
 def list_prompts(project: Project = Path(), assignments: Assignments = None, as_json: Json = False) -> None:
     """List the roles that have a prompt: version, hash, and where it comes from."""
-    from suture.agents import packaged_names
+    from suture.agents import packaged_prompt_names
 
-    found = [book_of(project, assignments).load(name) for name in packaged_names()]
+    found = [book_of(project, assignments).load(name) for name in packaged_prompt_names()]
     if as_json:
         print_json(
             [{"name": p.name, "version": p.version, "hash": p.hash, "source": p.source} for p in found]
@@ -69,13 +69,13 @@ def show_prompt(
     as_json: Json = False,
 ) -> None:
     """Print a prompt as a file that could stand in `.suture/prompts/`."""
-    from suture.agents import packaged_prompt, prompt_as_plain, prompt_as_yaml
+    from suture.agents import packaged_prompt, prompt_to_dict, prompt_to_yaml
 
     prompt = packaged_prompt(name) if packaged else book_of(project, assignments).load(name)
     if as_json:
-        print_json({**prompt_as_plain(prompt), "hash": prompt.hash, "source": prompt.source})
+        print_json({**prompt_to_dict(prompt), "hash": prompt.hash, "source": prompt.source})
     else:
-        print_raw(prompt_as_yaml(prompt))
+        print_raw(prompt_to_yaml(prompt))
 
 
 @prompts_app.command()
@@ -91,11 +91,11 @@ def diff(
     """Compare the prompt that counts in a project with ours, or with a file."""
     from difflib import unified_diff
 
-    from suture.agents import packaged_prompt, prompt_as_yaml, read_prompt
+    from suture.agents import load_prompt, packaged_prompt, prompt_to_yaml
 
     now = book_of(project, assignments).load(name)
-    before = read_prompt(other, name) if other else packaged_prompt(name)
-    old, new = (prompt_as_yaml(prompt).splitlines(keepends=True) for prompt in (before, now))
+    before = load_prompt(other, name) if other else packaged_prompt(name)
+    old, new = (prompt_to_yaml(prompt).splitlines(keepends=True) for prompt in (before, now))
     changes = "".join(unified_diff(old, new, fromfile=before.source, tofile=now.source))
     if changes:
         print_raw(changes, diff=True)
@@ -107,15 +107,16 @@ def diff(
 @handle_errors
 def check(project: Project = Path(), assignments: Assignments = None, as_json: Json = False) -> None:
     """Check the project's own prompts, as a run would; ends with 2 where one cannot be used."""
-    from suture.agents import packaged_names
+    from suture.agents import packaged_prompt_names
     from suture.errors import UsageError
 
     book = book_of(project, assignments)
     faults = [
-        f"{path}: no role reads it; the roles are {', '.join(packaged_names())}" for path in book.strangers()
+        f"{path}: no role reads it; the roles are {', '.join(packaged_prompt_names())}"
+        for path in book.strangers()
     ]
     own: list[str] = []
-    for name in packaged_names():
+    for name in packaged_prompt_names():
         try:
             source = book.load(name).source
         except UsageError as fault:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.spinner import Spinner
 from rich.text import Text
 
-from suture.core.ledger import CATALOGUE, Payload, RawPayload, SpendFold
+from suture.core.ledger import CATALOGUE, Payload, RawPayload, SpendTracker
 from suture.core.ledger.kinds import (
     BudgetReserved,
     CandidateChecked,
@@ -62,7 +62,7 @@ class LiveView:
 
     def __init__(self, limits: Mapping[str, float | None]) -> None:
         self._limits = limits
-        self._fold = SpendFold()
+        self._fold = SpendTracker()
         self._running = False
         """Whether the seconds go on counting."""
         self._phase = "starting"

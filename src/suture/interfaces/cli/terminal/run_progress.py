@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.segment import ControlType
 
 from suture.core.ledger import Event
-from suture.core.ledger.kinds import CandidateChecked, RunFinished, RunParked
+from suture.core.ledger.kinds import CandidateChecked, RunFinished, RunPaused
 from suture.interfaces.cli.terminal.live_view import LiveView
 from suture.interfaces.cli.terminal.terminal_output import make_console, print_line
 from suture.interfaces.narrative.event_text import render_event
@@ -107,7 +107,7 @@ class RunProgress:
 
     def _say_all(self, event: Event) -> None:
         line = render_event(event)
-        told_at_the_end = isinstance(event.payload, RunFinished | RunParked)
+        told_at_the_end = isinstance(event.payload, RunFinished | RunPaused)
         if line is not None and not told_at_the_end:
             print_line(self._console, line)
         if isinstance(event.payload, CandidateChecked):

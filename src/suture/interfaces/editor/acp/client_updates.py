@@ -35,7 +35,7 @@ from suture.core.ledger.kinds import (
     CandidateProposed,
     CertificateWritten,
     Decided,
-    Planned,
+    PlanMade,
     RunFinished,
     RunStarted,
 )
@@ -118,7 +118,7 @@ class RunUpdates:
         match payload:
             case RunStarted(kind=kind):
                 self._stages = STAGES[kind]
-            case Planned(plan=plan):
+            case PlanMade(plan=plan):
                 self._parts = tuple(part.goal for part in plan.subtasks)
             case Decided(moves=moves):
                 stage = 2 if any(move.kind == "stop" for move in moves) else 1

@@ -10,7 +10,7 @@ from acp.helpers import update_agent_message_text, update_tool_call
 from acp.interfaces import Client
 
 from suture.api import apply, pending_review, undo
-from suture.core.ledger import Event, RunFolder, last_of, read_ledger, load_result, get_run_state
+from suture.core.ledger import Event, RunFolder, get_run_state, last_of, load_result, read_ledger
 from suture.core.ledger.kinds import RunStarted
 from suture.core.records import Result
 from suture.core.safe_files import read_plain

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from suture.core.ledger import (
-    LedgerReading,
+    LedgerContents,
     Payload,
     RunFolder,
     first_payload,
@@ -193,12 +193,12 @@ def _first_place(texts: Mapping[str, str]) -> SourceLocation | None:
     return SourceLocation(path=path, line=1) if path is not None else None
 
 
-def _apart(reading: LedgerReading) -> Mapping[str, str]:
+def _apart(reading: LedgerContents) -> Mapping[str, str]:
     triaged = last_of(reading.events, TriageFinished)
     return {one.test: f"not the code's fault: {one.why}" for one in (triaged.set_apart if triaged else ())}
 
 
-def _baseline_of(folder: RunFolder, reading: LedgerReading) -> Verdict | None:
+def _baseline_of(folder: RunFolder, reading: LedgerContents) -> Verdict | None:
     checked = (one for _, one in select_events(reading.events, CandidateChecked))
     first = next((one for one in checked if one.label == AS_IT_IS), None)
     return _record(folder, Verdict, first.verdict) if first else None
@@ -211,12 +211,12 @@ def _change_of(result: Result | None) -> tuple[Candidate | None, frozenset[str]]
     return result.candidate, result.verdict.passed
 
 
-def _result_of(folder: RunFolder, reading: LedgerReading) -> Result | None:
+def _result_of(folder: RunFolder, reading: LedgerContents) -> Result | None:
     finished: Payload | None = last_of(reading.events, RunFinished)
     return _record(folder, Result, finished.result) if isinstance(finished, RunFinished) else None
 
 
-def _task_of(folder: RunFolder, reading: LedgerReading) -> Task | None:
+def _task_of(folder: RunFolder, reading: LedgerContents) -> Task | None:
     started = first_payload(reading.events, RunStarted)
     return _record(folder, Task, started.task) if started else None
 

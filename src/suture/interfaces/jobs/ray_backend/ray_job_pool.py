@@ -22,7 +22,7 @@ from suture.interfaces.jobs.job import Job, JobEnd, job_as_json, job_end_from_js
 from suture.interfaces.jobs.job_registry import CANCELLED, DAY_S, JobRegistry, RunBusy
 from suture.interfaces.jobs.ray_backend.ray_cluster import RayCluster
 from suture.storage.postgresql.shared_jobs import JobRow, SharedJobs, open_shared_jobs
-from suture.storage.postgresql.shared_runs import bring_runs
+from suture.storage.postgresql.shared_runs import fetch_runs
 
 log = logging.getLogger("suture.interfaces.jobs")
 LOOK_EVERY_S = 0.25
@@ -134,7 +134,7 @@ class RayJobPool(JobRegistry):
 
     async def _follow(self) -> None:
         """See what others do, until the server stops; a database or cluster that is away may come back."""
-        last_words = ""
+        stderr_tail = ""
         while True:
             self._asked.clear()
             try:
@@ -142,15 +142,15 @@ class RayJobPool(JobRegistry):
                 rows = await asyncio.to_thread(self._seen, unfinished)
                 self._learn(rows)
                 await asyncio.to_thread(self._see_to, self.unfinished())
-                last_words = ""
+                stderr_tail = ""
             except SutureError as fault:
-                if fault.message != last_words:
+                if fault.message != stderr_tail:
                     log.warning("%s", fault.message)
-                last_words = fault.message
+                stderr_tail = fault.message
             except Exception as fault:  # else nobody would follow, and nobody would notice
-                if repr(fault) != last_words:
+                if repr(fault) != stderr_tail:
                     log.exception("the shared jobs cannot be followed")
-                last_words = repr(fault)
+                stderr_tail = repr(fault)
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_EVERY_S):
                     await self._asked.wait()
@@ -159,7 +159,7 @@ class RayJobPool(JobRegistry):
         """What has changed; runs are brought here first, so that one which has ended is here to its end."""
         rows = self._shared.changed(self._seen_s, unfinished)
         runs = {job.run for row in rows if row.tries and (job := self._read(row)) is not None}
-        failed = bring_runs(self._shared.store, self._home, runs)
+        failed = fetch_runs(self._shared.store, self._home, runs)
         for run, why in failed.items():
             if self._not_brought.get(run) != why:
                 log.warning("run %s cannot be brought here: %s", run, why)
