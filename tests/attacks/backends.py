@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from attacks.trials import ATTACK_S, PATIENT_S, Skipped
 from sandbox.engines import gvisor_host, podman_host
 from suture.errors import SandboxUnavailable
-from suture.sandbox import BubblewrapSandbox, Capabilities, Mode, Sandbox
+from suture.sandbox import BubblewrapSandbox, Capabilities, Sandbox, StartMode
 from suture.sandbox.container import ContainerSandbox
 from suture.sandbox.unsafe_subprocess import UnsafeSubprocess
 
@@ -34,11 +34,11 @@ class Backend:
     make: Callable[[], Sandbox]
     broken: Callable[[], Sandbox]
     identities: tuple[str, ...]
-    mode: Mode
+    mode: StartMode
     attack_s: float = ATTACK_S
 
 
-def bubblewrap(mode: Mode, *identities: str) -> Backend:
+def bubblewrap(mode: StartMode, *identities: str) -> Backend:
     return Backend(
         requirement="bubblewrap",
         make=lambda: BubblewrapSandbox(mode=mode),

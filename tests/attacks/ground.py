@@ -13,7 +13,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from suture.sandbox import own_interpreter
+from suture.sandbox import get_own_interpreter
 from suture.sandbox.seccomp.rules import AARCH64, X86_64
 
 __all__ = ["SECRETS", "Ground"]
@@ -79,7 +79,7 @@ class Ground:
             "tcp": self._tcp.getsockname()[1],
             "udp": self._udp.getsockname()[1],
             "victim": self.victim.pid,
-            "prefix": own_interpreter().prefix,
+            "prefix": get_own_interpreter().prefix,
             "calls": X86_64 if os.uname().machine == "x86_64" else AARCH64,
         }
 

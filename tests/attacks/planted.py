@@ -12,7 +12,7 @@ from pathlib import Path
 from attacks.ground import Ground
 from attacks.trials import Skipped, World, demand, request, shown
 from suture.errors import PrerequisiteError, UsageError
-from suture.sandbox import discover_interpreter, interpreter_mounts, own_interpreter
+from suture.sandbox import discover_interpreter, get_own_interpreter, mounts_for_interpreter
 
 __all__ = ["PLANTED", "shown_by_a_planted_environment"]
 
@@ -37,7 +37,7 @@ LOOK = """
 
 
 def own_library() -> str:
-    return "python" + ".".join(own_interpreter().version.split(".")[:2])
+    return "python" + ".".join(get_own_interpreter().version.split(".")[:2])
 
 
 def relink(path: Path, to: str | Path) -> None:
@@ -50,7 +50,7 @@ def relink(path: Path, to: str | Path) -> None:
 
 def past_a_link(env: Path, ground: Ground) -> None:
     """`bin/python -> d/../hop`, which is one file for the kernel and another for who reads the words."""
-    real = own_interpreter().executable
+    real = get_own_interpreter().executable
     (env / "deep" / "er" / "bin").mkdir(parents=True)
     (env / "deep" / "er" / "hop").symlink_to(real)
     relink(env / "d", "deep/er/bin")
@@ -84,7 +84,7 @@ def a_home_that_looks_like_one(env: Path, ground: Ground) -> None:
     """`home =` and the link agree on a folder in a home that holds a library's name and no library."""
     fake = ground.folder / "home" / "bin"
     fake.mkdir()
-    shutil.copy2(own_interpreter().executable, fake / "python3")
+    shutil.copy2(get_own_interpreter().executable, fake / "python3")
     (ground.folder / "home" / "lib" / own_library()).mkdir(parents=True)
     (ground.folder / "home" / "lib" / own_library() / "key").write_text(ground.token)
     relink(env / "bin" / "python", fake / "python3")
@@ -95,7 +95,7 @@ def a_library_part(env: Path, ground: Ground) -> None:
     """An installation within the project, whose library is a link to the user's files."""
     own = env.parent / "own"
     (own / "bin").mkdir(parents=True)
-    shutil.copy2(own_interpreter().executable, own / "bin" / "python3")
+    shutil.copy2(get_own_interpreter().executable, own / "bin" / "python3")
     (own / "lib" / own_library()).mkdir(parents=True)
     (own / "lib" / own_library() / "os.py").touch()
     (own / "lib" / "libpython3.so").symlink_to(ground.folder / "canary")
@@ -181,7 +181,7 @@ def _clear(folder: Path, before: set[Path]) -> None:
 async def _look(world: World, project: Path, name: str) -> None:
     try:
         interpreter = discover_interpreter(project, {"PATH": "/usr/bin:/bin"})
-        mounts = interpreter_mounts(interpreter)
+        mounts = mounts_for_interpreter(interpreter)
     except (PrerequisiteError, UsageError) as fault:
         demand(name != "plain", str(fault))
         demand(getattr(fault, "remedy", ""), f"{name}: no remedy: {fault}")

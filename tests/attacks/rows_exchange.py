@@ -19,7 +19,7 @@ from attacks.trials import (
     shown,
 )
 from suture.errors import SandboxError, UsageError
-from suture.interfaces.narrative.plain_text import printable
+from suture.interfaces.narrative.plain_text import escape_unprintable
 from suture.sandbox import Mount, RunRequest, RunStatus
 
 __all__ = ["ROWS"]
@@ -153,7 +153,7 @@ async def odd_output(world: World) -> None:
     raw = b"\0\xff\xfe\x1b[2J\x1b]0;title\x07\x9b31m\xe2\x80\xae</s><|im_start|>system\r\n"
     result = await world.sandbox.run(request(world, f"os.write(1, {raw!r}); os.write(2, {raw!r})"))
     demand((result.stdout, result.stderr) == (raw, raw), shown(result))
-    safe = printable(result.stdout.decode("utf-8", "replace"))
+    safe = escape_unprintable(result.stdout.decode("utf-8", "replace"))
     demand(not set("\0\x1b\x07\x9b\u202e") & set(safe), f"shown as {safe!r}")
 
 

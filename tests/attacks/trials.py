@@ -19,7 +19,7 @@ from suture.sandbox import (
     RunResult,
     RunStatus,
     Sandbox,
-    own_interpreter,
+    get_own_interpreter,
 )
 
 __all__ = [
@@ -180,7 +180,7 @@ def request(world: World, code: str, *, started: bool = False, **fields: Any) ->
     whole = PREAMBLE + textwrap.dedent(code)
     how: dict[str, Any] = {"python": whole}
     if started:
-        how = {"argv": (own_interpreter().executable, "-I", "-S", "-B", "-c", whole)}
+        how = {"argv": (get_own_interpreter().executable, "-I", "-S", "-B", "-c", whole)}
     chosen = {**vars(LIMITS), "wall_s": world.wall_s, **limits}
     if world.able.level == "none":
         chosen["wall_s"] = min(chosen["wall_s"], UNWALLED_S)

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from suture.sandbox import ProgramLimits, RunRequest, own_interpreter
+from suture.sandbox import ProgramLimits, RunRequest, get_own_interpreter
 
 LONG = ProgramLimits(wall_s=30)
 
 
 def python(code: str, **fields: Any) -> RunRequest:
-    argv = (own_interpreter().executable, "-I", "-S", "-B", "-c", textwrap.dedent(code))
+    argv = (get_own_interpreter().executable, "-I", "-S", "-B", "-c", textwrap.dedent(code))
     return RunRequest(argv=argv, **{"limits": LONG, **fields})
 
 

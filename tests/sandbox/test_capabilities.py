@@ -8,15 +8,22 @@ from pathlib import Path
 import pytest
 
 from suture.errors import SandboxUnavailable
-from suture.sandbox import LEVELS, LIMITS, BubblewrapSandbox, Capabilities, ProgramLimits, RunRequest
+from suture.sandbox import (
+    ISOLATION_LEVELS,
+    LIMIT_NAMES,
+    BubblewrapSandbox,
+    Capabilities,
+    ProgramLimits,
+    RunRequest,
+)
 
 
 async def test_a_wall_says_what_it_is_worth(sandbox: BubblewrapSandbox) -> None:
     found = await sandbox.capabilities()
     assert found == await sandbox.capabilities()
     assert found.level == "namespace"
-    assert found.missing == (() if found.mode == "warm" else ("inodes",))
-    assert found.total_memory in ("cgroup1", "cgroup2", "sampler")
+    assert found.missing_limits == (() if found.mode == "warm" else ("inodes",))
+    assert found.memory_enforcement in ("cgroup1", "cgroup2", "sampler")
     path, size, _ = found.identity.rsplit(" ", 2)
     assert path == await sandbox.choose()
     assert int(size) == Path(path).stat().st_size
@@ -36,15 +43,15 @@ async def test_the_languages_are_those_whose_programs_are_there(sandbox: Bubblew
 
 
 def test_levels_are_in_order() -> None:
-    assert LEVELS == ("none", "process", "namespace", "container", "wasm", "user_kernel", "vm")
+    assert ISOLATION_LEVELS == ("none", "process", "namespace", "container", "wasm", "user_kernel", "vm")
     found = Capabilities(level="container", mode="cold")
-    assert [level for level in LEVELS if found.reaches(level)] == [
+    assert [level for level in ISOLATION_LEVELS if found.meets_level(level)] == [
         "none",
         "process",
         "namespace",
         "container",
     ]
-    assert found.missing == LIMITS
+    assert found.missing_limits == LIMIT_NAMES
 
 
 async def test_a_mode_that_was_asked_for_and_cannot_be_had(tmp_path: Path) -> None:

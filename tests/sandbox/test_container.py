@@ -19,7 +19,7 @@ from requirements import Require
 from sandbox.engines import crun_host, gvisor_host, podman_host
 from sandbox.sandbox_programs import LONG, python, survivors
 from suture.errors import SandboxBroken, SandboxUnavailable
-from suture.sandbox import Mode, Mount, ProgramLimits, RunRequest, RunStatus, Sandbox
+from suture.sandbox import Mount, ProgramLimits, RunRequest, RunStatus, Sandbox, StartMode
 from suture.sandbox.container import ContainerSandbox, container_spec
 from suture.sandbox.container.container_spec import image_name, pack_image
 from suture.sandbox.container.engine import Engine, connect, find_addresses
@@ -136,7 +136,7 @@ async def test_memory_in_all_has_a_limit(box: ContainerSandbox) -> None:
 
 @pytest.mark.parametrize("mode", ["warm", "spare"])
 async def test_what_the_kernel_ends_before_we_look_was_out_of_memory(
-    host: str, mode: Mode, monkeypatch: pytest.MonkeyPatch
+    host: str, mode: StartMode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
         container_spec, "BASE_MB", -200
@@ -146,7 +146,7 @@ async def test_what_the_kernel_ends_before_we_look_was_out_of_memory(
 
 
 @pytest.mark.parametrize("mode", ["warm", "spare"])
-async def test_memory_that_no_process_has_mapped_is_memory_too(host: str, mode: Mode) -> None:
+async def test_memory_that_no_process_has_mapped_is_memory_too(host: str, mode: StartMode) -> None:
     code = """
         import os
         handle = os.memfd_create("held")
@@ -158,10 +158,10 @@ async def test_memory_that_no_process_has_mapped_is_memory_too(host: str, mode: 
 LITTLE = ProgramLimits(total_memory_mb=500, file_mb=2000, wall_s=50)
 
 
-async def _status(code: str, host: str, mode: Mode) -> RunStatus:
+async def _status(code: str, host: str, mode: StartMode) -> RunStatus:
     box = ContainerSandbox(host=host, mode=mode)
     try:
-        if (await box.capabilities()).total_memory != "engine":
+        if (await box.capabilities()).memory_enforcement != "engine":
             pytest.skip("this engine does not limit memory, as where a user without control groups runs it")
         return (await box.run(python(code, limits=LITTLE))).status
     finally:

@@ -10,13 +10,13 @@ from requirements import Require
 from suture.core.settings.schema import KeySettings, SandboxSettings
 from suture.errors import SandboxUnavailable, UsageError
 from suture.sandbox import (
-    LIMITS,
+    LIMIT_NAMES,
     BubblewrapSandbox,
     Capabilities,
     Requirement,
     Sandbox,
     diagnose_backends,
-    sandbox_makers,
+    find_sandbox_factories,
 )
 from suture.sandbox.bubblewrap.diagnosis import bubblewrap_findings, unavailable
 from suture.sandbox.doctor import describe_capabilities
@@ -115,7 +115,7 @@ def test_each_backend_has_a_row_and_the_needed_one_comes_last(wall: Requirement,
 )
 def test_a_wall_that_the_settings_name_wrongly_has_a_row_too(backend: str, remedy: str) -> None:
     settings = SandboxSettings(backend=backend)
-    makers = sandbox_makers(settings, KeySettings())
+    makers = find_sandbox_factories(settings, KeySettings())
     wrong = {backend: makers[backend]}
     row = diagnose_backends(wrong, needed=backend, minimum=settings.minimum_level, bubblewraps=())[-1]
     assert (row.name, row.ok, row.needed) == (backend, False, True)
@@ -143,7 +143,7 @@ def test_what_claims_nothing_is_not_attacked() -> None:
 
 
 def test_the_settings_wall_is_examined_beside_those_of_this_machine() -> None:
-    makers = sandbox_makers(SandboxSettings(backend="nowhere"), KeySettings())
+    makers = find_sandbox_factories(SandboxSettings(backend="nowhere"), KeySettings())
     assert list(makers) == ["bubblewrap", "container", "nowhere"]
     with pytest.raises(UsageError, match="nowhere"):
         makers["nowhere"]()
@@ -154,8 +154,8 @@ def test_capabilities_in_one_line() -> None:
         level="namespace",
         mode="spare",
         languages=("python", "shell"),
-        limits=frozenset(LIMITS) - {"inodes"},
-        total_memory="sampler",
+        limits=frozenset(LIMIT_NAMES) - {"inodes"},
+        memory_enforcement="sampler",
         reason="no namespaces within namespaces",
     )
     assert describe_capabilities(found) == (

@@ -13,7 +13,7 @@ import pytest
 
 from suture.core.settings import load_settings
 from suture.errors import PrerequisiteError, UsageError
-from suture.sandbox import discover_interpreter, own_interpreter
+from suture.sandbox import discover_interpreter, get_own_interpreter
 from suture.sandbox.runtimes.environments import environments_of, lacking, required_packages
 
 PYPROJECT = """[project]
@@ -145,7 +145,7 @@ def test_what_the_user_names_is_taken_and_nothing_else(tmp_path: Path) -> None:
     for path in (named, named / "bin" / "python"):
         taken = discover_interpreter(project, {}, path)
         assert (taken.prefix, taken.project) == (str(named), "")
-    plain = discover_interpreter(project, {}, Path(own_interpreter().executable))
+    plain = discover_interpreter(project, {}, Path(get_own_interpreter().executable))
     assert not plain.is_virtual
     with pytest.raises(PrerequisiteError, match="no Python that works"):
         discover_interpreter(project, {}, tmp_path / "nothing")

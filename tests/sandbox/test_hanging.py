@@ -14,7 +14,7 @@ import requests
 from suture.errors import SandboxBroken
 from suture.sandbox import ProgramLimits, RunRequest
 from suture.sandbox.container.engine import Engine
-from suture.sandbox.container.transport import ContainerCarrier
+from suture.sandbox.container.transport import ContainerTransport
 from suture.sandbox.execution.program import Program, SandboxNotStarted
 from suture.sandbox.zygote import Zygote
 from suture.sandbox.zygote.zygote_run import FdSender
@@ -56,7 +56,7 @@ async def engine(tmp_path: Path) -> AsyncIterator[Engine]:
 
 async def test_an_engine_that_does_not_answer_holds_nobody(engine: Engine) -> None:
     reader, writer = await asyncio.open_unix_connection(engine.address.removeprefix("unix://"))
-    carrier = ContainerCarrier(engine, "container", reader, writer)
+    carrier = ContainerTransport(engine, "container", reader, writer)
     carrier.kill()
     async with asyncio.timeout(30):
         assert await carrier.wait() < 0
@@ -67,7 +67,7 @@ async def test_an_engine_that_does_not_attach(engine: Engine, monkeypatch: pytes
     monkeypatch.setattr("suture.sandbox.container.transport.TIMEOUT_S", 0.2)
     async with asyncio.timeout(30):
         with pytest.raises(SandboxNotStarted, match="Deaf Engine does not attach"):
-            await ContainerCarrier.start(engine, {})
+            await ContainerTransport.start(engine, {})
 
 
 class Undying:
@@ -105,7 +105,7 @@ async def test_a_program_that_does_not_end_is_a_fault(monkeypatch: pytest.Monkey
     request = RunRequest(argv=("true",), limits=ProgramLimits(wall_s=0.1))
     async with asyncio.timeout(30):
         program = await Program.start(request, cast("Any", Undying(b"S")))
-        for ending in (program.result(), program.die("timeout"), program.end()):
+        for ending in (program.wait_for_result(), program.terminate("timeout"), program.kill_and_release()):
             with pytest.raises(SandboxBroken, match="still lives"):
                 await ending
 
@@ -117,6 +117,6 @@ async def test_a_zygote_that_does_not_end_is_a_fault(monkeypatch: pytest.MonkeyP
         zygote = await Zygote.start(cast("Any", Undying(b"h\0\0\0\0")), b"", fd_sender=fd_sender)
         for _ in range(2):
             with pytest.raises(SandboxBroken, match="still stands"):
-                await zygote.end()
+                await zygote.shut_down()
     assert asyncio.all_tasks() == before
     assert fd_sender.theirs == -1

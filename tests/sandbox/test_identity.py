@@ -24,8 +24,8 @@ from suture.sandbox import (
     ProgramLimits,
     RunRequest,
     discover_interpreter,
-    interpreter_mounts,
-    own_interpreter,
+    get_own_interpreter,
+    mounts_for_interpreter,
 )
 from suture.sandbox.bubblewrap.root_staging import is_reachable, unprivileged_uid
 from suture.sandbox.contract import SANDBOX_UIDS
@@ -68,7 +68,7 @@ async def test_an_environment_in_a_private_home(sandbox: BubblewrapSandbox, tmp_
     code = "import sys, json, ssl, planted_package; print(sys.prefix, planted_package.value)"
     request = RunRequest(
         argv=(interpreter.executable, "-c", code),
-        mounts=interpreter_mounts(interpreter),
+        mounts=mounts_for_interpreter(interpreter),
         limits=ProgramLimits(wall_s=60),
     )
     for _ in range(2):
@@ -111,7 +111,7 @@ async def test_pytest_runs_in_the_users_interpreter(sandbox: BubblewrapSandbox, 
         RunRequest(
             argv=(interpreter.executable, "-m", "pytest", "-q"),
             files={"test_it.py": b"def test_it(tmp_path): (tmp_path / 'x').write_text('x')"},
-            mounts=interpreter_mounts(interpreter),
+            mounts=mounts_for_interpreter(interpreter),
             limits=ProgramLimits(wall_s=100, cpu_s=100),
         )
     )
@@ -165,8 +165,8 @@ def test_an_ordinary_user_sees_the_same(require: Require, tmp_path: Path) -> Non
 
 
 def reachable_python() -> Path | None:
-    own = Path(own_interpreter().executable)
-    if is_reachable(str(own)) and is_reachable(own_interpreter().base_prefix):
+    own = Path(get_own_interpreter().executable)
+    if is_reachable(str(own)) and is_reachable(get_own_interpreter().base_prefix):
         return own
     system = Path("/usr/bin") / "python{}.{}".format(*sys.version_info[:2])
     return system if system.exists() else None

@@ -21,8 +21,8 @@ from suture.sandbox import (
     Requirement,
     RunRequest,
     discover_interpreter,
-    interpreter_mounts,
-    own_interpreter,
+    get_own_interpreter,
+    mounts_for_interpreter,
 )
 from suture.sandbox.mounts.planning import plan_mounts
 from suture.sandbox.runtimes.discovery import project_packages
@@ -45,7 +45,7 @@ def test_the_order(tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()
     active = make_environment(tmp_path / "active")
-    shim = make_python(tmp_path / "shims", f'exec "{own_interpreter().executable}" "$@"')
+    shim = make_python(tmp_path / "shims", f'exec "{get_own_interpreter().executable}" "$@"')
     environ = {"PATH": f"{shim.parent}:/usr/bin:/bin"}
 
     own = discover_interpreter(project, {"PATH": str(tmp_path)})
@@ -53,7 +53,7 @@ def test_the_order(tmp_path: Path) -> None:
     assert "runs Suture" in own.origin
 
     shimmed = discover_interpreter(project, environ)
-    assert shimmed.base_prefix == own_interpreter().base_prefix
+    assert shimmed.base_prefix == get_own_interpreter().base_prefix
     assert (Path(shimmed.executable).name.startswith("python"), str(shim) in shimmed.origin) == (True, True)
 
     activated = discover_interpreter(project, {**environ, "VIRTUAL_ENV": str(active)})
@@ -126,7 +126,7 @@ def test_editable_installs_that_are_found_by_a_table(tmp_path: Path) -> None:
 def test_only_the_parts_of_a_prefix_are_shown(tmp_path: Path) -> None:
     make_environment(tmp_path / ".venv")
     (tmp_path / ".venv" / "secret").write_text("x")
-    sources = {mount.source for mount in interpreter_mounts(discover_interpreter(tmp_path, {}))}
+    sources = {mount.source for mount in mounts_for_interpreter(discover_interpreter(tmp_path, {}))}
     assert {str(tmp_path / ".venv" / part) for part in ("bin", "lib", "pyvenv.cfg")} <= sources
     assert not any("secret" in source or source == str(tmp_path / ".venv") for source in sources)
 
@@ -138,14 +138,14 @@ def test_a_part_that_leads_out_is_refused(tmp_path: Path) -> None:
     (project / ".venv" / "lib64").unlink(missing_ok=True)
     (project / ".venv" / "lib64").symlink_to(private)
     with pytest.raises(PrerequisiteError, match="leads out"):
-        interpreter_mounts(discover_interpreter(project, {}))
+        mounts_for_interpreter(discover_interpreter(project, {}))
 
 
 def make_installation(prefix: Path, library: str = "lib") -> Path:
     """An installation as uv unpacks one, next to what is none of its business."""
     name = "python{}.{}".format(*sys.version_info[:2])
     (prefix / "bin").mkdir(parents=True)
-    shutil.copy2(own_interpreter().executable, prefix / "bin" / name)
+    shutil.copy2(get_own_interpreter().executable, prefix / "bin" / name)
     (prefix / "bin" / "python3").symlink_to(name)
     (prefix / library / name / "lib-dynload").mkdir(parents=True)
     (prefix / library / name / "os.py").touch()
@@ -164,7 +164,7 @@ def base_environment(folder: Path, program: Path, home: Path) -> Path:
 
 
 def targets(project: Path) -> set[str]:
-    return {mount.target for mount in interpreter_mounts(discover_interpreter(project, {}))}
+    return {mount.target for mount in mounts_for_interpreter(discover_interpreter(project, {}))}
 
 
 @pytest.mark.parametrize("library", ["lib", "lib64"])
@@ -186,9 +186,9 @@ def test_a_home_that_is_no_installation_is_refused(tmp_path: Path) -> None:
     (victim / "bin").mkdir(parents=True)
     (victim / "lib" / "python3.11").mkdir(parents=True)
     (victim / "lib" / "key.txt").write_text("secret")
-    shutil.copy2(own_interpreter().executable, victim / "bin" / "python3")
+    shutil.copy2(get_own_interpreter().executable, victim / "bin" / "python3")
     make_installation(tmp_path / "local")
-    own = Path(own_interpreter().executable)
+    own = Path(get_own_interpreter().executable)
     planted = tmp_path / "p" / "own"
     program = make_installation(planted)
     for at, (to, home) in enumerate(
@@ -234,7 +234,7 @@ def test_a_folder_of_links_to_interpreters_may_be_home(tmp_path: Path) -> None:
 
 def test_an_environment_of_copies_is_read(tmp_path: Path) -> None:
     venv.create(tmp_path / ".venv", with_pip=False, symlinks=False)
-    assert discover_interpreter(tmp_path, {}).base_prefix == own_interpreter().base_prefix
+    assert discover_interpreter(tmp_path, {}).base_prefix == get_own_interpreter().base_prefix
 
 
 def test_condas_libraries_are_its_own(tmp_path: Path) -> None:
@@ -253,9 +253,11 @@ async def test_real_environments_still_run(tmp_path: Path, wall: Requirement, re
     sandbox = BubblewrapSandbox()
     code = "import ctypes, json, sqlite3, ssl, sys, sysconfig, zlib; print(sys.prefix, sys.base_prefix)"
     try:
-        for interpreter in (discover_interpreter(tmp_path, {}), own_interpreter()):
+        for interpreter in (discover_interpreter(tmp_path, {}), get_own_interpreter()):
             result = await sandbox.run(
-                RunRequest(argv=(interpreter.executable, "-c", code), mounts=interpreter_mounts(interpreter))
+                RunRequest(
+                    argv=(interpreter.executable, "-c", code), mounts=mounts_for_interpreter(interpreter)
+                )
             )
             told = f"{interpreter.prefix} {interpreter.base_prefix}\n".encode()
             assert (result.status, result.stdout) == ("ok", told), result.stderr
@@ -268,7 +270,7 @@ async def test_real_environments_of_every_kind_run(
 ) -> None:
     """Below a home, as pyenv, uv and conda have them: what is shown suffices to run."""
     require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
-    own = own_interpreter()
+    own = get_own_interpreter()
     version = ".".join(own.version.split(".")[:2])
     home = tmp_path / "home"
     sandbox = BubblewrapSandbox()
@@ -282,7 +284,7 @@ async def test_real_environments_of_every_kind_run(
             base_environment(project / ".venv", base / "bin" / f"python{version}", base / "bin")
             found = discover_interpreter(project, {})
             result = await sandbox.run(
-                RunRequest(argv=(found.executable, "-c", code), mounts=interpreter_mounts(found))
+                RunRequest(argv=(found.executable, "-c", code), mounts=mounts_for_interpreter(found))
             )
             told = f"{project}/.venv {base}\n".encode()
             assert (result.status, result.stdout) == ("ok", told), (kind, result.stderr)
@@ -345,7 +347,7 @@ def test_an_environment_that_the_user_activated_is_the_users_choice(
     for active in (elsewhere, tmp_path / "p" / ".venv"):
         found = discover_interpreter(tmp_path / "p", {"VIRTUAL_ENV": str(active)})
         assert (found.prefix, found.project) == (str(tmp_path / "p" / ".venv"), "")
-        interpreter_mounts(found)
+        mounts_for_interpreter(found)
 
 
 def test_what_is_shown_is_the_end_of_each_link_and_never_the_link(tmp_path: Path) -> None:
@@ -353,7 +355,7 @@ def test_what_is_shown_is_the_end_of_each_link_and_never_the_link(tmp_path: Path
     (tmp_path / "uv" / "3.11").symlink_to("3.11.7")
     minor = tmp_path / "uv" / "3.11" / "bin"
     base_environment(tmp_path / "p" / ".venv", minor / program.name, minor)
-    found = interpreter_mounts(discover_interpreter(tmp_path / "p", {}))
+    found = mounts_for_interpreter(discover_interpreter(tmp_path / "p", {}))
     assert {mount.source for mount in found} == {os.path.realpath(mount.source) for mount in found}
     assert (str(program), str(minor / program.name)) in {(mount.source, mount.target) for mount in found}
 
@@ -361,7 +363,7 @@ def test_what_is_shown_is_the_end_of_each_link_and_never_the_link(tmp_path: Path
 def test_a_link_that_means_another_thing_to_the_kernel_is_refused(tmp_path: Path) -> None:
     env = make_environment(tmp_path / "p" / ".venv")
     (env / "deep" / "bin").mkdir(parents=True)
-    (env / "deep" / "hop").symlink_to(own_interpreter().executable)
+    (env / "deep" / "hop").symlink_to(get_own_interpreter().executable)
     (env / "d").symlink_to("deep/bin")
     (tmp_path / "private").mkdir()
     (env / "hop").symlink_to(tmp_path / "private")
@@ -421,8 +423,8 @@ async def test_an_environment_based_on_the_python_that_runs_suture(tmp_path: Pat
     (env / "bin" / "python").unlink()
     (env / "bin" / "python").symlink_to(f"{own}/bin/python3")
     both = (
-        *interpreter_mounts(own_interpreter()),
-        *interpreter_mounts(discover_interpreter(tmp_path / "p", {})),
+        *mounts_for_interpreter(get_own_interpreter()),
+        *mounts_for_interpreter(discover_interpreter(tmp_path / "p", {})),
     )
     planned = {mount.target for mount in plan_mounts(both)}
     assert f"{own}/bin/python3" not in planned

@@ -11,10 +11,10 @@ import pytest
 
 from requirements import Require
 from sandbox.sandbox_programs import python
-from suture.sandbox import BubblewrapSandbox, Mode, ProgramLimits, Requirement
-from suture.sandbox.execution.memory_cgroups import MemoryGroups, find_group_home
+from suture.sandbox import BubblewrapSandbox, ProgramLimits, Requirement, StartMode
+from suture.sandbox.execution.memory_cgroups import MemoryCgroups, find_group_home
 from suture.sandbox.seccomp import own_filter
-from suture.sandbox.self_test.probe import ProbeReport, probe
+from suture.sandbox.self_test.probe import ProbeReport, attack_sandbox
 
 TOO_MUCH = """
     import os, time
@@ -33,23 +33,25 @@ IN_FILES = """
 TOTAL = ProgramLimits(total_memory_mb=120, wall_s=60)
 
 
-def no_groups() -> MemoryGroups:
-    return MemoryGroups(lambda: (None, "there are none in this test"))
+def no_groups() -> MemoryCgroups:
+    return MemoryCgroups(lambda: (None, "there are none in this test"))
 
 
 @pytest.fixture(params=["warm", "spare", "cold"])
-def mode(request: pytest.FixtureRequest, wall: Requirement, require: Require) -> Mode:
+def mode(request: pytest.FixtureRequest, wall: Requirement, require: Require) -> StartMode:
     require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
-    mode: Mode = request.param
+    mode: StartMode = request.param
     return mode
 
 
 @pytest.mark.parametrize("code", [TOO_MUCH, IN_FILES], ids=["processes", "files"])
-async def test_without_control_groups_the_sampler_ends_what_holds_too_much(mode: Mode, code: str) -> None:
+async def test_without_control_groups_the_sampler_ends_what_holds_too_much(
+    mode: StartMode, code: str
+) -> None:
     sandbox = BubblewrapSandbox(mode=mode, groups=no_groups())
     try:
         found = await sandbox.capabilities()
-        assert found.total_memory == "sampler"
+        assert found.memory_enforcement == "sampler"
         assert "there are none in this test" in found.reason
         assert "total_memory_mb" in found.limits
         assert (await sandbox.run(python(code, limits=TOTAL))).status == "memory"
@@ -60,7 +62,7 @@ async def test_without_control_groups_the_sampler_ends_what_holds_too_much(mode:
         await sandbox.close()
 
 
-async def test_hiding_from_the_sampler_does_not_help(mode: Mode) -> None:
+async def test_hiding_from_the_sampler_does_not_help(mode: StartMode) -> None:
     hide = "import ctypes; ctypes.CDLL(None).prctl(4, 0)\n"
     code = hide + "import time; x = b'x' * (200 << 20); time.sleep(30)"
     sandbox = BubblewrapSandbox(mode=mode, groups=no_groups())
@@ -70,7 +72,7 @@ async def test_hiding_from_the_sampler_does_not_help(mode: Mode) -> None:
         await sandbox.close()
 
 
-async def test_where_nobody_counts_them_there_are_no_files_outside_folders(mode: Mode) -> None:
+async def test_where_nobody_counts_them_there_are_no_files_outside_folders(mode: StartMode) -> None:
     code = """
         import errno, os
         try: os.memfd_create("x")
@@ -90,9 +92,11 @@ def allow_memory_files(*, namespaces: bool, memory_files: bool) -> bytes:
     return own_filter(namespaces=namespaces)
 
 
-async def test_a_limit_that_such_files_pass_is_missing(monkeypatch: pytest.MonkeyPatch, mode: Mode) -> None:
+async def test_a_limit_that_such_files_pass_is_missing(
+    monkeypatch: pytest.MonkeyPatch, mode: StartMode
+) -> None:
     def report() -> Awaitable[ProbeReport]:
-        return probe(lambda: BubblewrapSandbox(mode=mode, groups=no_groups()), "namespace")
+        return attack_sandbox(lambda: BubblewrapSandbox(mode=mode, groups=no_groups()), "namespace")
 
     assert "total_memory_mb" in (await report()).limits
     monkeypatch.setattr("suture.sandbox.bubblewrap.launcher.own_filter", allow_memory_files)
@@ -100,7 +104,7 @@ async def test_a_limit_that_such_files_pass_is_missing(monkeypatch: pytest.Monke
     assert (found.holes, "total_memory_mb" in found.limits) == ({}, False)
 
 
-async def test_a_real_control_group(mode: Mode, require: Require) -> None:
+async def test_a_real_control_group(mode: StartMode, require: Require) -> None:
     home, why = find_group_home()
     require("control-groups", home is not None, why)
     assert home is not None
@@ -109,7 +113,7 @@ async def test_a_real_control_group(mode: Mode, require: Require) -> None:
     sandbox = BubblewrapSandbox(mode=mode)
     try:
         found = await sandbox.capabilities()
-        assert found.total_memory == home.version
+        assert found.memory_enforcement == home.version
         for _ in range(2):
             result = await sandbox.run(python(TOO_MUCH, limits=TOTAL))
             assert result.status == "memory"
@@ -121,7 +125,7 @@ async def test_a_real_control_group(mode: Mode, require: Require) -> None:
     assert not left, left
 
 
-async def test_the_kernel_ends_what_grows_between_two_looks(require: Require, mode: Mode) -> None:
+async def test_the_kernel_ends_what_grows_between_two_looks(require: Require, mode: StartMode) -> None:
     home, why = find_group_home()
     require("control-groups", home is not None, why)
     sandbox = BubblewrapSandbox(mode=mode)
@@ -165,10 +169,10 @@ AND_THROUGH_THEM = """
 """
 
 
-async def test_buffers_of_tcp_count_in_a_group_of_version_1(mode: Mode, require: Require) -> None:
+async def test_buffers_of_tcp_count_in_a_group_of_version_1(mode: StartMode, require: Require) -> None:
     sandbox = BubblewrapSandbox(mode=mode)
     try:
-        found = (await sandbox.capabilities()).total_memory
+        found = (await sandbox.capabilities()).memory_enforcement
         require("cgroup1", found == "cgroup1", f"the keeper is {found}")
         result = await sandbox.run(python(IN_SOCKETS, limits=TOTAL))
         assert result.status == "ok", result
@@ -255,7 +259,7 @@ async def test_groups_of_dead_processes_are_cleared_and_others_are_not(tmp_path:
 async def test_a_kernel_that_refuses_a_group_is_no_keeper(tmp_path: Path) -> None:
     proc = tree(tmp_path, "/app", root="memory", app="memory")
     home, _ = find_group_home(proc, delegated=lambda folder: folder.name == "app")
-    groups = MemoryGroups(lambda: (home, ""))
+    groups = MemoryCgroups(lambda: (home, ""))
     assert groups.keeper == "sampler"  # a folder that is no control group has no memory.current
     assert "cannot be made" in groups.reason
     assert groups.make() is None

@@ -20,12 +20,12 @@ from suture.sandbox import (
     BubblewrapSandbox,
     Capabilities,
     Channel,
-    SupportsCloseCallbacks,
     Requirement,
     RunRequest,
     RunResult,
     Sandbox,
     SandboxPool,
+    SupportsCloseCallbacks,
 )
 from suture.sandbox.bubblewrap.root_staging import is_reachable
 
@@ -188,7 +188,7 @@ async def test_what_was_kept_running_is_told_when_its_sandbox_closes() -> None:
 
     async with SandboxPool(Counted, size=1) as pool, pool.lease() as sandbox:
         assert isinstance(sandbox, SupportsCloseCallbacks)
-        sandbox.at_close(tell)
+        sandbox.add_close_callback(tell)
     assert told == [0]
 
 

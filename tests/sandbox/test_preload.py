@@ -19,8 +19,8 @@ from suture.sandbox import (
     ProgramLimits,
     RunRequest,
     discover_interpreter,
-    interpreter_mounts,
-    own_interpreter,
+    get_own_interpreter,
+    mounts_for_interpreter,
 )
 
 MARK = "import sys, statistics; sys.forked = True"
@@ -28,7 +28,7 @@ LONG = ProgramLimits(wall_s=100, cpu_s=100)
 
 
 def module(source: str, **fields: Any) -> RunRequest:
-    argv = (own_interpreter().executable, "-m", "program", "a", "b")
+    argv = (get_own_interpreter().executable, "-m", "program", "a", "b")
     files = {"program.py": source.encode(), **fields.pop("files", {})}
     return RunRequest(argv=argv, files=files, preload=MARK, limits=LONG, **fields)
 
@@ -81,7 +81,7 @@ async def test_what_a_package_compiles_to_stands_for_nothing_else(sandbox: Bubbl
 
 async def test_code_that_fails_does_no_harm(sandbox: BubblewrapSandbox) -> None:
     request = RunRequest(
-        argv=(own_interpreter().executable, "-m", "program"),
+        argv=(get_own_interpreter().executable, "-m", "program"),
         files={"program.py": b"print('ran')"},
         preload="raise SystemExit('never ready')",
     )
@@ -115,7 +115,7 @@ async def test_all_that_is_preloaded_has_a_limit_together(
     sandbox: BubblewrapSandbox, require: Require, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = await sandbox.capabilities()
-    require("control-groups", found.total_memory in ("cgroup1", "cgroup2"), found.reason)
+    require("control-groups", found.memory_enforcement in ("cgroup1", "cgroup2"), found.reason)
     ready = found.mode != "cold"
     monkeypatch.setattr("suture.sandbox.bubblewrap.launcher.PRELOAD_MB", 200)
     held = "import os\nfor _ in range(2):\n child = os.fork()\n"
@@ -210,7 +210,7 @@ def pytest_on(files: dict[str, str]) -> RunRequest:
         ),
         files={path: text.encode() for path, text in files.items()},
         env={**program_environment(interpreter, BOX), "PYTHONDONTWRITEBYTECODE": "1"},
-        mounts=interpreter_mounts(interpreter),
+        mounts=mounts_for_interpreter(interpreter),
         limits=LONG,
     )
 

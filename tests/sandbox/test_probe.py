@@ -20,7 +20,7 @@ from requirements import Require
 from suture.core.settings.schema import SandboxSettings
 from suture.errors import SandboxUnavailable
 from suture.sandbox import (
-    LIMITS,
+    LIMIT_NAMES,
     BubblewrapSandbox,
     Capabilities,
     Channel,
@@ -30,18 +30,18 @@ from suture.sandbox import (
     open_sandbox,
 )
 from suture.sandbox.bubblewrap.root_staging import is_reachable
-from suture.sandbox.self_test.probe import ProbeReport, probe
+from suture.sandbox.self_test.probe import ProbeReport, attack_sandbox
 from suture.sandbox.self_test.self_tested_sandbox import (
     KNOWN,
     SOURCES,
-    VettedSandbox,
+    SelfTestedSandbox,
     fingerprint,
     recall,
     reduced,
     remember,
 )
 
-CLAIM = Capabilities(level="namespace", mode="warm", limits=frozenset(LIMITS), identity="a wall")
+CLAIM = Capabilities(level="namespace", mode="warm", limits=frozenset(LIMIT_NAMES), identity="a wall")
 DROP = """
 skip=0
 for word do
@@ -82,14 +82,14 @@ def outside() -> Iterator[Path]:
 async def test_a_sound_wall_has_no_hole(
     holed: Callable[..., Callable[[], BubblewrapSandbox]], mode: str
 ) -> None:
-    report = await probe(holed("", mode), "namespace")
+    report = await attack_sandbox(holed("", mode), "namespace")
     assert report.holes == {}
-    assert report.limits >= frozenset(LIMITS) - {"inodes"}
+    assert report.limits >= frozenset(LIMIT_NAMES) - {"inodes"}
     assert ("inodes" in report.limits) is (mode == "warm")
 
 
 async def test_a_shared_network_is_found(holed: Callable[..., Callable[[], BubblewrapSandbox]]) -> None:
-    wall = VettedSandbox(holed(DROP.format(word="--unshare-net", values=0)))
+    wall = SelfTestedSandbox(holed(DROP.format(word="--unshare-net", values=0)))
     found = await wall.capabilities()
     assert found.level == "none"
     assert "network of the host" in found.reason
@@ -109,7 +109,7 @@ async def test_a_shared_network_is_found(holed: Callable[..., Callable[[], Bubbl
 async def test_what_else_a_wall_may_lack(
     holed: Callable[..., Callable[[], BubblewrapSandbox]], word: str, values: int, hole: str
 ) -> None:
-    report = await probe(holed(DROP.format(word=word, values=values)), "namespace")
+    report = await attack_sandbox(holed(DROP.format(word=word, values=values)), "namespace")
     if hole:
         assert hole in report.holes
     else:
@@ -119,7 +119,9 @@ async def test_what_else_a_wall_may_lack(
 async def test_a_folder_of_the_host_that_is_shown_is_found(
     holed: Callable[..., Callable[[], BubblewrapSandbox]], outside: Path
 ) -> None:
-    report = await probe(holed(f'set -- --bind "{outside}" "{outside}" "$@"'), "namespace", folders=[outside])
+    report = await attack_sandbox(
+        holed(f'set -- --bind "{outside}" "{outside}" "$@"'), "namespace", folders=[outside]
+    )
     assert {"files of the host", "writing on the host"} <= report.holes.keys()
     assert list(outside.iterdir()) == []
 
@@ -180,7 +182,7 @@ class NoChannel:
 
 
 async def test_no_wall_at_all_is_found_out_in_every_way() -> None:
-    report = await probe(NoWall, "namespace")
+    report = await attack_sandbox(NoWall, "namespace")
     expected = {
         "files of the host",
         "environment of the host",
@@ -197,14 +199,14 @@ async def test_no_wall_at_all_is_found_out_in_every_way() -> None:
 
 async def test_probes_at_once_do_not_hide_what_each_other_finds() -> None:
     before = dict(os.environ)
-    reports = await asyncio.gather(*(probe(NoWall, "namespace") for _ in range(3)))
+    reports = await asyncio.gather(*(attack_sandbox(NoWall, "namespace") for _ in range(3)))
     assert all("environment of the host" in report.holes for report in reports)
     assert dict(os.environ) == before
 
 
 async def test_a_wall_that_claims_another_kernel_must_have_one() -> None:
-    assert "kernel of the host" in (await probe(NoWall, "user_kernel")).holes
-    assert "kernel of the host" not in (await probe(NoWall, "namespace")).holes
+    assert "kernel of the host" in (await attack_sandbox(NoWall, "user_kernel")).holes
+    assert "kernel of the host" not in (await attack_sandbox(NoWall, "namespace")).holes
 
 
 async def test_a_wall_that_cannot_run_a_canary_has_no_level() -> None:
@@ -214,7 +216,7 @@ async def test_a_wall_that_cannot_run_a_canary_has_no_level() -> None:
             async with super().open(replace(request, python="print('nothing to tell')")) as channel:
                 yield channel
 
-    report = await probe(Mute, "namespace")
+    report = await attack_sandbox(Mute, "namespace")
     assert "canaries" in report.holes
 
 
@@ -223,7 +225,7 @@ def test_another_kernel_than_the_hosts_may_have_its_own_sockets() -> None:
     found = reduced(CLAIM, report)
     assert (found.level, found.limits) == ("namespace", frozenset({"wall_s"}))
     assert "limits that did not hold" in found.reason
-    assert "memory_mb" in found.missing
+    assert "memory_mb" in found.missing_limits
 
 
 class Counting(BubblewrapSandbox):
@@ -242,7 +244,7 @@ async def test_what_was_found_is_kept_until_something_changes(
     for identity in ("", "", "another"):
         KNOWN.clear()
         before = Counting.made
-        vetted = VettedSandbox(Counting, cache=tmp_path / "cache")
+        vetted = SelfTestedSandbox(Counting, cache=tmp_path / "cache")
         if identity:
             monkeypatch.setattr("suture.sandbox.self_test.self_tested_sandbox.SYSTEM_FACTS", ("version",))
         assert (await vetted.capabilities()).level == "namespace"
@@ -257,7 +259,7 @@ async def test_walls_that_open_at_once_are_attacked_once(require: Require, wall:
     require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
     KNOWN.clear()
     before = Counting.made
-    walls = [VettedSandbox(Counting) for _ in range(3)]
+    walls = [SelfTestedSandbox(Counting) for _ in range(3)]
     await asyncio.gather(*(one.capabilities() for one in walls))
     assert Counting.made - before == 4  # one more, which was attacked
     for one in walls:
@@ -312,7 +314,7 @@ def test_a_finding_rests_on_all_of_our_own_code(tmp_path: Path, monkeypatch: pyt
 async def test_a_hole_is_not_kept_for_the_next_process(
     holed: Callable[..., Callable[[], BubblewrapSandbox]], tmp_path: Path
 ) -> None:
-    vetted = VettedSandbox(holed(DROP.format(word="--unshare-net", values=0)), cache=tmp_path / "cache")
+    vetted = SelfTestedSandbox(holed(DROP.format(word="--unshare-net", values=0)), cache=tmp_path / "cache")
     assert (await vetted.capabilities()).level == "none"
     assert not (tmp_path / "cache/sandbox").exists()
     await vetted.close()

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from suture.sandbox import BubblewrapSandbox, ProgramLimits, RunRequest, own_interpreter
+from suture.sandbox import BubblewrapSandbox, ProgramLimits, RunRequest, get_own_interpreter
 
 PROGRAMS = {
     "output": "import sys; print('out', end=''); sys.stderr.write('err')",
@@ -55,7 +55,7 @@ async def test_as_an_interpreter_that_has_just_started(sandbox: BubblewrapSandbo
     code = PROGRAMS[name]
     result = await sandbox.run(RunRequest(python=code, stdin=STDIN, limits=ProgramLimits(wall_s=30)))
     bare = subprocess.run(
-        [own_interpreter().executable, "-I", "-S", "-B", "-c", code],
+        [get_own_interpreter().executable, "-I", "-S", "-B", "-c", code],
         input=STDIN,
         env={"LANG": "C.UTF-8"},
         capture_output=True,

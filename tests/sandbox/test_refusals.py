@@ -16,7 +16,7 @@ from sandbox.sandbox_programs import python
 from suture.errors import SandboxBroken
 from suture.sandbox import BubblewrapSandbox, Capabilities, RunRequest
 from suture.sandbox.execution.memory_cgroups import find_group_home
-from suture.sandbox.self_test.self_tested_sandbox import KNOWN, VettedSandbox
+from suture.sandbox.self_test.self_tested_sandbox import KNOWN, SelfTestedSandbox
 from suture.sandbox.unsafe_subprocess import UnsafeSubprocess
 
 
@@ -80,7 +80,7 @@ async def test_a_host_that_can_open_no_more_files(
 async def test_a_group_that_cannot_be_limited_is_taken_away(
     earlier: set[str], sandbox: BubblewrapSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if (await sandbox.capabilities()).total_memory == "sampler":
+    if (await sandbox.capabilities()).memory_enforcement == "sampler":
         pytest.skip("no control groups")
 
     def refuse(*_: object) -> None:
@@ -97,7 +97,7 @@ async def test_a_group_that_cannot_be_limited_is_taken_away(
 async def test_a_conversation_that_outlives_the_close_leaves_no_group(
     earlier: set[str], sandbox: BubblewrapSandbox
 ) -> None:
-    if (await sandbox.capabilities()).total_memory == "sampler":
+    if (await sandbox.capabilities()).memory_enforcement == "sampler":
         pytest.skip("no control groups")
     async with sandbox.open(RunRequest(python="import time; time.sleep(600)")):
         assert all_groups() - earlier
@@ -118,7 +118,7 @@ async def test_a_wall_that_cannot_be_tried(tmp_path: Path, monkeypatch: pytest.M
 
     before = set(KNOWN)
     monkeypatch.setattr(tempfile, "tempdir", "/no/such/folder")
-    vetted = VettedSandbox(Claiming)
+    vetted = SelfTestedSandbox(Claiming)
     with pytest.raises(SandboxBroken, match="bubblewrap could not be tried"):
         await vetted.run(python("pass"))
     assert set(KNOWN) == before, "a fault was kept as a finding"

@@ -17,7 +17,7 @@ from sandbox.sandbox_programs import eventually_gone, python, survivors
 from suture.core.settings.schema import KeySettings, SandboxSettings
 from suture.errors import PrerequisiteError, UsageError
 from suture.sandbox import BubblewrapSandbox, Mount, ProgramLimits, RunRequest, open_sandbox
-from suture.sandbox.backends import find_maker
+from suture.sandbox.backends import find_sandbox_factory
 from suture.sandbox.unsafe_subprocess import UnsafeSubprocess
 
 
@@ -139,12 +139,12 @@ def test_a_package_may_bring_one() -> None:
     def point(value: str) -> EntryPoint:
         return EntryPoint(name="mine", value=value, group="suture.sandboxes")
 
-    make = find_maker("mine", [point("sandbox.test_unsafe:make_mine")])
+    make = find_sandbox_factory("mine", [point("sandbox.test_unsafe:make_mine")])
     assert make(SandboxSettings(), KeySettings()).name == "bubblewrap"
     with pytest.raises(PrerequisiteError, match="does not load"):
-        find_maker("mine", [point("no_such_module:make")])
+        find_sandbox_factory("mine", [point("no_such_module:make")])
     with pytest.raises(UsageError, match="mine, unsafe-subprocess"):
-        find_maker("other", [point("x:y")])
+        find_sandbox_factory("other", [point("x:y")])
 
 
 def make_mine(settings: SandboxSettings) -> BubblewrapSandbox:

@@ -24,7 +24,7 @@ from suture.sandbox.bubblewrap.root_staging import is_reachable
 from suture.sandbox.execution.program import SandboxNotStarted
 from suture.sandbox.zygote import Zygote
 from suture.sandbox.zygote.inside.kernel import Sockets
-from suture.sandbox.zygote.transport import ProcessCarrier
+from suture.sandbox.zygote.transport import ProcessTransport
 from suture.sandbox.zygote.zygote_process import MOST_AGE_S, MOST_RUNS
 
 LEAVINGS = """
@@ -298,7 +298,7 @@ time.sleep(60)
 
 async def fake_zygote(words: str) -> Zygote:
     command = (sys.executable, "-I", "-c", FAKE.format(words=words))
-    return await Zygote.start(await ProcessCarrier.start(command), b"")
+    return await Zygote.start(await ProcessTransport.start(command), b"")
 
 
 @pytest.mark.parametrize(
@@ -325,7 +325,7 @@ async def test_a_zygote_that_makes_no_sense_is_ended(words: str) -> None:
             assert await run.stdout.read() == b""
         assert not zygote.usable
     finally:
-        await zygote.end()
+        await zygote.shut_down()
 
 
 @pytest.mark.parametrize(("anomaly", "usable"), [("", True), ("descriptors", False)])
@@ -337,7 +337,7 @@ async def test_a_zygote_that_is_not_what_it_was_is_let_go(anomaly: str, usable: 
         assert await zygote.begin(b"").wait() == 0
         assert zygote.usable is usable
     finally:
-        await zygote.end()
+        await zygote.shut_down()
 
 
 async def test_a_zygote_that_does_not_end_a_child_is_ended() -> None:
@@ -346,13 +346,13 @@ async def test_a_zygote_that_does_not_end_a_child_is_ended() -> None:
     run.kill()
     async with asyncio.timeout(30):
         assert await run.wait() < 0
-    await zygote.end()
+    await zygote.shut_down()
 
 
 async def test_who_stops_waiting_for_its_end_leaves_nothing_of_it() -> None:
     before = asyncio.all_tasks()
     zygote = await fake_zygote("")
-    ending = asyncio.create_task(zygote.end())
+    ending = asyncio.create_task(zygote.shut_down())
     await asyncio.sleep(0)
     ending.cancel()
     await asyncio.wait([ending])
@@ -363,4 +363,4 @@ async def test_who_stops_waiting_for_its_end_leaves_nothing_of_it() -> None:
 async def test_a_zygote_that_does_not_start_says_why() -> None:
     command = (sys.executable, "-I", "-c", "import sys; sys.exit('no reason at all')")
     with pytest.raises(SandboxNotStarted, match="no reason at all"):
-        await Zygote.start(await ProcessCarrier.start(command), b"x" * 1_000_000)
+        await Zygote.start(await ProcessTransport.start(command), b"x" * 1_000_000)

@@ -6,50 +6,47 @@ and it never runs untrusted code without a wall.
 
 from suture.core.settings.schema import IsolationLevel
 from suture.sandbox.backends import open_sandbox
-from suture.sandbox.bubblewrap import KEPT, BubblewrapSandbox
+from suture.sandbox.bubblewrap import WRITABLE_DIR, BubblewrapSandbox
 from suture.sandbox.bubblewrap.diagnosis import Requirement
 from suture.sandbox.contract import (
     BOX,
-    LEVELS,
+    ISOLATION_LEVELS,
     LIBRARY,
-    LIMITS,
-    CachingSandbox,
+    LIMIT_NAMES,
     Capabilities,
     Channel,
-    SupportsCloseCallbacks,
     MemoryEnforcement,
-    Mode,
     Mount,
     ProgramLimits,
     RunRequest,
     RunResult,
     RunStatus,
     Sandbox,
+    StartMode,
+    SupportsCacheDir,
+    SupportsCloseCallbacks,
 )
-from suture.sandbox.doctor import diagnose_backends, sandbox_makers
-from suture.sandbox.mounts.planning import interpreter_mounts
+from suture.sandbox.doctor import diagnose_backends, find_sandbox_factories
+from suture.sandbox.mounts.planning import mounts_for_interpreter
 from suture.sandbox.pool import SandboxPool
 from suture.sandbox.runtimes.discovery import (
     discover_interpreter,
     discover_programs,
     discover_toolchain,
-    own_interpreter,
+    get_own_interpreter,
 )
 
 __all__ = [
     "BOX",
-    "KEPT",
-    "LEVELS",
+    "ISOLATION_LEVELS",
     "LIBRARY",
-    "LIMITS",
+    "LIMIT_NAMES",
+    "WRITABLE_DIR",
     "BubblewrapSandbox",
-    "CachingSandbox",
     "Capabilities",
     "Channel",
     "IsolationLevel",
-    "SupportsCloseCallbacks",
     "MemoryEnforcement",
-    "Mode",
     "Mount",
     "ProgramLimits",
     "Requirement",
@@ -58,12 +55,15 @@ __all__ = [
     "RunStatus",
     "Sandbox",
     "SandboxPool",
+    "StartMode",
+    "SupportsCacheDir",
+    "SupportsCloseCallbacks",
     "diagnose_backends",
     "discover_interpreter",
     "discover_programs",
     "discover_toolchain",
-    "interpreter_mounts",
+    "find_sandbox_factories",
+    "get_own_interpreter",
+    "mounts_for_interpreter",
     "open_sandbox",
-    "own_interpreter",
-    "sandbox_makers",
 ]

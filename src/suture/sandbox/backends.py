@@ -14,7 +14,7 @@ from suture.sandbox.bubblewrap import BubblewrapSandbox
 from suture.sandbox.container import ContainerSandbox
 from suture.sandbox.contract import Sandbox
 from suture.sandbox.e2b import E2bSandbox
-from suture.sandbox.self_test import VettedSandbox
+from suture.sandbox.self_test import SelfTestedSandbox
 from suture.sandbox.unsafe_subprocess import UnsafeSubprocess
 
 GROUP = "suture.sandboxes"
@@ -58,7 +58,7 @@ MAKERS: dict[str, Maker] = {
 }
 
 
-def find_maker(name: str, found: Iterable[EntryPoint] | None = None) -> Maker:
+def find_sandbox_factory(name: str, found: Iterable[EntryPoint] | None = None) -> Maker:
     """What makes a backend.
 
     Args:
@@ -89,7 +89,7 @@ def open_sandbox(
         UsageError: There is no sandbox of this name, or it isolates nothing and `minimum_level` says more.
         PrerequisiteError: The package that brings it does not load.
     """
-    make = partial(find_maker(settings.backend), settings, keys or KeySettings())
+    make = partial(find_sandbox_factory(settings.backend), settings, keys or KeySettings())
     if settings.backend == UnsafeSubprocess.name:
         return make()  # attacks would hit the user's own machine
-    return VettedSandbox(make, minimum=settings.minimum_level, cache=cache)
+    return SelfTestedSandbox(make, minimum=settings.minimum_level, cache=cache)

@@ -24,11 +24,11 @@ LIBRARY = "_suture"
 SANDBOX_UIDS = range(61184, 65520)
 """Users that a program may be to the kernel: systemd's dynamic ones, so that none is a person's account."""
 
-LEVELS: tuple[IsolationLevel, ...] = get_args(IsolationLevel)
+ISOLATION_LEVELS: tuple[IsolationLevel, ...] = get_args(IsolationLevel)
 """Every level, the weakest first: nothing at all, a process that has given up rights, Linux namespaces, a
 container of an engine's, WebAssembly, a kernel in user space (gVisor), a virtual machine."""
 
-Mode = Literal["warm", "spare", "cold"]
+StartMode = Literal["warm", "spare", "cold"]
 """Where a program's wall comes from. `warm`: a process waits behind a wall and forks each program into new
 namespaces. `spare`: walls are built ahead, and each serves one program. `cold`: one is built for each."""
 
@@ -68,7 +68,7 @@ class ProgramLimits:
     output_bytes: int = 1 << 20
 
 
-LIMITS: tuple[str, ...] = tuple(knob.name for knob in fields(ProgramLimits))
+LIMIT_NAMES: tuple[str, ...] = tuple(knob.name for knob in fields(ProgramLimits))
 """Every limit, by its name in `ProgramLimits`."""
 
 
@@ -163,21 +163,21 @@ class Capabilities:
     """
 
     level: IsolationLevel
-    mode: Mode
+    mode: StartMode
     languages: tuple[str, ...] = ("python",)
     limits: frozenset[str] = frozenset()
-    total_memory: MemoryEnforcement = "none"
+    memory_enforcement: MemoryEnforcement = "none"
     identity: str = ""
     reason: str = ""
 
     @property
-    def missing(self) -> tuple[str, ...]:
+    def missing_limits(self) -> tuple[str, ...]:
         """Names of `LIMITS` that it does not enforce."""
-        return tuple(name for name in LIMITS if name not in self.limits)
+        return tuple(name for name in LIMIT_NAMES if name not in self.limits)
 
-    def reaches(self, level: IsolationLevel) -> bool:
+    def meets_level(self, level: IsolationLevel) -> bool:
         """Whether it isolates at least as well as this."""
-        return LEVELS.index(self.level) >= LEVELS.index(level)
+        return ISOLATION_LEVELS.index(self.level) >= ISOLATION_LEVELS.index(level)
 
 
 class Channel(Protocol):
@@ -244,13 +244,13 @@ class Sandbox(Protocol):
 class SupportsCloseCallbacks(Sandbox, Protocol):
     """A wall in which programs may be kept running: it tells their keepers when it closes."""
 
-    def at_close(self, act: Callable[[], Awaitable[None]]) -> None:
+    def add_close_callback(self, act: Callable[[], Awaitable[None]]) -> None:
         """Have something done once, when this wall is closed."""
         ...
 
 
 @runtime_checkable
-class CachingSandbox(Sandbox, Protocol):
+class SupportsCacheDir(Sandbox, Protocol):
     """A wall that knows the user's own folder for what can be made anew."""
 
     cache: Path | None

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from suture.core.settings.schema import IsolationLevel, KeySettings, SandboxSettings
 from suture.errors import SutureError
-from suture.sandbox.backends import find_maker
+from suture.sandbox.backends import find_sandbox_factory
 from suture.sandbox.bubblewrap.diagnosis import Requirement, bubblewrap_findings, kernel_findings
 from suture.sandbox.bubblewrap.launcher import find_bubblewraps
 from suture.sandbox.contract import Capabilities, Sandbox
-from suture.sandbox.self_test import VettedSandbox
+from suture.sandbox.self_test import SelfTestedSandbox
 
 ON_THIS_MACHINE = ("bubblewrap", "container")
 """What may be tried without asking; others are services, or bring code of their own."""
@@ -44,7 +44,7 @@ def diagnose_backends(
         makers: Name of a backend -> what makes it.
         needed: The backend that a run would use.
         minimum: The weakest level that will do.
-        cache: As for `VettedSandbox`.
+        cache: As for `SelfTestedSandbox`.
         bubblewraps: Their paths, best first; by default those of this machine.
     """
     paths = find_bubblewraps() if bubblewraps is None else bubblewraps
@@ -54,7 +54,7 @@ def diagnose_backends(
     return [*kernel, *bubblewrap_findings(paths), *backends]
 
 
-def sandbox_makers(settings: SandboxSettings, keys: KeySettings) -> dict[str, Callable[[], Sandbox]]:
+def find_sandbox_factories(settings: SandboxSettings, keys: KeySettings) -> dict[str, Callable[[], Sandbox]]:
     """What makes each wall that may be tried: those of this machine, and the one that the settings name.
 
     Args:
@@ -66,14 +66,14 @@ def sandbox_makers(settings: SandboxSettings, keys: KeySettings) -> dict[str, Ca
 
 
 def _make(name: str, settings: SandboxSettings, keys: KeySettings) -> Sandbox:
-    return find_maker(name)(settings, keys)
+    return find_sandbox_factory(name)(settings, keys)
 
 
 async def _attack(
     name: str, make: Callable[[], Sandbox], needed: bool, minimum: IsolationLevel, cache: Path | None
 ) -> Requirement:
     try:
-        sandbox = VettedSandbox(make, minimum=minimum, cache=cache)
+        sandbox = SelfTestedSandbox(make, minimum=minimum, cache=cache)
     except SutureError as fault:
         return Requirement(name=name, ok=False, detail=fault.message, remedy=fault.remedy, needed=needed)
     try:
@@ -84,7 +84,7 @@ async def _attack(
         await sandbox.close()
     return Requirement(
         name=name,
-        ok=found.reaches(minimum),
+        ok=found.meets_level(minimum),
         detail=describe_capabilities(found),
         remedy=f"sandbox.minimum_level is {minimum!r}: choose another wall with sandbox.backend",
         needed=needed,
@@ -93,9 +93,13 @@ async def _attack(
 
 def describe_capabilities(found: Capabilities) -> str:
     """One line on what a wall is worth."""
-    parts = [f"level {found.level}, {found.mode}", ", ".join(found.languages), KEEPERS[found.total_memory]]
-    if found.missing:
-        parts.append(f"not limited: {', '.join(found.missing)}")
+    parts = [
+        f"level {found.level}, {found.mode}",
+        ", ".join(found.languages),
+        KEEPERS[found.memory_enforcement],
+    ]
+    if found.missing_limits:
+        parts.append(f"not limited: {', '.join(found.missing_limits)}")
     if found.reason:
         parts.append(found.reason)
     return "; ".join(parts)

@@ -152,7 +152,7 @@ class _Lent:
         self._sandbox = sandbox
         self._at_close: list[Callable[[], Awaitable[None]]] = []
 
-    def at_close(self, act: Callable[[], Awaitable[None]]) -> None:
+    def add_close_callback(self, act: Callable[[], Awaitable[None]]) -> None:
         """See `contract.SupportsCloseCallbacks`."""
         self._at_close.append(act)
 

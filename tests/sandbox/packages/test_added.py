@@ -16,7 +16,7 @@ from sandbox.packages.test_room import keep
 from suture.errors import PrerequisiteError
 from suture.project.languages import Interpreter, Toolchain
 from suture.sandbox import discover_interpreter
-from suture.sandbox.packages import AddedPackages, Installed, PackagesRefused
+from suture.sandbox.packages import AddedPackages, InstalledPackages, PackagesRefused
 
 pytestmark = pytest.mark.usefixtures("sandbox")
 PYPROJECT = b'[project]\nname = "shop"\ndependencies = ["old>=1"]\n'
@@ -48,26 +48,26 @@ async def test_what_the_environment_has_keeps_its_version_and_is_not_laid_again(
         offer(index, "old", wheel("old", "", version), version)
     base = {"pyproject.toml": PYPROJECT, "shop.py": b""}
     with_old = having(interpreter, tmp_path / "env", "old-1.0")
-    told: list[Installed] = []
+    told: list[InstalledPackages] = []
     packages = python(base, tmp_path, on_installed=told.append)
-    assert await packages.for_files(base, with_old) is None
+    assert await packages.install_for(base, with_old) is None
     of_a_killed_run = keep(tmp_path / "packages", ".making-once", 10, days_ago=3)
-    written = packages.as_asked({"requirements.txt": "alpha\n", "shop.py": "import alpha"})
+    written = packages.normalize_requested_files({"requirements.txt": "alpha\n", "shop.py": "import alpha"})
     assert written == {"pyproject.toml": WRITTEN.decode(), "shop.py": "import alpha"}
     files = {**base, "pyproject.toml": WRITTEN}
-    installed = await packages.for_files(files, with_old)
+    installed = await packages.install_for(files, with_old)
     assert installed is not None
     assert installed.names == ("alpha==1.0",)
     assert not of_a_killed_run.exists()
     assert sorted(path.name for path in installed.folder.iterdir()) == ["alpha-1.0.dist-info", "alpha.py"]
     assert installed.files == {"pyproject.toml": WRITTEN.decode()}
-    assert packages.allows("pyproject.toml", files, with_old)
+    assert packages.allows_file("pyproject.toml", files, with_old)
     assert told == [installed]
     # Kept, and laid again without a look at the index: but only beside what it was made for.
     asked = list(index.asked)
-    assert await python(base, tmp_path, may_fetch=False).for_files(files, with_old) is not None
+    assert await python(base, tmp_path, may_fetch=False).install_for(files, with_old) is not None
     with pytest.raises(PrerequisiteError, match="none may be fetched"):
-        await python(base, tmp_path, may_fetch=False).for_files(files, interpreter)
+        await python(base, tmp_path, may_fetch=False).install_for(files, interpreter)
     assert index.asked == asked
 
 
@@ -78,7 +78,7 @@ async def test_what_does_not_fit_beside_it_is_refused(
     offer(index, "old", wheel("old", "", "2.0"), "2.0")
     base = {"pyproject.toml": PYPROJECT}
     with pytest.raises(PackagesRefused, match="keeps its version"):
-        await python(base, tmp_path).for_files(
+        await python(base, tmp_path).install_for(
             {"pyproject.toml": WRITTEN}, having(interpreter, tmp_path / "env", "old-1.0")
         )
 
@@ -93,7 +93,7 @@ async def test_a_lock_gets_what_is_new_and_keeps_the_rest(
     base = {"requirements.txt": b"old>=1\n", "requirements.lock": lock.encode()}
     packages = python(base, tmp_path)
     files = {**base, "requirements.txt": b"old>=1\nalpha\n"}
-    installed = await packages.for_files(files, interpreter)
+    installed = await packages.install_for(files, interpreter)
     assert installed is not None
     first, second, *_ = installed.files["requirements.lock"].splitlines()
     assert first == "# ours"
@@ -101,8 +101,10 @@ async def test_a_lock_gets_what_is_new_and_keeps_the_rest(
     assert installed.files["requirements.lock"].endswith(lock.splitlines()[1] + "\n")
     locked = {**files, "requirements.lock": installed.files["requirements.lock"].encode()}
     other = python(base, tmp_path, may_fetch=False)
-    assert other.allows("requirements.lock", locked, interpreter)
-    assert not other.allows("requirements.lock", {**locked, "requirements.lock": b"alpha==9\n"}, interpreter)
+    assert other.allows_file("requirements.lock", locked, interpreter)
+    assert not other.allows_file(
+        "requirements.lock", {**locked, "requirements.lock": b"alpha==9\n"}, interpreter
+    )
 
 
 @pytest.mark.parametrize(
@@ -118,10 +120,12 @@ def test_a_manifest_that_says_more_is_not_allowed(
     text: str, tmp_path: Path, interpreter: Interpreter
 ) -> None:
     packages = python({"pyproject.toml": PYPROJECT}, tmp_path)
-    assert packages.allows("pyproject.toml", {"pyproject.toml": WRITTEN}, interpreter)
-    assert not packages.allows("pyproject.toml", {"pyproject.toml": text.encode()}, interpreter)
+    assert packages.allows_file("pyproject.toml", {"pyproject.toml": WRITTEN}, interpreter)
+    assert not packages.allows_file("pyproject.toml", {"pyproject.toml": text.encode()}, interpreter)
     if "alpha" in text:  # what it asks for is taken, and nothing else
-        assert packages.as_asked({"pyproject.toml": text}) == {"pyproject.toml": WRITTEN.decode()}
+        assert packages.normalize_requested_files({"pyproject.toml": text}) == {
+            "pyproject.toml": WRITTEN.decode()
+        }
 
 
 async def test_the_list_binds_what_is_new_and_not_what_was_there(
@@ -132,7 +136,7 @@ async def test_the_list_binds_what_is_new_and_not_what_was_there(
         offer(index, "old", wheel("old", "", version), version)
     allowed = {"python": {"alpha": "<2", "old": "<2"}}
     base = {"pyproject.toml": PYPROJECT}
-    installed = await python(base, tmp_path, allowed=allowed).for_files(
+    installed = await python(base, tmp_path, allowed=allowed).install_for(
         {"pyproject.toml": WRITTEN}, interpreter
     )
     assert installed is not None
@@ -169,11 +173,13 @@ async def test_npm_adds_to_the_lock_and_leaves_what_is_there(
     before = lock_of(index, addresses=addresses)
     base = {"package.json": PACKAGE.encode(), "package-lock.json": before.encode()}
     packages = AddedPackages(language="javascript", base=base, cache=tmp_path)
-    written = packages.as_asked({"package.json": '{"dependencies": {"alpha": "^1.0.0"}, "type": "module"}'})
+    written = packages.normalize_requested_files(
+        {"package.json": '{"dependencies": {"alpha": "^1.0.0"}, "type": "module"}'}
+    )
     manifest = PACKAGE.replace('    "old"', '    "alpha": "^1.0.0",\n    "old"')
     assert written == {"package.json": manifest}
     files = {**base, "package.json": manifest.encode()}
-    installed = await packages.for_files(files, node)
+    installed = await packages.install_for(files, node)
     assert installed is not None
     assert set(installed.names) == {"alpha@1.0.0", "beta@1.0.0"}
     assert sorted(path.name for path in installed.folder.iterdir()) == [
@@ -205,7 +211,7 @@ async def test_without_a_lock_what_is_laid_keeps_its_version(
     manifest = PACKAGE.replace('    "old"', '    "alpha": "^1.0.0",\n    "old"').encode()
     for interpreter, version in ((shown, "1.0.0"), (node, "1.5.0")):
         packages = AddedPackages(language="javascript", base=base, cache=tmp_path / version)
-        installed = await packages.for_files({"package.json": manifest}, interpreter)
+        installed = await packages.install_for({"package.json": manifest}, interpreter)
         assert installed is not None
         assert json.loads((installed.folder / "old" / "package.json").read_text())["version"] == version
         assert installed.files == {"package.json": manifest.decode()}
@@ -215,6 +221,6 @@ async def test_npm_scripts_of_the_project_do_not_run(index: Index, tmp_path: Pat
     loud = PACKAGE.replace('"name"', '"scripts": {"install": "node -e \\"process.exit(9)\\""},\n  "name"')
     base = {"package.json": loud.encode()}
     packages = AddedPackages(language="javascript", base=base, cache=tmp_path)
-    written = packages.as_asked({"package.json": '{"dependencies": {"alpha": "^1.0.0"}}'})
-    installed = await packages.for_files({"package.json": written["package.json"].encode()}, node)
+    written = packages.normalize_requested_files({"package.json": '{"dependencies": {"alpha": "^1.0.0"}}'})
+    installed = await packages.install_for({"package.json": written["package.json"].encode()}, node)
     assert installed is not None

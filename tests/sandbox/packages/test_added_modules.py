@@ -30,8 +30,8 @@ async def base(proxy: Index, tmp_path: Path, interpreter: Interpreter) -> dict[s
     offer(proxy, "example.org/beta", "v1.0.0")
     empty = {"go.mod": b"module own\n\ngo 1.18\n"}
     first = AddedPackages(language="go", base=empty, cache=tmp_path / "first")
-    asked = first.as_asked({"go.mod": "require example.org/old v1.0.0\n"})
-    made = await first.for_files({"go.mod": asked["go.mod"].encode()}, interpreter)
+    asked = first.normalize_requested_files({"go.mod": "require example.org/old v1.0.0\n"})
+    made = await first.install_for({"go.mod": asked["go.mod"].encode()}, interpreter)
     assert made is not None
     offer(proxy, "example.org/beta", "v1.1.0")
     proxy.pages["/go/example.org/beta/@v/list"] = b"v1.0.0\nv1.1.0\n"
@@ -42,10 +42,10 @@ async def test_a_module_is_added_and_the_rest_of_go_mod_stays(
     base: dict[str, bytes], proxy: Index, tmp_path: Path, interpreter: Interpreter
 ) -> None:
     packages = AddedPackages(language="go", base=base, cache=tmp_path)
-    written = packages.as_asked(WISH)
+    written = packages.normalize_requested_files(WISH)
     files = {**base, "go.mod": written["go.mod"].encode()}
-    assert packages.allows("go.mod", files, interpreter)
-    installed = await packages.for_files(files, interpreter)
+    assert packages.allows_file("go.mod", files, interpreter)
+    installed = await packages.install_for(files, interpreter)
     assert installed is not None
     mod = installed.files["go.mod"]
     assert "module own // ours\n" in mod
@@ -58,9 +58,9 @@ async def test_a_module_is_added_and_the_rest_of_go_mod_stays(
     assert (installed.folder / "example.org" / "old@v1.0.0" / "old.go").exists()
     whole = {path: text.encode() for path, text in installed.files.items()}
     again = AddedPackages(language="go", base=base, cache=tmp_path, may_fetch=False)
-    assert all(again.allows(path, whole, interpreter) for path in whole)
-    assert not again.allows("go.sum", {**whole, "go.sum": whole["go.sum"] + b"x\n"}, interpreter)
-    assert await again.for_files(whole, interpreter) is not None
+    assert all(again.allows_file(path, whole, interpreter) for path in whole)
+    assert not again.allows_file("go.sum", {**whole, "go.sum": whole["go.sum"] + b"x\n"}, interpreter)
+    assert await again.install_for(whole, interpreter) is not None
 
 
 async def test_a_module_that_is_not_what_go_sum_says_is_not_taken(
@@ -69,13 +69,15 @@ async def test_a_module_that_is_not_what_go_sum_says_is_not_taken(
     offer(proxy, "example.org/old", "v1.0.0", needs="example.org/beta v1.0.0", word='"another"')
     packages = AddedPackages(language="go", base=base, cache=tmp_path)
     with pytest.raises(PackagesRefused, match=r"(?i)checksum mismatch"):
-        await packages.for_files({**base, "go.mod": packages.as_asked(WISH)["go.mod"].encode()}, interpreter)
+        await packages.install_for(
+            {**base, "go.mod": packages.normalize_requested_files(WISH)["go.mod"].encode()}, interpreter
+        )
 
 
 async def test_a_module_that_the_proxy_does_not_have_is_a_fact(
     base: dict[str, bytes], tmp_path: Path, interpreter: Interpreter
 ) -> None:
     packages = AddedPackages(language="go", base=base, cache=tmp_path)
-    asked = packages.as_asked({"go.mod": "require example.org/absent v1.0.0\n"})
+    asked = packages.normalize_requested_files({"go.mod": "require example.org/absent v1.0.0\n"})
     with pytest.raises(PackagesRefused, match="absent"):
-        await packages.for_files({**base, "go.mod": asked["go.mod"].encode()}, interpreter)
+        await packages.install_for({**base, "go.mod": asked["go.mod"].encode()}, interpreter)

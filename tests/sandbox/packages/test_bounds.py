@@ -14,7 +14,7 @@ from sandbox.packages.local_index import Index, offer, wheel
 from suture.project.languages import Interpreter
 from suture.project.safety import bounds_for
 from suture.sandbox import discover_interpreter
-from suture.sandbox.packages import Packages, PackagesRefused
+from suture.sandbox.packages import NewProjectPackages, PackagesRefused
 from suture.sandbox.packages.npm_installer import Npm
 
 ALLOWED = {"python": {"alpha": "<2", "beta": "<2"}, "javascript": {"alpha": "<2"}}
@@ -26,8 +26,8 @@ def interpreter() -> Interpreter:
     return discover_interpreter(None, {"VIRTUAL_ENV": sys.prefix})
 
 
-def packages(cache: Path) -> Packages:
-    return Packages(language="python", cache=cache, allowed=ALLOWED)
+def packages(cache: Path) -> NewProjectPackages:
+    return NewProjectPackages(language="python", cache=cache, allowed=ALLOWED)
 
 
 async def test_an_upper_bound_of_the_list_binds_what_pip_resolves(
@@ -37,22 +37,22 @@ async def test_an_upper_bound_of_the_list_binds_what_pip_resolves(
         offer(index, "alpha", wheel("alpha", "beta", version), version)
         offer(index, "beta", wheel("beta", "", version), version)
     asked = {"requirements.txt": b"alpha\n"}
-    installed = await packages(tmp_path).for_files(asked, interpreter)
+    installed = await packages(tmp_path).install_for(asked, interpreter)
     assert installed is not None
     assert installed.names == ("alpha==1.0", "beta==1.0")
-    free = await Packages(language="python", cache=tmp_path).for_files(asked, interpreter)
+    free = await NewProjectPackages(language="python", cache=tmp_path).install_for(asked, interpreter)
     assert free is not None
     assert free.names == ("alpha==2.0", "beta==2.0")
     # A lock that was made without the list does not get past it.
     with pytest.raises(PackagesRefused, match=r"alpha 2\.0 would be fetched, where <2 is allowed"):
-        await packages(tmp_path).for_files({**asked, "requirements.lock": free.lock.encode()}, interpreter)
+        await packages(tmp_path).install_for({**asked, "requirements.lock": free.lock.encode()}, interpreter)
 
 
 async def test_what_a_person_allowed_past_the_list_is_had(
     index: Index, tmp_path: Path, interpreter: Interpreter
 ) -> None:
     offer(index, "alpha", wheel("alpha", "", "2.0"), "2.0")
-    installed = await packages(tmp_path).for_files({"requirements.txt": b"alpha==2.0\n"}, interpreter)
+    installed = await packages(tmp_path).install_for({"requirements.txt": b"alpha==2.0\n"}, interpreter)
     assert installed is not None
     assert installed.names == ("alpha==2.0",)
 
@@ -62,7 +62,7 @@ async def test_nothing_within_the_list_is_a_fact(
 ) -> None:
     offer(index, "alpha", wheel("alpha", "", "2.0"), "2.0")
     with pytest.raises(PackagesRefused):
-        await packages(tmp_path).for_files({"requirements.txt": b"alpha\n"}, interpreter)
+        await packages(tmp_path).install_for({"requirements.txt": b"alpha\n"}, interpreter)
 
 
 async def test_what_npm_resolves_is_compared_with_the_list(
@@ -75,7 +75,9 @@ async def test_what_npm_resolves_is_compared_with_the_list(
     index.pages["/npm/alpha"] = json.dumps(page).encode()
     asked = {"package.json": b'{"dependencies": {"alpha": "*"}}'}
     with pytest.raises(PackagesRefused, match=r"alpha 2.0.0 would be fetched, where <2 is allowed"):
-        await Packages(language="javascript", cache=tmp_path, allowed=ALLOWED).for_files(asked, interpreter)
+        await NewProjectPackages(language="javascript", cache=tmp_path, allowed=ALLOWED).install_for(
+            asked, interpreter
+        )
     assert "/npm/alpha.tgz" not in index.asked
 
 

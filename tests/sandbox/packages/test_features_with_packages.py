@@ -13,8 +13,7 @@ from sandbox.packages.local_index import Index, offer, offer_node, wheel
 from sandbox.packages.test_go_modules import proxy
 from scenario.test_whole_projects import make
 from scenario.written_projects import reply
-from suture.api import Review, ReviewAnswer, apply, verify
-from suture.api import undo
+from suture.api import Review, ReviewAnswer, apply, undo, verify
 from suture.core.ledger import find_run, read_ledger
 from suture.core.ledger.kinds import PackagesInstalled
 from suture.core.records import Result

@@ -12,13 +12,13 @@ import pytest
 from requirements import Require
 from sandbox.packages.local_index import Index, offer, place_in, wheel
 from suture.errors import PrerequisiteError
-from suture.sandbox import BubblewrapSandbox, own_interpreter
+from suture.sandbox import BubblewrapSandbox, get_own_interpreter
 from suture.sandbox.packages import PackagesRefused
 from suture.sandbox.packages import client as client_module
 from suture.sandbox.packages.client import Client, run_client
-from suture.sandbox.packages.index_proxy import Gate
+from suture.sandbox.packages.index_proxy import IndexProxy
 from suture.sandbox.packages.installer import Place
-from suture.sandbox.packages.network_access import Reach, origins_of
+from suture.sandbox.packages.network_access import NetworkAccess, origins_of
 from suture.sandbox.packages.npm_installer import Npm
 from suture.sandbox.packages.pip_installer import UNREACHABLE, Pip, settings_in
 
@@ -76,20 +76,23 @@ async def test_a_client_that_is_taken_over_reaches_the_index_alone(
     secret.write_text("mine")
     place = place_in(tmp_path / "place")
     python = Client(
-        name="python", argv=(own_interpreter().executable, "-I", "-c"), argv_here=(), unreachable=UNREACHABLE
+        name="python",
+        argv=(get_own_interpreter().executable, "-I", "-c"),
+        argv_here=(),
+        unreachable=UNREACHABLE,
     )
-    reach = Reach(origins=origins_of([index.url], ()))
+    reach = NetworkAccess(origins=origins_of([index.url], ()))
     with pytest.raises(PackagesRefused, match="led past its index") as told:
         await run_client(python, [TRY_ALL, index.url, other.url, str(secret)], place, reach)
     said = await _said(python, [TRY_ALL, index.url, other.url, str(secret)], place, reach)
-    assert said == "nothing", told.value.why
+    assert said == "nothing", told.value.reason
     assert other.asked == []
     assert "/two" not in index.asked
     assert list(place.folder.iterdir()) == []
 
 
-async def _said(client: Client, argv: list[str], place: Place, reach: Reach) -> str:
-    gate = Gate(reach.origins, reach.proxy_for)
+async def _said(client: Client, argv: list[str], place: Place, reach: NetworkAccess) -> str:
+    gate = IndexProxy(reach.origins, reach.proxy_for)
     _, text = await client_module._walled(client, argv, place.folder, reach, gate)
     return text.strip()
 
@@ -97,7 +100,10 @@ async def _said(client: Client, argv: list[str], place: Place, reach: Reach) -> 
 async def test_without_a_reach_there_is_no_gate(index: Index, tmp_path: Path) -> None:
     index.pages["/"] = b"yes"
     python = Client(
-        name="python", argv=(own_interpreter().executable, "-I", "-c"), argv_here=(), unreachable=UNREACHABLE
+        name="python",
+        argv=(get_own_interpreter().executable, "-I", "-c"),
+        argv_here=(),
+        unreachable=UNREACHABLE,
     )
     code = "import sys, urllib.request; urllib.request.urlopen(sys.argv[1])"
     with pytest.raises((PackagesRefused, PrerequisiteError)):
@@ -148,7 +154,7 @@ async def test_an_index_with_a_password_works_and_is_not_told(
     assert await Pip().resolve(("alpha",), place_in(tmp_path / "one"))
     with pytest.raises(PackagesRefused) as refused:
         await Pip().resolve(("absent",), place_in(tmp_path / "two"))
-    assert "sk-secret" not in refused.value.why
+    assert "sk-secret" not in refused.value.reason
 
 
 async def test_without_a_wall_nothing_is_fetched(

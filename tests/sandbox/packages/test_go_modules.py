@@ -20,7 +20,7 @@ from suture.core.settings import BudgetSettings, PathSettings, RepairSettings, S
 from suture.errors import PrerequisiteError
 from suture.project.languages import Interpreter
 from suture.sandbox import BubblewrapSandbox, Mount, ProgramLimits, RunRequest, discover_programs
-from suture.sandbox.packages import Packages, PackagesRefused, showing
+from suture.sandbox.packages import NewProjectPackages, PackagesRefused, with_packages_shown
 from suture.sandbox.packages.go_installer import Go
 from suture.sandbox.packages.installer import FETCHED, Place
 
@@ -69,19 +69,19 @@ async def test_modules_are_fetched_locked_and_used_without_a_network(
     proxy: Index, sandbox: BubblewrapSandbox, tmp_path: Path, interpreter: Interpreter
 ) -> None:
     files = {"go.mod": GO_MOD, "main.go": MAIN}
-    packages = Packages(language="go", cache=tmp_path)
-    installed = await packages.for_files(files, interpreter)
+    packages = NewProjectPackages(language="go", cache=tmp_path)
+    installed = await packages.install_for(files, interpreter)
     assert installed is not None
     assert installed.names == ("example.org/alpha@v1.0.0", "example.org/beta@v1.1.0")
     assert "example.org/beta v1.1.0 // indirect" in installed.files["go.mod"]
     # With the manifest that goes with it it is the same set, and a lock of ours is known.
     whole = {**files, **{path: text.encode() for path, text in installed.files.items()}}
     asked = list(proxy.asked)
-    assert await packages.for_files(whole, interpreter) is not None
-    assert packages.knows(installed.lock, whole, interpreter)
-    assert packages.vouches("go.mod", installed.files["go.mod"])
+    assert await packages.install_for(whole, interpreter) is not None
+    assert packages.is_known_lock(installed.lock, whole, interpreter)
+    assert packages.wrote_file("go.mod", installed.files["go.mod"])
     assert proxy.asked == asked
-    shown = showing(installed, interpreter).toolchain
+    shown = with_packages_shown(installed, interpreter).toolchain
     assert shown is not None
     request = RunRequest(
         argv=("go", "run", "."),
@@ -102,7 +102,9 @@ async def test_a_proxy_may_be_a_folder(
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content)
     monkeypatch.setenv("GOPROXY", f"file://{tmp_path}/go")
-    installed = await Packages(language="go", cache=tmp_path).for_files({"go.mod": GO_MOD}, interpreter)
+    installed = await NewProjectPackages(language="go", cache=tmp_path).install_for(
+        {"go.mod": GO_MOD}, interpreter
+    )
     assert installed is not None
     assert installed.names == ("example.org/alpha@v1.0.0", "example.org/beta@v1.1.0")
     assert proxy.asked == []
@@ -111,8 +113,8 @@ async def test_a_proxy_may_be_a_folder(
 async def test_as_the_user_would_where_a_setting_says_so(
     proxy: Index, tmp_path: Path, interpreter: Interpreter
 ) -> None:
-    packages = Packages(language="go", cache=tmp_path, walled=False)
-    installed = await packages.for_files({"go.mod": GO_MOD}, interpreter)
+    packages = NewProjectPackages(language="go", cache=tmp_path, walled=False)
+    installed = await packages.install_for({"go.mod": GO_MOD}, interpreter)
     assert installed is not None
     assert (installed.folder / "example.org" / "alpha@v1.0.0" / "alpha.go").exists()
 
@@ -121,9 +123,9 @@ async def test_a_module_that_changed_is_not_laid(
     proxy: Index, tmp_path: Path, interpreter: Interpreter
 ) -> None:
     files = {"go.mod": GO_MOD}
-    first = await Packages(language="go", cache=tmp_path / "one").for_files(files, interpreter)
+    first = await NewProjectPackages(language="go", cache=tmp_path / "one").install_for(files, interpreter)
     offer(proxy, "example.org/beta", "v1.1.0", word='"another"')
-    second = await Packages(language="go", cache=tmp_path / "two").for_files(files, interpreter)
+    second = await NewProjectPackages(language="go", cache=tmp_path / "two").install_for(files, interpreter)
     assert first is not None
     assert second is not None
     assert first.lock != second.lock
@@ -147,7 +149,7 @@ async def test_a_proxy_that_leads_elsewhere_is_not_followed(
     other.pages[path] = proxy.pages[path]
     proxy.leads[path] = f"{other.url}{path}".replace("127.0.0.1", host)
     with pytest.raises((PackagesRefused, PrerequisiteError)):  # of a loopback go asks without a proxy
-        await Packages(language="go", cache=tmp_path).for_files({"go.mod": GO_MOD}, interpreter)
+        await NewProjectPackages(language="go", cache=tmp_path).install_for({"go.mod": GO_MOD}, interpreter)
     assert path in proxy.asked
     assert other.asked == []
 
@@ -157,18 +159,18 @@ async def test_what_the_proxy_does_not_have_is_asked_of_no_repository(
 ) -> None:
     asked = {"go.mod": b"module own\n\nrequire example.org/absent v1.0.0\n"}
     with pytest.raises(PackagesRefused):
-        await Packages(language="go", cache=tmp_path).for_files(asked, interpreter)
+        await NewProjectPackages(language="go", cache=tmp_path).install_for(asked, interpreter)
     assert any("absent" in path for path in proxy.asked)
 
 
 async def test_what_is_called_indirect_and_is_not_is_refused(
     proxy: Index, tmp_path: Path, interpreter: Interpreter
 ) -> None:
-    packages = Packages(language="go", cache=tmp_path)
+    packages = NewProjectPackages(language="go", cache=tmp_path)
     for before in (GO_MOD, b"module own\n"):
         sneaked = {"go.mod": before + b"require example.org/evil v1.0.0 // indirect\n"}
         with pytest.raises(PackagesRefused, match="nothing requires example"):
-            await packages.for_files(sneaked, interpreter)
+            await packages.install_for(sneaked, interpreter)
 
 
 @pytest.mark.parametrize(

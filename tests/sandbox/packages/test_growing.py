@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from suture.sandbox.packages import PackagesRefused
-from suture.sandbox.packages.adding.go_adder import GoGrower
-from suture.sandbox.packages.adding.node_adder import NodeGrower, with_member
-from suture.sandbox.packages.adding.python_adder import PythonGrower, is_pinned, with_pins
+from suture.sandbox.packages.adding.go_adder import GoAdder
+from suture.sandbox.packages.adding.node_adder import NodeAdder, with_member
+from suture.sandbox.packages.adding.python_adder import PythonAdder, is_pinned, with_pins
 
 LISTED = """# The shop's own.
 [project]
@@ -53,9 +53,9 @@ def files(**texts: str) -> dict[str, bytes]:
 )
 def test_a_list_in_pyproject_gets_one_line_more(asks: dict[str, str]) -> None:
     base = files(pyproject__toml=LISTED)
-    new = PythonGrower().asked(base, asks)
+    new = PythonAdder().asked(base, asks)
     assert new == ("inflection>=0.5",)
-    written = PythonGrower().written_down(base, new)
+    written = PythonAdder().written_down(base, new)
     assert written == LISTED.replace('    "click",\n', '    "click",\n    "inflection>=0.5",\n')
 
 
@@ -73,18 +73,18 @@ def test_a_list_in_pyproject_gets_one_line_more(asks: dict[str, str]) -> None:
 )
 def test_so_it_stands_in_other_pyprojects(text: str, written: str) -> None:
     base = files(pyproject__toml=text)
-    assert PythonGrower().asked(base, {"requirements.txt": "alpha\n"}) == ("alpha",)
-    assert PythonGrower().written_down(base, ["alpha"]) == written
+    assert PythonAdder().asked(base, {"requirements.txt": "alpha\n"}) == ("alpha",)
+    assert PythonAdder().written_down(base, ["alpha"]) == written
 
 
 def test_requirements_get_their_line_where_they_are_the_manifest() -> None:
     base = files(requirements__txt="# ours\nrequests>=2\r\n-e .", pyproject__toml="[tool.x]\ny = 1\n")
     whole = "# ours\nrequests>=3\n-e .\nalpha"
-    assert PythonGrower().asked(base, {"requirements.txt": whole}) == ("alpha",)
-    assert PythonGrower().written_down(base, ["alpha"]) == "# ours\nrequests>=2\r\n-e .\r\nalpha\r\n"
-    assert PythonGrower().written_down(files(main__py=""), ["alpha"]) == "alpha\n"
+    assert PythonAdder().asked(base, {"requirements.txt": whole}) == ("alpha",)
+    assert PythonAdder().written_down(base, ["alpha"]) == "# ours\nrequests>=2\r\n-e .\r\nalpha\r\n"
+    assert PythonAdder().written_down(files(main__py=""), ["alpha"]) == "alpha\n"
     dynamic = '[project]\nname = "x"\ndynamic = ["dependencies"]\n'
-    assert PythonGrower().manifest(files(pyproject__toml=dynamic, setup__cfg="")) == "requirements.txt"
+    assert PythonAdder().manifest(files(pyproject__toml=dynamic, setup__cfg="")) == "requirements.txt"
 
 
 @pytest.mark.parametrize(
@@ -92,13 +92,13 @@ def test_requirements_get_their_line_where_they_are_the_manifest() -> None:
 )
 def test_what_lies_elsewhere_is_not_asked_for(line: str) -> None:
     with pytest.raises(PackagesRefused):
-        PythonGrower().asked(files(pyproject__toml=LISTED), {"requirements.txt": line})
+        PythonAdder().asked(files(pyproject__toml=LISTED), {"requirements.txt": line})
 
 
 def test_a_manifest_whose_every_line_is_hashed_is_left_alone() -> None:
     base = files(requirements__txt="requests==2.0 --hash=sha256:00\n")
     with pytest.raises(PackagesRefused, match="nothing says what it was made of"):
-        PythonGrower().written_down(base, ["alpha"])
+        PythonAdder().written_down(base, ["alpha"])
 
 
 @pytest.mark.parametrize(
@@ -123,13 +123,13 @@ def test_a_lock_gets_pins_as_it_has_them(lock: str, after: str) -> None:
 def test_a_table_of_package_json_gets_a_member_in_its_place() -> None:
     base = files(package__json=PACKAGE)
     wish = '{"scripts": {"test": "true"}, "dependencies": {"alpha": "*", "beta": "^2"}, "jest": {"bail": 1}}'
-    new = NodeGrower().asked(base, {"package.json": wish})
+    new = NodeAdder().asked(base, {"package.json": wish})
     assert new == ("dependencies beta@^2",)
-    written = NodeGrower().written_down(base, new)
+    written = NodeAdder().written_down(base, new)
     assert written == PACKAGE.replace('"^1.0.0",\n', '"^1.0.0",\n        "beta": "^2",\n', 1)
-    last = NodeGrower().written_down(base, ["dependencies zeta@^2"])
+    last = NodeAdder().written_down(base, ["dependencies zeta@^2"])
     assert last == PACKAGE.replace('"omega": "^1.0.0"', '"omega": "^1.0.0",\n        "zeta": "^2"')
-    other = NodeGrower().written_down(base, ["devDependencies zeta@^2"])
+    other = NodeAdder().written_down(base, ["devDependencies zeta@^2"])
     assert other == PACKAGE.replace(
         "    }\n}", '    },\n    "devDependencies": {\n        "zeta": "^2"\n    }\n}'
     )
@@ -159,13 +159,13 @@ def test_json_of_every_shape(text: str, written: str) -> None:
 )
 def test_node_projects_that_are_not_added_to(base: dict[str, bytes]) -> None:
     with pytest.raises(PackagesRefused, match="without workspaces"):
-        NodeGrower().written_down(base, ["dependencies zeta@^2"])
+        NodeAdder().written_down(base, ["dependencies zeta@^2"])
 
 
 def test_only_names_of_the_index_are_asked_of_npm() -> None:
     wish = '{"dependencies": {"alpha": "git+https://example.org/x", "beta": "file:../x"}}'
     with pytest.raises(PackagesRefused, match="beta"):
-        NodeGrower().asked(files(package__json=PACKAGE), {"package.json": wish})
+        NodeAdder().asked(files(package__json=PACKAGE), {"package.json": wish})
 
 
 def test_go_mod_gets_a_line_where_its_own_stand() -> None:
@@ -175,13 +175,13 @@ def test_go_mod_gets_a_line_where_its_own_stand() -> None:
         "require example.org/alpha v9.0.0\nrequire example.org/beta v1.1.0\n"
         "require example.org/delta v1.0.0 // indirect\n"
     )
-    new = GoGrower().asked(base, {"go.mod": wish})
+    new = GoAdder().asked(base, {"go.mod": wish})
     assert new == ("example.org/beta v1.1.0",)
-    written = GoGrower().written_down(base, new)
+    written = GoAdder().written_down(base, new)
     assert written == GO_MOD.replace("first\n", "first\n\texample.org/beta v1.1.0\n")
-    alone = GoGrower().written_down(files(go__mod="module shop"), new)
+    alone = GoAdder().written_down(files(go__mod="module shop"), new)
     assert alone == "module shop\n\nrequire example.org/beta v1.1.0\n"
     with pytest.raises(PackagesRefused):
-        GoGrower().asked(base, {"go.mod": "require example.org/beta latest\n"})
+        GoAdder().asked(base, {"go.mod": "require example.org/beta latest\n"})
     with pytest.raises(PackagesRefused, match="vendor"):
-        GoGrower().written_down({**base, "vendor/modules.txt": b""}, new)
+        GoAdder().written_down({**base, "vendor/modules.txt": b""}, new)

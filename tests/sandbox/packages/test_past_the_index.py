@@ -14,7 +14,7 @@ from requirements import Require
 from sandbox.packages.local_index import Index, offer, place_in, source_archive, wheel
 from suture.project.safety.manifests import requested_in
 from suture.sandbox import discover_interpreter
-from suture.sandbox.packages import Packages, PackagesRefused
+from suture.sandbox.packages import NewProjectPackages, PackagesRefused
 from suture.sandbox.packages.client import Client, run_client
 from suture.sandbox.packages.installer import FETCHED
 from suture.sandbox.packages.npm_installer import Npm
@@ -105,7 +105,7 @@ async def test_a_client_sees_no_key_and_no_database(tmp_path: Path, monkeypatch:
     tell = "import os, sys; sys.exit(' '.join(sorted(os.environ)) + ' '.join(os.environ.values()))"
     with pytest.raises(PackagesRefused) as refused:
         await run_client(python, ["-c", tell], here)
-    assert "sk-secret" not in refused.value.why
+    assert "sk-secret" not in refused.value.reason
     kept = "import os, sys; sys.exit(os.environ.get('PIP_PROXY', 'lost'))"
     with pytest.raises(PackagesRefused, match="kept"):
         await run_client(python, ["-c", kept], here)
@@ -114,10 +114,10 @@ async def test_a_client_sees_no_key_and_no_database(tmp_path: Path, monkeypatch:
 def test_a_lock_counts_only_for_what_was_asked(tmp_path: Path) -> None:
     interpreter = discover_interpreter(None, {"VIRTUAL_ENV": sys.prefix})
     lock = "evil==1.0 --hash=sha256:1\n"
-    kept = Packages(language="python", cache=tmp_path)
+    kept = NewProjectPackages(language="python", cache=tmp_path)
     version = ".".join(interpreter.version.split(".")[:2])
     kept._place(("evil",), lock, version).mkdir(parents=True)
-    assert kept.knows(lock, {"requirements.txt": b"evil\n"}, interpreter)
-    assert not kept.knows(lock, {"requirements.txt": b"flask\n"}, interpreter)
-    assert not kept.knows(lock, {"requirements.txt": b"./evil\n"}, interpreter)
-    assert not Packages(language="go", cache=tmp_path).knows(lock, {}, interpreter)
+    assert kept.is_known_lock(lock, {"requirements.txt": b"evil\n"}, interpreter)
+    assert not kept.is_known_lock(lock, {"requirements.txt": b"flask\n"}, interpreter)
+    assert not kept.is_known_lock(lock, {"requirements.txt": b"./evil\n"}, interpreter)
+    assert not NewProjectPackages(language="go", cache=tmp_path).is_known_lock(lock, {}, interpreter)

@@ -16,8 +16,8 @@ from suture.errors import PrerequisiteError
 from suture.sandbox.packages import index_proxy as gate_module
 from suture.sandbox.packages import pip_installer as pip_settings
 from suture.sandbox.packages.client import Client, run_client
-from suture.sandbox.packages.index_proxy import Gate, Origin
-from suture.sandbox.packages.network_access import Reach
+from suture.sandbox.packages.index_proxy import IndexProxy, Origin
+from suture.sandbox.packages.network_access import NetworkAccess
 from suture.sandbox.packages.npm_installer import npm_reach
 from suture.sandbox.packages.pip_installer import UNREACHABLE, Pip, pip_reach
 
@@ -26,7 +26,7 @@ ORIGIN = Origin(scheme="https", host="index.example", port=443)
 
 async def test_a_download_may_last_longer_than_silence_may(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gate_module, "IDLE_S", 0.6)
-    gate = Gate((), lambda _: "")
+    gate = IndexProxy((), lambda _: "")
     client, far = asyncio.StreamReader(), asyncio.StreamReader()
     left, right = socket.socketpair()
     there, back = await asyncio.open_connection(sock=left), await asyncio.open_connection(sock=right)
@@ -45,14 +45,14 @@ async def test_a_download_may_last_longer_than_silence_may(monkeypatch: pytest.M
 @pytest.mark.parametrize("proxy", ["socks5h://127.0.0.1:1", "https://me:secret@127.0.0.1:1"])
 async def test_a_proxy_that_the_gate_cannot_use_is_said_first(tmp_path: Path, proxy: str) -> None:
     python = Client(name="python", argv=("false",), argv_here=(), unreachable=UNREACHABLE)
-    reach = Reach(origins=frozenset({ORIGIN}), proxy=proxy)
+    reach = NetworkAccess(origins=frozenset({ORIGIN}), proxy=proxy)
     with pytest.raises(PrerequisiteError, match="no proxy of") as raised:
         await run_client(python, [], place_in(tmp_path / "place"), reach)
     assert "secret" not in f"{raised.value.message} {raised.value.remedy}"
 
 
 def test_a_proxy_without_a_scheme_is_asked_by_http() -> None:
-    assert Reach(proxy="proxy.example:3128").proxy_for(ORIGIN) == "http://proxy.example:3128"
+    assert NetworkAccess(proxy="proxy.example:3128").proxy_for(ORIGIN) == "http://proxy.example:3128"
 
 
 async def test_certificates_that_are_not_there_are_named(

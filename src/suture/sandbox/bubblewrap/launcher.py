@@ -14,10 +14,10 @@ from functools import cache, partial
 from pathlib import Path
 
 from suture.project.languages import Interpreter
-from suture.sandbox.bubblewrap.root_staging import StageKeeper
-from suture.sandbox.contract import BOX, Mode, Mount, ProgramLimits, RunRequest
-from suture.sandbox.execution.memory_cgroups import MemoryGroup, MemoryGroups
-from suture.sandbox.execution.process import ColdProcess, Running, memory_file
+from suture.sandbox.bubblewrap.root_staging import StageCache
+from suture.sandbox.contract import BOX, Mount, ProgramLimits, RunRequest, StartMode
+from suture.sandbox.execution.memory_cgroups import MemoryCgroup, MemoryCgroups
+from suture.sandbox.execution.process import ColdRun, SupervisedRun, memory_file
 from suture.sandbox.execution.program import SandboxNotStarted
 from suture.sandbox.execution.request_encoding import as_program, pack_request
 from suture.sandbox.mounts.path_checks import SYSTEM_FOLDERS
@@ -25,12 +25,12 @@ from suture.sandbox.mounts.planning import ETC, HOST_ETC, OWN_ETC
 from suture.sandbox.seccomp import own_filter
 from suture.sandbox.zygote import Zygote
 from suture.sandbox.zygote.bundle import boot_source, bundle
-from suture.sandbox.zygote.transport import ProcessCarrier
-from suture.sandbox.zygote.zygote_pool import PRELOAD_MB, WarmRuns, ZygoteKind
+from suture.sandbox.zygote.transport import ProcessTransport
+from suture.sandbox.zygote.zygote_pool import PRELOAD_MB, WarmRunner, ZygoteSpec
 from suture.sandbox.zygote.zygote_run import FdSender
 
 BOX_UID = "65534"
-KEPT = "/kept"
+WRITABLE_DIR = "/kept"
 """Where a program that leaves something on the host finds the folder for it."""
 SHM_BYTES = 16 << 20
 """For semaphores and shared memory, as in the zygote's children and in containers."""
@@ -96,7 +96,7 @@ def bubblewrap_arguments(
         *("--dev", "/dev", "--size", str(SHM_BYTES), "--perms", "1777", "--tmpfs", "/dev/shm"),
         *("--remount-ro", "/dev", "--size", size, "--perms", "1777", "--tmpfs", "/tmp"),
         *("--size", size, "--perms", "0700", "--tmpfs", BOX),
-        *(("--bind", kept, KEPT) if kept else ()),
+        *(("--bind", kept, WRITABLE_DIR) if kept else ()),
         *_inner(mounts),
         *(WAITING if waiting else ()),
         *("--chdir", BOX, "--seccomp", str(filter_fd), "--"),
@@ -171,7 +171,7 @@ class Launch:
     etc: str
     filter_fd: int
     inherit: tuple[int, ...]
-    group: MemoryGroup | None
+    group: MemoryCgroup | None
 
 
 class BubblewrapLauncher:
@@ -182,11 +182,11 @@ class BubblewrapLauncher:
         groups: Makes control groups.
     """
 
-    def __init__(self, own: Interpreter, groups: MemoryGroups) -> None:
+    def __init__(self, own: Interpreter, groups: MemoryCgroups) -> None:
         self._own = own
         self._groups = groups
-        self._stages = StageKeeper()
-        self._warm = WarmRuns(own)
+        self._stages = StageCache()
+        self._warm = WarmRunner(own)
 
     async def close(self) -> None:
         """End what waits and let go of the rest; safe to call twice."""
@@ -195,13 +195,13 @@ class BubblewrapLauncher:
 
     def begin(
         self,
-        mode: Mode,
+        mode: StartMode,
         path: str,
         request: RunRequest,
         mounts: Sequence[Mount],
         *,
         conversation: bool = False,
-    ) -> AbstractAsyncContextManager[Running]:
+    ) -> AbstractAsyncContextManager[SupervisedRun]:
         """Begin to run a program behind a wall.
 
         Args:
@@ -229,7 +229,7 @@ class BubblewrapLauncher:
     @asynccontextmanager
     async def begin_cold(
         self, path: str, request: RunRequest, mounts: Sequence[Mount], folder: str = ""
-    ) -> AsyncIterator[Running]:
+    ) -> AsyncIterator[SupervisedRun]:
         """As `begin`, behind a wall of its own.
 
         Args:
@@ -240,7 +240,7 @@ class BubblewrapLauncher:
         """
         packed = pack_request(as_program(request, self._own.executable))
         with ExitStack() as held, ExitStack() as unless_started:
-            own = [Mount(source=folder, target=KEPT)] if folder else []
+            own = [Mount(source=folder, target=WRITABLE_DIR)] if folder else []
             launch = await self._prepare(path, [*mounts, *own], self._filter(), held, unless_started)
             shown, kept = launch.mounts[: len(mounts)], launch.mounts[len(mounts) :]
             if launch.group is not None:
@@ -253,11 +253,11 @@ class BubblewrapLauncher:
                 ),
                 *(self._own.executable, "-I", "-S", "-B", "-c", _inside_source()),
             )
-            running = await ColdProcess.start(packed, command, launch.inherit, launch.group)
+            running = await ColdRun.start(packed, command, launch.inherit, launch.group)
             unless_started.pop_all()
         yield running
 
-    async def _start_zygote(self, path: str, mounts: Sequence[Mount], kind: ZygoteKind) -> Zygote:
+    async def _start_zygote(self, path: str, mounts: Sequence[Mount], kind: ZygoteSpec) -> Zygote:
         with ExitStack() as held, ExitStack() as unless_started:
             launch = await self._prepare(path, mounts, self._filter(namespaces=True), held, unless_started)
             arguments = bubblewrap_zygote_arguments(launch.mounts, launch.etc, launch.filter_fd)
@@ -275,7 +275,7 @@ class BubblewrapLauncher:
         return await Zygote.start(carrier, words, group=launch.group, fd_sender=fd_sender)
 
     async def _start_spare(
-        self, path: str, size: ProgramLimits, mounts: Sequence[Mount], kind: ZygoteKind
+        self, path: str, size: ProgramLimits, mounts: Sequence[Mount], kind: ZygoteSpec
     ) -> Zygote:
         with ExitStack() as held, ExitStack() as unless_started:
             launch = await self._prepare(path, mounts, self._filter(), held, unless_started)
@@ -285,11 +285,11 @@ class BubblewrapLauncher:
             unless_started.pop_all()
         return await Zygote.start(carrier, words, most_runs=1, group=launch.group)
 
-    async def _carry(self, launch: Launch, arguments: Sequence[str], kind: ZygoteKind) -> ProcessCarrier:
+    async def _carry(self, launch: Launch, arguments: Sequence[str], kind: ZygoteSpec) -> ProcessTransport:
         command = (*launch.prefix, *arguments, *kind.start, boot_source())
         if launch.group is not None:
             launch.group.confine(PRELOAD_MB)  # each run sets its own
-        return await ProcessCarrier.start(command, launch.inherit)
+        return await ProcessTransport.start(command, launch.inherit)
 
     def _filter(self, *, namespaces: bool = False) -> bytes:
         return own_filter(namespaces=namespaces, memory_files=self._groups.keeper != "sampler")

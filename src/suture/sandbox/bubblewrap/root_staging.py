@@ -57,7 +57,7 @@ class Stage:
         return self.paths.get(source, source)
 
 
-class StageKeeper:
+class StageCache:
     """Makes stages, and keeps each for the next launch with the same sources."""
 
     def __init__(self) -> None:

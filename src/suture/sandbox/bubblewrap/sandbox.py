@@ -15,13 +15,13 @@ from suture.errors import SandboxUnavailable
 from suture.project.languages import Interpreter
 from suture.sandbox.bubblewrap.diagnosis import PROC, unavailable
 from suture.sandbox.bubblewrap.launcher import BubblewrapLauncher, find_bubblewraps
-from suture.sandbox.contract import LIMITS, Capabilities, Mode, RunRequest, RunResult
-from suture.sandbox.execution.base_sandbox import ProgramSandbox, trial
-from suture.sandbox.execution.memory_cgroups import MemoryGroups
-from suture.sandbox.execution.process import Running
+from suture.sandbox.contract import LIMIT_NAMES, Capabilities, RunRequest, RunResult, StartMode
+from suture.sandbox.execution.base_sandbox import ProgramSandbox, try_sandbox
+from suture.sandbox.execution.memory_cgroups import MemoryCgroups
+from suture.sandbox.execution.process import SupervisedRun
 from suture.sandbox.execution.request_encoding import BASE_ENVIRONMENT
-from suture.sandbox.mounts.planning import interpreter_mounts, planned_mounts
-from suture.sandbox.runtimes.discovery import own_interpreter
+from suture.sandbox.mounts.planning import mounts_for_interpreter, plan_mounts_cached
+from suture.sandbox.runtimes.discovery import get_own_interpreter
 
 NOT_WARM: dict[str, str] = {}
 """Bubblewraps that cannot build a warm wall here, and why; found out once in the life of this process."""
@@ -50,18 +50,18 @@ class BubblewrapSandbox(ProgramSandbox):
         *,
         find: Callable[[], Sequence[str]] = find_bubblewraps,
         proc: Path = PROC,
-        mode: Mode | Literal["auto"] = "auto",
-        groups: MemoryGroups | None = None,
+        mode: StartMode | Literal["auto"] = "auto",
+        groups: MemoryCgroups | None = None,
     ) -> None:
         super().__init__()
         self._find = find
         self._proc = proc
-        self._own: Interpreter = own_interpreter()
-        self._own_mounts = interpreter_mounts(self._own)
-        self._groups = groups or MemoryGroups()
+        self._own: Interpreter = get_own_interpreter()
+        self._own_mounts = mounts_for_interpreter(self._own)
+        self._groups = groups or MemoryCgroups()
         self._launcher = BubblewrapLauncher(self._own, self._groups)
         self._asked = mode
-        self._chosen: tuple[str, Mode] | None = None
+        self._chosen: tuple[str, StartMode] | None = None
         self._reason = "" if mode == "auto" else "it was asked for"
         self._choosing = asyncio.Lock()
 
@@ -92,21 +92,21 @@ class BubblewrapSandbox(ProgramSandbox):
             mode=mode,
             languages=tuple(dict.fromkeys(["python", *_languages()])),
             # bubblewrap's own folders have a size and no number of files; a warm wall mounts its own.
-            limits=frozenset(LIMITS) if mode == "warm" else frozenset(LIMITS) - {"inodes"},
-            total_memory=keeper,
+            limits=frozenset(LIMIT_NAMES) if mode == "warm" else frozenset(LIMIT_NAMES) - {"inodes"},
+            memory_enforcement=keeper,
             identity=f"{path} {facts.st_size} {facts.st_mtime_ns}",
             reason="; ".join(
                 f"{what}: {why}" for what, why in ((mode, self._reason), (keeper, self._groups.reason)) if why
             ),
         )
 
-    async def _choice(self) -> tuple[str, Mode]:
+    async def _choice(self) -> tuple[str, StartMode]:
         async with self._choosing:
             if self._chosen is None:
                 self._chosen = await self._try_each()
             return self._chosen
 
-    async def _try_each(self) -> tuple[str, Mode]:
+    async def _try_each(self) -> tuple[str, StartMode]:
         complaints: dict[str, str] = {}
         for path in self._find():
             mode, complaint = await self._try_modes(path)
@@ -123,7 +123,7 @@ class BubblewrapSandbox(ProgramSandbox):
                 message = f"no warm {self.name}: {path}: {complaint.splitlines()[-1]}"
                 raise SandboxUnavailable(message, remedy="set sandbox.mode = 'auto'")
 
-    async def _try_modes(self, path: str) -> tuple[Mode, str]:
+    async def _try_modes(self, path: str) -> tuple[StartMode, str]:
         if self._asked != "auto":
             return self._asked, await self._try(path, self._asked)
         not_warm = NOT_WARM.get(path) or await self._try(path, "warm")
@@ -134,11 +134,11 @@ class BubblewrapSandbox(ProgramSandbox):
             self._reason = NOT_WARM[path] = not_warm
         return "spare", complaint
 
-    async def _try(self, path: str, mode: Mode) -> str:
+    async def _try(self, path: str, mode: StartMode) -> str:
         """What goes wrong with a bubblewrap here; empty where nothing does."""
-        return await trial(lambda request: self._launcher.begin(mode, path, request, self._own_mounts))
+        return await try_sandbox(lambda request: self._launcher.begin(mode, path, request, self._own_mounts))
 
-    async def run_keeping(self, request: RunRequest, folder: Path) -> RunResult:
+    async def run_with_writable_dir(self, request: RunRequest, folder: Path) -> RunResult:
         """As `run`, behind a wall of its own, for a program that may write into a folder of the host's.
 
         Args:
@@ -153,23 +153,23 @@ class BubblewrapSandbox(ProgramSandbox):
         return await self.run_begun(request, partial(self._begin_keeping, str(folder)))
 
     @asynccontextmanager
-    async def _begin_keeping(self, folder: str, request: RunRequest) -> AsyncIterator[Running]:
-        mounts = planned_mounts((*self._own_mounts, *request.mounts))
+    async def _begin_keeping(self, folder: str, request: RunRequest) -> AsyncIterator[SupervisedRun]:
+        mounts = plan_mounts_cached((*self._own_mounts, *request.mounts))
         path, _ = await self._choice()
         async with self._launcher.begin_cold(path, request, mounts, folder) as running:
             yield running
 
-    def begin(self, request: RunRequest) -> AbstractAsyncContextManager[Running]:
+    def begin(self, request: RunRequest) -> AbstractAsyncContextManager[SupervisedRun]:
         """See `ProgramSandbox.begin`."""
         return self._begin(request, conversation=False)
 
-    def begin_conversation(self, request: RunRequest) -> AbstractAsyncContextManager[Running]:
+    def begin_conversation(self, request: RunRequest) -> AbstractAsyncContextManager[SupervisedRun]:
         """See `ProgramSandbox.begin_conversation`."""
         return self._begin(request, conversation=True)
 
     @asynccontextmanager
-    async def _begin(self, request: RunRequest, *, conversation: bool) -> AsyncIterator[Running]:
-        mounts = planned_mounts((*self._own_mounts, *request.mounts))
+    async def _begin(self, request: RunRequest, *, conversation: bool) -> AsyncIterator[SupervisedRun]:
+        mounts = plan_mounts_cached((*self._own_mounts, *request.mounts))
         path, mode = await self._choice()
         async with self._launcher.begin(mode, path, request, mounts, conversation=conversation) as running:
             yield running

@@ -16,7 +16,7 @@ from typing import Any
 
 from suture.errors import SutureError, UsageError
 from suture.sandbox.contract import ProgramLimits, RunRequest, RunResult, Sandbox
-from suture.sandbox.runtimes.discovery import own_interpreter
+from suture.sandbox.runtimes.discovery import get_own_interpreter
 
 PATIENCE_S = 120.0
 """Seconds in which a behaviour must have shown itself; what hangs is a violation."""
@@ -114,7 +114,7 @@ class Conformance:
         self, open_sandbox: Callable[[], Sandbox], *, interpreter: str | None = None, mounts: bool = True
     ) -> None:
         self._open = open_sandbox
-        self._interpreter = interpreter or own_interpreter().executable
+        self._interpreter = interpreter or get_own_interpreter().executable
         self._mounts = mounts
         self._runner = asyncio.Runner()
         self._sandbox: Sandbox | None = None

@@ -16,7 +16,7 @@ from suture.sandbox.conformance.behaviour import (
     shared_folder,
     shown,
 )
-from suture.sandbox.contract import LEVELS, LIMITS, RunRequest
+from suture.sandbox.contract import ISOLATION_LEVELS, LIMIT_NAMES, RunRequest
 
 TURNS = 4
 """How often a sandbox is opened and closed: a leak is left each time, what the first loads is not."""
@@ -180,11 +180,14 @@ async def it_says_what_it_can(subject: SandboxUnderTest) -> None:
     """What a sandbox says of itself makes sense, and is the same each time."""
     able = await subject.sandbox.capabilities()
     demand(able == await subject.sandbox.capabilities(), "it changes its mind")
-    demand(able.level in LEVELS, able.level)
+    demand(able.level in ISOLATION_LEVELS, able.level)
     demand("python" in able.languages, able.languages)
-    demand(able.limits <= set(LIMITS), able.limits - set(LIMITS))
-    demand({*able.limits, *able.missing} == set(LIMITS), "limits and missing limits are not all limits")
-    demand((able.total_memory != "none") == ("total_memory_mb" in able.limits), f"total memory: {able}")
+    demand(able.limits <= set(LIMIT_NAMES), able.limits - set(LIMIT_NAMES))
+    demand(
+        {*able.limits, *able.missing_limits} == set(LIMIT_NAMES),
+        "limits and missing limits are not all limits",
+    )
+    demand((able.memory_enforcement != "none") == ("total_memory_mb" in able.limits), f"total memory: {able}")
     demand({"wall_s", "output_bytes"} <= able.limits, "no sandbox can do without these limits")
     demand(subject.sandbox.name.strip() == subject.sandbox.name != "", "its name")
 

@@ -19,13 +19,13 @@ from suture.sandbox.container.container_spec import (
     system_mounts,
 )
 from suture.sandbox.container.engine import Engine, connect
-from suture.sandbox.container.transport import ContainerCarrier
-from suture.sandbox.contract import LIMITS, Capabilities, Mount, ProgramLimits
-from suture.sandbox.mounts.planning import interpreter_mounts
-from suture.sandbox.runtimes.discovery import own_interpreter
+from suture.sandbox.container.transport import ContainerTransport
+from suture.sandbox.contract import LIMIT_NAMES, Capabilities, Mount, ProgramLimits
+from suture.sandbox.mounts.planning import mounts_for_interpreter
+from suture.sandbox.runtimes.discovery import get_own_interpreter
 from suture.sandbox.zygote import Zygote
 from suture.sandbox.zygote.bundle import bundle
-from suture.sandbox.zygote.zygote_pool import ZygoteKind
+from suture.sandbox.zygote.zygote_pool import ZygoteSpec
 from suture.sandbox.zygote.zygote_sandbox import ZygoteSandbox
 
 if TYPE_CHECKING:
@@ -74,8 +74,8 @@ class ContainerSandbox(ZygoteSandbox):
         mode: str = "auto",
         environ: Mapping[str, str] | None = None,
     ) -> None:
-        own = own_interpreter()
-        super().__init__(own, interpreter_mounts(own), mode)
+        own = get_own_interpreter()
+        super().__init__(own, mounts_for_interpreter(own), mode)
         self._host = host
         self._image = image
         self._runtime = runtime
@@ -99,8 +99,8 @@ class ContainerSandbox(ZygoteSandbox):
         return Capabilities(
             level="user_kernel" if user_kernel else "container",
             mode=self._mode,
-            limits=frozenset(set(LIMITS) - missing),
-            total_memory="engine" if self._engine.limits_memory else "sampler",
+            limits=frozenset(set(LIMIT_NAMES) - missing),
+            memory_enforcement="engine" if self._engine.limits_memory else "sampler",
             identity=(
                 f"{self._engine.version} at {self._engine.address}, runtime {self._runtime}, "
                 f"image {self._root} {self._image_id}, guards {' '.join(self._engine.security)}"
@@ -162,7 +162,7 @@ class ContainerSandbox(ZygoteSandbox):
         return image
 
     async def start(
-        self, limits: ProgramLimits, namespaces: bool, mounts: Sequence[Mount], kind: ZygoteKind
+        self, limits: ProgramLimits, namespaces: bool, mounts: Sequence[Mount], kind: ZygoteSpec
     ) -> Zygote:
         """See `ZygoteSandbox.start`."""
         engine = self._engine
@@ -188,7 +188,7 @@ class ContainerSandbox(ZygoteSandbox):
             emptied=EMPTIED,
         )
         config = await asyncio.to_thread(spec.config, engine.client)
-        carrier = await ContainerCarrier.start(engine, config, self._runtime)
+        carrier = await ContainerTransport.start(engine, config, self._runtime)
         return await Zygote.start(carrier, words, most_runs=None if namespaces else 1)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from suture.errors import SandboxBroken
 from suture.sandbox.container.engine import TIMEOUT_S, Engine, runtime_of
 from suture.sandbox.execution.program import SandboxNotStarted
-from suture.sandbox.zygote.transport import StreamCarrier
+from suture.sandbox.zygote.transport import StreamTransport
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -26,8 +26,8 @@ KILLED = -9
 MOST_REASON_BYTES = 1 << 16
 
 
-class ContainerCarrier(StreamCarrier):
-    """A container of ours; see `zygote.carrier.Carrier`. Make it with `ContainerCarrier.start`."""
+class ContainerTransport(StreamTransport):
+    """A container of ours; see `zygote.carrier.ZygoteTransport`. Make it with `ContainerCarrier.start`."""
 
     def __init__(
         self, engine: Engine, container: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -44,7 +44,7 @@ class ContainerCarrier(StreamCarrier):
     @classmethod
     async def start(
         cls, engine: Engine, config: Mapping[str, Any], runtime: str | None = None
-    ) -> ContainerCarrier:
+    ) -> ContainerTransport:
         """Create and start a container, holding on to its streams.
 
         Args:

@@ -15,13 +15,13 @@ from typing import Any
 
 from suture.errors import SandboxUnavailable, UsageError
 from suture.project.languages import Interpreter
-from suture.sandbox.contract import LIMITS, SANDBOX_UIDS, Capabilities, Mount, ProgramLimits
-from suture.sandbox.e2b.transport import E2bCarrier
+from suture.sandbox.contract import LIMIT_NAMES, SANDBOX_UIDS, Capabilities, Mount, ProgramLimits
+from suture.sandbox.e2b.transport import E2bTransport
 from suture.sandbox.execution.program import SandboxNotStarted
 from suture.sandbox.seccomp import own_filter
 from suture.sandbox.zygote import Zygote
 from suture.sandbox.zygote.bundle import boot_source, bundle
-from suture.sandbox.zygote.zygote_pool import ZygoteKind
+from suture.sandbox.zygote.zygote_pool import ZygoteSpec
 from suture.sandbox.zygote.zygote_sandbox import ZygoteSandbox
 
 SPARE_S = 300
@@ -75,8 +75,8 @@ class E2bSandbox(ZygoteSandbox):
         return Capabilities(
             level="vm",
             mode=self._mode,
-            limits=frozenset(set(LIMITS) - {"inodes"}),
-            total_memory="sampler",
+            limits=frozenset(set(LIMIT_NAMES) - {"inodes"}),
+            memory_enforcement="sampler",
             identity=f"E2B, template {self._template or 'of the service'}",
             reason="each program has a machine of its own",
         )
@@ -99,7 +99,7 @@ class E2bSandbox(ZygoteSandbox):
         return "see the key, the template and the service's state"
 
     async def start(
-        self, limits: ProgramLimits, namespaces: bool, mounts: Sequence[Mount], kind: ZygoteKind
+        self, limits: ProgramLimits, namespaces: bool, mounts: Sequence[Mount], kind: ZygoteSpec
     ) -> Zygote:
         """See `ZygoteSandbox.start`."""
         if mounts:
@@ -108,7 +108,7 @@ class E2bSandbox(ZygoteSandbox):
             machine = await self._machine(limits)
         except Exception as fault:  # the SDK, its HTTP client and its protocol each raise kinds of their own
             raise SandboxNotStarted(f"E2B: {fault}") from fault
-        carrier = E2bCarrier(machine)
+        carrier = E2bTransport(machine)
         try:
             await carrier.start(_command(limits))
         except BaseException as fault:

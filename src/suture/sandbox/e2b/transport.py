@@ -17,8 +17,8 @@ AGAIN_S = 0.1
 """Between two attempts to end a task."""
 
 
-class E2bCarrier:
-    """A machine of our own; see `zygote.carrier.Carrier`. Call `start` once.
+class E2bTransport:
+    """A machine of our own; see `zygote.carrier.ZygoteTransport`. Call `start` once.
 
     Args:
         machine: An `AsyncSandbox` of the SDK.

@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 
 from suture.errors import SandboxBroken, UsageError
 from suture.sandbox.contract import Capabilities, ProgramLimits, RunRequest, RunResult
-from suture.sandbox.execution.process import Running
+from suture.sandbox.execution.process import SupervisedRun
 from suture.sandbox.execution.program import Program, SandboxNotStarted
 from suture.sandbox.execution.request_encoding import plain_request
 
@@ -25,7 +25,7 @@ HEADER_BYTES = 4
 
 TRIAL = RunRequest(python="", files={"trial": b""}, limits=ProgramLimits(wall_s=30))
 TOO_MANY_OPEN = (errno.EMFILE, errno.ENFILE)
-Begin = Callable[[RunRequest], AbstractAsyncContextManager[Running]]
+Begin = Callable[[RunRequest], AbstractAsyncContextManager[SupervisedRun]]
 
 
 class FrameChannel:
@@ -57,12 +57,12 @@ class FrameChannel:
                 size = int.from_bytes(await self._program.stdout.readexactly(HEADER_BYTES), "big")
                 if size <= MOST_FRAME_BYTES:
                     return await self._program.stdout.readexactly(size)
-            await self._program.die("failed")
+            await self._program.terminate("failed")
         except TimeoutError:
-            await self._program.die("timeout")
+            await self._program.terminate("timeout")
         except asyncio.IncompleteReadError:
             # It is about to end, and then its exit code is of interest; or it closed its stdout to hide.
-            await self._program.die("failed", grace_s=EXIT_S)
+            await self._program.terminate("failed", grace_s=EXIT_S)
         return None
 
     async def finish(self) -> RunResult:
@@ -72,11 +72,11 @@ class FrameChannel:
             SandboxBroken: The wall failed.
         """
         self._program.close_stdin()
-        return await self._program.result(grace_s=FINISH_S)
+        return await self._program.wait_for_result(grace_s=FINISH_S)
 
 
 class ProgramSandbox(ABC):
-    """A `contract.Sandbox`, but for what it is made of: a backend says how a request's `Running` is begun."""
+    """A `contract.Sandbox`, but for what it is made of: a backend says how a request's `SupervisedRun` is begun."""
 
     name: str
 
@@ -87,7 +87,7 @@ class ProgramSandbox(ABC):
         self._closed = False
 
     @abstractmethod
-    def begin(self, request: RunRequest) -> AbstractAsyncContextManager[Running]:
+    def begin(self, request: RunRequest) -> AbstractAsyncContextManager[SupervisedRun]:
         """Begin to run a request that has been checked; on leaving, all of it is let go.
 
         Raises:
@@ -95,7 +95,7 @@ class ProgramSandbox(ABC):
         """
         ...
 
-    def begin_conversation(self, request: RunRequest) -> AbstractAsyncContextManager[Running]:
+    def begin_conversation(self, request: RunRequest) -> AbstractAsyncContextManager[SupervisedRun]:
         """As `begin`, for a program to which more is said than the request's stdin."""
         return self.begin(request)
 
@@ -117,9 +117,9 @@ class ProgramSandbox(ABC):
     async def run_begun(self, request: RunRequest, begin: Begin) -> RunResult:
         """As `run`, for what is begun in a way of its own."""
         async with self._started(request, begin) as program:
-            feeding = asyncio.create_task(program.feed())
+            feeding = asyncio.create_task(program.write_stdin())
             try:
-                return await program.result()
+                return await program.wait_for_result()
             finally:
                 feeding.cancel()
 
@@ -135,7 +135,7 @@ class ProgramSandbox(ABC):
         async with self._started(request, self.begin_conversation) as program:
             yield FrameChannel(program)
 
-    def at_close(self, act: Callable[[], Awaitable[None]]) -> None:
+    def add_close_callback(self, act: Callable[[], Awaitable[None]]) -> None:
         """See `contract.SupportsCloseCallbacks`."""
         self._at_close.append(act)
 
@@ -156,7 +156,7 @@ class ProgramSandbox(ABC):
         if starting:
             await asyncio.wait(starting)
         ended = await asyncio.gather(
-            *(program.end() for program in tuple(self._programs)), return_exceptions=True
+            *(program.kill_and_release() for program in tuple(self._programs)), return_exceptions=True
         )
         await self.release()
         for fault in filter(None, ended):
@@ -196,16 +196,16 @@ class ProgramSandbox(ABC):
         except SandboxNotStarted as fault:
             raise SandboxBroken(f"{self.name} could not build the wall: {fault}") from fault
         except OSError as fault:
-            raise refusal(f"{self.name} could not build the wall", fault) from fault
+            raise system_error(f"{self.name} could not build the wall", fault) from fault
         held.push_async_callback(self._end, program)
         return program
 
     async def _end(self, program: Program) -> None:
         self._programs.discard(program)
-        await program.end()
+        await program.kill_and_release()
 
 
-def refusal(what: str, fault: OSError) -> SandboxBroken:
+def system_error(what: str, fault: OSError) -> SandboxBroken:
     """The fault to raise where the system refuses something that a wall needs.
 
     Args:
@@ -216,7 +216,7 @@ def refusal(what: str, fault: OSError) -> SandboxBroken:
     return SandboxBroken(f"{what}: {fault}", remedy=remedy if fault.errno in TOO_MANY_OPEN else "")
 
 
-async def trial(begin: Begin) -> str:
+async def try_sandbox(begin: Begin) -> str:
     """What goes wrong with a wall; empty where nothing does.
 
     Args:
@@ -226,9 +226,9 @@ async def trial(begin: Begin) -> str:
         async with begin(TRIAL) as running:
             program = await Program.start(TRIAL, running)
             try:
-                result = await program.result()
+                result = await program.wait_for_result()
             finally:
-                await program.end()
+                await program.kill_and_release()
     except (SandboxNotStarted, SandboxBroken, OSError) as fault:
         return str(fault) or "it ended without a word"
     if result.status == "ok":

@@ -70,7 +70,7 @@ INTERFACES = {
 }
 
 
-class MemoryGroup:
+class MemoryCgroup:
     """A control group for what stands behind one wall. Make it with `MemoryGroups.make`.
 
     Args:
@@ -79,7 +79,7 @@ class MemoryGroup:
         leaving: Takes it once it is not needed any more.
     """
 
-    def __init__(self, folder: Path, interface: Interface, leaving: list[MemoryGroup]) -> None:
+    def __init__(self, folder: Path, interface: Interface, leaving: list[MemoryCgroup]) -> None:
         self._folder = folder
         self._interface = interface
         self._leaving = leaving
@@ -152,7 +152,7 @@ class MemoryGroup:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupHome:
+class CgroupParent:
     """A folder of the kernel's in which control groups may be made.
 
     Attributes:
@@ -163,7 +163,7 @@ class GroupHome:
     folder: Path
     version: Literal["cgroup1", "cgroup2"]
 
-    def make(self, leaving: list[MemoryGroup]) -> MemoryGroup:
+    def make(self, leaving: list[MemoryCgroup]) -> MemoryCgroup:
         """Make a control group for what stands behind one wall.
 
         Args:
@@ -174,7 +174,7 @@ class GroupHome:
         """
         folder = self.folder / f"{NAME}-{os.getpid()}-{next(_numbers)}-{secrets.token_hex(4)}"
         folder.mkdir()
-        return MemoryGroup(folder, INTERFACES[self.version], leaving)
+        return MemoryCgroup(folder, INTERFACES[self.version], leaving)
 
     def clear(self, proc: Path = PROC) -> None:
         """Remove what processes that are gone have left; a group that has members is never removed."""
@@ -189,17 +189,17 @@ CLEARINGS, CLEARING_S = 50, 0.02
 """How often, and after how many seconds each, to look whether a group is empty at last."""
 
 
-class MemoryGroups:
+class MemoryCgroups:
     """Control groups for walls, where this machine lets us have any.
 
     Args:
         find: Finds where groups may be made, and else says why nowhere.
     """
 
-    def __init__(self, find: Callable[[], tuple[GroupHome | None, str]] | None = None) -> None:
+    def __init__(self, find: Callable[[], tuple[CgroupParent | None, str]] | None = None) -> None:
         self._find = find or find_group_home
-        self._home: GroupHome | None = None
-        self._leaving: list[MemoryGroup] = []
+        self._home: CgroupParent | None = None
+        self._leaving: list[MemoryCgroup] = []
         self._sought = False
         self.reason = ""
 
@@ -214,7 +214,7 @@ class MemoryGroups:
                 self._try(self._home)
         return self._home.version if self._home else "sampler"
 
-    def _try(self, home: GroupHome) -> None:
+    def _try(self, home: CgroupParent) -> None:
         try:
             group = home.make(self._leaving)
             group.limit(MIB)
@@ -222,7 +222,7 @@ class MemoryGroups:
         except (OSError, ValueError) as fault:
             self._home, self.reason = None, f"a control group cannot be made: {fault}"
 
-    def make(self) -> MemoryGroup | None:
+    def make(self) -> MemoryCgroup | None:
         """A group for a new wall; `None` where there are none here.
 
         Raises:
@@ -258,7 +258,7 @@ def is_delegated(folder: Path) -> bool:
 
 def find_group_home(
     proc: Path = PROC, delegated: Callable[[Path], bool] = is_delegated
-) -> tuple[GroupHome | None, str]:
+) -> tuple[CgroupParent | None, str]:
     """Where this process may make control groups that limit memory, and else why nowhere.
 
     Processes are never moved but those that we start, and nothing is changed in a group that is not ours: a
@@ -277,12 +277,12 @@ def find_group_home(
         if kind == "cgroup" and "memory" in controllers and "memory" in own:
             folder = _place(own["memory"], root, point)
             if folder is not None and os.access(folder, os.W_OK):
-                return GroupHome(folder=folder, version="cgroup1"), ""
+                return CgroupParent(folder=folder, version="cgroup1"), ""
         if kind == "cgroup2" and "" in own:
             folder = _place(own[""], root, point)
             while folder is not None:
                 if _gives_memory(folder) and delegated(folder):
-                    return GroupHome(folder=folder, version="cgroup2"), ""
+                    return CgroupParent(folder=folder, version="cgroup2"), ""
                 folder = folder.parent if folder != point else None
     return None, "no control group that limits memory is ours to divide"
 

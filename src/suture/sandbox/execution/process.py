@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from typing import Protocol, Self
 
-from suture.sandbox.execution.memory_cgroups import MemoryGroup
+from suture.sandbox.execution.memory_cgroups import MemoryCgroup
 
 
 class Feed(Protocol):
@@ -29,7 +29,7 @@ class Feed(Protocol):
         ...
 
 
-class Running(Protocol):
+class SupervisedRun(Protocol):
     """One program and the supervisor beside it, behind a wall.
 
     Attributes:
@@ -72,7 +72,7 @@ class Running(Protocol):
         ...
 
 
-class ColdProcess:
+class ColdRun:
     """A wall of its own for one program. Make it with `ColdProcess.start`."""
 
     def __init__(
@@ -81,7 +81,7 @@ class ColdProcess:
         report: asyncio.StreamReader,
         report_pipe: asyncio.ReadTransport,
         lifeline: asyncio.WriteTransport,
-        group: MemoryGroup | None,
+        group: MemoryCgroup | None,
     ) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -101,7 +101,7 @@ class ColdProcess:
         packed: bytes,
         command: Sequence[str],
         inherit: Sequence[int],
-        group: MemoryGroup | None = None,
+        group: MemoryCgroup | None = None,
     ) -> Self:
         """Start what builds the wall.
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from suture.errors import SandboxBroken, UsageError
 from suture.sandbox.contract import RunRequest, RunResult, RunStatus
-from suture.sandbox.execution.process import CappedOutput, Running
+from suture.sandbox.execution.process import CappedOutput, SupervisedRun
 
 COLLECT_BYTES = 32 << 20
 """The most that one collected file may hold, and all of one run together."""
@@ -105,7 +105,7 @@ class SandboxNotStarted(Exception):
 class Program:
     """A program that runs, or ran, behind a wall. Make it with `Program.start`."""
 
-    def __init__(self, request: RunRequest, running: Running) -> None:
+    def __init__(self, request: RunRequest, running: SupervisedRun) -> None:
         self.stdin = running.stdin
         self.stdout = running.stdout
         self._running = running
@@ -120,7 +120,9 @@ class Program:
         self._started_s = 0.0
 
     @classmethod
-    async def start(cls, request: RunRequest, running: Running, among: set[Program] | None = None) -> Program:
+    async def start(
+        cls, request: RunRequest, running: SupervisedRun, among: set[Program] | None = None
+    ) -> Program:
         """Wait until the program starts.
 
         Args:
@@ -141,7 +143,7 @@ class Program:
         except BaseException:
             if among is not None:
                 among.discard(program)
-            await program.end()
+            await program.kill_and_release()
             raise
         return program
 
@@ -199,7 +201,7 @@ class Program:
             self._collecting_stdout = True
             self._keep(self._pump(self.stdout, self._output))
 
-    async def die(self, status: RunStatus, *, grace_s: float = 0.0) -> None:
+    async def terminate(self, status: RunStatus, *, grace_s: float = 0.0) -> None:
         """Wait a little for the program to end by itself, then end it; it is dead when this returns.
 
         Args:
@@ -216,7 +218,7 @@ class Program:
             self.kill(status)
         await self._await_death(DEATH_S)
 
-    async def feed(self) -> None:
+    async def write_stdin(self) -> None:
         """Write the request's stdin and close it; a program that does not read it is not at fault."""
         with suppress(BrokenPipeError, ConnectionResetError):
             self.stdin.write(self._request.stdin)
@@ -227,7 +229,7 @@ class Program:
         """Let the program see the end of its stdin."""
         self.stdin.close()
 
-    async def result(self, *, grace_s: float | None = None) -> RunResult:
+    async def wait_for_result(self, *, grace_s: float | None = None) -> RunResult:
         """Wait for the program's end and tell of it.
 
         Args:
@@ -238,7 +240,7 @@ class Program:
         """
         self._collect_stdout()
         if grace_s is not None:
-            await self.die("timeout", grace_s=grace_s)
+            await self.terminate("timeout", grace_s=grace_s)
         ending = await self._await_ending()
         wall_s = time.monotonic() - self._started_s
         if ending is None:
@@ -299,7 +301,7 @@ class Program:
             return "signalled", None, code - SIGNAL_CODES
         return "failed", None, None
 
-    async def end(self) -> None:
+    async def kill_and_release(self) -> None:
         """Kill what still runs and let go of every descriptor; safe to call twice.
 
         Raises:

@@ -28,11 +28,11 @@ import stat
 import sys
 import time
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-TYPE_CHECKING = False
 
 MIB = 1 << 20
 MOST_FRAME_BYTES = 256 * MIB

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from suture.errors import PrerequisiteError, UsageError
-from suture.project.languages import SHOWN_PACKAGES, Interpreter
+from suture.project.languages import PACKAGES_MOUNT, Interpreter
 from suture.sandbox.contract import BOX, Mount
 from suture.sandbox.mounts.path_checks import (
     in_system,
@@ -38,7 +38,7 @@ MOST_LINKS = 40
 """As many links as the kernel follows in one path."""
 
 
-def interpreter_mounts(interpreter: Interpreter) -> tuple[Mount, ...]:
+def mounts_for_interpreter(interpreter: Interpreter) -> tuple[Mount, ...]:
     """What an interpreter needs, each at its own absolute path, because its files name one another by path.
 
     What its toolchain needs comes on top.
@@ -66,7 +66,7 @@ def interpreter_mounts(interpreter: Interpreter) -> tuple[Mount, ...]:
             require_plain(Path(mount.source))
     shown = dict(interpreter.toolchain.shown) if interpreter.toolchain else {}
     if interpreter.packages:
-        shown[interpreter.packages] = SHOWN_PACKAGES
+        shown[interpreter.packages] = PACKAGES_MOUNT
     return plan_mounts([*mounts, *(Mount(source=here, target=there) for here, there in shown.items())])
 
 
@@ -119,7 +119,7 @@ def _links(executable: Path) -> Iterator[Path]:
 
 
 @lru_cache(maxsize=64)
-def planned_mounts(mounts: tuple[Mount, ...]) -> tuple[Mount, ...]:
+def plan_mounts_cached(mounts: tuple[Mount, ...]) -> tuple[Mount, ...]:
     """As `plan_mounts`, and found out once for the same ones."""
     return plan_mounts(mounts)
 

@@ -7,17 +7,22 @@ a package may be had: `suture.project.safety` has seen to that before. It starts
 """
 
 from suture.sandbox.packages.added_packages import AddedPackages
-from suture.sandbox.packages.installer import Installed, PackagesRefused
-from suture.sandbox.packages.package_sets import Packages, asks_in, is_lock, showing
-from suture.sandbox.packages.task_packages import packages_of
+from suture.sandbox.packages.installer import InstalledPackages, PackagesRefused
+from suture.sandbox.packages.package_sets import (
+    NewProjectPackages,
+    is_lock_path,
+    manifest_name_for,
+    with_packages_shown,
+)
+from suture.sandbox.packages.task_packages import packages_for_task
 
 __all__ = [
     "AddedPackages",
-    "Installed",
-    "Packages",
+    "InstalledPackages",
+    "NewProjectPackages",
     "PackagesRefused",
-    "asks_in",
-    "is_lock",
-    "packages_of",
-    "showing",
+    "is_lock_path",
+    "manifest_name_for",
+    "packages_for_task",
+    "with_packages_shown",
 ]

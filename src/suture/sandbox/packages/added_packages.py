@@ -13,20 +13,20 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from suture.core.records import content_hash, from_plain, to_plain
+from suture.core.records import content_hash, decode_record, encode_record
 from suture.core.safe_files import read_plain, write_atomically
 from suture.errors import PrerequisiteError, StorageError
 from suture.project.languages import LANGUAGES, Interpreter
 from suture.project.safety import bounds_for, plain_name, requested_in
-from suture.sandbox.packages.adding.adder import Files, Grower, Grown
-from suture.sandbox.packages.adding.go_adder import GoGrower
-from suture.sandbox.packages.adding.node_adder import NodeGrower
-from suture.sandbox.packages.adding.python_adder import PythonGrower
+from suture.sandbox.packages.adding.adder import AddedSet, Files, PackageAdder
+from suture.sandbox.packages.adding.go_adder import GoAdder
+from suture.sandbox.packages.adding.node_adder import NodeAdder
+from suture.sandbox.packages.adding.python_adder import PythonAdder
 from suture.sandbox.packages.cache_eviction import make_room, note_use
-from suture.sandbox.packages.installer import Installed, PackagesRefused, Place
+from suture.sandbox.packages.installer import InstalledPackages, PackagesRefused, Place
 from suture.sandbox.packages.package_sets import INSTALLERS, PackageSets, require_within
 
-GROWERS: Mapping[str, Grower] = {"pip": PythonGrower(), "npm": NodeGrower(), "go": GoGrower()}
+ADDERS: Mapping[str, PackageAdder] = {"pip": PythonAdder(), "npm": NodeAdder(), "go": GoAdder()}
 """By what `LanguageFacts.package_client` names."""
 NOTE = "grown.json"
 NOTE_BYTES = 64 << 20
@@ -36,7 +36,7 @@ NOTE_BYTES = 64 << 20
 class AddedPackages(PackageSets):
     """What candidates ask for beside what a project has.
 
-    A manifest of theirs is taken only as `as_asked` writes it down, or as it was completed here; so nothing
+    A manifest of theirs is taken only as `normalize_requested_files` writes it down, or as it was completed here; so nothing
     else of it changes, and none of them has a say in what decides.
 
     Attributes:
@@ -46,10 +46,10 @@ class AddedPackages(PackageSets):
     base: Files
 
     @property
-    def _grower(self) -> Grower:
-        return GROWERS[LANGUAGES[self.language].package_client]
+    def _grower(self) -> PackageAdder:
+        return ADDERS[LANGUAGES[self.language].package_client]
 
-    def as_asked(self, written: Mapping[str, str]) -> dict[str, str]:
+    def normalize_requested_files(self, written: Mapping[str, str]) -> dict[str, str]:
         """Files as a candidate may hand them in: what it asks for stands in the project's own manifest.
 
         Args:
@@ -64,7 +64,7 @@ class AddedPackages(PackageSets):
             return dict(written)
         return {**rest, self._grower.manifest(self.base): self._grower.written_down(self.base, new)}
 
-    async def for_files(self, files: Files, interpreter: Interpreter) -> Installed | None:
+    async def install_for(self, files: Files, interpreter: Interpreter) -> InstalledPackages | None:
         """The packages that a project's files add, ready; `None` where they add none.
 
         Args:
@@ -85,11 +85,11 @@ class AddedPackages(PackageSets):
                 self.on_installed(self._kept[new])
         return self._kept[new]
 
-    def vouches(self, path: str, text: str) -> bool:
+    def wrote_file(self, path: str, text: str) -> bool:
         """Whether a file is one that was made here, and not by who asked for packages."""
         return any(installed.files.get(path) == text for installed in self._kept.values())
 
-    def allows(self, path: str, files: Files, interpreter: Interpreter) -> bool:
+    def allows_file(self, path: str, files: Files, interpreter: Interpreter) -> bool:
         """Whether a file of a candidate is a manifest or a lock as it is written down here.
 
         Args:
@@ -111,7 +111,7 @@ class AddedPackages(PackageSets):
         known = kept.files if kept is not None else grown.files if grown is not None else {}
         return known.get(path) == text
 
-    def told(self, files: Mapping[str, str]) -> tuple[str, ...]:
+    def follow_up_notes(self, files: Mapping[str, str]) -> tuple[str, ...]:
         """What whoever takes over a candidate's files has to do himself, in words."""
         manifest = self._grower.manifest(self.base)
         if manifest not in files:
@@ -132,15 +132,15 @@ class AddedPackages(PackageSets):
         own = {name: self.base[name].hex() for name in names if name in self.base}
         return self.cache / "packages" / content_hash([self.language, python, own, list(new)])
 
-    def _read(self, place: Path, interpreter: Interpreter) -> Grown | None:
+    def _read(self, place: Path, interpreter: Interpreter) -> AddedSet | None:
         """What is kept in a place, where it still fits the environment."""
         content = read_plain(place / NOTE, NOTE_BYTES)
         if content is None:
             return None
-        grown = from_plain(Grown, json.loads(content))
+        grown = decode_record(AddedSet, json.loads(content))
         return grown if self._grower.holds(grown.beside, interpreter) else None
 
-    async def _ready(self, new: tuple[str, ...], interpreter: Interpreter) -> Installed:
+    async def _ready(self, new: tuple[str, ...], interpreter: Interpreter) -> InstalledPackages:
         place = self._place(new, interpreter)
         note_use(place)
         grown = self._read(place, interpreter)
@@ -156,11 +156,11 @@ class AddedPackages(PackageSets):
                 raise StorageError(
                     f"packages cannot be kept in {str(self.cache)!r}: {fault.strerror}"
                 ) from fault
-        return Installed(
+        return InstalledPackages(
             folder=place / self._grower.folder, path="", lock="", files=grown.files, names=grown.names
         )
 
-    async def _fetched(self, new: tuple[str, ...], place: Path, interpreter: Interpreter) -> Grown:
+    async def _fetched(self, new: tuple[str, ...], place: Path, interpreter: Interpreter) -> AddedSet:
         (self.cache / "packages").mkdir(parents=True, exist_ok=True)
         bounds = self._bounds(new)
         with tempfile.TemporaryDirectory(prefix=".making-", dir=self.cache / "packages") as folder:
@@ -187,9 +187,9 @@ class AddedPackages(PackageSets):
         return {name: versions for name, versions in found.items() if name not in known}
 
 
-def _keep(grown: Grown, made: Path, place: Path) -> None:
+def _keep(grown: AddedSet, made: Path, place: Path) -> None:
     """Whole, or not there; what was kept for another environment makes room."""
-    write_atomically(made / NOTE, json.dumps(to_plain(grown)).encode())
+    write_atomically(made / NOTE, json.dumps(encode_record(grown)).encode())
     shutil.rmtree(place, ignore_errors=True)
     with suppress(OSError):  # another run was quicker
         made.rename(place)

@@ -14,10 +14,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from suture.errors import PrerequisiteError, SandboxError
-from suture.sandbox import KEPT, BubblewrapSandbox, Mount, ProgramLimits, RunRequest, own_interpreter
-from suture.sandbox.packages.index_proxy import Gate
+from suture.sandbox import (
+    WRITABLE_DIR,
+    BubblewrapSandbox,
+    Mount,
+    ProgramLimits,
+    RunRequest,
+    get_own_interpreter,
+)
+from suture.sandbox.packages.index_proxy import IndexProxy
 from suture.sandbox.packages.installer import PackagesRefused, Place
-from suture.sandbox.packages.network_access import Reach
+from suture.sandbox.packages.network_access import NetworkAccess
 
 LIMIT_S = 300.0
 """Seconds for one call of pip, npm or go, downloads and all."""
@@ -40,13 +47,13 @@ PORT = 3128
 TEMPORARY = ".temporary"
 START = f"""\
 import os, socket, sys
-if os.path.exists("{KEPT}/.door"):
+if os.path.exists("{WRITABLE_DIR}/.door"):
     door = socket.create_server(("127.0.0.1", {PORT}), backlog=128)
     with door, socket.socket(socket.AF_UNIX) as host:
-        host.connect("{KEPT}/.door")
+        host.connect("{WRITABLE_DIR}/.door")
         socket.send_fds(host, [b"d"], [door.fileno()])
         host.recv(1)
-os.chdir("{KEPT}")
+os.chdir("{WRITABLE_DIR}")
 os.makedirs(os.environ["TMPDIR"], exist_ok=True)
 os.execvp(sys.argv[1], sys.argv[1:])
 """
@@ -76,7 +83,9 @@ class Client:
     unreachable: re.Pattern[str]
 
 
-async def run_client(client: Client, argv: Sequence[str], place: Place, reach: Reach | None = None) -> None:
+async def run_client(
+    client: Client, argv: Sequence[str], place: Place, reach: NetworkAccess | None = None
+) -> None:
     """Run a package manager's client in a folder of ours.
 
     Args:
@@ -93,7 +102,7 @@ async def run_client(client: Client, argv: Sequence[str], place: Place, reach: R
         code, text = await _on_host(client, argv, place.folder)
     else:
         gate = _gate(reach) if reach is not None else None
-        code, text = await _walled(client, argv, place.folder, reach or Reach(), gate)
+        code, text = await _walled(client, argv, place.folder, reach or NetworkAccess(), gate)
         if code and gate is not None and gate.refused:
             where = ", ".join(gate.refused)
             raise PackagesRefused(
@@ -104,10 +113,10 @@ async def run_client(client: Client, argv: Sequence[str], place: Place, reach: R
     _judge(client, code, text)
 
 
-def _gate(reach: Reach) -> Gate:
+def _gate(reach: NetworkAccess) -> IndexProxy:
     for origin in reach.origins:
         reach.proxy_for(origin)  # one that cannot be used is said before anything begins
-    return Gate(reach.origins, reach.proxy_for, reach.names)
+    return IndexProxy(reach.origins, reach.proxy_for, reach.names)
 
 
 def _judge(client: Client, code: int, text: str) -> None:
@@ -123,18 +132,18 @@ def _judge(client: Client, code: int, text: str) -> None:
 
 
 async def _walled(
-    client: Client, argv: Sequence[str], folder: Path, reach: Reach, gate: Gate | None
+    client: Client, argv: Sequence[str], folder: Path, reach: NetworkAccess, gate: IndexProxy | None
 ) -> tuple[int, str]:
     proxy = f"http://127.0.0.1:{PORT}"
     names = ("http_proxy", "https_proxy")
     request = RunRequest(
-        argv=(own_interpreter().executable, "-I", "-S", "-B", "-c", START, *client.argv, *argv),
+        argv=(get_own_interpreter().executable, "-I", "-S", "-B", "-c", START, *client.argv, *argv),
         env={
             **{name: proxy for one in names for name in (one, one.upper())},
             **client.variables,
             **reach.variables,
             "PATH": ":".join((*client.folders, "/usr/local/bin", "/usr/bin", "/bin")),
-            "TMPDIR": f"{KEPT}/{TEMPORARY}",
+            "TMPDIR": f"{WRITABLE_DIR}/{TEMPORARY}",
         },
         files=reach.files,
         mounts=(*client.shown, *reach.shown),
@@ -146,7 +155,7 @@ async def _walled(
             _hand(folder, over=True)
             if gate is not None:
                 await held.enter_async_context(gate.watching(folder))
-            result = await sandbox.run_keeping(request, folder)
+            result = await sandbox.run_with_writable_dir(request, folder)
     except SandboxError as fault:
         raise PrerequisiteError(
             f"packages are fetched behind a wall, which cannot be built here: {fault.message}",
@@ -192,7 +201,9 @@ async def _on_host(client: Client, argv: Sequence[str], folder: Path) -> tuple[i
             cwd=folder,
             env={
                 **own_environment(),
-                **{name: value.replace(KEPT, str(folder)) for name, value in client.variables.items()},
+                **{
+                    name: value.replace(WRITABLE_DIR, str(folder)) for name, value in client.variables.items()
+                },
                 "TMPDIR": str(temporary),  # go takes no module in it for one
             },
             stdin=asyncio.subprocess.DEVNULL,

@@ -11,12 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from suture.core.safe_files import write_atomically
-from suture.sandbox import KEPT, Mount, discover_toolchain
+from suture.sandbox import WRITABLE_DIR, Mount, discover_toolchain
 from suture.sandbox.packages.client import TEMPORARY, Client, absent, own_environment, run_client
 from suture.sandbox.packages.index_proxy import Origin, origin_of
 from suture.sandbox.packages.installer import FETCHED, PackagesRefused, Place
 from suture.sandbox.packages.network_access import (
-    Reach,
+    NetworkAccess,
     ask,
     certificates,
     origins_of,
@@ -28,9 +28,9 @@ ASKED = ("GOPROXY", "GOSUMDB", "GONOSUMDB", "GOINSECURE")
 FIXED = {
     "GO111MODULE": "on",
     "GOFLAGS": "-mod=mod -modcacherw",  # else nobody can clear what it has unpacked
-    "GOMODCACHE": f"{KEPT}/{FETCHED}",
-    "GOPATH": f"{KEPT}/{TEMPORARY}/go",
-    "GOCACHE": f"{KEPT}/{TEMPORARY}/built",
+    "GOMODCACHE": f"{WRITABLE_DIR}/{FETCHED}",
+    "GOPATH": f"{WRITABLE_DIR}/{TEMPORARY}/go",
+    "GOCACHE": f"{WRITABLE_DIR}/{TEMPORARY}/built",
     "GONOPROXY": "none",
     "GOVCS": "*:off",
     "GOTOOLCHAIN": "local",
@@ -48,7 +48,7 @@ NEAR = "here.invalid"
 MOST = 100
 MOST_ROUNDS = 5
 """Each adds what the modules of the last one require in turn."""
-OURS = ("module fetched", "go 1.17")
+BUILT_IN_LANGUAGES = ("module fetched", "go 1.17")
 """From this version on a module says all that it requires, and go does not read on for the rest."""
 LONGEST = 300
 
@@ -110,7 +110,7 @@ class Go:
         stated = [line for line in map(plain_line, manifest.splitlines()) if STATED.fullmatch(line)]
         return {self.manifest: self._whole(self.wanted(manifest), lock, stated), self.lock: lock}
 
-    def _whole(self, wanted: Sequence[str], lock: str, stated: Sequence[str] = OURS) -> str:
+    def _whole(self, wanted: Sequence[str], lock: str, stated: Sequence[str] = BUILT_IN_LANGUAGES) -> str:
         """A manifest that asks for all that a lock holds."""
         versions = self.versions(lock)
         asked = [one.partition(" ") for one in wanted]
@@ -191,7 +191,7 @@ def go_client() -> Client:
     )
 
 
-async def go_reach(go: tuple[str, ...], place: Place) -> Reach:
+async def go_reach(go: tuple[str, ...], place: Place) -> NetworkAccess:
     """What go may reach: the user's proxies of modules, and the database of their hashes.
 
     Raises:
@@ -207,7 +207,7 @@ async def go_reach(go: tuple[str, ...], place: Place) -> Reach:
     near = {one: _by_name(one) for one in proxies}
     certificate, files = certificates(os.environ.get("SSL_CERT_FILE", ""))
     variables = {name: settings.get(name) or "" for name in ASKED[1:]}
-    return Reach(
+    return NetworkAccess(
         origins=origins_of([*near.values(), *known], place.hosts),
         variables={
             **{name: value for name, value in variables.items() if value},

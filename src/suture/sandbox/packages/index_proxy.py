@@ -76,7 +76,7 @@ def origin_of(url: str, scheme: str = "") -> Origin | None:
     return Origin(scheme=parts.scheme, host=host, port=port or PORTS[parts.scheme])
 
 
-class Gate:
+class IndexProxy:
     """Lets a client through to some servers.
 
     Args:

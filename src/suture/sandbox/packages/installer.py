@@ -23,11 +23,11 @@ class PackagesRefused(Exception):
 
     def __init__(self, why: str) -> None:
         super().__init__(why)
-        self.why = why
+        self.reason = why
 
 
 @dataclass(frozen=True, kw_only=True)
-class Installed:
+class InstalledPackages:
     """Packages that lie ready.
 
     Attributes:

@@ -23,7 +23,7 @@ CERTIFICATES_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reach:
+class NetworkAccess:
     """What a client may reach, and what it is told.
 
     Attributes:

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from suture.core.safe_files import read_plain
-from suture.sandbox import BOX, KEPT, Mount, discover_toolchain
+from suture.sandbox import BOX, WRITABLE_DIR, Mount, discover_toolchain
 from suture.sandbox.packages.client import TEMPORARY, Client, absent, own_environment, run_client
 from suture.sandbox.packages.installer import Installer, PackagesRefused, Place
-from suture.sandbox.packages.network_access import Reach, ask, certificates, origins_of
+from suture.sandbox.packages.network_access import NetworkAccess, ask, certificates, origins_of
 
 REGISTRY = re.compile(r"registry|@[^:]+:registry")
 LOGIN = re.compile(r"//(?P<server>[^/\s]+)(?:/\S*)?:(?:_authToken|_auth|_password|username)")
@@ -24,7 +24,7 @@ VARIABLE = re.compile(r"\$\{(\w+)\}")
 FILE_BYTES = 1 << 20
 
 
-async def npm_reach(npm: tuple[str, ...], place: Place) -> Reach:
+async def npm_reach(npm: tuple[str, ...], place: Place) -> NetworkAccess:
     """What npm may reach: the user's registries. Where one keeps its archives elsewhere, the user names that.
 
     Args:
@@ -44,10 +44,10 @@ async def npm_reach(npm: tuple[str, ...], place: Place) -> Reach:
     lines += [f"{name}={value}" for name, value in _logins(settings) if _server(name) in map(str, origins)]
     lines += [f"cafile={certificate}"] if certificate else []
     lines += ["strict-ssl=false"] if settings.get("strict-ssl") is False else []
-    return Reach(
+    return NetworkAccess(
         origins=origins,
         variables={
-            "npm_config_cache": f"{KEPT}/{TEMPORARY}/npm",
+            "npm_config_cache": f"{WRITABLE_DIR}/{TEMPORARY}/npm",
             "npm_config_globalconfig": f"{BOX}/none",
             "npm_config_noproxy": "",
             **({"NODE_EXTRA_CA_CERTS": certificate} if certificate else {}),

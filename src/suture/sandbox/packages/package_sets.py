@@ -17,7 +17,7 @@ from suture.project.languages import LANGUAGES, Interpreter
 from suture.project.safety import Allowed, bounds_for, is_within
 from suture.sandbox.packages.cache_eviction import make_room, note_use
 from suture.sandbox.packages.go_installer import Go
-from suture.sandbox.packages.installer import FETCHED, Installed, Installer, PackagesRefused, Place
+from suture.sandbox.packages.installer import FETCHED, InstalledPackages, Installer, PackagesRefused, Place
 from suture.sandbox.packages.npm_installer import Npm
 from suture.sandbox.packages.pip_installer import Pip
 
@@ -27,13 +27,13 @@ INSTALLERS: Mapping[str, Installer] = {"pip": Pip(), "npm": Npm(), "go": Go()}
 """By what `LanguageFacts.package_client` names."""
 
 
-def asks_in(language: Language) -> str:
+def manifest_name_for(language: Language) -> str:
     """The file in which a new project asks for packages; empty where none are installed."""
     installer = INSTALLERS.get(LANGUAGES[language].package_client)
     return installer.manifest if installer else ""
 
 
-def is_lock(path: str) -> bool:
+def is_lock_path(path: str) -> bool:
     """Whether a path is where we lay a lock."""
     return path in {installer.lock for installer in INSTALLERS.values()}
 
@@ -44,7 +44,7 @@ def _manifest(files: Mapping[str, bytes], name: str) -> bytes:
     return files.get(name, found[0] if len(found) == 1 else b"")
 
 
-def ignore_installed(installed: Installed) -> None:
+def ignore_installed(installed: InstalledPackages) -> None:
     """Take notice of an installation where nobody asked to be told."""
 
 
@@ -68,18 +68,20 @@ class PackageSets:
     walled: bool = True
     hosts: tuple[str, ...] = ()
     allowed: Allowed = field(default_factory=dict)
-    on_installed: Callable[[Installed], None] = ignore_installed
-    _kept: dict[tuple[str, ...], Installed] = field(default_factory=dict, init=False)
+    on_installed: Callable[[InstalledPackages], None] = ignore_installed
+    _kept: dict[tuple[str, ...], InstalledPackages] = field(default_factory=dict, init=False)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Packages(PackageSets):
+class NewProjectPackages(PackageSets):
     """What the candidates of a new project ask for."""
 
     _laid: set[tuple[str, str]] = field(default_factory=set, init=False)
 
-    async def for_files(self, files: Mapping[str, bytes], interpreter: Interpreter) -> Installed | None:
+    async def install_for(
+        self, files: Mapping[str, bytes], interpreter: Interpreter
+    ) -> InstalledPackages | None:
         """The packages that a project's files ask for, ready; `None` where they ask for none.
 
         Args:
@@ -114,17 +116,17 @@ class Packages(PackageSets):
         self._laid.update(found.files.items())
         return found
 
-    def vouches(self, path: str, text: str) -> bool:
+    def wrote_file(self, path: str, text: str) -> bool:
         """Whether a file is one that was made here, and not by who asked for packages."""
         return (path, text) in self._laid
 
-    def allows(self, path: str, files: Mapping[str, bytes], interpreter: Interpreter) -> bool:
+    def allows_file(self, path: str, files: Mapping[str, bytes], interpreter: Interpreter) -> bool:
         """Whether a file of a candidate is a lock that was made here for just what it asks for."""
-        return is_lock(path) and self.knows(
+        return is_lock_path(path) and self.is_known_lock(
             files.get(path, b"").decode("utf-8", "replace"), files, interpreter
         )
 
-    def knows(self, lock: str, files: Mapping[str, bytes], interpreter: Interpreter) -> bool:
+    def is_known_lock(self, lock: str, files: Mapping[str, bytes], interpreter: Interpreter) -> bool:
         """Whether a lock is one of ours: what it names was fetched for just what these files ask for."""
         python = ".".join(interpreter.version.split(".")[:2])
         installer = INSTALLERS.get(LANGUAGES[self.language].package_client)
@@ -147,7 +149,7 @@ class Packages(PackageSets):
         lock: str,
         python: str,
         bounds: Mapping[str, str],
-    ) -> Installed:
+    ) -> InstalledPackages:
         place = self._place(wanted, lock, python)
         note_use(place)
         if not (lock and place.is_dir()):
@@ -164,7 +166,7 @@ class Packages(PackageSets):
                 ) from fault
         if self.may_fetch:
             require_within(installer.versions(lock), bounds)
-        return Installed(
+        return InstalledPackages(
             folder=place / installer.folder,
             path=installer.lock,
             lock=lock,
@@ -216,7 +218,7 @@ def require_within(versions: Mapping[str, str], bounds: Mapping[str, str]) -> No
             )
 
 
-def showing(installed: Installed, interpreter: Interpreter) -> Interpreter:
+def with_packages_shown(installed: InstalledPackages, interpreter: Interpreter) -> Interpreter:
     """An interpreter whose programs find these packages behind the wall."""
     toolchain = interpreter.toolchain
     if toolchain is None:

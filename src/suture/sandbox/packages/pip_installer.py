@@ -21,7 +21,7 @@ from urllib.parse import urljoin
 import httpx
 
 from suture.core.safe_files import open_plain
-from suture.sandbox import Mount, own_interpreter
+from suture.sandbox import Mount, get_own_interpreter
 from suture.sandbox.packages.client import (
     ADDRESS,
     NO_CLIENT,
@@ -34,7 +34,7 @@ from suture.sandbox.packages.client import (
 from suture.sandbox.packages.index_proxy import Origin, origin_of
 from suture.sandbox.packages.installer import FETCHED, Installer, PackagesRefused, Place
 from suture.sandbox.packages.network_access import (
-    Reach,
+    NetworkAccess,
     ask,
     certificates,
     origins_of,
@@ -67,7 +67,7 @@ class NoAnswer(Exception):
     """Why an index does not answer, without an address: that may hold a login."""
 
 
-async def pip_reach(names: Sequence[str], place: Place) -> Reach:
+async def pip_reach(names: Sequence[str], place: Place) -> NetworkAccess:
     """What pip may reach: the user's indexes, and the servers on which these say that they keep their files.
 
     Args:
@@ -86,7 +86,7 @@ async def pip_reach(names: Sequence[str], place: Place) -> Reach:
     links = settings.get("find-links", "").split()
     path = settings.get("cert") or os.environ.get("REQUESTS_CA_BUNDLE", "")
     certificate, files = certificates(path)
-    reach = Reach(
+    reach = NetworkAccess(
         origins=origins_of([*indexes, *links], place.hosts),
         variables=_variables(settings, indexes, links, certificate),
         files=files,
@@ -109,7 +109,7 @@ async def pip_reach(names: Sequence[str], place: Place) -> Reach:
         named |= await _file_origins(origin, index, page, reach)
     if silent and len(silent) == len(indexes) and not links:
         raise out_of_reach("pip", f"no page could be read of {', '.join(silent)}")
-    return Reach(**{**vars(reach), "origins": reach.origins | named})
+    return NetworkAccess(**{**vars(reach), "origins": reach.origins | named})
 
 
 def settings_in(output: str) -> Mapping[str, str]:
@@ -138,7 +138,7 @@ def _variables(
     return {f"PIP_{name}": value for name, value in variables.items() if value}
 
 
-async def _file_origins(index: Origin, url: str, page: str, reach: Reach) -> frozenset[Origin]:
+async def _file_origins(index: Origin, url: str, page: str, reach: NetworkAccess) -> frozenset[Origin]:
     """The servers that an index names on a page of its own; none that is nearer to this machine than it is.
 
     A package has no say in it: what one requires by an address is on no page of the index.
@@ -355,7 +355,7 @@ def _client() -> Client:
         raise absent("pip", NO_CLIENT)
     return Client(
         name="pip",
-        argv=(own_interpreter().executable, "-I", "-B", "-c", SHOWN),
+        argv=(get_own_interpreter().executable, "-I", "-B", "-c", SHOWN),
         argv_here=(sys.executable, "-P", "-c", ALONE),
         shown=(Mount(source=str(Path(found.origin).parent), target=f"{SHOWN_AS}/pip"),),
         variables={"PIP_USER": "0"},  # it excludes `--target`

@@ -9,18 +9,18 @@ from suture.core.records import Task
 from suture.core.settings import Settings
 from suture.project.languages import LANGUAGES
 from suture.project.safety import levels_of
-from suture.sandbox.packages.added_packages import GROWERS, AddedPackages
-from suture.sandbox.packages.installer import Installed
-from suture.sandbox.packages.package_sets import Packages, ignore_installed
+from suture.sandbox.packages.added_packages import ADDERS, AddedPackages
+from suture.sandbox.packages.installer import InstalledPackages
+from suture.sandbox.packages.package_sets import NewProjectPackages, ignore_installed
 
 
-def packages_of(
+def packages_for_task(
     task: Task,
     settings: Settings,
     *,
     may_fetch: bool = True,
-    on_installed: Callable[[Installed], None] = ignore_installed,
-) -> Packages | AddedPackages | None:
+    on_installed: Callable[[InstalledPackages], None] = ignore_installed,
+) -> NewProjectPackages | AddedPackages | None:
     """Those of a new project, or what is added to one that is there; `None` for any other task.
 
     Args:
@@ -43,6 +43,6 @@ def packages_of(
         "on_installed": on_installed,
     }
     if task.project.is_new:
-        return Packages(**known)
+        return NewProjectPackages(**known)
     client = LANGUAGES[task.language].package_client
-    return AddedPackages(base=task.files, **known) if client in GROWERS else None
+    return AddedPackages(base=task.files, **known) if client in ADDERS else None

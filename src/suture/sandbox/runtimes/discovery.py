@@ -154,7 +154,7 @@ def _environment_of_project(root: Path, active: str | None) -> Interpreter:
     return _found_environment(prefix, origin, root)
 
 
-def own_interpreter() -> Interpreter:
+def get_own_interpreter() -> Interpreter:
     """The installation that runs Suture, without packages: for our own programs behind the wall."""
     executable = os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
     return Interpreter(

@@ -3,6 +3,6 @@
 This room knows walls by their contract only, so that one from elsewhere is tried like ours.
 """
 
-from suture.sandbox.self_test.self_tested_sandbox import VettedSandbox
+from suture.sandbox.self_test.self_tested_sandbox import SelfTestedSandbox
 
-__all__ = ["VettedSandbox"]
+__all__ = ["SelfTestedSandbox"]

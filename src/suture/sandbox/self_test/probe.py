@@ -61,7 +61,7 @@ class ProbeReport:
     limits: frozenset[str] = frozenset()
 
 
-async def probe(
+async def attack_sandbox(
     open_one: Callable[[], Sandbox],
     level: IsolationLevel,
     *,

@@ -15,8 +15,8 @@ from weakref import WeakKeyDictionary
 from suture.core.settings.schema import IsolationLevel
 from suture.errors import SandboxUnavailable
 from suture.sandbox.contract import Capabilities, Channel, RunRequest, RunResult, Sandbox
-from suture.sandbox.execution.base_sandbox import refusal
-from suture.sandbox.self_test.probe import ProbeReport, probe
+from suture.sandbox.execution.base_sandbox import system_error
+from suture.sandbox.self_test.probe import ProbeReport, attack_sandbox
 
 PROC = Path("/proc")
 SOURCES = Path(__file__).parents[1]
@@ -36,7 +36,7 @@ LOCKS: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, asyncio.Lock]] = W
 """Held while a wall is attacked, by `fingerprint`, so that many walls that open at once are attacked once."""
 
 
-class VettedSandbox:
+class SelfTestedSandbox:
     """A wall that is attacked before its first use, and refused where it is not what it should be.
 
     What was found is kept until the next start of the machine, or until something changes that it rests on.
@@ -63,7 +63,7 @@ class VettedSandbox:
         self._at_close: list[Callable[[], Awaitable[None]]] = []
         self.name = self._sandbox.name
 
-    def at_close(self, act: Callable[[], Awaitable[None]]) -> None:
+    def add_close_callback(self, act: Callable[[], Awaitable[None]]) -> None:
         """See `contract.SupportsCloseCallbacks`."""
         self._at_close.append(act)
 
@@ -93,9 +93,9 @@ class VettedSandbox:
         if known is None:
             folders = [self.cache] if self.cache is not None and _is_made(self.cache) else []
             try:
-                known = await probe(self._open_one, claim.level, folders=folders)
+                known = await attack_sandbox(self._open_one, claim.level, folders=folders)
             except OSError as fault:
-                raise refusal(f"{self.name} could not be tried", fault) from fault
+                raise system_error(f"{self.name} could not be tried", fault) from fault
             # A limit that does not hold for once, on a busy machine, is tried again next time.
             if self.cache and not known.holes and claim.limits <= known.limits:
                 remember(self.cache, self.name, key, known)
@@ -103,7 +103,7 @@ class VettedSandbox:
 
     async def _admit(self) -> None:
         found = await self.capabilities()
-        if not found.reaches(self._minimum):
+        if not found.meets_level(self._minimum):
             raise SandboxUnavailable(
                 f"no sandbox: {self.name} isolates at level {found.level!r} here, and "
                 f"sandbox.minimum_level is {self._minimum!r}" + (f": {found.reason}" if found.reason else ""),

@@ -14,11 +14,11 @@ from importlib import resources
 from pathlib import Path
 
 from suture.errors import UsageError
-from suture.sandbox.contract import BOX, LIMITS, Capabilities, RunRequest, RunResult
-from suture.sandbox.execution.base_sandbox import FrameChannel, ProgramSandbox, refusal
-from suture.sandbox.execution.process import ColdProcess, Running
+from suture.sandbox.contract import BOX, LIMIT_NAMES, Capabilities, RunRequest, RunResult
+from suture.sandbox.execution.base_sandbox import FrameChannel, ProgramSandbox, system_error
+from suture.sandbox.execution.process import ColdRun, SupervisedRun
 from suture.sandbox.execution.request_encoding import as_program, pack_request, plain_request
-from suture.sandbox.runtimes.discovery import own_interpreter
+from suture.sandbox.runtimes.discovery import get_own_interpreter
 
 NOTICE = (
     "suture: no sandbox (unsafe-subprocess): code that nobody has read runs as you, "
@@ -57,8 +57,8 @@ class UnsafeSubprocess:
         return Capabilities(
             level="none",
             mode="cold",
-            limits=frozenset(set(LIMITS) - NOT_ENFORCED),
-            total_memory="sampler",
+            limits=frozenset(set(LIMIT_NAMES) - NOT_ENFORCED),
+            memory_enforcement="sampler",
             identity="no wall",
             reason="it was asked for by name",
         )
@@ -101,7 +101,7 @@ class UnsafeSubprocess:
         try:
             folder = await asyncio.to_thread(_make_folder)
         except OSError as fault:
-            raise refusal(f"{self.name} has no folder for a program", fault) from fault
+            raise system_error(f"{self.name} has no folder for a program", fault) from fault
         one = _OneRun(folder)
         self._running.add(one)
         try:
@@ -111,7 +111,7 @@ class UnsafeSubprocess:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
 
-class SupervisedProcess(ColdProcess):
+class ReapedRun(ColdRun):
     """A process that ends its descendants when its host lets go of it; only it can find all of them."""
 
     _ultimatum: asyncio.TimerHandle | None = None
@@ -155,7 +155,7 @@ class _OneRun(ProgramSandbox):
             env=environment,
             mounts=(),
         )
-        return as_program(named, own_interpreter().executable, box)
+        return as_program(named, get_own_interpreter().executable, box)
 
     def outward(self, result: RunResult) -> RunResult:
         """A result that names `BOX` in place of this folder."""
@@ -168,11 +168,11 @@ class _OneRun(ProgramSandbox):
         )
 
     @asynccontextmanager
-    async def begin(self, request: RunRequest) -> AsyncIterator[Running]:
+    async def begin(self, request: RunRequest) -> AsyncIterator[SupervisedRun]:
         """See `ProgramSandbox.begin`."""
         packed = pack_request(replace(request, limits=replace(request.limits, processes=MOST_PROCESSES)))
-        command = (own_interpreter().executable, "-I", "-S", "-B", "-c", _source(str(self._box)))
-        running = await SupervisedProcess.start(packed, command, ())
+        command = (get_own_interpreter().executable, "-I", "-S", "-B", "-c", _source(str(self._box)))
+        running = await ReapedRun.start(packed, command, ())
         try:
             yield running
         finally:

@@ -22,7 +22,7 @@ LONGEST_PATH = 400
 
 
 @dataclass(frozen=True, kw_only=True)
-class Changes:
+class FileChanges:
     """What a command did to a copy.
 
     Attributes:
@@ -37,7 +37,7 @@ class Changes:
     left_out: tuple[str, ...] = ()
 
 
-def read_changes(account: bytes) -> Changes:
+def read_changes(account: bytes) -> FileChanges:
     """Read the account of a command's changes; what makes no sense in it is no change.
 
     Args:
@@ -50,7 +50,7 @@ def read_changes(account: bytes) -> Changes:
         left_out = [str(path) for path in report["left_out"]]
         contents = {path: base64.b64decode(content, validate=True) for path, content in listed}
     except (ValueError, TypeError, KeyError, RecursionError):
-        return Changes()
+        return FileChanges()
     changed: dict[str, bytes] = {}
     room = MOST_BYTES
     for path, content in contents.items():
@@ -60,7 +60,9 @@ def read_changes(account: bytes) -> Changes:
         else:
             left_out.append(path)
     shown = tuple(ascii(path)[1:-1] for path in left_out[:MOST_FILES] if len(path) <= LONGEST_PATH)
-    return Changes(changed=changed, deleted=tuple(filter(is_speakable, gone[:MOST_FILES])), left_out=shown)
+    return FileChanges(
+        changed=changed, deleted=tuple(filter(is_speakable, gone[:MOST_FILES])), left_out=shown
+    )
 
 
 def is_speakable(path: str) -> bool:
@@ -69,7 +71,7 @@ def is_speakable(path: str) -> bool:
     return path.isprintable() and len(path) <= LONGEST_PATH and not {"", ".", ".."} & set(parts)
 
 
-Ended = Literal["exit", "timeout", "unstarted", "memory", "killed"]
+CopyEnding = Literal["exit", "timeout", "unstarted", "memory", "killed"]
 """How a command ended: by itself, its time was up, it could not start, it held too much memory, or the wall
 ended it for another reason."""
 REPORT = f"{LIBRARY}/changes"
@@ -95,12 +97,12 @@ class CopyCommand:
 
     argv: Sequence[str]
     files: Mapping[str, bytes]
-    seconds: float
+    timeout_s: float
     env: Mapping[str, str] = field(default_factory=dict)
     mounts: tuple[Mount, ...] = ()
     limits: ProgramLimits = field(default_factory=ProgramLimits)
-    keep_bytes: int = 16 << 10
-    skip: Sequence[str] = ()
+    max_output_bytes: int = 16 << 10
+    skip_dirs: Sequence[str] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,12 +118,12 @@ class CopyRun:
         changes: What it did to the files; nothing is known where the wall ended it.
     """
 
-    ended: Ended
-    code: int | None
-    seconds: float
+    ending: CopyEnding
+    exit_code: int | None
+    duration_s: float
     output: str
     printed_bytes: int
-    changes: Changes
+    changes: FileChanges
 
 
 async def run_in_copy(command: CopyCommand, sandbox: Sandbox) -> CopyRun:
@@ -138,20 +140,20 @@ async def run_in_copy(command: CopyCommand, sandbox: Sandbox) -> CopyRun:
     order = {
         "argv": list(command.argv),
         "env": dict(command.env),
-        "seconds": command.seconds,
-        "keep_bytes": command.keep_bytes,
-        "skip": [LIBRARY, *command.skip],
+        "seconds": command.timeout_s,
+        "keep_bytes": command.max_output_bytes,
+        "skip": [LIBRARY, *command.skip_dirs],
         "report": REPORT,
         "file_bytes": FILE_BYTES,
         "most_bytes": MOST_BYTES,
         "most_files": MOST_FILES,
     }
-    wall_s = command.seconds + SPARE_S
+    wall_s = command.timeout_s + SPARE_S
     limits = replace(
         command.limits,
         wall_s=wall_s,
         cpu_s=max(command.limits.cpu_s, wall_s),
-        output_bytes=2 * command.keep_bytes + OUR_LINE_BYTES,
+        output_bytes=2 * command.max_output_bytes + OUR_LINE_BYTES,
     )
     request = RunRequest(
         python=_program(),
@@ -165,14 +167,14 @@ async def run_in_copy(command: CopyCommand, sandbox: Sandbox) -> CopyRun:
     line, _, said = result.stdout.partition(b"\n")
     ending = _ending(line) if result.status == "ok" else None
     if ending is None:
-        by_wall: dict[str, Ended] = {"memory": "memory", "timeout": "timeout"}
+        by_wall: dict[str, CopyEnding] = {"memory": "memory", "timeout": "timeout"}
         return CopyRun(
-            ended=by_wall.get(result.status, "killed"),
-            code=result.exit_code,
-            seconds=result.wall_s,
+            ending=by_wall.get(result.status, "killed"),
+            exit_code=result.exit_code,
+            duration_s=result.wall_s,
             output=(result.stdout + result.stderr).decode("utf-8", "replace"),
             printed_bytes=len(result.stdout) + len(result.stderr),
-            changes=Changes(),
+            changes=FileChanges(),
         )
     return CopyRun(
         **ending,

@@ -10,7 +10,7 @@ from typing import Protocol
 from suture.sandbox.execution.process import kill_session, start_session
 
 
-class Carrier(Protocol):
+class ZygoteTransport(Protocol):
     """Whatever carries a zygote: a process on this machine, a container, something further away.
 
     Attributes:
@@ -47,7 +47,7 @@ class Carrier(Protocol):
         ...
 
 
-class StreamCarrier:
+class StreamTransport:
     """What carriers have in common whose stdin is a stream of asyncio's.
 
     Args:
@@ -71,7 +71,7 @@ class StreamCarrier:
         self._stdin.close()
 
 
-class ProcessCarrier(StreamCarrier):
+class ProcessTransport(StreamTransport):
     """A process on this machine that leads a session. Make it with `ProcessCarrier.start`."""
 
     def __init__(self, process: Process) -> None:
@@ -84,7 +84,7 @@ class ProcessCarrier(StreamCarrier):
         self.stderr = process.stderr
 
     @classmethod
-    async def start(cls, command: Sequence[str], inherit: Sequence[int] = ()) -> ProcessCarrier:
+    async def start(cls, command: Sequence[str], inherit: Sequence[int] = ()) -> ProcessTransport:
         """Start what builds the wall and the zygote behind it.
 
         Args:

@@ -15,7 +15,7 @@ from functools import partial
 from suture.errors import SandboxBroken, SandboxError
 from suture.project.languages import Interpreter
 from suture.sandbox.contract import Mount, ProgramLimits, RunRequest
-from suture.sandbox.execution.process import Running
+from suture.sandbox.execution.process import SupervisedRun
 from suture.sandbox.execution.program import SandboxNotStarted
 from suture.sandbox.execution.request_encoding import pack_for_zygote
 from suture.sandbox.zygote.zygote_process import Zygote
@@ -76,7 +76,7 @@ class ZygotePool:
             self._lasting[key] -= lasting
             if self._closed:
                 self._wake_waiters()
-                await zygote.end()
+                await zygote.shut_down()
             else:
                 await self._keep(key, zygote)
 
@@ -90,7 +90,7 @@ class ZygotePool:
             self._starting[key] -= 1
             self._wake_waiters()
         if self._closed:
-            await zygote.end()
+            await zygote.shut_down()
             raise SandboxBroken("the keeper of zygotes was closed")
         return zygote
 
@@ -162,7 +162,7 @@ class ZygotePool:
 
 
 async def _end_all(entries: Sequence[tuple[Hashable, Zygote]]) -> None:
-    ended = await asyncio.gather(*(zygote.end() for _, zygote in entries), return_exceptions=True)
+    ended = await asyncio.gather(*(zygote.shut_down() for _, zygote in entries), return_exceptions=True)
     for fault in filter(None, ended):
         raise fault
 
@@ -175,7 +175,7 @@ PRELOAD_PROCESSES, MOST_PROCESSES = 256, 4096
 
 
 @dataclass(frozen=True, kw_only=True)
-class ZygoteKind:
+class ZygoteSpec:
     """What a zygote has been made ready for.
 
     Attributes:
@@ -189,10 +189,10 @@ class ZygoteKind:
     preload: str = ""
 
 
-def bare_kind(own: Interpreter, request: RunRequest) -> ZygoteKind:
+def bare_kind(own: Interpreter, request: RunRequest) -> ZygoteSpec:
     """The kind that can serve any request."""
     start = (own.executable, "-I", "-S", "-B", "-c")
-    return ZygoteKind(start=start, modules=tuple(request.modules.items()))
+    return ZygoteSpec(start=start, modules=tuple(request.modules.items()))
 
 
 def preload_limits(limits: ProgramLimits) -> tuple[str, ...]:
@@ -209,7 +209,7 @@ def preload_limits(limits: ProgramLimits) -> tuple[str, ...]:
     return ("/usr/bin/prlimit", f"--as={space}", f"--nproc={processes}", "--cpu=300:", "--core=0", "--")
 
 
-class WarmRuns:
+class WarmRunner:
     """Runs requests in zygotes that wait behind walls.
 
     Args:
@@ -219,7 +219,7 @@ class WarmRuns:
     def __init__(self, own: Interpreter) -> None:
         self._own = own
         self._zygotes = ZygotePool()
-        self._not_preloaded: set[ZygoteKind] = set()
+        self._not_preloaded: set[ZygoteSpec] = set()
 
     async def close(self) -> None:
         """End what waits; safe to call twice."""
@@ -231,12 +231,12 @@ class WarmRuns:
         self,
         request: RunRequest,
         mounts: Sequence[Mount],
-        start: Callable[[Sequence[Mount], ZygoteKind], Awaitable[Zygote]],
+        start: Callable[[Sequence[Mount], ZygoteSpec], Awaitable[Zygote]],
         *,
         place: Hashable = None,
         ahead: bool = False,
         conversation: bool = False,
-    ) -> AsyncIterator[Running]:
+    ) -> AsyncIterator[SupervisedRun]:
         """A fork of a process that waits behind a wall.
 
         Args:
@@ -285,10 +285,10 @@ class WarmRuns:
                 )
                 return
 
-    def _kinds(self, request: RunRequest) -> Iterator[ZygoteKind]:
+    def _kinds(self, request: RunRequest) -> Iterator[ZygoteSpec]:
         """What may serve a request, best first."""
         start = (*preload_limits(request.limits), *request.argv[:1], "-c")
-        preloaded = ZygoteKind(start=start, preload=request.preload)
+        preloaded = ZygoteSpec(start=start, preload=request.preload)
         variables = {name for name in request.env if name.startswith("PYTHON")}
         if (
             request.preload

@@ -9,9 +9,9 @@ import time
 from contextlib import suppress
 
 from suture.errors import SandboxBroken
-from suture.sandbox.execution.memory_cgroups import MemoryGroup
+from suture.sandbox.execution.memory_cgroups import MemoryCgroup
 from suture.sandbox.execution.program import GONE_S, SandboxNotStarted
-from suture.sandbox.zygote.transport import Carrier
+from suture.sandbox.zygote.transport import ZygoteTransport
 from suture.sandbox.zygote.zygote_run import KILL_S, FdChannel, FdSender, ZygoteRun
 
 READY_S = 60.0
@@ -35,10 +35,10 @@ class Zygote:
 
     def __init__(
         self,
-        carrier: Carrier,
+        carrier: ZygoteTransport,
         *,
         most_runs: int | None = None,
-        group: MemoryGroup | None = None,
+        group: MemoryCgroup | None = None,
         fd_sender: FdSender | None = None,
     ) -> None:
         self._carrier = carrier
@@ -59,11 +59,11 @@ class Zygote:
     @classmethod
     async def start(
         cls,
-        carrier: Carrier,
+        carrier: ZygoteTransport,
         words: bytes,
         *,
         most_runs: int | None = None,
-        group: MemoryGroup | None = None,
+        group: MemoryCgroup | None = None,
         fd_sender: FdSender | None = None,
     ) -> Zygote:
         """Wait until a zygote is ready.
@@ -83,7 +83,7 @@ class Zygote:
         try:
             await zygote._await_ready(words)
         except BaseException:
-            await zygote.end()
+            await zygote.shut_down()
             raise
         return zygote
 
@@ -231,7 +231,7 @@ class Zygote:
         self._retired = self._retired or why
         self._carrier.kill()
 
-    async def end(self) -> None:
+    async def shut_down(self) -> None:
         """End it and wait until it is gone, also when cancelled meanwhile; safe to call twice.
 
         Raises:

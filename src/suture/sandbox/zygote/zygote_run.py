@@ -118,7 +118,7 @@ class ZygoteLine(Protocol):
 
 
 class ZygoteRun:
-    """One run in a zygote; see `running.Running`."""
+    """One run in a zygote; see `running.SupervisedRun`."""
 
     def __init__(self, zygote: ZygoteLine, pipes: FdChannel | None = None, *, mute: bool = False) -> None:
         self._zygote = zygote

@@ -11,11 +11,11 @@ from typing import ClassVar
 
 from suture.errors import SandboxUnavailable
 from suture.project.languages import Interpreter
-from suture.sandbox.contract import Mode, Mount, ProgramLimits, RunRequest
-from suture.sandbox.execution.base_sandbox import ProgramSandbox, trial
-from suture.sandbox.execution.process import Running
-from suture.sandbox.mounts.planning import planned_mounts
-from suture.sandbox.zygote.zygote_pool import WarmRuns, ZygoteKind
+from suture.sandbox.contract import Mount, ProgramLimits, RunRequest, StartMode
+from suture.sandbox.execution.base_sandbox import ProgramSandbox, try_sandbox
+from suture.sandbox.execution.process import SupervisedRun
+from suture.sandbox.mounts.planning import plan_mounts_cached
+from suture.sandbox.zygote.zygote_pool import WarmRunner, ZygoteSpec
 from suture.sandbox.zygote.zygote_process import Zygote
 
 
@@ -36,9 +36,9 @@ class ZygoteSandbox(ProgramSandbox):
         super().__init__()
         self._own = own
         self._own_mounts = own_mounts
-        self._zygotes = WarmRuns(own)
+        self._zygotes = WarmRunner(own)
         self._asked = mode
-        self._mode: Mode = "warm"
+        self._mode: StartMode = "warm"
         self._reason = ""
         self._chosen = False
         self._choosing = asyncio.Lock()
@@ -53,7 +53,7 @@ class ZygoteSandbox(ProgramSandbox):
 
     @abstractmethod
     async def start(
-        self, limits: ProgramLimits, namespaces: bool, mounts: Sequence[Mount], kind: ZygoteKind
+        self, limits: ProgramLimits, namespaces: bool, mounts: Sequence[Mount], kind: ZygoteSpec
     ) -> Zygote:
         """Make a place and start a zygote in it.
 
@@ -94,7 +94,7 @@ class ZygoteSandbox(ProgramSandbox):
     async def _try(self) -> None:
         complaint = "it was asked for"
         if self._asked in ("auto", "warm"):
-            complaint = await trial(self._begin_bare)
+            complaint = await try_sandbox(self._begin_bare)
             if complaint and self._asked == "warm":
                 raise SandboxUnavailable(
                     f"no warm {self.name}: {complaint}", remedy="set sandbox.mode = 'auto'"
@@ -102,7 +102,7 @@ class ZygoteSandbox(ProgramSandbox):
         if complaint:
             spare = self._asked == "spare" or (self._asked == "auto" and self.spare_by_default)
             self._mode, self._reason = ("spare" if spare else "cold"), complaint
-            complaint = await trial(self._begin_bare)
+            complaint = await try_sandbox(self._begin_bare)
         if complaint:
             raise SandboxUnavailable(f"no {self.name} works here: {complaint}", remedy=self.remedy(complaint))
 
@@ -111,24 +111,24 @@ class ZygoteSandbox(ProgramSandbox):
         await self._zygotes.close()
 
     @asynccontextmanager
-    async def begin(self, request: RunRequest, *, conversation: bool = False) -> AsyncIterator[Running]:
+    async def begin(self, request: RunRequest, *, conversation: bool = False) -> AsyncIterator[SupervisedRun]:
         """See `ProgramSandbox.begin`."""
-        mounts = planned_mounts((*self._own_mounts, *request.mounts))
+        mounts = plan_mounts_cached((*self._own_mounts, *request.mounts))
         await self.choose()
         async with self._begin(request, mounts, conversation) as running:
             yield running
 
-    def begin_conversation(self, request: RunRequest) -> AbstractAsyncContextManager[Running]:
+    def begin_conversation(self, request: RunRequest) -> AbstractAsyncContextManager[SupervisedRun]:
         """See `ProgramSandbox.begin_conversation`."""
         return self.begin(request, conversation=True)
 
-    def _begin_bare(self, request: RunRequest) -> AbstractAsyncContextManager[Running]:
+    def _begin_bare(self, request: RunRequest) -> AbstractAsyncContextManager[SupervisedRun]:
         return self._begin(request, self._own_mounts)
 
     @asynccontextmanager
     async def _begin(
         self, request: RunRequest, mounts: Sequence[Mount], conversation: bool = False
-    ) -> AsyncIterator[Running]:
+    ) -> AsyncIterator[SupervisedRun]:
         limits, warm = request.limits, self._mode == "warm"
         place: tuple[Hashable, ...] = (limits.total_memory_mb,)
         if not warm:

@@ -14,7 +14,7 @@ Files = Mapping[str, bytes]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Grown:
+class AddedSet:
     """What was fetched for a project that is there.
 
     Attributes:
@@ -28,7 +28,7 @@ class Grown:
     beside: Mapping[str, str] = field(default_factory=dict)
 
 
-class Grower(Protocol):
+class PackageAdder(Protocol):
     """One package manager's projects. Nothing that is fetched is run."""
 
     folder: str
@@ -64,7 +64,7 @@ class Grower(Protocol):
 
     async def fetch(
         self, base: Files, new: Sequence[str], places: tuple[Place, Place], interpreter: Interpreter
-    ) -> Grown:
+    ) -> AddedSet:
         """Find out what else is needed, and lay it all into `places[1].folder / folder`.
 
         Args:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from suture.core.safe_files import write_atomically
 from suture.project.languages import Interpreter
-from suture.sandbox.packages.adding.adder import Files, Grower, Grown, newline_of, text_in
+from suture.sandbox.packages.adding.adder import AddedSet, Files, PackageAdder, newline_of, text_in
 from suture.sandbox.packages.client import run_client
 from suture.sandbox.packages.go_installer import REQUIRED, go_client, go_reach, lay_modules, plain_line
 from suture.sandbox.packages.installer import FETCHED, PackagesRefused, Place
@@ -19,17 +19,17 @@ LINE = re.compile(r"^\s*(?:require\s+)?(?P<name>\S+)\s+v")
 MOST = 100
 
 
-class GoGrower(Grower):
+class GoAdder(PackageAdder):
     """All modules come anew: those that are there, by the hashes of the project's own `go.sum`."""
 
     folder = "modules"
 
     def manifest(self, base: Files) -> str:
-        """See `Grower`."""
+        """See `PackageAdder`."""
         return MOD
 
     def asked(self, base: Files, written: Mapping[str, str]) -> tuple[str, ...]:
-        """See `Grower`: of a `go.mod` its `require` lines count, and of these what is not indirect."""
+        """See `PackageAdder`: of a `go.mod` its `require` lines count, and of these what is not indirect."""
         known = {line.partition(" ")[0] for line, _ in _requires(text_in(base, MOD))}
         new: dict[str, str] = {}
         for line, remark in _requires(written.get(MOD, "")):
@@ -44,7 +44,7 @@ class GoGrower(Grower):
         return tuple(new.values())
 
     def written_down(self, base: Files, new: Sequence[str]) -> str:
-        """See `Grower`: into the block of what is required directly, else a line for each at the end."""
+        """See `PackageAdder`: into the block of what is required directly, else a line for each at the end."""
         if MOD not in base or "go.work" in base or any(path.startswith("vendor/") for path in base):
             raise PackagesRefused(f"modules are added where {MOD} says which, and no go.work and no vendor/")
         text = text_in(base, MOD)
@@ -55,8 +55,8 @@ class GoGrower(Grower):
 
     async def fetch(
         self, base: Files, new: Sequence[str], places: tuple[Place, Place], interpreter: Interpreter
-    ) -> Grown:
-        """See `Grower`."""
+    ) -> AddedSet:
+        """See `PackageAdder`."""
         first, second = places
         client = go_client()
         reach = await go_reach(client.argv_here, first) if first.walled else None
@@ -71,7 +71,7 @@ class GoGrower(Grower):
         await lay_modules(mod, sums, second, ["download"])
         before = {line for line, _ in _requires(text_in(base, MOD))}
         names = [line for line, _ in _requires(mod) if line not in before]
-        return Grown(files={MOD: mod, SUM: sums}, names=tuple(line.replace(" ", "@") for line in names))
+        return AddedSet(files={MOD: mod, SUM: sums}, names=tuple(line.replace(" ", "@") for line in names))
 
 
 def _require_asked(found: Sequence[str], new: Sequence[str]) -> None:

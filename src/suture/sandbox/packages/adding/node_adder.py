@@ -11,7 +11,7 @@ from typing import Any
 
 from suture.core.safe_files import read_plain, write_atomically
 from suture.project.languages import Interpreter
-from suture.sandbox.packages.adding.adder import Files, Grower, Grown, text_in
+from suture.sandbox.packages.adding.adder import AddedSet, Files, PackageAdder, text_in
 from suture.sandbox.packages.installer import LOCK_BYTES, PackagesRefused, Place
 from suture.sandbox.packages.npm_installer import TABLES, Npm, packages_in, run_npm
 
@@ -107,17 +107,17 @@ HIDDEN = ".package-lock.json"
 NODE_MODULES = "/node_modules"
 
 
-class NodeGrower(Grower):
+class NodeAdder(PackageAdder):
     """All packages are laid anew: those that are there in the versions of the lock, or of `node_modules`."""
 
     folder = "node_modules"
 
     def manifest(self, base: Files) -> str:
-        """See `Grower`."""
+        """See `PackageAdder`."""
         return MANIFEST
 
     def asked(self, base: Files, written: Mapping[str, str]) -> tuple[str, ...]:
-        """See `Grower`: each is the table, a blank and `name@range`. Of the rest nothing is read."""
+        """See `PackageAdder`: each is the table, a blank and `name@range`. Of the rest nothing is read."""
         own = _object(text_in(base, MANIFEST) or "{}")
         known = {name for table in EVERY for name in _table(own, table)}
         package = _object(written.get(MANIFEST, "{}"))
@@ -129,7 +129,7 @@ class NodeGrower(Grower):
         return Npm().wanted(json.dumps(new))
 
     def written_down(self, base: Files, new: Sequence[str]) -> str:
-        """See `Grower`."""
+        """See `PackageAdder`."""
         text = text_in(base, MANIFEST)
         own = _object(text or "{}")
         shrunk = "npm-shrinkwrap.json" in base
@@ -149,8 +149,8 @@ class NodeGrower(Grower):
 
     async def fetch(
         self, base: Files, new: Sequence[str], places: tuple[Place, Place], interpreter: Interpreter
-    ) -> Grown:
-        """See `Grower`."""
+    ) -> AddedSet:
+        """See `PackageAdder`."""
         first, second = places
         manifest, before = self.written_down(base, new), _lock_of(base, interpreter)
         with_addresses = any("resolved" in one for one in packages_in(before).values()) if before else False
@@ -166,10 +166,12 @@ class NodeGrower(Grower):
         await run_npm(["ci"], second, with_addresses=with_addresses)
         laid = {path: one for path, one in fresh.items() if (second.folder / path).is_dir()}
         names = (f"{path.rpartition('node_modules/')[2]}@{one.get('version')}" for path, one in laid.items())
-        return Grown(files={MANIFEST: manifest, **({LOCK: lock} if LOCK in base else {})}, names=tuple(names))
+        return AddedSet(
+            files={MANIFEST: manifest, **({LOCK: lock} if LOCK in base else {})}, names=tuple(names)
+        )
 
     def untouched(self, base: Files) -> tuple[str, ...]:
-        """See `Grower`."""
+        """See `PackageAdder`."""
         return tuple(name for name in OTHERS if name in base)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from suture.core.safe_files import parse_toml
 from suture.project.languages import Interpreter
 from suture.project.safety import plain_name
-from suture.sandbox.packages.adding.adder import Files, Grown, newline_of, text_in
+from suture.sandbox.packages.adding.adder import AddedSet, Files, newline_of, text_in
 from suture.sandbox.packages.installer import FETCHED, PackagesRefused, Place
 from suture.sandbox.packages.pip_installer import Pip
 
@@ -27,13 +27,13 @@ PIN = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?\s*==\s*(?P<versio
 FOLDED = re.compile(r"\\\r?\n\s+--hash")
 
 
-class PythonGrower:
+class PythonAdder:
     """Added is beside what the environment has: its versions stay, and of these nothing is laid anew."""
 
     folder = "site"
 
     def manifest(self, base: Files) -> str:
-        """See `Grower`."""
+        """See `PackageAdder`."""
         table = _toml(text_in(base, PYPROJECT))
         if _listed(table) is not None or _poetry(table) is not None:
             return PYPROJECT
@@ -43,11 +43,11 @@ class PythonGrower:
         return found or (PYPROJECT if own else TXT)
 
     def wishes(self, base: Files) -> tuple[str, ...]:
-        """See `Grower`: whatever the manifest is, one a line is how most models ask."""
+        """See `PackageAdder`: whatever the manifest is, one a line is how most models ask."""
         return tuple(dict.fromkeys((self.manifest(base), TXT)))
 
     def asked(self, base: Files, written: Mapping[str, str]) -> tuple[str, ...]:
-        """See `Grower`."""
+        """See `PackageAdder`."""
         from packaging.requirements import Requirement
 
         known = _names(self.manifest(base), text_in(base, self.manifest(base)))
@@ -61,7 +61,7 @@ class PythonGrower:
         return tuple(one for name, one in found.items() if name not in known)
 
     def written_down(self, base: Files, new: Sequence[str]) -> str:
-        """See `Grower`."""
+        """See `PackageAdder`."""
         path = self.manifest(base)
         text = text_in(base, path)
         if path == PYPROJECT:
@@ -74,8 +74,8 @@ class PythonGrower:
 
     async def fetch(
         self, base: Files, new: Sequence[str], places: tuple[Place, Place], interpreter: Interpreter
-    ) -> Grown:
-        """See `Grower`. What the environment or the project's lock has in some version keeps it."""
+    ) -> AddedSet:
+        """See `PackageAdder`. What the environment or the project's lock has in some version keeps it."""
         first, second = places
         there, path = _installed(interpreter), self._lock(base)
         pins = {**there, **pins_in(text_in(base, path))}
@@ -83,8 +83,8 @@ class PythonGrower:
         try:
             lock = await Pip().resolve(new, replace(first, bounds=bounds))
         except PackagesRefused as fault:
-            if CONFLICT in fault.why:
-                raise PackagesRefused(f"{fault.why} / {KEPT}") from fault
+            if CONFLICT in fault.reason:
+                raise PackagesRefused(f"{fault.reason} / {KEPT}") from fault
             raise
         lines = lock.splitlines()
         kept = {line: line.split()[0].partition("==") for line in lines}
@@ -98,14 +98,14 @@ class PythonGrower:
         files = {self.manifest(base): self.written_down(base, new)}
         if path:
             files[path] = with_pins(text_in(base, path), lines)
-        return Grown(files=files, names=tuple(line.split()[0] for line in fresh), beside=beside)
+        return AddedSet(files=files, names=tuple(line.split()[0] for line in fresh), beside=beside)
 
     def holds(self, beside: Mapping[str, str], interpreter: Interpreter) -> bool:
-        """See `Grower`."""
+        """See `PackageAdder`."""
         return beside.items() <= _installed(interpreter).items()
 
     def untouched(self, base: Files) -> tuple[str, ...]:
-        """See `Grower`."""
+        """See `PackageAdder`."""
         return tuple(name for name in OTHERS if name in base)
 
     def _lock(self, base: Files) -> str:
