@@ -27,7 +27,7 @@ from suture.judge import (
     triage,
     triage_endless_tests,
 )
-from suture.loop.intake.heal_task import heal_task
+from suture.loop.intake.heal_task import build_heal_task
 from suture.project.workspace import overlay
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
 
@@ -124,7 +124,7 @@ def load_heal_task(asked: HealRequest, settings: Settings) -> Task:
     """The task that the project's files make; raises as `suture heal` does."""
     test = settings.project.test if asked.test is None else asked.test
     kept = settings.sandbox
-    return heal_task(asked.root, test=test, secrets=kept.secrets, python=kept.python)[0]
+    return build_heal_task(asked.root, test=test, secrets=kept.secrets, python=kept.python)[0]
 
 
 def _within(settings: Settings, left_s: float) -> Settings:

@@ -1,8 +1,10 @@
-"""The command line: arguments in, words out.
+"""The command line: parse arguments, call the api, render results.
 
-This room parses arguments, shows progress and renders results. It decides nothing about a run and keeps no
-state: what it shows comes from the api's result or from a run's ledger. Results go to stdout, progress to
-stderr, and every command ends with one of the documented exit codes (docs/errors.md).
+This package shows progress and results. It decides nothing about a run and keeps no state: what it shows
+comes
+from the api's result or from a run's ledger. Results go to stdout and progress to stderr, and every command
+ends
+with one of the documented exit codes (docs/errors.md).
 
 Heavy imports happen inside the commands, so that `suture --help` answers at once.
 """
@@ -16,34 +18,39 @@ from types import FrameType
 __all__ = ["COMPLETE_VARIABLE", "main"]
 
 COMPLETE_VARIABLE = "_SUTURE_COMPLETE"
-"""Set by a shell that wants to know how a line could go on."""
+"""The environment variable that a shell sets to ask for completions."""
 
 
 def main() -> None:
-    """Run the program `suture` with the process's own arguments."""
-    began_s = time.time()  # what is loaded from here on is part of the time that a run may take
-    signal.signal(signal.SIGTERM, end_like_ctrl_c)
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it would read every package's papers
+    """Run the program `suture` with the arguments of this process."""
+    started_s = time.time()  # imports from here on count towards the run's time limit
+    signal.signal(signal.SIGTERM, handle_sigterm)
+    os.environ.setdefault(
+        "PYDANTIC_DISABLE_PLUGINS", "__all__"
+    )  # looking for plugins reads the metadata of every installed package
     try:
-        # Imported here so that Ctrl-C, even this early, ends in one line and not in a traceback.
+        # Imported inside `try`, so that even an early Ctrl-C ends in one line instead of a traceback.
         from suture.interfaces.cli.app import app
         from suture.interfaces.cli.terminal.terminal_output import escape_library_output
 
         escape_library_output()
-        if COMPLETE_VARIABLE in os.environ:  # a shell asks, by the script of `suture completion`
+        if COMPLETE_VARIABLE in os.environ:  # the script of `suture completion` is calling
             from typer.completion import completion_init  # type: ignore[attr-defined]  # in no `__all__`
 
             completion_init()
-        app(obj=began_s)
+        app(obj=started_s)
     except KeyboardInterrupt:
         sys.stderr.write("cancelled\n")
         sys.exit(130)
 
 
-def end_like_ctrl_c(_: int, frame: FrameType | None) -> None:
-    """On `kill`, or a time limit of CI: end as on Ctrl-C, so that the run is recorded and children die."""
-    ctrl_c = signal.getsignal(signal.SIGINT)
-    if not callable(ctrl_c):  # ignored, as in a shell's background job
+def handle_sigterm(_: int, frame: FrameType | None) -> None:
+    """Treat SIGTERM (`kill`, a time limit of CI) like Ctrl-C.
+
+    The run is recorded then, and its child processes end.
+    """
+    interrupt_handler = signal.getsignal(signal.SIGINT)
+    if not callable(interrupt_handler):  # SIGINT is ignored, as in a background job of a shell
         raise KeyboardInterrupt
-    # Called and not raised as a signal: one raised in here would wait until the event loop wakes by itself.
-    ctrl_c(signal.SIGINT, frame)
+    # Called directly: a signal raised inside a handler is delivered only when the event loop wakes up again.
+    interrupt_handler(signal.SIGINT, frame)

@@ -1,9 +1,9 @@
-"""`python -m suture.interfaces.cli` is `suture`."""
+"""`python -m suture.interfaces.cli` runs `suture`."""
 
 import sys
 
 if __name__ == "__main__":
-    # Python puts the current folder first, where a project's `json.py` would stand in for the real one.
+    # Python puts the current folder first on sys.path, where a project's `json.py` would shadow the real one.
     if not sys.flags.safe_path and sys.path:
         del sys.path[0]
 

@@ -1,4 +1,4 @@
-"""Carry out a run for the user: progress while it goes on, the result and how it ended at its end."""
+"""Execute a run for the user: progress while it runs, then the result and how it ended."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from suture.errors import PrerequisiteError, SutureError, UsageError
 from suture.interfaces.cli.terminal.terminal_output import print_json, print_note, print_raw
 
-if TYPE_CHECKING:  # slow to import: the first line is on the screen before
+if TYPE_CHECKING:  # slow to import; the first line must be on the screen before
     from suture.core.ledger import RunFolder
     from suture.core.records import Result, TaskKind
     from suture.core.settings import Loaded, Settings
@@ -19,8 +19,8 @@ if TYPE_CHECKING:  # slow to import: the first line is on the screen before
     from suture.interfaces.cli.terminal.run_progress import RunProgress
 
 
-def _chosen(settings: Settings) -> str:
-    """The model that will be asked first, and where nobody named it, why that one."""
+def _describe_model(settings: Settings) -> str:
+    """Return the model that is asked first; if the user did not name one, also why it was chosen."""
     from suture.models import choose_model, require_model_name
 
     name, why = (settings.models.coder, "") if settings.models.coder else choose_model(settings)
@@ -29,20 +29,20 @@ def _chosen(settings: Settings) -> str:
 
 
 def _require_recipe(settings: Settings) -> None:
-    """Refuse a recipe that is none before a run is announced.
+    """Check the recipe before a run is announced.
 
     Raises:
-        UsageError: There is no such recipe, or its file is not one.
+        UsageError: There is no such recipe, or its file is invalid.
     """
     if settings.loop.recipe == type(settings.loop)().recipe:
-        return  # ours is there, and to look takes a second before the first line
+        return  # the default recipe exists, and checking it delays the first line by a second
     from suture.loop import load_recipe
 
     load_recipe(settings.loop, settings.model.temperature)
 
 
-def _with_way_on(fault: SutureError) -> SutureError:
-    """The fault, and in its remedy how the run that it stopped goes on."""
+def _add_continuation_hint(fault: SutureError) -> SutureError:
+    """Add to the error's remedy how the run that it stopped can be continued."""
     from suture.interfaces.narrative.result_text import continuation_hint
 
     if fault.stopped_run and not (isinstance(fault, UsageError) and not isinstance(fault, PrerequisiteError)):
@@ -50,40 +50,42 @@ def _with_way_on(fault: SutureError) -> SutureError:
     return fault
 
 
-def _of_proposer(proposer: ProposerSettings, seconds: float) -> Iterator[str]:
-    """Who is asked in a model's place, and where that program runs."""
+def _proposer_lines(proposer: ProposerSettings, seconds: float) -> Iterator[str]:
+    """Yield which program is asked instead of a model, and where it runs."""
     where = "on this machine" if proposer.outside else "in the sandbox, without network"
     turns = "1 turn" if proposer.turns == 1 else f"{proposer.turns} turns"
     limits = f"at most {turns} of {proposer.seconds:g} s, {seconds:g} s in all"
     yield f"Proposer {proposer.command!r}, {where}; {limits}."
     if proposer.outside:
         yield (
-            "Warning: the proposer runs as you, with your files, keys and network, on a project whose text "
-            "it may obey. What it changes is judged in the sandbox; what else it does, nothing holds back."
+            "Warning: the proposer runs as you, with your files, keys and network, and may follow "
+            "instructions "
+            "in the project's text. Its changes are judged in the sandbox; its other actions are not "
+            "restricted."
         )
 
 
 def _first_lines(loaded: Loaded, kind: TaskKind) -> Iterator[str]:
-    """What is to be known before a run: who is asked, and what it may use."""
+    """Yield what a user should know before the run: the model, the recipe and the limits."""
     yield from (f"note: {remark}" for remark in loaded.notes)
     budget = loaded.settings.budget
     proposer = loaded.settings.proposer
     if kind == "heal" and proposer.command:
-        yield from _of_proposer(proposer, budget.seconds)
+        yield from _proposer_lines(proposer, budget.seconds)
         return
     if loaded.settings.model.name == "none":
-        yield f"No model: small edits alone, for at most {budget.seconds:g} s."
+        yield f"No model: trying small edits only, for at most {budget.seconds:g} s."
         return
     money = "" if budget.money is None else f"${budget.money:g}, "
     scripted = " (scripted, not a model)" if loaded.settings.model.name.startswith("scripted:") else ""
     yield (
-        f"Model {_chosen(loaded.settings)}{scripted}, recipe {loaded.settings.loop.recipe}; at most "
+        f"Model {_describe_model(loaded.settings)}{scripted}, recipe {loaded.settings.loop.recipe}; at most "
         f"{budget.attempts} attempts, {budget.tokens:,} tokens, {money}{budget.seconds:g} s."
     )
 
 
 def _last_lines(result: Result, settings: Settings, folder: RunFolder, detail: Detail) -> Iterator[str]:
-    """How a run ended, as much as was asked for; what a user must not miss is said in any case."""
+    """Yield how a run ended, in the requested detail; important warnings appear in every mode."""
     from suture.interfaces.narrative.result_text import render_full_result, rival_lines
     from suture.interfaces.narrative.run_progress_text import render_short_result
 
@@ -106,14 +108,14 @@ def execute_run(
     as_json: bool,
     detail: Detail = "brief",
 ) -> None:
-    """Run to the end, then report. Answers through the exit code.
+    """Execute a run, then report its result and exit with its exit code.
 
     Args:
-        start: Makes the run, given what is to be called with each event.
-        loaded: The settings, with what is to be said about them.
-        kind: `write` answers with the code, `heal` with a diff.
-        as_json: Whether to answer with JSON.
-        detail: How much is said beside the result.
+        start: Creates the run's coroutine; its argument is called with each event.
+        loaded: The settings, and notes about them.
+        kind: `write` prints the code, `heal` prints the diff.
+        as_json: Whether to print JSON.
+        detail: How much to print beside the result.
     """
     settings = loaded.settings
     _require_recipe(settings)
@@ -135,11 +137,11 @@ def execute_run(
     with RunProgress(settings.budget, detail) as progress:
         failed = None
         try:
-            with listen_to_replies(progress.hear):
+            with listen_to_replies(progress.show_reply):
                 result = run_sync(start(progress))
         except SutureError as fault:
             if not fault.run_id:
-                raise _with_way_on(fault) from fault.__cause__
+                raise _add_continuation_hint(fault) from fault.__cause__
             failed = fault
             result = require_result(find_run(settings.paths.home, fault.run_id))
     folder = find_run(settings.paths.home, result.run_id)

@@ -40,7 +40,7 @@ from suture.core.ledger.kinds import (
 )
 from suture.core.records import Counterexample, MoveKind
 from suture.interfaces.narrative.plain_text import escape_line_breaks, format_count, render_label
-from suture.interfaces.narrative.render_certificate import CERTIFICATE_RENDERERS
+from suture.interfaces.narrative.certificate_rendering import CERTIFICATE_RENDERERS
 from suture.interfaces.narrative.role_event_text import MEMORY_RENDERERS, ROLE_RENDERERS
 from suture.interfaces.narrative.wording import MOVE_TEXTS, REVIEW_STAGE_TEXTS
 

@@ -22,7 +22,7 @@ from suture.interfaces.narrative.deselection_advice import deselection_hint
 from suture.interfaces.narrative.event_text import EVIDENCE_TEXTS, NO_MODEL, counterexample_lines
 from suture.interfaces.narrative.exit_codes import EXIT_CODES
 from suture.interfaces.narrative.plain_text import format_count
-from suture.interfaces.narrative.render_certificate import certificate_lines, delivery_lines
+from suture.interfaces.narrative.certificate_rendering import certificate_lines, delivery_lines
 from suture.interfaces.narrative.review_text import answer_instructions
 from suture.interfaces.narrative.spend_text import describe_spend
 from suture.project.python_source.imports import imported_paths, loaded_files

@@ -41,7 +41,7 @@ from suture.interfaces.narrative.event_text import (
     withheld_files_text,
 )
 from suture.interfaces.narrative.plain_text import escape_line_breaks, format_count, render_label
-from suture.interfaces.narrative.render_certificate import certificate_summary_lines
+from suture.interfaces.narrative.certificate_rendering import certificate_summary_lines
 from suture.interfaces.narrative.result_text import (
     caution_lines,
     change_size,

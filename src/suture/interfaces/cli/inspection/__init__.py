@@ -1,1 +1,1 @@
-"""The commands that read what runs left behind."""
+"""Commands that read what runs left behind."""

@@ -1,4 +1,4 @@
-"""`suture db`: the database of all runs, made, brought up to date, compared with the ledgers."""
+"""`suture db`: create, update, check and rebuild the database of all runs."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ db_app = typer.Typer(
 @db_app.command()
 @handle_errors
 def init(assignments: Assignments = None, as_json: Json = False) -> None:
-    """Make the tables in the database of store.url, and bring all runs of this machine in."""
-    _bring_in(_settings(assignments), anew=False, as_json=as_json)
+    """Create the tables in the database of store.url, and import all runs of this machine."""
+    _import_runs(_settings(assignments), from_scratch=False, as_json=as_json)
 
 
 @db_app.command()
 @handle_errors
 def upgrade(assignments: Assignments = None, as_json: Json = False) -> None:
-    """Bring the tables of an older Suture up to date; everybody who shares them needs this version then."""
-    _bring_in(_settings(assignments), anew=False, as_json=as_json)
+    """Upgrade the tables of an older Suture; everyone who shares the database then needs this version."""
+    _import_runs(_settings(assignments), from_scratch=False, as_json=as_json)
 
 
 @db_app.command()
 @handle_errors
 def rebuild(assignments: Assignments = None, as_json: Json = False) -> None:
-    """Make the rows of all runs anew from their ledgers, and the memories that they left if some are gone."""
-    _bring_in(_settings(assignments), anew=True, as_json=as_json)
+    """Rebuild the rows of all runs from their ledgers, and restore missing memories of these runs."""
+    _import_runs(_settings(assignments), from_scratch=True, as_json=as_json)
 
 
 @db_app.command()
 @handle_errors
 def stats(assignments: Assignments = None, as_json: Json = False) -> None:
-    """Say which database it is, and how many rows each table has."""
+    """Show the database's address and the number of rows in each table."""
     from suture.storage.database.projection_updates import catch_up, count_rows
     from suture.storage.database.store import NEWEST, open_configured_store
 
@@ -54,17 +54,19 @@ def stats(assignments: Assignments = None, as_json: Json = False) -> None:
     with open_configured_store(settings) as store:
         catch_up(store, settings.paths.home)
         counts = count_rows(store)
-    said = {"database": store.where.strip("'"), "version": NEWEST, "namespace": store.namespace}
+    summary = {"database": store.where.strip("'"), "version": NEWEST, "namespace": store.namespace}
     if as_json:
-        print_json({**said, "rows": counts})
+        print_json({**summary, "rows": counts})
     else:
-        print_text(format_table([*said.items(), *((name, f"{count:,}") for name, count in counts.items())]))
+        print_text(
+            format_table([*summary.items(), *((name, f"{count:,}") for name, count in counts.items())])
+        )
 
 
 @db_app.command()
 @handle_errors
 def check(assignments: Assignments = None, as_json: Json = False) -> None:
-    """See whether the database is sound and says what the ledgers say; exit code 1 where it does not."""
+    """Check that the database is intact and agrees with the ledgers; exit code 1 if not."""
     from suture.storage.database.projection_updates import findings
     from suture.storage.database.store import open_configured_store
 
@@ -74,9 +76,9 @@ def check(assignments: Assignments = None, as_json: Json = False) -> None:
     if as_json:
         print_json({"database": store.where.strip("'"), "ok": not found, "findings": found})
     else:
-        print_text("\n".join(found) or f"{store.where} is sound, and says what the ledgers say")
+        print_text("\n".join(found) or f"{store.where} is intact and agrees with the ledgers")
     if found:
-        print_note("`suture db rebuild` makes the rows anew")
+        print_note("`suture db rebuild` rebuilds the rows")
         raise typer.Exit(1)
 
 
@@ -84,25 +86,25 @@ def _settings(assignments: list[str] | None) -> Settings:
     return load_command_settings(Path(), assignments, looks=True).settings
 
 
-def _bring_in(settings: Settings, *, anew: bool, as_json: bool) -> None:
+def _import_runs(settings: Settings, *, from_scratch: bool, as_json: bool) -> None:
     from suture.storage.database.projection_updates import catch_up
-    from suture.storage.database.projection_updates import rebuild as make_anew
+    from suture.storage.database.projection_updates import rebuild as rebuild_database
     from suture.storage.database.store import open_configured_store
 
-    with open_configured_store(settings, init=not anew) as store:
-        done = (make_anew if anew else catch_up)(store, settings.paths.home)
-        memories = _remembered_again(settings, store) if anew else {}
+    with open_configured_store(settings, init=not from_scratch) as store:
+        done = (rebuild_database if from_scratch else catch_up)(store, settings.paths.home)
+        memories = _rebuild_memories(settings, store) if from_scratch else {}
     if as_json:
         read = {"database": store.where.strip("'"), "read": done.runs, "up_to_date": done.up_to_date}
-        print_json({**read, "memories": memories} if anew else read)
+        print_json({**read, "memories": memories} if from_scratch else read)
     else:
         rest = f"; {done.up_to_date} were up to date" if done.up_to_date else ""
         rest += "".join(f"; {count:,} {name}" for name, count in memories.items() if count)
         print_text(f"{store.where}: {done.runs} runs read{rest}")
 
 
-def _remembered_again(settings: Settings, store: Store) -> dict[str, int]:
-    """Memories that runs left: how many there are of each table."""
+def _rebuild_memories(settings: Settings, store: Store) -> dict[str, int]:
+    """Restore the memories that runs left behind; return the number of memories per table."""
     from suture.core.ledger import list_runs
     from suture.storage.memory.embedders import open_embedder
     from suture.storage.memory.run_memory import relearn_from_runs

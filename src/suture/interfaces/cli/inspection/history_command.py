@@ -1,4 +1,4 @@
-"""`suture history`: all runs, the newest first, or those that a question finds."""
+"""`suture history` lists runs, and `suture metrics` summarizes them."""
 
 from __future__ import annotations
 
@@ -16,24 +16,28 @@ from suture.interfaces.cli.terminal.terminal_output import format_table, print_j
 from suture.interfaces.narrative.plain_text import format_count
 
 COLUMNS = ("run", "kind", "outcome", "recipe", "model", "spent", "when")
-Since = Annotated[
-    str, typer.Option("--since", metavar="DAY", help="Begun on this day or later, such as 2026-11-01, or 7d.")
+SinceOption = Annotated[
+    str,
+    typer.Option("--since", metavar="DAY", help="Started on this day or later, such as 2026-11-01 or 7d."),
 ]
-Project = Annotated[str, typer.Option("--project", metavar="PART", help="A part of the project's folder.")]
-ModelPart = Annotated[str, typer.Option("--model", metavar="PART", help="A part of the model's name.")]
-KindOf = Annotated[str, typer.Option("--kind", metavar="KIND", help="`write` or `heal`.")]
+Project = Annotated[str, typer.Option("--project", metavar="PART", help="Part of the project's folder name.")]
+ModelPart = Annotated[str, typer.Option("--model", metavar="PART", help="Part of the model's name.")]
+RunKind = Annotated[str, typer.Option("--kind", metavar="KIND", help="`write` or `heal`.")]
 
 
 @handle_errors
 def history(
     limit: Annotated[
-        int, typer.Option("--limit", "-n", metavar="N", min=1, help="The most runs that are told.")
+        int, typer.Option("--limit", "-n", metavar="N", min=1, help="Max number of runs to list.")
     ] = 20,
     search: Annotated[
-        str, typer.Option("--search", "-s", metavar="WORDS", help="All of them in its task or its errors.")
+        str,
+        typer.Option(
+            "--search", "-s", metavar="WORDS", help="Words that all appear in the task or its errors."
+        ),
     ] = "",
     outcome: Annotated[str, typer.Option("--outcome", metavar="OUTCOME", help="Such as healed.")] = "",
-    kind: KindOf = "",
+    kind: RunKind = "",
     language: Annotated[str, typer.Option("--language", metavar="NAME", help="Such as python.")] = "",
     recipe: Annotated[str, typer.Option("--recipe", metavar="NAME", help="The recipe.")] = "",
     model: ModelPart = "",
@@ -41,12 +45,12 @@ def history(
     error: Annotated[
         str, typer.Option("--error", metavar="KIND", help="Such as KeyError, `wrong answer` or timeout.")
     ] = "",
-    since: Since = "",
+    since: SinceOption = "",
     assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
-    """List the runs, newest first: kind, outcome, recipe, model, spend, when."""
-    asked: dict[str, Any] = {
+    """List the runs, newest first, with kind, outcome, recipe, model, spend and time."""
+    run_filter: dict[str, Any] = {
         "words": search,
         "outcome": outcome,
         "kind": kind,
@@ -55,30 +59,32 @@ def history(
         "model": model,
         "project": project,
         "error": error,
-        "since_s": since_s(since),
+        "since_s": parse_since(since),
     }
     from suture.interfaces.narrative.run_list import list_matching_runs
     from suture.storage.database.run_queries import RunQuery
 
     settings = load_command_settings(Path(), assignments, looks=True).settings
-    runs, total = list_matching_runs(settings, RunQuery(**asked), limit)
+    runs, total = list_matching_runs(settings, RunQuery(**run_filter), limit)
     if as_json:
         print_json(runs)
     elif runs:
         print_text(format_table([COLUMNS, *map(_row, runs)]))
     else:
         print_note(
-            "no such run" if any(asked.values()) else "no runs yet; start one with `suture run --example`"
+            "no run matches"
+            if any(run_filter.values())
+            else "no runs yet; start one with `suture run --example`"
         )
     if total > limit and not as_json:
-        print_note(f"{total - limit} older ones are left out (--limit)")
+        print_note(f"{total - limit} older runs are not listed (--limit)")
 
 
-def since_s(day: str) -> float | None:
-    """The time at which a day begins here, in seconds since the epoch; `None` where none is named.
+def parse_since(day: str) -> float | None:
+    """Return the start of a day in seconds since the epoch, or `None` if no day is given.
 
     Raises:
-        UsageError: It is neither a day nor a number of days.
+        UsageError: The value is neither a day nor a number of days.
     """
     if not day:
         return None
@@ -89,7 +95,9 @@ def since_s(day: str) -> float | None:
     try:
         return datetime.fromisoformat(day).timestamp()
     except (ValueError, OverflowError, OSError) as fault:
-        raise UsageError(f"--since {day!r} is no day", remedy="such as 2026-11-01, or 7d") from fault
+        raise UsageError(
+            f"--since {day!r} is not a day", remedy="use a value such as 2026-11-01 or 7d"
+        ) from fault
 
 
 def _row(run: dict[str, Any]) -> tuple[str, ...]:
@@ -101,12 +109,12 @@ def _row(run: dict[str, Any]) -> tuple[str, ...]:
     money = f", ${spend['money']:.4f}" if spend["money"] else ""
     began = run["started_s"]
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(began)) if began is not None else ""
-    asked = (
+    run_filter = (
         f", {format_count(spend['attempts'], 'attempt')}, {spend['tokens']:,} tokens"
         if spend["tokens"]
         else ""
     )
-    spent = f"{spend['seconds']:.0f} s{asked}{money}"
+    spent = f"{spend['seconds']:.0f} s{run_filter}{money}"
     return (run["run"], origin, run["outcome"], run["recipe"], run["model"], spent, when)
 
 
@@ -120,22 +128,23 @@ NUMBERS = (
 
 @handle_errors
 def metrics(
-    since: Since = "",
-    kind: KindOf = "",
+    since: SinceOption = "",
+    kind: RunKind = "",
     model: ModelPart = "",
     project: Project = "",
     html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write a page with plots there.")
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Write an HTML page with plots to this file."),
     ] = None,
     assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
-    """Add up all runs: pass rate, seconds of iterations, tokens by role, kinds of errors, use of memory."""
+    """Summarize all runs: pass rate, seconds per iteration, tokens by role, kinds of errors, use of memory."""
     from suture.storage.database.projection_updates import catch_up
     from suture.storage.database.run_queries import RunQuery, summarise_runs
     from suture.storage.database.store import open_configured_store
 
-    question = RunQuery(kind=kind, model=model, project=project, since_s=since_s(since))
+    question = RunQuery(kind=kind, model=model, project=project, parse_since=parse_since(since))
     settings = load_command_settings(Path(), assignments, looks=True).settings
     with open_configured_store(settings) as store:
         catch_up(store, settings.paths.home)
@@ -146,7 +155,7 @@ def metrics(
 
         page = metrics_page(summary, f"Suture: {summary['runs']:,} runs of {settings.store.namespace}")
         write_atomically(html, page.encode("utf-8", "replace"), remedy="name a file that you can write")
-        print_note(f"the page is in {html}")
+        print_note(f"written: {html}")
     if as_json:
         print_json(summary)
     elif html is None:

@@ -1,4 +1,4 @@
-"""`suture memory`: what runs have learned, looked at, shared and taken away."""
+"""`suture memory`: show, share and delete what runs have learned."""
 
 from __future__ import annotations
 
@@ -28,29 +28,28 @@ if TYPE_CHECKING:
 
 memory_app = typer.Typer(
     name="memory",
-    help="What runs have learned: list, search, show, forget; learn, embed; export, import, push, pull.",
+    help="Manage what runs have learned: list, search, show, forget, learn, embed, export, import, "
+    "push, pull.",
     no_args_is_help=True,
 )
 
-Key = Annotated[
-    str, typer.Argument(help="The beginning of a memory's key, as `suture memory list` shows it.")
-]
-Repo = Annotated[str, typer.Argument(help="A data set of the Hugging Face hub, as owner/name.")]
-Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="The most memories.")]
-WIDTH = 70
-"""Characters of a memory in a list, so that a line fits a usual terminal."""
+Key = Annotated[str, typer.Argument(help="The start of a memory's key, as `suture memory list` shows it.")]
+Repo = Annotated[str, typer.Argument(help="A data set on the Hugging Face hub: owner/name.")]
+Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="Max number of memories.")]
+MAX_TEXT_WIDTH = 70
+"""Characters of a memory in a list, chosen so that a line fits a usual terminal."""
 
 
 @memory_app.command()
 @handle_errors
 def stats(assignments: Assignments = None, as_json: Json = False) -> None:
-    """Say how many memories there are, and whether they help: shown, held back, placebo."""
+    """Show how many memories there are and whether they help: shown, held back, placebo."""
     from suture.storage.database.memory_rows import count_by_state
     from suture.storage.memory.memory_items import TABLES
     from suture.storage.memory.memory_store import iter_items
     from suture.storage.memory.retention import count_uses_by_arm, uplift
 
-    with _opened(assignments) as (_, store):
+    with _open_store(assignments) as (_, store):
         counts = count_by_state(store, TABLES)
         arms = count_uses_by_arm(iter_items(store, state=None))
     gain = uplift(*arms["shown"], *arms["withheld"])
@@ -62,9 +61,7 @@ def stats(assignments: Assignments = None, as_json: Json = False) -> None:
         (name, ", ".join(f"{n:,} {state}" for state, n in by.items()) or "none")
         for name, by in counts.items()
     ]
-    rows += [
-        (arm, f"{healed:,} of {used:,} uses in runs that ended well") for arm, (healed, used) in arms.items()
-    ]
+    rows += [(arm, f"{healed:,} of {used:,} uses in successful runs") for arm, (healed, used) in arms.items()]
     rows.append(("uplift", f"{gain.mean:+.2f}, 90 % interval {gain.low:+.2f} to {gain.high:+.2f}"))
     print_text(format_table(rows))
 
@@ -77,43 +74,43 @@ def list_command(
     assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
-    """List memories, by kind and the oldest first."""
+    """List memories by kind, oldest first."""
     from itertools import islice
 
     from suture.errors import UsageError
     from suture.storage.memory.memory_store import iter_items
 
     if state not in ("active", "evicted", "forgotten"):
-        raise UsageError(f"no memory is in the state {state!r}", remedy="active, evicted or forgotten")
-    with _opened(assignments) as (_, store):
-        _show(list(islice(iter_items(store, state=state), limit)), as_json=as_json)
+        raise UsageError(f"unknown state {state!r}", remedy="use active, evicted or forgotten")
+    with _open_store(assignments) as (_, store):
+        _print_items(list(islice(iter_items(store, state=state), limit)), as_json=as_json)
 
 
 @memory_app.command()
 @handle_errors
 def search(
-    words: Annotated[str, typer.Argument(help="An error, a piece of code, a task.")],
+    words: Annotated[str, typer.Argument(help="An error, a piece of code or a task.")],
     limit: Limit = 5,
     assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
-    """Find memories by words and by meaning, the likeliest first."""
+    """Find memories by words and by meaning, best match first."""
     from suture.storage.memory.recall import recall
 
-    with _opened(assignments) as (settings, store):
+    with _open_store(assignments) as (settings, store):
         found = recall(store, words, _embedder(settings), limit=limit)
-    _show([one.item for one in found], as_json=as_json)
+    _print_items([one.item for one in found], as_json=as_json)
 
 
 @memory_app.command()
 @handle_errors
 def show(key: Key, assignments: Assignments = None, as_json: Json = False) -> None:
-    """Show all of one memory, and what it was good for."""
+    """Show all of one memory, and how useful it was."""
     from suture.storage.memory.memory_items import item_to_plain
     from suture.storage.memory.memory_store import named
     from suture.storage.memory.retention import item_uplift
 
-    with _opened(assignments) as (_, store):
+    with _open_store(assignments) as (_, store):
         item = named(store, key)
     gain = item_uplift(item)
     plain = item_to_plain(item)
@@ -135,65 +132,67 @@ def show(key: Key, assignments: Assignments = None, as_json: Json = False) -> No
 @memory_app.command()
 @handle_errors
 def forget(
-    key: Annotated[str | None, typer.Argument(help="The beginning of a memory's key.")] = None,
-    run: Annotated[str, typer.Option("--run", help="All that this run taught.")] = "",
+    key: Annotated[str | None, typer.Argument(help="The start of a memory's key.")] = None,
+    run: Annotated[str, typer.Option("--run", help="Forget everything learned from this run.")] = "",
     assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
-    """Forget a memory, or all that a run taught: its texts are deleted, and it does not come back."""
+    """Forget a memory, or everything learned from a run: the texts are deleted and do not come back."""
     from suture.errors import UsageError
     from suture.storage.memory.memory_store import iter_items, named, set_state
 
     if (key is None) == (not run):
-        raise UsageError("forget what?", remedy="suture memory forget KEY, or --run RUN")
-    with _opened(assignments) as (_, store):
+        raise UsageError("name what to forget", remedy="suture memory forget KEY, or --run RUN")
+    with _open_store(assignments) as (_, store):
         items = [named(store, key)] if key is not None else list(iter_items(store, state=None, run=run))
         if run and not items:
-            raise UsageError(f"no memory is of the run {run!r}", remedy="see `suture memory list --json`")
+            raise UsageError(f"there is no memory from run {run!r}", remedy="see `suture memory list --json`")
         done = set_state(store, [(item.table, item.key) for item in items], "forgotten")
-    _said({"forgotten": done}, f"{done:,} forgotten", as_json=as_json)
+    _print_answer({"forgotten": done}, f"{done:,} forgotten", as_json=as_json)
 
 
 @memory_app.command()
 @handle_errors
 def learn(assignments: Assignments = None, as_json: Json = False) -> None:
-    """Make memories of all runs of this machine; what is known already stays as it is."""
+    """Create memories from all runs of this machine; existing memories do not change."""
     from suture.core.ledger import list_runs
     from suture.storage.memory.run_memory import relearn_from_runs
 
-    with _opened(assignments) as (settings, store):
+    with _open_store(assignments) as (settings, store):
         runs = list_runs(settings.paths.home)
         counts = relearn_from_runs(store, _embedder(settings), runs, kept_alone=False, on_fault=print_note)
     text = f"{counts['runs']:,} runs read: " + ", ".join(f"{counts[n]:,} {n}" for n in list(counts)[1:])
-    _said(counts, text, as_json=as_json)
+    _print_answer(counts, text, as_json=as_json)
 
 
 @memory_app.command()
 @handle_errors
 def embed(assignments: Assignments = None, as_json: Json = False) -> None:
-    """Give every memory a vector of the embedder of now, where it has another's."""
+    """Compute the vectors of all memories with the current embedder, where another one made them."""
     from suture.storage.memory.memory_store import index_embedder, reembed_items
 
-    with _opened(assignments) as (settings, store):
+    with _open_store(assignments) as (settings, store):
         embedder = _embedder(settings)
         done = reembed_items(store, embedder) if embedder is not None else 0
         if embedder is not None:
             index_embedder(store, embedder)
     name = embedder.identity if embedder is not None else "none"
-    _said({"embedder": name, "embedded": done}, f"{done:,} embedded anew by {name}", as_json=as_json)
+    _print_answer({"embedder": name, "embedded": done}, f"{done:,} embedded by {name}", as_json=as_json)
 
 
 @memory_app.command("export")
 @handle_errors
 def export_command(
-    file: Annotated[Path, typer.Argument(help="Where to; - is stdout.", allow_dash=True)] = Path("-"),
+    file: Annotated[Path, typer.Argument(help="The file to write; - is stdout.", allow_dash=True)] = Path(
+        "-"
+    ),
     assignments: Assignments = None,
 ) -> None:
     """Write all active memories as JSON lines."""
     from suture.core.safe_files import replace_file
     from suture.storage.memory.memory_exchange import export_lines
 
-    with _opened(assignments) as (_, store):
+    with _open_store(assignments) as (_, store):
         lines = list(export_lines(store))
     if str(file) == "-":
         print_raw("\n".join(lines))
@@ -206,16 +205,16 @@ def export_command(
 @handle_errors
 def import_command(
     file: Annotated[
-        Path, typer.Argument(help="What `suture memory export` wrote; - is stdin.", allow_dash=True)
+        Path, typer.Argument(help="A file that `suture memory export` wrote; - is stdin.", allow_dash=True)
     ],
     assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
-    """Merge memories of another database in; nothing is doubled."""
+    """Merge memories of another database; duplicates are skipped."""
     from suture.errors import UsageError
     from suture.storage.memory.memory_exchange import import_lines
 
-    with _opened(assignments) as (settings, store):
+    with _open_store(assignments) as (settings, store):
         embedder = _embedder(settings)
         if str(file) == "-":
             done = import_lines(store, sys.stdin, embedder, where="stdin")
@@ -226,35 +225,35 @@ def import_command(
             except OSError as fault:
                 raise UsageError(
                     f"{str(file)!r} cannot be read: {fault.strerror}",
-                    remedy="name what `suture memory export` wrote",
+                    remedy="name a file that `suture memory export` wrote",
                 ) from fault
-    _said(vars(done), f"{done.read:,} read, {done.new:,} new", as_json=as_json)
+    _print_answer(vars(done), f"{done.read:,} read, {done.new:,} new", as_json=as_json)
 
 
 @memory_app.command()
 @handle_errors
 def push(repo: Repo, assignments: Assignments = None, as_json: Json = False) -> None:
-    """Write all active memories into a private data set of the Hugging Face hub."""
+    """Upload all active memories to a private data set on the Hugging Face hub."""
     from suture.storage.memory.memory_exchange import push as push_all
 
-    with _opened(assignments) as (settings, store):
+    with _open_store(assignments) as (settings, store):
         done = push_all(store, repo, token=_token(settings))
-    _said({"pushed": done}, f"{done:,} memories are in {repo}", as_json=as_json)
+    _print_answer({"pushed": done}, f"{done:,} memories uploaded to {repo}", as_json=as_json)
 
 
 @memory_app.command()
 @handle_errors
 def pull(repo: Repo, assignments: Assignments = None, as_json: Json = False) -> None:
-    """Merge memories of a data set of the Hugging Face hub in."""
+    """Merge the memories of a data set on the Hugging Face hub."""
     from suture.storage.memory.memory_exchange import pull as pull_all
 
-    with _opened(assignments) as (settings, store):
+    with _open_store(assignments) as (settings, store):
         done = pull_all(store, repo, _embedder(settings), token=_token(settings))
-    _said(vars(done), f"{done.read:,} read, {done.new:,} new", as_json=as_json)
+    _print_answer(vars(done), f"{done.read:,} read, {done.new:,} new", as_json=as_json)
 
 
 @contextmanager
-def _opened(assignments: list[str] | None) -> Iterator[tuple[Settings, Store]]:
+def _open_store(assignments: list[str] | None) -> Iterator[tuple[Settings, Store]]:
     from suture.storage.database.store import open_configured_store
 
     settings = load_command_settings(Path(), assignments, looks=True).settings
@@ -273,7 +272,7 @@ def _token(settings: Settings) -> str:
     return key.get_secret_value() if key is not None else ""
 
 
-def _show(items: list[Item], *, as_json: bool) -> None:
+def _print_items(items: list[Item], *, as_json: bool) -> None:
     from suture.storage.memory.memory_items import item_to_plain
     from suture.storage.memory.retention import item_uplift
 
@@ -285,13 +284,15 @@ def _show(items: list[Item], *, as_json: bool) -> None:
         return
     rows = []
     for item in items:
-        said = " ".join((item.error_signature or item.text).split())[:WIDTH]
+        summary = " ".join((item.error_signature or item.text).split())[:MAX_TEXT_WIDTH]
         word = "mended" if item.mended else "not mended"
-        rows.append((item.key[:10], item.table, item.language, word, f"{item_uplift(item).mean:+.2f}", said))
+        rows.append(
+            (item.key[:10], item.table, item.language, word, f"{item_uplift(item).mean:+.2f}", summary)
+        )
     print_text(format_table(rows))
 
 
-def _said(plain: dict[str, Any], text: str, *, as_json: bool) -> None:
+def _print_answer(plain: dict[str, Any], text: str, *, as_json: bool) -> None:
     if as_json:
         print_json(plain)
     else:

@@ -1,4 +1,4 @@
-"""`suture quality`: measures of the code that a run accepted."""
+"""`suture quality`: measure the code that a run accepted."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ from suture.interfaces.cli.terminal.terminal_output import format_table, print_j
 if TYPE_CHECKING:
     from suture.judge.quality import QualityResult
 
-MOST_SHOWN = 10
+MAX_FINDINGS = 10
 
 
 @handle_errors
 def quality(
     run: Annotated[
-        str, typer.Argument(metavar="RUN", help="`last`, an id, or the unique start or end of one.")
+        str, typer.Argument(metavar="RUN", help="`last`, an id, or its unique start or end.")
     ] = "last",
     only: Annotated[
-        list[str] | None, typer.Option("--only", metavar="NAME", help="An evaluator; may be repeated.")
+        list[str] | None, typer.Option("--only", metavar="NAME", help="Run only this evaluator; repeatable.")
     ] = None,
     as_json: Json = False,
     assignments: Assignments = None,
 ) -> None:
     """Measure the code that a run accepted: complexity, lint, docstrings, lines, coverage, security.
 
-    Nothing is decided by it. Tools that are not installed are named: pip install 'suture[quality]'.
+    The measurements are informational and decide nothing. Tools that are not installed are listed:
+    pip install 'suture[quality]'.
     """
     from suture.api import run_sync
     from suture.api.quality import quality as measure
@@ -52,7 +53,7 @@ def quality(
 
 def _rows(name: str, measured: QualityResult) -> list[tuple[str, str, str]]:
     rows = [(name, metric, f"{value:g}") for metric, value in measured.values.items()]
-    rows += [(name, "", text) for text in measured.findings[:MOST_SHOWN]]
-    if len(measured.findings) > MOST_SHOWN:
-        rows.append((name, "", f"and {len(measured.findings) - MOST_SHOWN} more (--json lists all)"))
+    rows += [(name, "", text) for text in measured.findings[:MAX_FINDINGS]]
+    if len(measured.findings) > MAX_FINDINGS:
+        rows.append((name, "", f"and {len(measured.findings) - MAX_FINDINGS} more (--json lists all)"))
     return rows or [(name, "not measured", measured.absent)]

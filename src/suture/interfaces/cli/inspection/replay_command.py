@@ -1,4 +1,5 @@
-"""`suture replay` and `suture resume`: a run again from its record, or on from where it stopped."""
+"""`suture replay`, `suture resume` and `suture fork`: repeat a run, continue it, or branch off from a
+step."""
 
 from __future__ import annotations
 
@@ -32,9 +33,9 @@ if TYPE_CHECKING:
     from suture.interfaces.cli.terminal.run_progress import RunProgress
     from suture.loop import RecordedRun, Replay
 
-Word = Literal["approve", "reject", "abort", "first", "second", "neither", "unsure"]
-"""What a person can say in one word; the last four to which of two repairs is right."""
-WORDS: dict[str, Word] = {word: word for word in get_args(Word)}
+AnswerWord = Literal["approve", "reject", "abort", "first", "second", "neither", "unsure"]
+"""Answers of one word; the last four answer which of two repairs is right."""
+ANSWER_WORDS: dict[str, AnswerWord] = {word: word for word in get_args(AnswerWord)}
 
 
 @handle_errors
@@ -44,11 +45,12 @@ def replay(
     assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
-    """Do a run again with the replies that its model gave then, and compare.
+    """Repeat a run with the recorded replies of its model, and compare the two runs.
 
-    No model is asked. Task, files and settings come from the run's folder; nothing is applied. Prints
-    whether both runs went the same way, or where they part first, which exits 1. Times, usage and run ids
-    are left out of the comparison.
+    No model is used. Task, files and settings come from the run's folder, and nothing is applied. Prints
+    whether both
+    runs are the same, or where they first differ, which exits with 1. Times, usage and run ids are not
+    compared.
     """
     loaded = load_command_settings(Path(), assignments)
     from suture.interfaces.cli.terminal.run_progress import RunProgress
@@ -61,11 +63,11 @@ def replay(
 
         done = run_sync(replay_run(run, or_live=or_live, settings=loaded.settings, on_event=progress))
     if as_json:
-        print_json(_as_plain(done))
+        print_json(_replay_as_json(done))
     elif done.difference is None:
-        print_text(f"the same: {done.recorded} and its replay went the same way")
+        print_text(f"same: {done.recorded} and its replay took the same steps")
     else:
-        print_text(escape_line_breaks(f"not the same: {done.difference}"))
+        print_text(escape_line_breaks(f"different: {done.difference}"))
     calls = done.result.spend.model_calls
     print_note(f"{done.result.outcome}: {done.result.reason}; {calls} model calls")
     print_note(f"replay: suture show {done.result.run_id}; recorded: suture show {done.recorded}")
@@ -73,7 +75,7 @@ def replay(
         raise typer.Exit(1)
 
 
-def _as_plain(done: Replay) -> dict[str, Any]:
+def _replay_as_json(done: Replay) -> dict[str, Any]:
     return {
         "recorded": done.recorded,
         "replay": done.result.run_id,
@@ -87,33 +89,33 @@ def _as_plain(done: Replay) -> dict[str, Any]:
 @handle_errors
 def resume(
     run: RunName = "last",
-    said: Annotated[
+    answer_word: Annotated[
         str | None,
         typer.Option(
             "--answer",
             metavar="WORD",
-            help="To what it asks: approve, reject or abort; first, second or neither of two.",
+            help="The answer: approve, reject or abort; for two repairs: first, second, neither or unsure.",
         ),
     ] = None,
     hint: Annotated[
-        str, typer.Option("--hint", metavar="TEXT", help="To what it asks: go on, and tell the model this.")
+        str, typer.Option("--hint", metavar="TEXT", help="Answer with a hint for the model, and continue.")
     ] = "",
     edit: Annotated[
         list[str] | None,
-        typer.Option(
-            "--edit", metavar="[PATH=]FILE", help="To what it asks: your own candidate; may be repeated."
-        ),
+        typer.Option("--edit", metavar="[PATH=]FILE", help="Answer with your own candidate; repeatable."),
     ] = None,
     apply: Apply = False,
     assignments: Assignments = None,
     *,
     told: OutputOptions,
 ) -> None:
-    """Go on with a run that waits for a person, was killed or stopped, or whose machinery failed.
+    """Continue a run that waits for a person, was killed or cancelled, or failed because of its environment.
 
-    Replies that the model had given are not paid for again. A run that ended on its own cannot go on (see
-    fork); its settings are those that it began with. Without an answer, what it waits for is asked on the
-    terminal; without a terminal it goes on waiting.
+    Replies that the model has already given are not paid for again. A finished run cannot be resumed (see
+    fork), and
+    the settings are those of the run's start. Without an answer, the question is asked on the terminal;
+    without a
+    terminal the run keeps waiting.
     """
     detail = told.detail
     loaded = load_command_settings(Path(), assignments)
@@ -121,7 +123,7 @@ def resume(
     from suture.interfaces.cli.run_execution import execute_run
 
     recorded = load_recorded_run(run, loaded.settings)
-    given = _answer(said, hint, edit or (), recorded)
+    answer = _parse_review_answer(answer_word, hint, edit or (), recorded)
 
     def start(progress: RunProgress) -> Coroutine[Any, Any, Result]:
         from suture.api import resume as resume_run
@@ -131,7 +133,7 @@ def resume(
             run,
             settings=loaded.settings,
             apply=apply,
-            answer=given,
+            answer=answer,
             on_review=terminal_reviewer(progress),
             on_event=progress,
         )
@@ -140,26 +142,30 @@ def resume(
     execute_run(start, began_with, kind=recorded.task.kind, as_json=told.as_json, detail=detail)
 
 
-def _answer(said: str | None, hint: str, edit: Sequence[str], recorded: RecordedRun) -> ReviewAnswer | None:
-    """The one thing that a person says to a run that waits; `None` where they say nothing.
+def _parse_review_answer(
+    answer_word: str | None, hint: str, edit: Sequence[str], recorded: RecordedRun
+) -> ReviewAnswer | None:
+    """Return the answer for a waiting run, or `None` if the options give none.
 
     Raises:
-        UsageError: It is more than one thing, or none that is known.
+        UsageError: There is more than one answer, or an unknown one.
     """
     from suture.api import ReviewAnswer
 
-    if (said is not None) + bool(hint) + bool(edit) > 1:
-        raise UsageError("--answer, --hint and --edit exclude each other", remedy="give one of them")
+    if (answer_word is not None) + bool(hint) + bool(edit) > 1:
+        raise UsageError("--answer, --hint and --edit exclude each other", remedy="use one of them")
     if hint:
         return ReviewAnswer(choice="redirect", hint=hint)
     if edit:
         files = read_candidate_files(edit, recorded.task, recorded.project)
         return ReviewAnswer(choice="edit", files=files)
-    if said is None:
+    if answer_word is None:
         return None
-    if said in WORDS:
-        return ReviewAnswer(choice=WORDS[said])
-    raise UsageError(f"--answer takes {', '.join(WORDS)}, not {said!r}", remedy="or use --hint or --edit")
+    if answer_word in ANSWER_WORDS:
+        return ReviewAnswer(choice=ANSWER_WORDS[answer_word])
+    raise UsageError(
+        f"--answer takes {', '.join(ANSWER_WORDS)}, not {answer_word!r}", remedy="or use --hint or --edit"
+    )
 
 
 @handle_errors
@@ -170,14 +176,14 @@ def fork(
     ] = 0,
     changes: Assignments = None,
     hint: Annotated[
-        str, typer.Option("--hint", metavar="TEXT", help="What the model is to be told from there on.")
+        str, typer.Option("--hint", metavar="TEXT", help="A hint for the model from there on.")
     ] = "",
     candidate: Annotated[
         list[str] | None,
         typer.Option(
             "--candidate",
             metavar="[PATH=]FILE",
-            help="A candidate of your own, judged first; may be repeated.",
+            help="Your own candidate, judged first; repeatable.",
         ),
     ] = None,
     model: Model = None,
@@ -187,10 +193,11 @@ def fork(
     *,
     told: OutputOptions,
 ) -> None:
-    """Start a new run from a step of another one, with another model, setting, hint or candidate.
+    """Start a new run from a step of another run, with another model, setting, hint or candidate.
 
-    What the other run had done until that step counts as it did, and is neither done nor paid again. The
-    other run stays as it is.
+    The new run reuses what the other run had done up to that step, so nothing is repeated or paid for again.
+    The other
+    run does not change.
     """
     detail = told.detail
     loaded = load_command_settings(Path())
@@ -200,8 +207,8 @@ def fork(
 
     recorded = load_recorded_run(run, loaded.settings)
     named = {"model.name": model, "loop.recipe": recipe, "loop.autonomy": autonomy}
-    given = {key: value for key, value in named.items() if value is not None}
-    changed: dict[str, object] = {**parse_assignments(changes or ()), **given}
+    answer = {key: value for key, value in named.items() if value is not None}
+    changed: dict[str, object] = {**parse_assignments(changes or ()), **answer}
     files = read_candidate_files(candidate or (), recorded.task, recorded.project)
 
     def start(progress: RunProgress) -> Coroutine[Any, Any, Result]:

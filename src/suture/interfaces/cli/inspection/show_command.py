@@ -1,4 +1,4 @@
-"""`suture show`: what happened in a run, from its ledger alone."""
+"""`suture show`: what happened in a run, from its ledger."""
 
 from __future__ import annotations
 
@@ -22,31 +22,33 @@ from suture.interfaces.cli.terminal.terminal_output import (
 if TYPE_CHECKING:
     from suture.core.ledger import RunFolder
 
-MOST_DIFF_BYTES = 256 * 2**20
+MAX_DIFF_BYTES = 256 * 2**20
 
 
 @handle_errors
 def show(
     run: Annotated[
-        str, typer.Argument(metavar="RUN", help="`last`, an id, or the unique start or end of one.")
+        str, typer.Argument(metavar="RUN", help="`last`, an id, or its unique start or end.")
     ] = "last",
     as_list: Annotated[bool, typer.Option("--list", help="List all runs, oldest first.")] = False,
-    as_diff: Annotated[bool, typer.Option("--diff", help="Print the run's diff alone.")] = False,
+    as_diff: Annotated[bool, typer.Option("--diff", help="Print only the run's diff.")] = False,
     as_full_diff: Annotated[
         bool,
-        typer.Option("--full-diff", help="Print the change as it was written, before parts were left out."),
+        typer.Option(
+            "--full-diff", help="Print the change as proposed, before unneeded parts were left out."
+        ),
     ] = False,
     as_faults: Annotated[
-        bool, typer.Option("--faults", help="Print the lines that may be at fault, the likeliest first.")
+        bool, typer.Option("--faults", help="Print the suspicious lines, most likely first.")
     ] = False,
     at: Annotated[
         int | None,
-        typer.Option("--at", metavar="N", help="As it stood after its step N; 0 is before the first."),
+        typer.Option("--at", metavar="N", help="The state after step N; 0 is before the first step."),
     ] = None,
     as_json: Json = False,
     assignments: Assignments = None,
 ) -> None:
-    """Tell a run step by step: moves, candidates, verdicts, spend."""
+    """Show a run step by step: moves, candidates, verdicts, spend."""
     from suture.core.ledger import find_run, list_runs
 
     home = load_command_settings(Path(), assignments, looks=True).settings.paths.home.expanduser()
@@ -65,11 +67,11 @@ def show(
     from suture.interfaces.narrative.run_story import run_as_json, run_as_text, step_as_json, step_as_text
 
     if as_diff or as_full_diff:
-        full = found.path / "full.diff"  # only where there is more of it than the result has
+        full = found.path / "full.diff"  # exists only if parts were left out of the result
         diff = full if as_full_diff and full.is_file() else found.path / "result.diff"
         if not diff.is_file():
             raise UsageError(f"run {found.id} has no diff", remedy=f"see what it did: suture show {found.id}")
-        content = read_stored(diff, MOST_DIFF_BYTES, "the diff", follow=False)
+        content = read_stored(diff, MAX_DIFF_BYTES, "the diff", follow=False)
         print_raw(content.decode("utf-8", "surrogateescape"), diff=True)
     elif as_faults:
         show_suspects(found, as_json=as_json)
@@ -82,10 +84,10 @@ def show(
 
 
 def show_suspects(run: RunFolder, *, as_json: bool) -> None:
-    """Print the lines that may be at fault, with their scores and their text.
+    """Print the suspicious lines with their scores and text.
 
     Raises:
-        UsageError: The run did not look for any.
+        UsageError: The run did not localize the fault.
     """
     from suture.core.ledger import first_payload, last_of, read_ledger
     from suture.core.ledger.kinds import RunStarted, SearchFinished
@@ -94,24 +96,24 @@ def show_suspects(run: RunFolder, *, as_json: bool) -> None:
     searched = last_of(events, SearchFinished)
     if searched is None:
         raise UsageError(
-            f"run {run.id} has not located any fault",
-            remedy="`suture heal` does where pytest tests fail and repair.enabled is on",
+            f"run {run.id} did not localize a fault",
+            remedy="`suture heal` does if tests fail and repair.enabled is on",
         )
     if as_json:
         print_json([vars(fault) for fault in searched.faults])
         return
     started = first_payload(events, RunStarted)
-    texts = _texts(run, started.task) if started else {}
+    texts = _file_texts(run, started.task) if started else {}
     rows = []
     for fault in searched.faults:
         lines = texts.get(fault.path, "").splitlines()
         text = lines[fault.line - 1].strip() if 0 < fault.line <= len(lines) else ""
         rows.append((f"{fault.score:.2f}", f"{fault.path}:{fault.line}", fault.function or "-", text))
-    print_text(format_table(rows) if rows else "no line of the project ran in a failing test")
+    print_text(format_table(rows) if rows else "no failing test ran a line of the project")
 
 
-def _texts(run: RunFolder, blob: str) -> dict[str, str]:
-    """The project's files as the run began; none where the folder no longer has them."""
+def _file_texts(run: RunFolder, blob: str) -> dict[str, str]:
+    """Return the project's files at the start of the run; empty if the folder no longer has them."""
     from suture.core.records import Task
     from suture.project.workspace import text_of
 

@@ -18,67 +18,75 @@ if TYPE_CHECKING:
     from suture.judge.certificates import Certificate, ReplayedClaim
 
 REJECTED = 1
-"""The exit code where a certificate does not hold."""
+"""The exit code for a certificate that does not hold."""
 
 
 @handle_errors
 def verify(
     certificate: Annotated[
-        str, typer.Argument(help="Its file, or the run that made it: `last`, an id, the start or end of one.")
+        str,
+        typer.Argument(help="The certificate's file, or its run: `last`, an id, or its unique start or end."),
     ],
     project: Annotated[
         Path | None,
         typer.Option(
             "--project",
             metavar="PATH",
-            help="The project, with the change or without; the run's own copy where it is not given.",
+            help="The project, with or without the change; default: the run's own copy.",
         ),
     ] = None,
     assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
-    """Prove a certificate anew, in a clean sandbox and without a model.
+    """Verify a certificate again, in a clean sandbox and without a model.
 
-    The tests are run before and after the change; hashes, coverage and mutants are measured again. What
-    running cannot prove is listed as claimed. The exit code is 1 where anything is not as certified.
+    The tests run before and after the change; hashes, coverage and mutants are measured again. Claims that
+    cannot be
+    verified by running are listed as claimed. The exit code is 1 if anything differs from the certificate.
     """
     from suture.api import run_sync
 
     settings = load_command_settings(project or Path(), assignments).settings
-    findings = run_sync(replay(certificate, project, settings, as_json=as_json))
+    findings = run_sync(replay_certificate(certificate, project, settings, as_json=as_json))
     ok = all(finding.ok for finding in findings)
-    said = read(certificate, settings) if ok else None
+    certificate_record = load_certificate(certificate, settings) if ok else None
     if as_json:
-        claims = claims_of(said) if said else {}
-        judged_by = judged_by_of(said) if said else {}
+        claims = unverifiable_claims(certificate_record) if certificate_record else {}
+        judged_by = judging_inputs(certificate_record) if certificate_record else {}
         print_json(
             {"ok": ok, "findings": [asdict(f) for f in findings], "judged_by": judged_by, "claims": claims}
         )
-    elif said is not None:
-        for name, value in claims_of(said).items():
+    elif certificate_record is not None:
+        for name, value in unverifiable_claims(certificate_record).items():
             print_text(escape_line_breaks(f"claimed   {name}: {value}"))
-        for check in said.task.checks:
+        for check in certificate_record.task.checks:
             for line in check.source.strip().split("\n"):
                 print_text(escape_line_breaks(f"check     | {line}"))
-        if said.task.source_roots:
-            print_text(escape_line_breaks(f"imports   start at {', '.join(said.task.source_roots)}"))
-        print_text(escape_line_breaks(f"accepted: {' '.join(said.task.test_command) or 'the checks above'}"))
+        if certificate_record.task.source_roots:
+            print_text(
+                escape_line_breaks(f"imports   start at {', '.join(certificate_record.task.source_roots)}")
+            )
+        print_text(
+            escape_line_breaks(
+                f"accepted: {' '.join(certificate_record.task.test_command) or 'the checks above'}"
+            )
+        )
     else:
         print_text("rejected")
     if not ok:
         raise typer.Exit(REJECTED)
 
 
-async def replay(
+async def replay_certificate(
     name: str, project: Path | None, settings: Settings, *, as_json: bool
 ) -> list[ReplayedClaim]:
-    """Every finding, each told as it comes."""
+    """Return every finding, after printing each as it comes."""
     from suture.api import verify as replay_certificate
 
     findings: list[ReplayedClaim] = []
     async for finding in replay_certificate(name, project=project, settings=settings):
         findings.append(finding)
-        line = f"{'proved' if finding.ok else 'FALSE':8}  {finding.name}: {finding.detail}"
+        line = f"{'verified' if finding.ok else 'FALSE':8}  {finding.name}: {finding.detail}"
         if as_json:
             print_note(line)
         else:
@@ -86,15 +94,15 @@ async def replay(
     return findings
 
 
-def read(name: str, settings: Settings) -> Certificate:
-    """The certificate itself, once it was found to be one."""
+def load_certificate(name: str, settings: Settings) -> Certificate:
+    """Return the certificate, after its replay has shown that it is one."""
     from suture.judge.certificates import find_certificate, load_certificate
 
     return load_certificate(find_certificate(name, settings.paths.home))
 
 
-def judged_by_of(certificate: Certificate) -> dict[str, object]:
-    """What the proof rests on: read it, for a certificate of a weaker check is a true certificate of less."""
+def judging_inputs(certificate: Certificate) -> dict[str, object]:
+    """Return the command and checks that the certificate rests on: a weak check proves less."""
     task = certificate.task
     return {
         "command": list(task.test_command),
@@ -103,20 +111,24 @@ def judged_by_of(certificate: Certificate) -> dict[str, object]:
     }
 
 
-def claims_of(certificate: Certificate) -> dict[str, object]:
-    """What a certificate says and nobody can prove, in words for people."""
-    said = certificate.claims
+def unverifiable_claims(certificate: Certificate) -> dict[str, object]:
+    """Return what a certificate says and nobody can verify by running, as text for people."""
+    certificate_record = certificate.claims
     return {
         "task": certificate.task.statement.strip().partition("\n")[0],
-        "run": said.run,
-        "model": said.model,
-        "seed": said.seed,
-        "prompts": ", ".join(said.prompts) or "none",
-        "spent": f"{said.attempts} attempts, {said.tokens} tokens, {said.seconds:.0f} s",
-        "made by": f"suture {said.suture}, recipe {said.recipe}, on Python {said.python}",
-        "smallest": f"{said.minimal.edits} of {said.minimal.edits_found} edits"
-        + ("" if said.minimal.is_minimal else ", perhaps not the fewest"),
-        "lint": said.lint.absent or "; ".join(said.lint.findings) or "nothing new",
-        "accepted tests": "; ".join(said.accepted_tests) or "none",
-        "suspicious": "; ".join(said.warnings) or "nothing",
+        "run": certificate_record.run,
+        "model": certificate_record.model,
+        "seed": certificate_record.seed,
+        "prompts": ", ".join(certificate_record.prompts) or "none",
+        "spent": f"{certificate_record.attempts} attempts, {certificate_record.tokens} tokens, "
+        f"{certificate_record.seconds:.0f} s",
+        "made by": f"suture {certificate_record.suture}, recipe {certificate_record.recipe}, on Python "
+        f"{certificate_record.python}",
+        "smallest": f"{certificate_record.minimal.edits} of {certificate_record.minimal.edits_found} edits"
+        + ("" if certificate_record.minimal.is_minimal else ", perhaps not the fewest"),
+        "lint": certificate_record.lint.absent
+        or "; ".join(certificate_record.lint.findings)
+        or "nothing new",
+        "accepted tests": "; ".join(certificate_record.accepted_tests) or "none",
+        "suspicious": "; ".join(certificate_record.warnings) or "nothing",
     }

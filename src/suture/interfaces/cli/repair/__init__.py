@@ -1,1 +1,1 @@
-"""The commands that change code, or decide what may."""
+"""Commands that change code, or decide about changes."""

@@ -1,4 +1,4 @@
-"""`suture apply` and `suture undo`: what a run has healed, into the user's files or repository and back."""
+"""`suture apply` and `suture undo`: apply a run's change to the user's files or repository, and revert it."""
 
 from __future__ import annotations
 
@@ -23,28 +23,33 @@ def apply(
     run: Annotated[
         str | None,
         typer.Argument(
-            metavar="RUN", help="An id, or the unique start or end of one; the last that healed this folder."
+            metavar="RUN",
+            help="An id, or its unique start or end; default: the last run that healed this folder.",
         ),
     ] = None,
-    commit: Annotated[bool, typer.Option("--commit", help="Commit it too, and that alone.")] = False,
+    commit: Annotated[
+        bool, typer.Option("--commit", help="Also commit the change, and only the change.")
+    ] = False,
     branch: Branch = None,
     patch: Annotated[
-        Path | None, typer.Option("--patch", metavar="FILE", help="Write the diff into a file instead.")
+        Path | None, typer.Option("--patch", metavar="FILE", help="Write the diff to a file instead.")
     ] = None,
     into: Annotated[
         Path | None,
-        typer.Option("--into", metavar="FOLDER", help="Where new code goes; else where it was asked for."),
+        typer.Option(
+            "--into", metavar="FOLDER", help="The folder for new code; default: where the run was started."
+        ),
     ] = None,
     assignments: Assignments = None,
 ) -> None:
-    """Apply the verified change of a run that has healed; `suture undo` takes it back.
+    """Apply the verified change of a healed run; `suture undo` reverts it.
 
-    Nothing is written where you have changed the same files since.
+    Nothing is written if you have changed the same files since.
     """
     require_at_most_one({"--commit": commit, "--branch": branch, "--patch": patch})
     from suture.api import apply as apply_run
     from suture.api import run_sync
-    from suture.interfaces.narrative.render_certificate import delivery_lines
+    from suture.interfaces.narrative.certificate_rendering import delivery_lines
 
     settings = load_command_settings(Path(), assignments, looks=True).settings
     folder = run_sync(apply_run(run, commit=commit, branch=branch, patch=patch, into=into, settings=settings))
@@ -57,25 +62,27 @@ def undo(
     run: Annotated[
         str | None,
         typer.Argument(
-            metavar="RUN", help="An id, or the unique start or end of one; the last that changed this folder."
+            metavar="RUN",
+            help="An id, or its unique start or end; default: the last run that changed this folder.",
         ),
     ] = None,
     assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
-    """Take back what a run changed in your files or your repository.
+    """Revert what a run changed in your files or your repository.
 
-    Files get back what they held, to the byte; a commit is reverted by another one; a branch is deleted.
-    Nothing is touched where you have changed the same files since.
+    Files are restored byte for byte, a commit is reverted by another commit, and a branch is deleted. Nothing
+    is
+    changed if you have edited the same files since.
     """
-    from suture.api import undo as take_back
+    from suture.api import undo as undo_run
 
-    done = vars(take_back(run, settings=load_command_settings(Path(), assignments, looks=True).settings))
+    reverted = vars(undo_run(run, settings=load_command_settings(Path(), assignments, looks=True).settings))
     if as_json:
-        print_json(done)
+        print_json(reverted)
     else:
         from suture.core.ledger.kinds import TreeUndone
+        from suture.interfaces.narrative.certificate_rendering import render_undo
         from suture.interfaces.narrative.plain_text import escape_line_breaks
-        from suture.interfaces.narrative.render_certificate import render_undo
 
-        print_text(escape_line_breaks(render_undo(TreeUndone(**done))))
+        print_text(escape_line_breaks(render_undo(TreeUndone(**reverted))))

@@ -1,4 +1,4 @@
-"""`suture ci`: heal a red pipeline within its gates, and hand over in a second job what is verified there."""
+"""`suture ci`: heal a failing pipeline within the gates, and deliver the verified change in a second job."""
 
 from __future__ import annotations
 
@@ -30,16 +30,18 @@ if TYPE_CHECKING:
 
 ci_app = typer.Typer(
     name="ci",
-    help="Heal a red pipeline within the gates of the settings `ci.*` (docs/ci.md): heal, deliver.",
+    help="Heal a failing CI pipeline within the gates of the settings `ci.*` (docs/ci.md): heal, deliver.",
     no_args_is_help=True,
 )
 
-Folder = Annotated[str, typer.Argument(metavar="PATH", help="The project's folder, checked out by git.")]
+Folder = Annotated[str, typer.Argument(metavar="PATH", help="The project's folder in a git checkout.")]
 Base = Annotated[
     str | None,
-    typer.Option("--base", metavar="REF", help="What to compare with; else what the service says, or HEAD^."),
+    typer.Option(
+        "--base", metavar="REF", help="The commit to compare with; default: from the CI service, or HEAD^."
+    ),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done; do none of it.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only print what would be done.")]
 
 
 @ci_app.command()
@@ -49,7 +51,8 @@ def heal(
     test: Test = None,
     base: Base = None,
     out: Annotated[
-        Path, typer.Option("--out", metavar="FOLDER", help="Where the certificate, patch and reports go.")
+        Path,
+        typer.Option("--out", metavar="FOLDER", help="The folder for the certificate, patch and reports."),
     ] = Path("suture-heal"),
     python: Python = None,
     model: Model = None,
@@ -58,11 +61,13 @@ def heal(
     assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
-    """Reproduce a failure, heal it, gate the change, and write a folder for the job that hands it over.
+    """Reproduce a failure, heal it, check the gates, and write a folder for the job that delivers the change.
 
-    The project's files stay as they are. No model is asked unless one is named by --model, a variable or your
-    settings file. The folder gets report.json, summary.md, suture.sarif, junit.xml, and with a change
-    fix.patch and certificate.json. Exit code 7: a gate refused, by name.
+    The project's files do not change. A model is used only if --model, an environment variable or your
+    settings
+    file names one. The folder contains report.json, summary.md, suture.sarif and junit.xml, and with a change
+    also
+    fix.patch and certificate.json. Exit code 7: a gate refused the change.
     """
     settings = _settings(path, assignments, python=python, model=model, seconds=seconds)
     from suture.api import run_sync
@@ -76,13 +81,13 @@ def heal(
     from suture.interfaces.ci.markdown_report import render_job_summary
     from suture.interfaces.ci.report_formats import render_junit, render_sarif
 
-    asked = _asked(path, test, base)
+    request = _make_request(path, test, base)
     pipeline = read_pipeline(os.environ)
     if dry_run:
-        refusal, plan = plan_heal(asked, pipeline, settings)
-        _tell_plan(refusal, {**plan, "files in": str(out)}, as_json=as_json)
+        refusal, plan = plan_heal(request, pipeline, settings)
+        _print_plan(refusal, {**plan, "files in": str(out)}, as_json=as_json)
         return
-    report = run_sync(heal_in_pipeline(asked, pipeline, settings, print_note))
+    report = run_sync(heal_in_pipeline(request, pipeline, settings, print_note))
     summary = render_job_summary(report)
     texts = {SUMMARY: summary, "suture.sarif": render_sarif(report), "junit.xml": render_junit(report)}
     write_report_folder(report, texts, out)
@@ -90,7 +95,7 @@ def heal(
     if as_json:
         print_json(heal_report_as_json(report))
     else:
-        _tell(report, out)
+        _print_report(report, out)
     if report.exit_code:
         raise typer.Exit(report.exit_code)
 
@@ -98,9 +103,9 @@ def heal(
 @ci_app.command()
 @handle_errors
 def deliver(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="What `suture ci heal` wrote.")],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder that `suture ci heal` wrote.")],
     project: Annotated[
-        str, typer.Option("--project", metavar="PATH", help="The project, freshly checked out.")
+        str, typer.Option("--project", metavar="PATH", help="A fresh checkout of the project.")
     ] = ".",
     test: Test = None,
     base: Base = None,
@@ -109,11 +114,13 @@ def deliver(
     assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
-    """Verify a heal's certificate again, put it to the gates again, and hand the change over.
+    """Verify a heal's certificate again, check the gates again, and deliver the change.
 
-    This is for a second job, which alone has the token (SUTURE_KEYS_CI). Of the folder it reads the
-    certificate alone. The setting ci.hand_over says how: artifact, comment or pull_request. Exit code 7: a
-    gate refused.
+    Run this in a second job, which alone has the token (SUTURE_KEYS_CI). Only the certificate is read from
+    the
+    folder. The setting ci.hand_over decides how to deliver: artifact, comment or pull_request. Exit code 7: a
+    gate
+    refused the change.
     """
     settings = _settings(project, assignments, python=python)
     from suture.interfaces.ci import check_open_heals, prepare_delivery, read_pipeline
@@ -123,32 +130,36 @@ def deliver(
     certificate = folder / CERTIFICATE
     require_file(certificate, "the certificate")
     pipeline = read_pipeline(os.environ)
-    prepared = prepare_delivery(certificate, _asked(project, test, base), pipeline, settings)
+    prepared = prepare_delivery(certificate, _make_request(project, test, base), pipeline, settings)
     refusal = prepared.refusal
     if not dry_run:
         refusal = refusal or check_open_heals(prepared, pipeline, settings)
-    refusal = refusal or _unverified(certificate, Path(project), settings)
+    refusal = refusal or _verification_refusal(certificate, Path(project), settings)
     if refusal is not None:
-        _refuse(refusal, as_json=as_json)
-    done = hand_over(prepared, pipeline, settings, dry_run=dry_run)
+        _exit_refused(refusal, as_json=as_json)
+    delivery = hand_over(prepared, pipeline, settings, dry_run=dry_run)
     would = "would be " if dry_run else ""
     if as_json:
-        print_json({"outcome": "delivered", "how": done.how, "address": done.address, "dry_run": dry_run})
+        print_json(
+            {"outcome": "delivered", "how": delivery.how, "address": delivery.address, "dry_run": dry_run}
+        )
     else:
-        _say(f"suture ci: {would}handed over as {done.how} {done.address}".rstrip())
-        if dry_run and done.handed is not None:
-            _say(f"suture ci: {done.handed.title}, on top of {done.handed.parent[:12]}")
+        _print_ci_line(f"suture ci: {would}delivered as {delivery.how} {delivery.address}".rstrip())
+        if dry_run and delivery.handed is not None:
+            _print_ci_line(f"suture ci: {delivery.handed.title}, on top of {delivery.handed.parent[:12]}")
 
 
-def _unverified(certificate: Path, project: Path, settings: Settings) -> Refusal | None:
-    """What `suture verify` has against a certificate; each of its findings is told."""
+def _verification_refusal(certificate: Path, project: Path, settings: Settings) -> Refusal | None:
+    """Print each finding of `suture verify`; return a refusal if one of them is false."""
     from suture.api import run_sync
     from suture.api import verify as replay_certificate
     from suture.interfaces.ci import Refusal
 
     async def replay() -> Refusal | None:
         async for finding in replay_certificate(certificate, project=project, settings=settings):
-            _say(f"suture ci: {'proved' if finding.ok else 'FALSE'} {finding.name}: {finding.detail}")
+            _print_ci_line(
+                f"suture ci: {'verified' if finding.ok else 'FALSE'} {finding.name}: {finding.detail}"
+            )
             if not finding.ok:
                 return Refusal(reason="not_verified", detail=f"{finding.name}: {finding.detail}")
         return None
@@ -164,9 +175,9 @@ def _settings(
     model: str | None = None,
     seconds: float | None = None,
 ) -> Settings:
-    """The settings; no model is asked where none was named."""
+    """Load the settings; without a named model, no model is used."""
     if not Path(path).is_dir():
-        raise UsageError(f"there is no folder at {path!r}", remedy="name a project's folder")
+        raise UsageError(f"there is no folder at {path!r}", remedy="name the project's folder")
     require_file(python, "the Python", program=True)
 
     def loaded(model: str | None) -> Loaded:
@@ -184,40 +195,42 @@ def _settings(
     return loaded("none").settings if given.origins["model.name"] == "default" else given.settings
 
 
-def _asked(path: str, test: str | None, base: str | None) -> HealRequest:
+def _make_request(path: str, test: str | None, base: str | None) -> HealRequest:
     from suture.interfaces.ci import HealRequest
 
     require_test_command(test)
     return HealRequest(root=Path(path).resolve(), test=test, base=base)
 
 
-def _tell(report: HealReport, out: Path) -> None:
-    _say(f"suture ci: {report.name}" + (f" ({report.detail})" if report.detail else ""))
-    _say(f"suture ci: {len(report.failing)} failing, {report.seconds:.0f} s; see {out}")
+def _print_report(report: HealReport, out: Path) -> None:
+    _print_ci_line(f"suture ci: {report.name}" + (f" ({report.detail})" if report.detail else ""))
+    _print_ci_line(f"suture ci: {len(report.failing)} failing, {report.seconds:.0f} s; see {out}")
 
 
-def _tell_plan(refusal: Refusal | None, plan: dict[str, str], *, as_json: bool) -> None:
+def _print_plan(refusal: Refusal | None, plan: dict[str, str], *, as_json: bool) -> None:
     if as_json:
         print_json({"refused": refusal.reason if refusal else "", "plan": plan})
         return
     for name, value in plan.items():
-        _say(f"suture ci: {name}: {value}")
+        _print_ci_line(f"suture ci: {name}: {value}")
     if refusal is not None:
-        _refuse(refusal, as_json=False)
+        _exit_refused(refusal, as_json=False)
 
 
-def _refuse(refusal: Refusal, *, as_json: bool) -> None:
+def _exit_refused(refusal: Refusal, *, as_json: bool) -> None:
     from suture.interfaces.ci import REFUSAL_TEXTS, REFUSED
 
     if as_json:
         print_json({"outcome": "refused", "reason": refusal.reason, "detail": refusal.detail})
     else:
-        _say(f"suture ci: refused: {refusal.reason} ({REFUSAL_TEXTS[refusal.reason]}; {refusal.detail})")
+        _print_ci_line(
+            f"suture ci: refused: {refusal.reason} ({REFUSAL_TEXTS[refusal.reason]}; {refusal.detail})"
+        )
     raise typer.Exit(REFUSED)
 
 
-def _say(text: str) -> None:
-    """One line that no service takes for a command of ours: GitHub obeys `##[` anywhere in a line."""
+def _print_ci_line(text: str) -> None:
+    """Print one line that no CI service takes for a command: GitHub obeys `##[` anywhere in a line."""
     print_text(
         escape_line_breaks(escape_unprintable(text)).replace("##[", "#\\[").replace("##vso[", "#\\vso[")
     )

@@ -1,4 +1,4 @@
-"""`suture heal`: repair code that exists."""
+"""`suture heal`: repair existing code."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from suture.interfaces.cli.terminal.run_progress import RunProgress
 
 
-MOST_ISSUE_BYTES = 16 * 2**20
+MAX_ISSUE_BYTES = 16 * 2**20
 
 
 @handle_errors
 def heal(
     context: typer.Context,
-    path: Annotated[str, typer.Argument(metavar="PATH", help="A project's folder.")] = ".",
+    path: Annotated[str, typer.Argument(metavar="PATH", help="The project's folder.")] = ".",
     test: Test = None,
     protect: Protect = None,
     only: Only = None,
@@ -47,52 +47,54 @@ def heal(
         typer.Option(
             "--since",
             metavar="REF",
-            help="Look first at what changed since this commit; else at the last few.",
+            help="Search first in changes since this commit; default: the last few.",
         ),
     ] = None,
     hint: Annotated[
-        str | None, typer.Option("--hint", metavar="TEXT", help="What you suspect; a model reads it.")
+        str | None, typer.Option("--hint", metavar="TEXT", help="What you suspect; for the model.")
     ] = None,
     issue: Annotated[
         Path | None,
         typer.Option(
-            "--issue", metavar="FILE", help="A bug report or log; `-` reads stdin. Stands in the certificate."
+            "--issue",
+            metavar="FILE",
+            help="A bug report or log; `-` reads stdin. The certificate contains it.",
         ),
     ] = None,
     python: Python = None,
     apply: Annotated[
-        bool, typer.Option("--apply", help="Change the files, once the fix is verified.")
+        bool, typer.Option("--apply", help="Apply the fix to your files once it is verified.")
     ] = False,
     commit: Annotated[
         bool,
-        typer.Option("--commit", help="Change the files and commit that alone; the rest stays as it is."),
+        typer.Option(
+            "--commit", help="Apply the fix and commit it alone; your other changes stay uncommitted."
+        ),
     ] = False,
     branch: Branch = None,
     patch: Annotated[
         Path | None,
-        typer.Option(
-            "--patch", metavar="FILE", help="Write the diff into a file; your files stay as they are."
-        ),
+        typer.Option("--patch", metavar="FILE", help="Write the diff to a file; your files do not change."),
     ] = None,
     ask: Annotated[
-        bool, typer.Option("--ask", help="Ask which is right where two repairs that pass differ.")
+        bool, typer.Option("--ask", help="Ask which one is right if two passing repairs differ.")
     ] = False,
     no_model: Annotated[
-        bool, typer.Option("--no-model", help="Ask no model: the search alone; the setting model.name=none.")
+        bool, typer.Option("--no-model", help="Use the search only, no model; the setting model.name=none.")
     ] = False,
     proposer: Annotated[
         str | None,
         typer.Option(
             "--proposer",
             metavar="CMD",
-            help="A program to ask in place of a model; it changes a copy in the sandbox.",
+            help="A program to use instead of a model; it edits a copy in the sandbox.",
         ),
     ] = None,
     proposer_outside: Annotated[
         bool,
         typer.Option(
             "--proposer-outside",
-            help="Run it on this machine instead, with your files, keys and network.",
+            help="Run the proposer outside the sandbox, with your files, keys and network.",
         ),
     ] = False,
     *,
@@ -101,24 +103,28 @@ def heal(
 ) -> None:
     """Repair a project until its test command passes; print the diff.
 
-    The command runs in the sandbox, on a copy. The files stay as they are unless --apply or --commit is given
-    and every test passes. Test files are never changed. Where every test passes already and --issue reports a
-    fault, a test that shows it is written first; you are asked whether it may decide.
+    The command runs in the sandbox, on a copy. Your files change only with --apply or --commit, and only if
+    every
+    test passes. Test files are never changed. If every test passes already and --issue describes a bug,
+    Suture first
+    writes a test that shows the bug and asks you whether to trust it.
     """
     detail = told.detail
     if ask and not stdin_is_terminal():
-        raise UsageError("--ask needs a terminal to ask on", remedy="leave it out: the difference is shown")
-    # Said before anything heavy is loaded. Not Path.exists: that raises where a folder is closed to us.
+        raise UsageError("--ask needs a terminal", remedy="leave it out: the difference is printed anyway")
+    # Checked before slow imports. Path.exists would raise if a parent folder is not accessible.
     if not os.path.lexists(path):
-        raise UsageError(f"there is nothing at {path!r}", remedy="name a project's folder")
+        raise UsageError(f"{path!r} does not exist", remedy="name the project's folder")
     project = Path(path) if Path(path).is_dir() else Path(path).parent
     require_at_most_one({"--no-model": no_model, "--model": options.model, "--proposer": proposer})
     if proposer is not None and not proposer.strip():
-        raise UsageError("the proposer's command is empty", remedy="name a program, or leave --proposer out")
+        raise UsageError("the proposer's command is empty", remedy="name a program, or leave out --proposer")
     require_at_most_one({"--apply": apply, "--commit": commit, "--branch": branch, "--patch": patch})
     require_file(python, "the Python", program=True)
     if patch is not None and os.path.lexists(patch):
-        raise UsageError(f"{str(patch)!r} exists already and would be overwritten", remedy="move it away")
+        raise UsageError(
+            f"{str(patch)!r} exists already and would be overwritten", remedy="move it, or name another file"
+        )
     require_test_command(test)
     loaded = options.settings(
         project,
@@ -128,21 +134,21 @@ def heal(
         proposer__command="" if options.model or no_model else proposer,
         proposer__outside=proposer_outside or None,
     )
-    asks_program = bool(loaded.settings.proposer.command)
-    if proposer_outside and not asks_program:
+    uses_proposer = bool(loaded.settings.proposer.command)
+    if proposer_outside and not uses_proposer:
         raise UsageError(
-            "--proposer-outside says where a proposer runs, and there is none",
-            remedy="name it: --proposer CMD",
+            "--proposer-outside needs a proposer",
+            remedy="add --proposer CMD",
         )
     if (
         (hint or issue)
-        and not asks_program
+        and not uses_proposer
         and "none" in (loaded.settings.model.name, loaded.settings.models.coder)
     ):
         said = " and ".join(flag for flag, given in (("--hint", hint), ("--issue", issue)) if given)
         remedy = "leave it out, or --no-model" if no_model else "name a model: --model PROVIDER:MODEL"
-        raise UsageError(f"{said} is for a model to read, and none is to be asked", remedy=remedy)
-    words = _words(hint, issue)
+        raise UsageError(f"{said} needs a model, and none is used", remedy=remedy)
+    words = _problem_description(hint, issue)
     from suture.interfaces.cli.run_execution import execute_run
 
     def start(progress: RunProgress) -> Coroutine[Any, Any, Result]:
@@ -164,7 +170,7 @@ def heal(
             replies=options.replies,
             or_live=options.or_live,
             ask=ask,
-            asked_s=context.obj if isinstance(context.obj, float) else None,
+            requested_at_s=context.obj if isinstance(context.obj, float) else None,
             on_review=terminal_reviewer(progress),
             on_event=progress,
         )
@@ -172,19 +178,19 @@ def heal(
     execute_run(start, loaded, kind="heal", as_json=told.as_json, detail=detail)
 
 
-def _words(hint: str | None, issue: Path | None) -> str:
-    """What the user says of the fault, for the model."""
-    said = "" if issue is None else _read(issue)
+def _problem_description(hint: str | None, issue: Path | None) -> str:
+    """Return what the user says about the problem, for the model."""
+    said = "" if issue is None else _read_issue(issue)
     return "\n\n".join(filter(None, (said.strip(), f"Hint: {hint.strip()}" if hint else "")))
 
 
-def _read(issue: Path) -> str:
+def _read_issue(issue: Path) -> str:
     if str(issue) == "-":
-        content = sys.stdin.buffer.read(MOST_ISSUE_BYTES + 1)
-        if len(content) > MOST_ISSUE_BYTES:
+        content = sys.stdin.buffer.read(MAX_ISSUE_BYTES + 1)
+        if len(content) > MAX_ISSUE_BYTES:
             raise UsageError(
-                f"the issue is longer than {MOST_ISSUE_BYTES // 2**20} MiB",
-                remedy="give the part that tells of the fault",
+                f"the issue is longer than {MAX_ISSUE_BYTES // 2**20} MiB",
+                remedy="keep only the part that describes the problem",
             )
         return content.decode("utf-8", "replace")
-    return read_text_file(issue, MOST_ISSUE_BYTES, "the issue")
+    return read_text_file(issue, MAX_ISSUE_BYTES, "the issue")

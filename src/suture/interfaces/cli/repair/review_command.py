@@ -1,4 +1,4 @@
-"""`suture review`, and the question on a terminal: diagnosis, facts and diff, and what to say to it."""
+"""`suture review`, and the questions that a run asks on the terminal."""
 
 from __future__ import annotations
 
@@ -31,40 +31,42 @@ if TYPE_CHECKING:
     from suture.api import Choice, Difference, Review, ReviewAnswer, Reviewer
     from suture.interfaces.cli.terminal.run_progress import RunProgress
 
-FACTS_SHOWN = 5
-CHOICES = "y: yes, n or Enter: no, e: edit it, h HINT: no, try this, l: later, x: stop the run"
+MAX_COUNTEREXAMPLES = 5
+ANSWER_HELP = "y: yes, n or Enter: no, e: edit, h HINT: no, try this, l: later, x: stop the run"
 
-OTHER_CHOICES = {
-    "test": "y yes, it decides from now on; n no (or Enter), h HINT another one, l later, x stop the run",
-    "safety": "y yes, it may in this run; n no (or Enter), h HINT no, try this, l later, x stop the run",
+ANSWER_HELP_BY_STAGE = {
+    "test": "y: yes, trust it, n or Enter: no, h HINT: no, write another, l: later, x: stop the run",
+    "safety": "y: yes, in this run, n or Enter: no, h HINT: no, try this, l: later, x: stop the run",
 }
 
-NUMBERED: dict[str, Choice] = {"1": "first", "2": "second", "n": "neither", "neither": "neither"}
+ANSWER_BY_KEY: dict[str, Choice] = {"1": "first", "2": "second", "n": "neither", "neither": "neither"}
 
 
 @handle_errors
 def review(run: RunName = "last", assignments: Assignments = None, as_json: Json = False) -> None:
-    """Show what a run that waits for a person asks: diagnosis, facts and diff.
+    """Show the question that a waiting run asks: diagnosis, counterexamples and diff.
 
-    Exits 1 where it waits for nothing. Answer with `suture resume`.
+    Exits with 1 if the run is not waiting. Answer with `suture resume`.
     """
     from suture.api import pending_review
 
     asked = pending_review(run, settings=load_command_settings(Path(), assignments, looks=True).settings)
     if asked is None:
-        raise UsageError(f"run {run!r} waits for no answer", remedy="see how it stands: suture history")
+        raise UsageError(
+            f"run {run!r} is not waiting for an answer", remedy="check its state: suture history"
+        )
     if as_json:
         from suture.interfaces.narrative.review_text import review_as_json
 
         print_json(review_as_json(asked))
         return
-    print_text(join_lines(_lines(asked)) + f"\n{asked.diff}")
+    print_text(join_lines(_question_lines(asked)) + f"\n{asked.diff}")
     for line in answer_instructions(asked.run_id, asked.stage):
         print_note(line)
 
 
 def terminal_reviewer(progress: RunProgress) -> Reviewer | None:
-    """Asks on the terminal; `None` where there is none, so that the run is parked."""
+    """Return a reviewer that asks on the terminal, or `None` without one, so that the run is parked."""
     if not stdin_is_terminal():
         return None
     reader = _LineReader(sys.stdin.fileno())
@@ -72,33 +74,33 @@ def terminal_reviewer(progress: RunProgress) -> Reviewer | None:
     async def ask(asked: Review) -> ReviewAnswer | None:
         with progress.paused():
             if asked.difference is not None:
-                return await _distinguished(asked.difference, reader)
-            for line in _about(asked):
+                return await _ask_difference(asked.difference, reader)
+            for line in _context_lines(asked):
                 print_note(line)
             _print_diff(asked.diff)
             while True:
-                print_note(OTHER_CHOICES.get(asked.stage, CHOICES))
-                reader.forget()  # before the question: what is typed behind it is meant
+                print_note(ANSWER_HELP_BY_STAGE.get(asked.stage, ANSWER_HELP))
+                reader.discard_typed_input()  # before the question: only what is typed after it is an answer
                 print_prompt(f"{asked.wish} [y/N] ")
                 typed = await reader.read()
                 if typed is None or typed.strip().lower() == "l":
                     return None
-                said = _understood(typed.strip(), asked)
+                said = _parse_answer(typed.strip(), asked)
                 if said is not None:
                     return said
 
     return ask
 
 
-async def _distinguished(difference: Difference, reader: _LineReader) -> ReviewAnswer:
-    """Which repair is right; the run goes on also where nobody knows."""
+async def _ask_difference(difference: Difference, reader: _LineReader) -> ReviewAnswer:
+    """Ask which of two repairs is right; the run continues even if the person does not know."""
     from suture.api import ReviewAnswer
 
-    return ReviewAnswer(choice=await ask_which_is_right(difference, reader.read) or "unsure")
+    return ReviewAnswer(choice=await ask_right_repair(difference, reader.read) or "unsure")
 
 
-def _understood(line: str, asked: Review) -> ReviewAnswer | None:
-    """What a person typed; `None` where they have to be asked again."""
+def _parse_answer(line: str, asked: Review) -> ReviewAnswer | None:
+    """Return the answer that a person typed, or `None` to ask again."""
     from suture.api import ReviewAnswer
 
     word, _, rest = line.partition(" ")
@@ -106,7 +108,7 @@ def _understood(line: str, asked: Review) -> ReviewAnswer | None:
     if word in ("h", "hint", "redirect") and rest.strip():
         return ReviewAnswer(choice="redirect", hint=rest.strip())
     if word in ("e", "edit") and asked.stage not in ("test", "safety"):
-        files = _edited(asked, rest.strip())
+        files = _edit_candidate(asked, rest.strip())
         return ReviewAnswer(choice="edit", files=files) if files else None
     if rest:
         return None
@@ -117,53 +119,55 @@ def _understood(line: str, asked: Review) -> ReviewAnswer | None:
     return ReviewAnswer(choice="abort") if word in ("x", "abort") else None
 
 
-def _edited(asked: Review, wanted: str) -> dict[str, str]:
+def _edit_candidate(asked: Review, wanted: str) -> dict[str, str]:
     editable = asked.editable
     if not wanted and len(editable) > 1 and not (asked.candidate and len(asked.candidate.files) == 1):
-        print_note(f"which file? e PATH, one of: {', '.join(list(editable)[:20])}")
+        print_note(f"Which file? Type: e PATH, with one of: {', '.join(list(editable)[:20])}")
         return {}
     path = wanted or next(iter(editable))
     if path not in editable:
-        print_note(f"{path!r} is none of the files that may change")
+        print_note(f"{path!r} is not one of the files that may change")
         return {}
     changed = edit_text(editable[path], path)
     if changed is None:
-        print_note("nothing was changed")
+        print_note("Nothing was changed.")
     return {} if changed is None else {path: changed}
 
 
-def _lines(asked: Review) -> Iterator[str]:
-    """The question in words, without the diff."""
-    yield f"run {asked.run_id} waits: {asked.question}"
+def _question_lines(asked: Review) -> Iterator[str]:
+    """Yield the question and its context, without the diff."""
+    yield f"run {asked.run_id} is waiting for your answer: {asked.question}"
     if asked.difference is None:
-        yield from _about(asked)
+        yield from _context_lines(asked)
 
 
-def _about(asked: Review) -> Iterator[str]:
-    """What there is to know for an answer."""
+def _context_lines(asked: Review) -> Iterator[str]:
+    """Yield what a person needs to know for an answer."""
     from suture.interfaces.narrative.event_text import counterexample_lines, render_next_move
 
     for move in asked.moves:
-        yield f"next: {render_next_move(move.kind, _how(move.strategy, move.kind), move.reason)}"
+        yield f"next: {render_next_move(move.kind, _strategy_text(move.strategy, move.kind), move.reason)}"
     if asked.diagnosis:
         said = asked.diagnosis
         yield f"diagnosis: {said.category}, confidence {said.confidence:.2f}: {said.root_cause}"
     if asked.candidate is None:
-        yield "nothing is written yet"
+        yield "there is no candidate yet"
         return
     verdict = asked.verdict
     total = len(verdict.passed) + len(verdict.failed) if verdict else 0
     passed = (
-        f"{len(verdict.passed)} of {total} checks pass" if verdict and total else "nothing to check it by"
+        f"{len(verdict.passed)} of {total} checks pass"
+        if verdict and total
+        else "no test or example to check it against"
     )
     yield f"candidate {asked.candidate.hash[:8]} ({render_label(asked.candidate.label)}): {passed}"
-    for fact in asked.facts[:FACTS_SHOWN]:
+    for fact in asked.facts[:MAX_COUNTEREXAMPLES]:
         yield from (f"  {line}" for line in counterexample_lines(fact))
     if verdict and verdict.failed and not asked.facts:
         yield from (f"  | {line}" for line in verdict.output.strip().splitlines()[-15:])
 
 
-def _how(strategy: str, kind: str) -> str:
+def _strategy_text(strategy: str, kind: str) -> str:
     return f" ({strategy})" if kind == "repair" else ""
 
 
@@ -175,24 +179,24 @@ def _print_diff(diff: str) -> None:
 
 
 class _LineReader:
-    """Lines of a terminal, awaited: a blocking read would keep Ctrl-C from being heard."""
+    """Reads lines of a terminal asynchronously; a blocking read would delay Ctrl-C."""
 
     def __init__(self, terminal: int) -> None:
         self._terminal = terminal
         self._rest = b""
 
-    def forget(self) -> None:
-        """Lose what was typed before the question stood there: Enter is an answer."""
+    def discard_typed_input(self) -> None:
+        """Discard what was typed before the question appeared, because Enter alone is an answer."""
         import termios
 
         self._rest = b""
-        with contextlib.suppress(termios.error):  # no terminal
+        with contextlib.suppress(termios.error):  # stdin is not a terminal
             termios.tcflush(self._terminal, termios.TCIFLUSH)
 
     async def read(self) -> str | None:
-        """The next line; `None` at the end of input (Ctrl-D)."""
+        """Return the next line, or `None` at the end of input (Ctrl-D)."""
         while b"\n" not in self._rest:
-            await self._ready()
+            await self._wait_for_input()
             part = os.read(self._terminal, 65536)
             if not part:
                 return None
@@ -200,8 +204,8 @@ class _LineReader:
         line, self._rest = self._rest.split(b"\n", 1)
         return line.decode("utf-8", "replace")
 
-    async def _ready(self) -> None:
-        import asyncio  # 20 ms, which no other command's help should wait for
+    async def _wait_for_input(self) -> None:
+        import asyncio  # takes 20 ms, which the help of other commands should not spend
 
         loop, typed = asyncio.get_running_loop(), asyncio.Event()
         loop.add_reader(self._terminal, typed.set)
@@ -211,17 +215,17 @@ class _LineReader:
             loop.remove_reader(self._terminal)
 
 
-async def ask_which_is_right(
+async def ask_right_repair(
     difference: Difference, read: Callable[[], Awaitable[str | None]]
 ) -> Choice | None:
-    """Show an input and two answers, and wait for the number of the right one; no more input is no answer.
+    """Show an input with two answers and wait for the number of the right one; end of input is no answer.
 
     Args:
-        difference: What tells the repairs apart.
-        read: The next line that is typed; `None` at the end of input.
+        difference: An input on which the repairs differ.
+        read: Returns the next typed line, or `None` at the end of input.
     """
     first, second = difference.apart
-    print_note(f"Two repairs pass all tests. For {difference.call} they give:")
+    print_note(f"Two repairs pass all tests. For {difference.call} they return:")
     print_note(f"  1: {first}")
     print_note(f"  2: {second}")
     while True:
@@ -230,19 +234,19 @@ async def ask_which_is_right(
         if typed is None:
             return None
         said = typed.strip().lower()
-        if said in NUMBERED:
-            return NUMBERED[said]
+        if said in ANSWER_BY_KEY:
+            return ANSWER_BY_KEY[said]
 
 
 def edit_text(text: str, path: str) -> str | None:
-    """Let the person change a text; `None` where they left it as it was, or their editor failed.
+    """Open a text in the person's editor; return the new text, or `None` if unchanged or if the editor failed.
 
     Args:
-        text: What they get to see.
-        path: What it is called, so that the editor knows the language.
+        text: The text to edit.
+        path: Its file name, from which the editor derives the language.
 
     Raises:
-        UsageError: There is no editor.
+        UsageError: The editor cannot be started.
     """
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     with tempfile.TemporaryDirectory(prefix="suture-edit-") as folder:
@@ -252,7 +256,7 @@ def edit_text(text: str, path: str) -> str | None:
             ended = subprocess.run([*shlex.split(editor), str(file)], check=False)
         except (OSError, ValueError) as fault:
             raise UsageError(
-                f"the editor {editor!r} cannot be started: {fault}", remedy="set EDITOR to yours"
+                f"the editor {editor!r} cannot be started: {fault}", remedy="set EDITOR to another editor"
             ) from fault
         changed = file.read_text("utf-8", "surrogateescape")
     return changed if ended.returncode == 0 and changed != text else None

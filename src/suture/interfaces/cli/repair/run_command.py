@@ -26,11 +26,9 @@ if TYPE_CHECKING:
     from suture.core.records import Result, Task, TaskKind
     from suture.interfaces.cli.terminal.run_progress import RunProgress
 
-MOST_TASK_BYTES = 2**20
-MOST_NAME_CHARS = 250
-HOW_TO_GIVE_A_TASK = (
-    'write it as an argument, such as suture run "Write a function ...", or pipe it to suture run -'
-)
+MAX_TASK_BYTES = 2**20
+MAX_FILE_NAME_CHARS = 250
+TASK_REMEDY = 'write it as an argument, such as suture run "Write a function ...", or pipe it to suture run -'
 
 
 @handle_errors
@@ -38,22 +36,24 @@ def run(
     context: typer.Context,
     task: Annotated[
         str | None,
-        typer.Argument(help="In words, or a stub with a docstring; `-` reads it from stdin."),
+        typer.Argument(help="The task in words, or a stub with a docstring; `-` reads stdin."),
     ] = None,
-    example: Annotated[bool, typer.Option("--example", help="A built-in task.")] = False,
+    example: Annotated[bool, typer.Option("--example", help="Use a built-in example task.")] = False,
     test: Annotated[
         Path | None,
         typer.Option(
-            "--test", metavar="FILE", help="Tests that the code must pass: pytest's, or plain asserts."
+            "--test", metavar="FILE", help="Tests that the code must pass: pytest tests or plain asserts."
         ),
     ] = None,
     apply: Annotated[
-        bool, typer.Option("--apply", help="Write the verified code into the current folder.")
+        bool, typer.Option("--apply", help="Write the verified code to the current folder.")
     ] = False,
     into: Annotated[
         Path | None,
         typer.Option(
-            "--into", metavar="FOLDER", help="Write all files of the verified code there; it may be several."
+            "--into",
+            metavar="FOLDER",
+            help="Write all files of the verified code to this folder; allows several files.",
         ),
     ] = None,
     project: Annotated[
@@ -61,36 +61,38 @@ def run(
         typer.Option(
             "--project",
             metavar="KIND",
-            help="Make a whole project: web_app, data_pipeline, cli_tool or library.",
+            help="Create a whole project: web_app, data_pipeline, cli_tool or library.",
         ),
     ] = None,
     language: Annotated[
         str | None,
-        typer.Option("--language", metavar="NAME", help="python, node, typescript or go; Python by default."),
+        typer.Option("--language", metavar="NAME", help="python, node, typescript or go; default: python."),
     ] = None,
     existing: Annotated[
         Path | None,
-        typer.Option("--existing", metavar="FOLDER", help="Add a feature to the project there."),
+        typer.Option("--existing", metavar="FOLDER", help="Add a feature to the project in this folder."),
     ] = None,
     sample: Annotated[
         Path | None,
-        typer.Option("--sample", metavar="FILE", help="Data that a pipeline is run on."),
+        typer.Option("--sample", metavar="FILE", help="Sample data for a data pipeline."),
     ] = None,
     task_file: Annotated[
-        Path | None, typer.Option("--task-file", metavar="FILE", help="The task, from a text file.")
+        Path | None, typer.Option("--task-file", metavar="FILE", help="Read the task from a text file.")
     ] = None,
     approve_deps: ApproveDeps = None,
     *,
     options: RunOptions,
     told: OutputOptions,
 ) -> None:
-    """Write new code until trusted tests pass; print the code, each file with its name where it is several.
+    """Write new code until trusted tests pass; print the code, with file names if there are several files.
 
-    With --project a whole project is made; it is started in the sandbox, and what is seen of it decides, with
-    the runs that the task shows. With --existing the answer is a diff; --apply writes it there.
+    With --project, Suture creates a whole project, starts it in the sandbox, and judges its behaviour by the
+    example
+    runs in the task. With --existing, the result is a diff; --apply applies it to that project.
 
-    The trusted tests are those of --test and the examples in the task itself. Without either the code is
-    printed but not verified, and the exit code is 1.
+    The trusted tests are those of --test and the examples in the task itself. Without either, the code is
+    printed but
+    not verified, and the exit code is 1.
     """
     detail = told.detail
     require_file(test, "the test file")
@@ -98,8 +100,8 @@ def run(
     _require_known(language, project)
     asked = task is None and not example and task_file is None and stdin_is_terminal()
     wanted = read_task(task, example=example, file=task_file)
-    # What a person takes to type the task on our question is no part of the run.
-    asked_s = context.obj if isinstance(context.obj, float) and not asked else time.time()
+    # The time a person takes to type the task does not count towards the run.
+    requested_at_s = context.obj if isinstance(context.obj, float) and not asked else time.time()
     loaded = options.settings(
         existing or Path(),
         safety__approve_deps=approve_deps,
@@ -124,7 +126,7 @@ def run(
             into=into,
             replies=options.replies,
             or_live=options.or_live,
-            asked_s=asked_s,
+            requested_at_s=requested_at_s,
             on_review=terminal_reviewer(progress),
             on_event=progress,
         )
@@ -134,10 +136,10 @@ def run(
 
 
 def _require_known(language: str | None, project: str | None) -> None:
-    """Refuse a language or a kind of project that is none, before anything slow is loaded.
+    """Check the language and the kind of project before anything slow is imported.
 
     Raises:
-        UsageError: There is no such one.
+        UsageError: One of them is unknown.
     """
     if language is not None:
         from suture.project.languages import find_language
@@ -150,39 +152,43 @@ def _require_known(language: str | None, project: str | None) -> None:
 
 
 def read_task(argument: str | None, *, example: bool, file: Path | None = None) -> str | Task:
-    """The task, wherever it is to come from.
+    """Return the task from the argument, a file, stdin, or a prompt.
 
     Raises:
-        UsageError: There is none, there are two, or the file cannot be read.
+        UsageError: There is no task, there are two, or the file cannot be read.
     """
     if file is not None and (argument is not None or example):
-        raise UsageError("--task-file is a task of its own", remedy="leave out the other one, or --task-file")
+        raise UsageError(
+            "--task-file already gives the task", remedy="leave out the other task, or --task-file"
+        )
     if example:
         if argument is not None:
-            raise UsageError("--example is a task of its own", remedy="leave out the other one, or --example")
+            raise UsageError(
+                "--example already gives the task", remedy="leave out the other task, or --example"
+            )
         from suture.api import example_task
 
         return example_task()
     if file is not None:
-        text = read_text_file(file, MOST_TASK_BYTES, "the task")
+        text = read_text_file(file, MAX_TASK_BYTES, "the task")
     elif argument == "-":
         text = sys.stdin.read()
     elif argument is not None:
         text = argument
-        if not {*" \n(\0"} & {*text} and len(text) < MOST_NAME_CHARS and Path(text).is_file():
-            raise UsageError(f"{text!r} is a file", remedy=f"its text is a task with --task-file {text}")
+        if not {*" \n(\0"} & {*text} and len(text) < MAX_FILE_NAME_CHARS and Path(text).is_file():
+            raise UsageError(f"{text!r} is a file", remedy=f"to use its text as the task: --task-file {text}")
     elif stdin_is_terminal():
-        text = ask()
+        text = ask_task()
     else:
-        raise UsageError("there is no task", remedy=HOW_TO_GIVE_A_TASK)
+        raise UsageError("there is no task", remedy=TASK_REMEDY)
     if not text.strip():
-        raise UsageError("the task is empty", remedy=HOW_TO_GIVE_A_TASK)
+        raise UsageError("the task is empty", remedy=TASK_REMEDY)
     return text
 
 
-def ask() -> str:
-    """Ask for the task; an empty line or the end of input ends it."""
-    sys.stderr.write("What shall Suture write? An empty line ends the task.\n> ")
+def ask_task() -> str:
+    """Ask for the task on the terminal; an empty line or the end of input ends it."""
+    sys.stderr.write("What should Suture write? End the task with an empty line.\n> ")
     sys.stderr.flush()
     lines: list[str] = []
     for line in iter(sys.stdin.readline, ""):

@@ -1,4 +1,4 @@
-"""`suture watch`: heal a project again with each change of its files."""
+"""`suture watch`: heal a project again whenever its files change."""
 
 from __future__ import annotations
 
@@ -25,30 +25,34 @@ if TYPE_CHECKING:
     from suture.core.settings import Settings
     from suture.interfaces.watch.project_watch import WatchEvent
 
-EXTRA = 'pip install "suture[watch]"'
-MOST_NAMED = 3
+INSTALL_COMMAND = 'pip install "suture[watch]"'
+MAX_LISTED_FILES = 3
 
 
 @handle_errors
 def watch(
-    path: Annotated[str, typer.Argument(metavar="PATH", help="A project's folder.")] = ".",
+    path: Annotated[str, typer.Argument(metavar="PATH", help="The project's folder.")] = ".",
     test: Test = None,
     protect: Protect = None,
     only: Only = None,
-    apply: Annotated[bool, typer.Option("--apply", help="Change the files, once a fix is verified.")] = False,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Apply a fix to your files once it is verified.")
+    ] = False,
     model: Model = None,
     seconds: Seconds = None,
     assignments: Assignments = None,
     debug: Debug = False,
 ) -> None:
-    """Run a project's tests with each change; where they fail, heal it and print the diff. Ctrl-C ends it.
+    """Run a project's tests after each change; if they fail, heal the project and print the diff.
 
-    No model is asked unless --model names one: a search makes small edits. The files stay as they are unless
-    --apply is given and every test passes. A change of yours while it works cancels that run, and the next
-    one begins with what you wrote.
+    Ctrl-C stops watching. Without --model, only a search for small edits runs. Your files change only with
+    --apply,
+    and only if every test passes. If you edit a file during a run, the run is cancelled and a new one starts
+    with
+    your edit.
     """
     if not Path(path).is_dir():
-        raise UsageError(f"there is no folder at {path!r}", remedy="name a project's folder")
+        raise UsageError(f"there is no folder at {path!r}", remedy="name the project's folder")
     require_test_command(test)
     project = Path(path)
     loaded = load_command_settings(
@@ -59,15 +63,15 @@ def watch(
         budget__seconds=seconds,
     )
     try:
-        import suture.interfaces.watch.project_watch  # noqa: F401  # before anything is begun
+        import suture.interfaces.watch.project_watch  # noqa: F401  # fails before anything is started
     except ModuleNotFoundError as fault:
-        raise PrerequisiteError(f"this needs the package {fault.name!r}", remedy=EXTRA) from fault
+        raise PrerequisiteError(f"this needs the package {fault.name!r}", remedy=INSTALL_COMMAND) from fault
     for remark in loaded.notes:
         print_note(f"note: {remark}")
     from suture.api import run_sync
 
     asked = f"the model {model}" if model else "no model"
-    print_note(f"Watching {project.resolve()}, with {asked}; Ctrl-C ends it.")
+    print_note(f"Watching {project.resolve()}, with {asked}; press Ctrl-C to stop.")
     options = {"test": test, "protect": protect or (), "only": only or ()}
     run_sync(_watch(project, loaded.settings, options, apply=apply, debug=debug))
 
@@ -87,32 +91,32 @@ async def _watch(
         await api.apply(run, settings=settings)
 
     first = True
-    async for seen in watch(project, heal, write if apply else None):
-        if first and isinstance(seen, RunFailed) and isinstance(seen.fault, UsageError):
-            raise seen.fault  # such as no test command: no change of a file is waited for
+    async for event in watch(project, heal, write if apply else None):
+        if first and isinstance(event, RunFailed) and isinstance(event.fault, UsageError):
+            raise event.fault  # such as a missing test command, which no change of a file will fix
         first = False
-        _tell(seen, settings, debug=debug)
+        _print_event(event, settings, debug=debug)
 
 
-def _tell(seen: WatchEvent, settings: Settings, *, debug: bool) -> None:
-    """Say what became of a run, and what is waited for."""
+def _print_event(event: WatchEvent, settings: Settings, *, debug: bool) -> None:
+    """Print how a run ended, and that the next change is awaited."""
     from suture.core.ledger import find_run
     from suture.interfaces.narrative.run_progress_text import render_short_result
     from suture.interfaces.watch.project_watch import RunFailed, RunSuperseded
 
-    if isinstance(seen, RunSuperseded):
-        named = ", ".join(seen.changed[:MOST_NAMED])
-        more = len(seen.changed) - MOST_NAMED
-        print_note(f"You changed {named}{f' and {more} more' if more > 0 else ''}: once more.")
+    if isinstance(event, RunSuperseded):
+        named = ", ".join(event.changed[:MAX_LISTED_FILES])
+        more = len(event.changed) - MAX_LISTED_FILES
+        print_note(f"You changed {named}{f' and {more} more' if more > 0 else ''}: starting again.")
         return
-    if isinstance(seen, RunFailed):
-        report_error(seen.fault, debug=debug)
+    if isinstance(event, RunFailed):
+        report_error(event.fault, debug=debug)
     else:
-        result = seen.result
+        result = event.result
         if result.diff:
             print_raw(result.diff, diff=True)
         for line in render_short_result(result, find_run(settings.paths.home, result.run_id)):
             print_note(line)
-        if seen.fault is not None:
-            report_error(seen.fault, debug=debug)
-    print_note("Waiting for a change.")
+        if event.fault is not None:
+            report_error(event.fault, debug=debug)
+    print_note("Waiting for changes.")

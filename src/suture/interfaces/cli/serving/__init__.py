@@ -1,1 +1,1 @@
-"""Commands that serve other programs: each starts a front door of its own."""
+"""Commands that start servers for other programs, agents and editors."""

@@ -1,4 +1,5 @@
-"""`suture acp` and `suture lsp`: inside an editor, as its agent, and as what shows failing tests."""
+"""`suture mcp`, `suture acp` and `suture lsp`: tools for other agents, an agent and a language server for
+editors."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from suture.interfaces.cli.serving.size_server import command_line_settings, require_extra, require_folders
+from suture.interfaces.cli.serving.serving_setup import command_line_settings, require_extra, require_folders
 from suture.interfaces.cli.terminal.command_options import Assignments, Model, Test, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 
@@ -18,10 +19,11 @@ def acp(
     model: Model = None,
     assignments: Assignments = None,
 ) -> None:
-    """Be an agent of the Agent Client Protocol, for editors such as Zed: prompts become runs.
+    """Be an agent of the Agent Client Protocol for editors such as Zed; prompts become runs.
 
-    It talks on stdin and stdout, as editors start such agents. A run's steps, candidates and questions are
-    shown in the editor, and what is healed is written into your files where you accept it there.
+    It communicates over stdin and stdout, as editors start such agents. The editor shows a run's steps,
+    candidates and
+    questions; a healed change is written to your files only if you accept it there.
     """
     loaded = load_command_settings(Path(), assignments, model__name=model)
     with require_extra("editor"):
@@ -34,17 +36,17 @@ def lsp(
     test: Test = None,
     seconds: Annotated[
         float,
-        typer.Option(
-            "--seconds", metavar="S", min=1, help="How long a run may take that follows a saved file."
-        ),
+        typer.Option("--seconds", metavar="S", min=1, help="Max seconds of a run after a file is saved."),
     ] = 60.0,
     model: Model = None,
     assignments: Assignments = None,
 ) -> None:
     """Be a language server: failing tests as diagnostics, a verified change as an edit.
 
-    It talks on stdin and stdout, as editors start such servers. A saved file has the project's tests run in
-    the sandbox, and small edits tried; a model is asked where you choose so, and only the editor writes.
+    It communicates over stdin and stdout, as editors start such servers. After a file is saved, the project's
+    tests
+    run in the sandbox and small edits are tried. A model is used only if you choose so, and only the editor
+    writes.
     """
     loaded = load_command_settings(Path(), assignments, model__name=model)
     with require_extra("editor"):
@@ -63,29 +65,30 @@ def lsp(
 @handle_errors
 def mcp(
     http: Annotated[
-        bool, typer.Option("--http", help="Listen at an address instead of stdin and stdout.")
+        bool, typer.Option("--http", help="Listen on an address instead of stdin and stdout.")
     ] = False,
     host: Annotated[
-        str, typer.Option("--host", metavar="ADDRESS", help="With --http: this machine's own.")
+        str, typer.Option("--host", metavar="ADDRESS", help="With --http: a loopback address.")
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option("--port", metavar="N", min=1, max=65535, help="With --http: its port.")
+        int, typer.Option("--port", metavar="N", min=1, max=65535, help="With --http: the port.")
     ] = 8766,
     root: Annotated[
         list[Path] | None,
         typer.Option(
             "--root",
             metavar="FOLDER",
-            help="Projects in it may be healed, where the client names no folders; may be repeated.",
+            help="Allow healing projects in this folder, if the client names no folders; repeatable.",
         ),
     ] = None,
     model: Model = None,
     assignments: Assignments = None,
 ) -> None:
-    """Be a server of the Model Context Protocol, for other agents: tools heal, write, verify and show.
+    """Be a server of the Model Context Protocol for other agents: tools to heal, write, verify and show.
 
-    It talks on stdin and stdout, as agents start such servers, until they close them. A client's own roots
-    are the only folders in which it may have code healed; what is healed is a diff, and no file is changed.
+    It communicates over stdin and stdout, as agents start such servers. Only projects in the client's own
+    roots can be
+    healed. The result of a heal is a diff; no file is changed.
     """
     require_folders(root or ())
     loaded = load_command_settings(Path(), assignments, model__name=model)

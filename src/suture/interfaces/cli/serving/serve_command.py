@@ -1,4 +1,4 @@
-"""`suture serve` and `suture ui`: the service and its page, and the tokens of its callers."""
+"""`suture serve` and `suture ui`: the REST service, the web page, and the tokens of its callers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from suture.interfaces.cli.serving.size_server import command_line_settings, require_extra, require_folders
+from suture.interfaces.cli.serving.serving_setup import command_line_settings, require_extra, require_folders
 from suture.interfaces.cli.terminal.command_options import Assignments, Json, Model, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import format_table, print_json, print_note, print_text
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from suture.interfaces.web.access_tokens import AccessTokens
 
 serve_app = typer.Typer(name="serve")
-token_app = typer.Typer(name="token", help="Tokens of the service's callers.", no_args_is_help=True)
+token_app = typer.Typer(name="token", help="Manage the tokens of callers.", no_args_is_help=True)
 serve_app.add_typer(token_app)
 
 LOOPBACK = "127.0.0.1"
@@ -28,15 +28,15 @@ LOOPBACK = "127.0.0.1"
 def serve(
     context: typer.Context,
     host: Annotated[
-        str | None, typer.Option("--host", metavar="ADDRESS", help="Where it listens; serve.host.")
+        str | None, typer.Option("--host", metavar="ADDRESS", help="The address to listen on; serve.host.")
     ] = None,
     port: Annotated[
-        int | None, typer.Option("--port", metavar="N", help="Its port, 0 for a free one; serve.port.")
+        int | None, typer.Option("--port", metavar="N", help="The port, 0 for a free one; serve.port.")
     ] = None,
     root: Annotated[
         list[Path] | None,
         typer.Option(
-            "--root", metavar="FOLDER", help="Callers may have projects in it healed; may be repeated."
+            "--root", metavar="FOLDER", help="Allow callers to heal projects in this folder; repeatable."
         ),
     ] = None,
     model: Model = None,
@@ -44,9 +44,11 @@ def serve(
 ) -> None:
     """Serve runs to other programs, and the web page, until Ctrl-C or SIGTERM.
 
-    Prints the address; the page is at it. It listens to this machine alone, where no token is asked for as
-    long as there is none; any other address takes tokens. What runs when it is stopped, or killed, goes on at
-    its next start.
+    Prints the address, which is also that of the page. By default only this machine can connect, and no token
+    is
+    needed as long as none exists; any other address requires tokens. Runs that are in progress when the
+    server stops
+    continue when it starts again.
     """
     if context.invoked_subcommand is not None:
         return
@@ -61,7 +63,7 @@ def serve_at(
     assignments: list[str] | None,
     announce: Callable[[str], None] = print_text,
 ) -> None:
-    """Serve until it is told to stop; what is not given is as the settings have it.
+    """Serve until stopped; options that are not given come from the settings.
 
     Raises:
         PrerequisiteError: The extra `serve` is not installed.
@@ -87,45 +89,46 @@ def serve_at(
 @token_app.command("add")
 @handle_errors
 def add_token(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Whose it is; their runs are told by it.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The caller's name, which their runs carry.")],
     role: Annotated[
         str,
-        typer.Option("--role", metavar="ROLE", help="viewer, runner, reviewer or admin: each may do more."),
+        typer.Option("--role", metavar="ROLE", help="viewer, runner, reviewer or admin, in order of rights."),
     ] = "runner",
     assignments: Assignments = None,
 ) -> None:
-    """Make a token and print it, this once: only its hash is kept.
+    """Create a token and print it once; only its hash is stored.
 
-    A viewer looks; a runner also starts, forks, replays and verifies runs and stops their own; a reviewer
-    also answers what runs ask; an admin also stops anyone's.
+    A viewer can read. A runner can also start, fork, replay and verify runs, and stop their own. A reviewer
+    can also
+    answer questions of runs. An admin can also stop any run.
     """
     tokens, home = _tokens(assignments)
     print_text(tokens.add(name, role))
-    print_note(f"kept as a hash in {home}; a server that runs asks for tokens from its next start on")
+    print_note(f"its hash is stored in {home}; a running server requires tokens after a restart")
 
 
 @token_app.command("list")
 @handle_errors
 def list_tokens(assignments: Assignments = None, as_json: Json = False) -> None:
-    """List whose tokens there are, and their roles."""
+    """List the tokens' names and roles."""
     callers = _tokens(assignments)[0].callers()
     if as_json:
         print_json([{"name": caller.name, "role": caller.role} for caller in callers])
     elif callers:
         print_text(format_table([(caller.name, caller.role) for caller in callers]))
     else:
-        print_note("no tokens yet; make one: suture serve token add NAME")
+        print_note("no tokens yet; create one: suture serve token add NAME")
 
 
 @token_app.command("remove")
 @handle_errors
 def remove_token(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Whose it is.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The caller's name.")],
     assignments: Assignments = None,
 ) -> None:
-    """Take a token back; it is refused from now on."""
+    """Revoke a token."""
     _tokens(assignments)[0].remove(name)
-    print_note(f"the token of {name} is refused from now on")
+    print_note(f"the token of {name} is revoked")
 
 
 def _tokens(assignments: list[str] | None) -> tuple[AccessTokens, Path]:
@@ -140,23 +143,24 @@ def ui(
     root: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[FOLDER]...", help="Projects in it may be healed; this folder, if not given."
+            metavar="[FOLDER]...", help="Allow healing projects in this folder; default: the current folder."
         ),
     ] = None,
     port: Annotated[
-        int | None, typer.Option("--port", metavar="N", help="Its port, 0 for a free one; serve.port.")
+        int | None, typer.Option("--port", metavar="N", help="The port, 0 for a free one; serve.port.")
     ] = None,
     model: Model = None,
     assignments: Assignments = None,
 ) -> None:
-    """Serve the web page to this machine, until Ctrl-C: start runs, watch them, answer what they ask.
+    """Serve the web page to this machine until Ctrl-C: start runs, watch them, answer their questions.
 
-    Prints the address to open. It is `suture serve` for this machine alone. Closing the page stops nothing;
-    what runs when the server is stopped goes on at its next start.
+    Prints the address to open. It is `suture serve` for this machine only. Closing the page stops nothing;
+    runs that are
+    in progress when the server stops continue when it starts again.
     """
 
     def announce(address: str) -> None:
-        print_note("open this address in a browser; Ctrl-C stops the server")
+        print_note("Open this address in a browser; press Ctrl-C to stop the server.")
         print_text(address)
 
     serve_at(LOOPBACK, port, root or (Path(),), model, assignments, announce)

@@ -1,1 +1,1 @@
-"""The commands that say and change what Suture works with."""
+"""Commands that show and change what Suture works with."""

@@ -1,4 +1,5 @@
-"""`suture config`: every setting, its value and where that comes from; and one set in a file."""
+"""`suture config`, `suture init` and `suture completion`: settings, a project's settings file, shell
+completion."""
 
 from __future__ import annotations
 
@@ -16,19 +17,20 @@ from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import format_table, print_json, print_note, print_text
 from suture.interfaces.narrative.plain_text import escape_unprintable
 
-config_app = typer.Typer(name="config", help="What Suture is set to.", no_args_is_help=True)
+config_app = typer.Typer(name="config", help="Show and change settings.", no_args_is_help=True)
 
 
 @config_app.callback()
 def config() -> None:
-    """What Suture is set to."""
+    """Show and change settings."""
 
 
 @config_app.command()
 @handle_errors
 def show(
     project: Annotated[
-        Path, typer.Option("--project", metavar="FOLDER", help="Whose suture.toml and .env count.")
+        Path,
+        typer.Option("--project", metavar="FOLDER", help="The project whose suture.toml and .env apply."),
     ] = Path(),
     assignments: Assignments = None,
     as_json: Json = False,
@@ -53,57 +55,61 @@ def set_one(
     value: Annotated[str, typer.Argument(metavar="VALUE", help="Its value.")],
     project: Annotated[
         Path | None,
-        typer.Option("--project", metavar="FOLDER", help="In its suture.toml, in place of your own file."),
+        typer.Option(
+            "--project",
+            metavar="FOLDER",
+            help="Write to this project's suture.toml instead of your own file.",
+        ),
     ] = None,
 ) -> None:
-    """Write a setting into your own file, or a project's; the rest of the file stays as it is."""
+    """Write a setting to your own file or a project's file; the rest of the file does not change."""
     import os
 
     from suture.core.settings import set_value
 
     if project is not None and not project.is_dir():
-        raise UsageError(f"{str(project)!r} is no folder", remedy="name a project's folder")
+        raise UsageError(f"{str(project)!r} is not a folder", remedy="name the project's folder")
     print_note(f"written: {set_value(key, value, project=project, environ=os.environ)}")
 
 
-TEXT = """\
-# Settings of Suture for this project; `suture config show` lists all, docs/settings.md explains them.
-# Without `suture trust` a project's own file decides harmless things alone.
+SETTINGS_TEMPLATE = """\
+# Suture's settings for this project. `suture config show` lists all settings; docs/settings.md explains them.
+# Without `suture trust`, only harmless settings of a project's own file apply.
 
 [project]
 {test}
 
 # [repair]
-# candidates = 20000   # small changes that are tried, at most
+# candidates = 20000   # max number of small edits to try
 
 # [proof]
-# mutants = 12         # deliberate mistakes that the tests are tried on
+# mutants = 12         # deliberate mistakes that the tests should catch
 """
 
 
 @handle_errors
 def init(
-    project: Annotated[Path, typer.Argument(metavar="PROJECT", help="A project's folder.")] = Path(),
+    project: Annotated[Path, typer.Argument(metavar="PROJECT", help="The project's folder.")] = Path(),
 ) -> None:
-    """Write a suture.toml with the test command that the project's files show."""
+    """Write a suture.toml with the test command detected from the project's files."""
     from suture.core.settings import new_file
 
     if not project.is_dir():
-        raise UsageError(f"{str(project)!r} is no folder", remedy="name a project's folder")
+        raise UsageError(f"{str(project)!r} is not a folder", remedy="name the project's folder")
     path = project / "suture.toml"
     if path.exists() or path.is_symlink():
-        raise UsageError(f"{str(path)!r} is there already", remedy="suture config set KEY VALUE --project .")
-    text = TEXT.format(test=_test_line(project))
+        raise UsageError(f"{str(path)!r} exists already", remedy="suture config set KEY VALUE --project .")
+    text = SETTINGS_TEMPLATE.format(test=_test_line(project))
     new_file(path, text)
     print_note(f"written: {path}")
     print_text(escape_unprintable(text))
 
 
 def _test_line(project: Path) -> str:
-    from suture.loop.intake.heal_task import heal_task
+    from suture.loop.intake.heal_task import build_heal_task
 
     try:
-        task, _ = heal_task(project)
+        task, _ = build_heal_task(project)
     except (PrerequisiteError, UsageError) as fault:
         return f'# test = "COMMAND"    # {" ".join(fault.message.split())}'
     return f"test = {json.dumps(shlex.join(task.test_command), ensure_ascii=False)}"
@@ -111,11 +117,12 @@ def _test_line(project: Path) -> str:
 
 @handle_errors
 def completion(
-    shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="Whose language.")],
+    shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="Your shell.")],
 ) -> None:
-    """Print a script that makes a shell complete commands and flags.
+    """Print a script that completes commands and options in your shell.
 
-    For bash, put `eval "$(suture completion bash)"` into ~/.bashrc; zsh likewise. For fish, write it into
+    For bash, add `eval "$(suture completion bash)"` to ~/.bashrc; likewise for zsh. For fish, write the
+    output to
     ~/.config/fish/completions/suture.fish.
     """
     from typer.completion import get_completion_script  # type: ignore[attr-defined]  # in no `__all__`

@@ -1,4 +1,5 @@
-"""`suture doctor` and `suture self-check`: what is there, what is missing, and whether a heal works here."""
+"""`suture doctor` and `suture self-check`: what is installed, what is missing, and whether a heal works
+here."""
 
 from __future__ import annotations
 
@@ -21,26 +22,26 @@ if TYPE_CHECKING:
     from suture.api.prerequisites import Prerequisite
     from suture.core.settings import Settings
 
-PROGRAM = "def total(prices):\n    return sum(prices) - 1\n"
-TEST = "from shop import total\n\n\ndef test_total():\n    assert total([2, 3]) == 5\n"
+EXAMPLE_PROGRAM = "def total(prices):\n    return sum(prices) - 1\n"
+EXAMPLE_TEST = "from shop import total\n\n\ndef test_total():\n    assert total([2, 3]) == 5\n"
 
 
 @handle_errors
 def doctor(model: Model = None, assignments: Assignments = None, as_json: Json = False) -> None:
-    """Say what is there, what is missing, and how to get it."""
+    """Report what is installed, what is missing, and how to get it."""
     from suture.api.prerequisites import examine
 
     loaded = load_command_settings(Path(), assignments, looks=True, model__name=model)
     for remark in loaded.notes:
         print_note(f"note: {remark}")
-    tell(list(examine(loaded.settings)), as_json=as_json)
+    print_prerequisites(list(examine(loaded.settings)), as_json=as_json)
 
 
-def tell(rows: Sequence[Prerequisite], *, as_json: bool) -> None:
-    """Print what is there, and how to get what is not.
+def print_prerequisites(rows: Sequence[Prerequisite], *, as_json: bool) -> None:
+    """Print the prerequisites, and how to get the missing ones.
 
     Raises:
-        Exit: Something is missing that is needed.
+        Exit: A required prerequisite is missing.
     """
     if as_json:
         print_json([asdict(row) for row in rows])
@@ -61,7 +62,7 @@ def _state(row: Prerequisite) -> str:
 
 @handle_errors
 def self_check(assignments: Assignments = None, as_json: Json = False) -> None:
-    """Say what `suture doctor` says, and heal a small program in the sandbox, without a model.
+    """Run `suture doctor`, then heal a small program in the sandbox, without a model.
 
     Exit code 0: `suture heal --no-model` works here. The program's run is not kept.
     """
@@ -72,12 +73,12 @@ def self_check(assignments: Assignments = None, as_json: Json = False) -> None:
     ).settings
     rows = list(examine(settings))
     if all(row.ok for row in rows if row.needed):
-        rows.append(_healed(settings))
-    tell(rows, as_json=as_json)
+        rows.append(_check_heal(settings))
+    print_prerequisites(rows, as_json=as_json)
 
 
-def _healed(settings: Settings) -> Prerequisite:
-    """Whether a broken program was mended. Of the settings only those count that say where code runs."""
+def _check_heal(settings: Settings) -> Prerequisite:
+    """Return whether a broken program could be healed, using only the settings about where code runs."""
     from suture.api import heal, run_sync
     from suture.api.prerequisites import Prerequisite
     from suture.core.settings import Settings
@@ -85,8 +86,8 @@ def _healed(settings: Settings) -> Prerequisite:
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder, "shop")
         project.mkdir()
-        (project / "shop.py").write_text(PROGRAM)
-        (project / "test_shop.py").write_text(TEST)
+        (project / "shop.py").write_text(EXAMPLE_PROGRAM)
+        (project / "test_shop.py").write_text(EXAMPLE_TEST)
         own = Settings.model_validate(
             {
                 "model": {"name": "none"},
@@ -101,7 +102,7 @@ def _healed(settings: Settings) -> Prerequisite:
         except SutureError as fault:
             return Prerequisite(name="heal", ok=False, detail=fault.message, remedy=fault.remedy)
     healed = result.outcome == "healed"
-    why = "a broken program was healed" if healed else f"a broken program was not: {result.outcome}"
+    why = "a broken program was healed" if healed else f"a broken program was not healed: {result.outcome}"
     return Prerequisite(
-        name="heal", ok=healed, detail=why, remedy="" if healed else "suture heal --debug says more"
+        name="heal", ok=healed, detail=why, remedy="" if healed else "run `suture heal --debug` for details"
     )

@@ -24,24 +24,24 @@ if TYPE_CHECKING:
     from suture.models.llama_server.server_process import LlamaServer, LlamaServerOptions
 
 models_app = typer.Typer(
-    name="models", help="The embedded models: list, pull, serve, path, rm.", no_args_is_help=True
+    name="models", help="Manage the embedded models: list, pull, serve, path, rm.", no_args_is_help=True
 )
 
-Name = Annotated[str, typer.Argument(help="As `suture models list` shows it.")]
+Name = Annotated[str, typer.Argument(help="A model's name, as `suture models list` shows it.")]
 
 
 @models_app.callback()
 def models() -> None:
-    """The embedded models: list, pull, serve, path, rm."""
+    """Manage the embedded models: list, pull, serve, path, rm."""
 
 
 @models_app.command("list")
 @handle_errors
 def list_command(assignments: Assignments = None, as_json: Json = False) -> None:
-    """List the models of the catalogue, and which of them are here."""
+    """List the models of the catalogue, and which of them are downloaded."""
     from suture.models import list_cached_models
 
-    found = list_cached_models(cache_folder(assignments))
+    found = list_cached_models(model_cache_folder(assignments))
     if as_json:
         print_json(
             [
@@ -58,30 +58,33 @@ def list_command(assignments: Assignments = None, as_json: Json = False) -> None
         return
     rows = []
     for model in found:
-        partial = f"{megabytes(model.partial_bytes)} fetched" if model.partial_bytes else "not here"
-        here = str(model.path) if model.path else partial
-        rows.append((model.entry.name, megabytes(model.entry.size_bytes), model.entry.licence, here))
+        partial = f"{format_megabytes(model.partial_bytes)} "
+        f"downloaded" if model.partial_bytes else "not downloaded"
+        location = str(model.path) if model.path else partial
+        rows.append(
+            (model.entry.name, format_megabytes(model.entry.size_bytes), model.entry.licence, location)
+        )
     print_text(format_table(rows))
 
 
 @models_app.command("pull")
 @handle_errors
 def pull_command(name: Name, assignments: Assignments = None, as_json: Json = False) -> None:
-    """Fetch a model's weights once, and verify them; print where they lie."""
+    """Download a model's weights and verify them; print their path."""
     from suture.models import pull_model
 
     settings = load_command_settings(Path(), assignments, looks=True).settings
     token = settings.keys.huggingface
-    with download_shown() as (progress, say):
+    with show_download() as (progress, say):
         path = pull_model(
-            bare(name),
+            catalogue_name(name),
             settings.paths.cache,
             progress,
             say,
             token=token.get_secret_value() if token is not None else "",
         )
     if as_json:
-        print_json({"name": bare(name), "path": str(path)})
+        print_json({"name": catalogue_name(name), "path": str(path)})
     else:
         print_raw(str(path))
 
@@ -90,22 +93,23 @@ def pull_command(name: Name, assignments: Assignments = None, as_json: Json = Fa
 @handle_errors
 def serve_command(
     name: Annotated[
-        str | None, typer.Argument(help="As `suture models list` shows it; that of model.name otherwise.")
+        str | None,
+        typer.Argument(help="A model's name, as `suture models list` shows it; default: that of model.name."),
     ] = None,
-    host: Annotated[str, typer.Option("--host", help="The address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", help="The port; 0 takes a free one.")] = 8080,
+    host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", help="The port; 0 picks a free one.")] = 8080,
     assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
-    """Serve a model at an OpenAI-compatible address until Ctrl-C; print address and key.
+    """Serve a model at an OpenAI-compatible address until Ctrl-C; print the address and the key.
 
-    The key is the setting keys.serve, and random where that is unset.
+    The key is the setting keys.serve, or random if that is not set.
     """
     from suture.models import choose_model
     from suture.models.llama_server.list_shared_servers import serve_model
 
     settings = load_command_settings(Path(), assignments, looks=True).settings
-    model = bare(name or choose_model(settings)[0])
+    model = catalogue_name(name or choose_model(settings)[0])
 
     def announce(server: LlamaServer, options: LlamaServerOptions) -> None:
         url = f"{server.url}/v1"
@@ -113,7 +117,10 @@ def serve_command(
             print_json({"model": model, "url": url, "key": server.key, "slots": options.slots})
         else:
             print_raw(f"OPENAI_BASE_URL={url}\nOPENAI_API_KEY={server.key}")
-        print_note(f"serving {model}, {options.slots} at once, on {options.threads} threads; Ctrl-C ends it")
+        print_note(
+            f"serving {model}, {options.slots} requests at once, on {options.threads} threads; "
+            f"press Ctrl-C to stop"
+        )
 
     key = settings.keys.serve
     serve_model(
@@ -130,12 +137,12 @@ def serve_command(
 @models_app.command("path")
 @handle_errors
 def path_command(name: Name, assignments: Assignments = None, as_json: Json = False) -> None:
-    """Print where a model's weights lie."""
+    """Print the path of a model's weights."""
     from suture.models import model_path
 
-    path = model_path(bare(name), cache_folder(assignments))
+    path = model_path(catalogue_name(name), model_cache_folder(assignments))
     if as_json:
-        print_json({"name": bare(name), "path": str(path)})
+        print_json({"name": catalogue_name(name), "path": str(path)})
     else:
         print_raw(str(path))
 
@@ -146,45 +153,52 @@ def rm_command(name: Name, assignments: Assignments = None, as_json: Json = Fals
     """Delete a model's weights."""
     from suture.models import remove_model
 
-    freed_bytes = remove_model(bare(name), cache_folder(assignments))
+    freed_bytes = remove_model(catalogue_name(name), model_cache_folder(assignments))
     if as_json:
-        print_json({"name": bare(name), "freed_bytes": freed_bytes})
+        print_json({"name": catalogue_name(name), "freed_bytes": freed_bytes})
     else:
-        print_note(f"{megabytes(freed_bytes)} freed" if freed_bytes else f"{bare(name)} was not here")
+        print_note(
+            f"{format_megabytes(freed_bytes)} freed"
+            if freed_bytes
+            else f"{catalogue_name(name)} was not downloaded"
+        )
 
 
-def cache_folder(assignments: list[str] | None) -> Path:
-    """Where the weights lie."""
+def model_cache_folder(assignments: list[str] | None) -> Path:
+    """Return the folder of the weights."""
     return load_command_settings(Path(), assignments, looks=True).settings.paths.cache
 
 
-def bare(name: str) -> str:
-    """The catalogue's name, also for those who write it as a setting: `local:NAME`."""
+def catalogue_name(name: str) -> str:
+    """Return the catalogue's name of a model that may be written as a setting: `local:NAME`."""
     return name.removeprefix("local:")
 
 
-def megabytes(size_bytes: int) -> str:
-    """A size for people, in units of 10**6 bytes, as download pages have it."""
+def format_megabytes(size_bytes: int) -> str:
+    """Return a size for people in units of 10**6 bytes, as download pages show it."""
     return f"{size_bytes / 1e6:,.0f} MB"
 
 
 @contextmanager
-def download_shown() -> Iterator[tuple[Callable[[int, int], None], Callable[[str], None]]]:
-    """What to call with bytes done and in all, and with a line: a bar on a terminal, else lines."""
+def show_download() -> Iterator[tuple[Callable[[int, int], None], Callable[[str], None]]]:
+    """Yield two functions that show a download: one for the bytes done and in total, one for a line.
+
+    A terminal gets a progress bar, anything else gets lines.
+    """
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
     screen = make_console(stderr=True)
     reported = -1
 
-    def tell_tenths(done_bytes: int, total_bytes: int) -> None:
+    def print_tenths(done_bytes: int, total_bytes: int) -> None:
         nonlocal reported
         tenth = 10 * done_bytes // max(total_bytes, 1)
         if tenth > reported:
             reported = tenth
-            print_note(f"{megabytes(done_bytes)} of {megabytes(total_bytes)}")
+            print_note(f"{format_megabytes(done_bytes)} of {format_megabytes(total_bytes)}")
 
     if not screen.is_terminal:
-        yield tell_tenths, print_note
+        yield print_tenths, print_note
         return
     what = TextColumn("{task.description}", markup=False)
     columns = (what, BarColumn(), DownloadColumn(), TransferSpeedColumn())

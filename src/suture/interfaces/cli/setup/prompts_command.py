@@ -1,4 +1,4 @@
-"""`suture prompts`: what the models are told, and a project's own wording of it."""
+"""`suture prompts` and `suture recipes`: the prompts of the models, and the available strategies."""
 
 from __future__ import annotations
 
@@ -22,33 +22,35 @@ if TYPE_CHECKING:
 
 prompts_app = typer.Typer(
     name="prompts",
-    help="What the models are told: list, show, diff, check.",
+    help="Show the prompts of the models: list, show, diff, check.",
     no_args_is_help=True,
 )
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A role; see `suture prompts list`.")]
-Project = Annotated[Path, typer.Option("--project", metavar="FOLDER", help="Whose own prompts count.")]
+Project = Annotated[
+    Path, typer.Option("--project", metavar="FOLDER", help="The project whose own prompts apply.")
+]
 
 
-def book_of(project: Path, assignments: list[str] | None) -> PromptBook:
-    """The prompts that a run in a project would use, where the project is trusted."""
+def open_prompt_book(project: Path, assignments: list[str] | None) -> PromptBook:
+    """Return the prompts that a run in a trusted project would use."""
     from suture.agents import PromptBook
     from suture.core.settings import PROMPTS_FOLDER, project_prompts
 
     paths = load_command_settings(project, assignments, looks=True).settings.paths
     own = project / PROMPTS_FOLDER
     if paths.prompts is None and own.is_dir() and project_prompts(paths.home, project) is None:
-        print_note("a run takes the project's own prompts only where the project is trusted: suture trust")
+        print_note("runs use the project's own prompts only if the project is trusted: suture trust")
     return PromptBook(paths.prompts or own)
 
 
 @prompts_app.command("list")
 @handle_errors
 def list_prompts(project: Project = Path(), assignments: Assignments = None, as_json: Json = False) -> None:
-    """List the roles that have a prompt: version, hash, and where it comes from."""
+    """List the roles that have a prompt, with version, hash and source."""
     from suture.agents import packaged_prompt_names
 
-    found = [book_of(project, assignments).load(name) for name in packaged_prompt_names()]
+    found = [open_prompt_book(project, assignments).load(name) for name in packaged_prompt_names()]
     if as_json:
         print_json(
             [{"name": p.name, "version": p.version, "hash": p.hash, "source": p.source} for p in found]
@@ -62,16 +64,16 @@ def list_prompts(project: Project = Path(), assignments: Assignments = None, as_
 def show_prompt(
     name: Name,
     packaged: Annotated[
-        bool, typer.Option("--packaged", help="Ours, even where the project has its own.")
+        bool, typer.Option("--packaged", help="The packaged prompt, even if the project has its own.")
     ] = False,
     project: Project = Path(),
     assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
-    """Print a prompt as a file that could stand in `.suture/prompts/`."""
+    """Print a prompt in the format of a file in `.suture/prompts/`."""
     from suture.agents import packaged_prompt, prompt_to_dict, prompt_to_yaml
 
-    prompt = packaged_prompt(name) if packaged else book_of(project, assignments).load(name)
+    prompt = packaged_prompt(name) if packaged else open_prompt_book(project, assignments).load(name)
     if as_json:
         print_json({**prompt_to_dict(prompt), "hash": prompt.hash, "source": prompt.source})
     else:
@@ -83,36 +85,36 @@ def show_prompt(
 def diff(
     name: Name,
     other: Annotated[
-        Path | None, typer.Argument(metavar="FILE", help="Another version; ours where not given.")
+        Path | None, typer.Argument(metavar="FILE", help="A prompt file; default: the packaged prompt.")
     ] = None,
     project: Project = Path(),
     assignments: Assignments = None,
 ) -> None:
-    """Compare the prompt that counts in a project with ours, or with a file."""
+    """Compare the prompt that a project uses with the packaged prompt, or with a file."""
     from difflib import unified_diff
 
     from suture.agents import load_prompt, packaged_prompt, prompt_to_yaml
 
-    now = book_of(project, assignments).load(name)
+    now = open_prompt_book(project, assignments).load(name)
     before = load_prompt(other, name) if other else packaged_prompt(name)
     old, new = (prompt_to_yaml(prompt).splitlines(keepends=True) for prompt in (before, now))
     changes = "".join(unified_diff(old, new, fromfile=before.source, tofile=now.source))
     if changes:
         print_raw(changes, diff=True)
     else:
-        print_note(f"{before.source} and {now.source} say the same")
+        print_note(f"{before.source} and {now.source} are the same")
 
 
 @prompts_app.command()
 @handle_errors
 def check(project: Project = Path(), assignments: Assignments = None, as_json: Json = False) -> None:
-    """Check the project's own prompts, as a run would; ends with 2 where one cannot be used."""
+    """Check the project's own prompts as a run would; exits with 2 if one of them is unusable."""
     from suture.agents import packaged_prompt_names
     from suture.errors import UsageError
 
-    book = book_of(project, assignments)
+    book = open_prompt_book(project, assignments)
     faults = [
-        f"{path}: no role reads it; the roles are {', '.join(packaged_prompt_names())}"
+        f"{path}: no role uses it; the roles are {', '.join(packaged_prompt_names())}"
         for path in book.strangers()
     ]
     own: list[str] = []
@@ -130,7 +132,7 @@ def check(project: Project = Path(), assignments: Assignments = None, as_json: J
             print_note(said, style="red")
         if not faults:
             print_text(
-                "\n".join(f"{source}: fits" for source in own) or "the project has no prompts of its own"
+                "\n".join(f"{source}: ok" for source in own) or "the project has no prompts of its own"
             )
     if faults:
         raise typer.Exit(2)
@@ -138,7 +140,7 @@ def check(project: Project = Path(), assignments: Assignments = None, as_json: J
 
 recipes_app = typer.Typer(
     name="recipes",
-    help="Ways to go about a task: list, show.",
+    help="Show the available strategies: list, show.",
     no_args_is_help=True,
 )
 
@@ -159,10 +161,10 @@ def list_recipes_command(as_json: Json = False) -> None:
 @recipes_app.command("show")
 @handle_errors
 def show_recipe(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A recipe, or a TOML file of your own.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A recipe, or your own TOML file.")],
     as_json: Json = False,
 ) -> None:
-    """Print every key of a recipe with its value, also those that its file leaves open."""
+    """Print every key of a recipe with its value, including defaults."""
     from suture.loop import describe_recipe, recipe_as_toml
 
     recipe = describe_recipe(name)

@@ -1,4 +1,4 @@
-"""`suture trust`: what a project's own files would decide, and the user's word that they may."""
+"""`suture trust`: show what a project's own files would set, and let the user allow it."""
 
 from __future__ import annotations
 
@@ -25,27 +25,29 @@ if TYPE_CHECKING:
 
 @handle_errors
 def trust(
-    project: Annotated[Path, typer.Argument(metavar="PROJECT", help="A project's folder.")] = Path(),
-    yes: Annotated[bool, typer.Option("--yes", help="Trust it without being asked.")] = False,
-    listed: Annotated[bool, typer.Option("--list", help="List the projects that are trusted.")] = False,
-    revoke: Annotated[bool, typer.Option("--revoke", help="Trust it no longer.")] = False,
+    project: Annotated[Path, typer.Argument(metavar="PROJECT", help="The project's folder.")] = Path(),
+    yes: Annotated[bool, typer.Option("--yes", help="Trust the project without asking.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List the trusted projects.")] = False,
+    revoke: Annotated[bool, typer.Option("--revoke", help="Revoke the trust.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Let a project's own suture.toml, .env and prompts decide more than what is harmless.
+    """Allow a project's own suture.toml, .env and prompts to set more than harmless settings.
 
-    Shows what they would set, from what to what, and asks. Trust ends when one of these files changes.
+    Shows what they would set, with the old and the new values, and asks. The trust ends when one of these
+    files
+    changes.
     """
     if [yes, listed, revoke].count(True) > 1:
-        raise UsageError("--yes, --list and --revoke exclude each other", remedy="give one of them")
+        raise UsageError("--yes, --list and --revoke exclude each other", remedy="use one of them")
     if listed:
-        _list(as_json)
+        _print_trusted_projects(as_json)
     elif revoke:
-        _revoke(project, as_json)
+        _revoke_trust(project, as_json)
     else:
-        _trust(project, yes, as_json)
+        _confirm_trust(project, yes, as_json)
 
 
-def _list(as_json: bool) -> None:
+def _print_trusted_projects(as_json: bool) -> None:
     from suture.core.settings import is_trusted, load_settings, trusted_projects
 
     home = load_settings(Path(), looks=True).settings.paths.home
@@ -53,7 +55,7 @@ def _list(as_json: bool) -> None:
     for folder in trusted_projects(home):
         try:
             rows.append(
-                (folder, "trusted" if is_trusted(home, Path(folder)) else "its files have changed since")
+                (folder, "trusted" if is_trusted(home, Path(folder)) else "no longer: its files have changed")
             )
         except UsageError as fault:
             rows.append((folder, fault.message))
@@ -63,38 +65,40 @@ def _list(as_json: bool) -> None:
         print_text(format_table(rows) or "no project is trusted")
 
 
-def _revoke(project: Path, as_json: bool) -> None:
+def _revoke_trust(project: Path, as_json: bool) -> None:
     from suture.core.settings import load_settings, revoke_trust
 
-    there_was = revoke_trust(load_settings(Path(), looks=True).settings.paths.home, project)
+    was_trusted = revoke_trust(load_settings(Path(), looks=True).settings.paths.home, project)
     if as_json:
-        print_json({"project": str(project.resolve()), "revoked": there_was})
+        print_json({"project": str(project.resolve()), "revoked": was_trusted})
     else:
-        print_text("it is trusted no longer" if there_was else "it was not trusted")
+        print_text("the project is no longer trusted" if was_trusted else "the project was not trusted")
 
 
-def _trust(project: Path, yes: bool, as_json: bool) -> None:
+def _confirm_trust(project: Path, yes: bool, as_json: bool) -> None:
     from suture.core.settings import digest_of_project, requested_settings, trust_project
 
     if not project.is_dir():
-        raise UsageError(f"{str(project)!r} is no folder", remedy="name a project's folder")
-    digest = digest_of_project(project)  # first: what is shown below is at least as new
+        raise UsageError(f"{str(project)!r} is not a folder", remedy="name the project's folder")
+    digest = digest_of_project(project)  # computed first, so that what is shown below is at least as new
     home, requested = requested_settings(project)
     if not requested:
         print_json(
             {"project": str(project.resolve()), "wishes": [], "trusted": False}
         ) if as_json else print_text(
-            "there is nothing to trust: its files set nothing, or only what is harmless"
+            "there is nothing to trust: the project's files set nothing beyond harmless settings"
         )
         return
     if not as_json:
-        print_text(_listed(requested))
-    if not yes and not _asked():
+        print_text(_requested_table(requested))
+    if not yes and not _ask_confirmation():
         raise UsageError(
-            "it was not trusted", remedy="settings of your own need no trust: suture config show"
+            "the project was not trusted", remedy="your own settings need no trust: suture config show"
         )
     if digest_of_project(project) != digest:
-        raise UsageError("its files have changed meanwhile; it was not trusted", remedy="look again")
+        raise UsageError(
+            "the project's files have changed meanwhile, so it was not trusted", remedy="run it again"
+        )
     trust_project(home, project, digest)
     if as_json:
         print_json(
@@ -104,15 +108,15 @@ def _trust(project: Path, yes: bool, as_json: bool) -> None:
         print_note("trusted, until one of these files changes")
 
 
-def _listed(requested: tuple[RequestedSetting, ...]) -> str:
-    rows = [("what", "now", "with trust", "from")]
+def _requested_table(requested: tuple[RequestedSetting, ...]) -> str:
+    rows = [("setting", "now", "if trusted", "from")]
     return format_table([*rows, *((w.key, w.before, w.after, w.origin) for w in requested)])
 
 
-def _asked() -> bool:
+def _ask_confirmation() -> bool:
     if not stdin_is_terminal():
-        raise UsageError("nobody can be asked here", remedy="look at what it sets, then give --yes")
+        raise UsageError("cannot ask without a terminal", remedy="check the settings above, then use --yes")
     try:
-        return input(escape_unprintable("trust these settings? [y/N] ")).strip().lower() in ("y", "yes")
+        return input(escape_unprintable("Trust these settings? [y/N] ")).strip().lower() in ("y", "yes")
     except EOFError:
         return False

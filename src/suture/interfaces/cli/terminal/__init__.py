@@ -1,1 +1,1 @@
-"""What a terminal shows and asks: text made harmless, progress, questions, faults, shared options."""
+"""The terminal: escaped text, progress, error messages and the options that commands share."""

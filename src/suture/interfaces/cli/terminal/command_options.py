@@ -1,4 +1,4 @@
-"""The options that several commands share, and the settings they make."""
+"""The options that several commands share, and the settings that they produce."""
 
 from __future__ import annotations
 
@@ -17,99 +17,99 @@ if TYPE_CHECKING:
     from suture.core.settings import Loaded
 
 Detail = Literal["quiet", "brief", "verbose"]
-"""How much is said on stderr while a run goes on, and at its end."""
+"""How much a run prints on stderr while it runs and at its end."""
 
-Json = Annotated[bool, typer.Option("--json", help="Answer with one JSON document on stdout.")]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say every step, and what each is worth.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result and nothing else.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print every step in full detail.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result.")]
 Assignments = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Any setting, such as loop.samples=8; may be repeated."),
+    typer.Option("--set", metavar="KEY=VALUE", help="Any setting, such as loop.samples=8; repeatable."),
 ]
 Model = Annotated[
-    str | None, typer.Option("--model", metavar="PROVIDER:MODEL", help="Who answers; the setting model.name.")
+    str | None,
+    typer.Option("--model", metavar="PROVIDER:MODEL", help="The model to use; the setting model.name."),
 ]
 Test = Annotated[
     str | None,
     typer.Option(
-        "--test", metavar="COMMAND", help="What must pass; else project.test, or what the files show."
+        "--test",
+        metavar="COMMAND",
+        help="The test command; default: project.test, or detected from the files.",
     ),
 ]
 Protect = Annotated[
     list[str] | None,
-    typer.Option("--protect", metavar="GLOB", help="Files that must stay as they are; may be repeated."),
+    typer.Option("--protect", metavar="GLOB", help="Files that must not change; repeatable."),
 ]
 Only = Annotated[
     list[str] | None,
-    typer.Option("--only", metavar="GLOB", help="The files that may change; may be repeated."),
+    typer.Option("--only", metavar="GLOB", help="The only files that may change; repeatable."),
 ]
 Python = Annotated[
     Path | None,
-    typer.Option("--python", metavar="PATH", help="Whose Python runs the tests; the setting sandbox.python."),
+    typer.Option(
+        "--python", metavar="PATH", help="The Python that runs the tests; the setting sandbox.python."
+    ),
 ]
-Apply = Annotated[bool, typer.Option("--apply", help="Change the files, once the result is verified.")]
+Apply = Annotated[bool, typer.Option("--apply", help="Apply the change to your files once it is verified.")]
 Branch = Annotated[
     str | None,
-    typer.Option("--branch", metavar="NAME", help="Commit on a new branch; your files stay as they are."),
+    typer.Option("--branch", metavar="NAME", help="Commit on a new branch; your files do not change."),
 ]
 Recipe = Annotated[
-    str | None, typer.Option("--recipe", metavar="NAME", help="How to go about it; the setting loop.recipe.")
+    str | None, typer.Option("--recipe", metavar="NAME", help="The strategy; the setting loop.recipe.")
 ]
 Autonomy = Annotated[
     str | None,
     typer.Option(
         "--autonomy",
-        metavar="HOW",
-        help="When you are asked: full_auto, review_repairs or review_all; the setting loop.autonomy.",
+        metavar="MODE",
+        help="When to ask you: full_auto, review_repairs or review_all; the setting loop.autonomy.",
     ),
 ]
 ApproveDeps = Annotated[
     str | None,
     typer.Option(
         "--approve-deps",
-        metavar="HOW",
-        help="Packages that new code asks for: ask (about those not on the list), allowlist or never; the "
-        "setting safety.approve_deps.",
+        metavar="MODE",
+        help="Packages that new code requires: ask (about those not on the allowlist), allowlist or never; "
+        "the setting safety.approve_deps.",
     ),
 ]
 RunName = Annotated[
     str,
     typer.Argument(
-        metavar="RUN", help="`last` here, `newest` of all, an id, its unique start or end, or a run's folder."
+        metavar="RUN",
+        help="`last` (of this folder), `newest` (of all), an id, its unique start or end, or a run's folder.",
     ),
 ]
 Replies = Annotated[
     str | None,
-    typer.Option(
-        "--replies", metavar="RUN|FILE", help="Answer from a run's recorded replies, or a file of them."
-    ),
+    typer.Option("--replies", metavar="RUN|FILE", help="Use a run's recorded replies, or a file of replies."),
 ]
-OrLive = Annotated[
-    bool, typer.Option("--or-live", help="Ask the model for a reply that the record does not hold.")
-]
+OrLive = Annotated[bool, typer.Option("--or-live", help="Ask the model for replies that are not recorded.")]
 LogJson = Annotated[
     Path | None,
     typer.Option(
-        "--log-json", metavar="FILE", help="Write each event there, one JSON object a line; log.file."
+        "--log-json",
+        metavar="FILE",
+        help="Write each event to this file, one JSON object per line; log.file.",
     ),
 ]
 Attempts = Annotated[
-    int | None, typer.Option("--attempts", metavar="N", help="The most candidates; budget.attempts.")
+    int | None, typer.Option("--attempts", metavar="N", help="Max candidates; budget.attempts.")
 ]
 Tokens = Annotated[
-    int | None, typer.Option("--tokens", metavar="N", help="The most tokens, in and out; budget.tokens.")
+    int | None, typer.Option("--tokens", metavar="N", help="Max tokens, input and output; budget.tokens.")
 ]
-Money = Annotated[
-    float | None, typer.Option("--money", metavar="USD", help="The most US dollars; budget.money.")
-]
-Seconds = Annotated[
-    float | None, typer.Option("--seconds", metavar="S", help="The most seconds; budget.seconds.")
-]
+Money = Annotated[float | None, typer.Option("--money", metavar="USD", help="Max US dollars; budget.money.")]
+Seconds = Annotated[float | None, typer.Option("--seconds", metavar="S", help="Max seconds; budget.seconds.")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """What each command takes that begins a run of its own: who answers, the way, what it may use."""
+    """Options of every command that starts a new run: the model, the recipe, the limits."""
 
     model: Model = None
     recipe: Recipe = None
@@ -124,7 +124,7 @@ class RunOptions:
     assignments: Assignments = None
 
     def settings(self, project: Path, **flags: object) -> Loaded:
-        """The settings of the run, with further flags of the command as in `load_command_settings`."""
+        """Return the run's settings, with further options of the command as in `load_command_settings`."""
         own: dict[str, Any] = {
             "model__name": self.model,
             "loop__recipe": self.recipe,
@@ -140,7 +140,7 @@ class RunOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class OutputOptions:
-    """What each command takes that carries out a run: how its progress and its end are told."""
+    """Options of every command that executes a run: how to show its progress and its result."""
 
     verbose: Verbose = False
     quiet: Quiet = False
@@ -148,56 +148,56 @@ class OutputOptions:
 
     @property
     def detail(self) -> Detail:
-        """How much is said beside the result.
+        """Return how much to print beside the result.
 
         Raises:
-            UsageError: Both were wanted.
+            UsageError: Both options are given.
         """
         require_at_most_one({"--verbose": self.verbose, "--quiet": self.quiet})
         return "verbose" if self.verbose else "quiet" if self.quiet else "brief"
 
 
 def parse_assignments(assignments: Sequence[str]) -> dict[str, str]:
-    """Read `key=value` arguments.
+    """Parse `key=value` arguments.
 
     Raises:
-        UsageError: One of them has no `=`, or no key.
+        UsageError: One of them has no `=` or no key.
     """
     values: dict[str, str] = {}
     for assignment in assignments:
         key, equals, value = assignment.partition("=")
         if not key.strip() or not equals:
             raise UsageError(
-                f"--set takes KEY=VALUE, not {assignment!r}", remedy="see the keys in `suture config show`"
+                f"--set takes KEY=VALUE, not {assignment!r}", remedy="`suture config show` lists the keys"
             )
         values[key.strip()] = value
     return values
 
 
 def require_at_most_one(given: Mapping[str, object]) -> None:
-    """Refuse flags that say different things.
+    """Reject options that contradict each other.
 
     Args:
-        given: Each flag and its value; one that is false or `None` was not given.
+        given: Each option and its value; false or `None` means that it is not given.
 
     Raises:
-        UsageError: More than one was.
+        UsageError: More than one is given.
     """
     flags = [flag for flag, value in given.items() if value not in (None, False)]
     if len(flags) > 1:
-        raise UsageError(f"{' and '.join(flags)} exclude each other", remedy="give one of them")
+        raise UsageError(f"{' and '.join(flags)} exclude each other", remedy="use one of them")
 
 
 def require_file(path: Path | None, what: str, *, program: bool = False) -> None:
-    """Refuse a file that is not there, before anything slow is loaded.
+    """Check that a file exists, before anything slow is imported.
 
     Args:
-        path: What was given, if anything was.
-        what: What it is called in the error.
-        program: Whether it is to be run.
+        path: The file, or `None` if the option is not given.
+        what: What the error message calls it.
+        program: Whether the file must be executable.
 
     Raises:
-        UsageError: There is no file, or it cannot be run.
+        UsageError: The file does not exist or is not executable.
     """
     if path is None:
         return
@@ -206,29 +206,33 @@ def require_file(path: Path | None, what: str, *, program: bool = False) -> None
     if path.is_dir():
         raise UsageError(f"{what} {str(path)!r} is a folder", remedy="name a file in it")
     if program and not os.access(path, os.X_OK):
-        raise UsageError(f"{what} {str(path)!r} cannot be run", remedy="name one such as .venv/bin/python")
+        raise UsageError(
+            f"{what} {str(path)!r} is not executable", remedy="name an interpreter, such as .venv/bin/python"
+        )
 
 
 def require_test_command(test: str | None) -> None:
-    """Refuse a test command without words.
+    """Reject an empty test command.
 
     Raises:
-        UsageError: There is none in it.
+        UsageError: The command has no words.
     """
     if test is not None and not test.strip():
-        raise UsageError("the test command is empty", remedy="leave --test out: the project's files show one")
+        raise UsageError(
+            "the test command is empty", remedy="leave out --test to detect it from the project's files"
+        )
 
 
 def load_command_settings(
     project: Path, assignments: Sequence[str] | None = None, *, looks: bool = False, **flags: object
 ) -> Loaded:
-    """The settings of one command; a flag of its own wins over `--set`.
+    """Load the settings of a command; its own options take precedence over `--set`.
 
     Args:
-        project: The folder whose `suture.toml` and `.env` count.
+        project: The folder whose `suture.toml` and `.env` apply.
         assignments: The values of `--set`.
         looks: As in `load_settings`.
-        **flags: Values by setting, with `__` for the dot; `None` means that the user did not say.
+        **flags: Values by setting name, with `__` for the dot; `None` means not given.
     """
     from suture.core.settings import load_settings
 
@@ -238,15 +242,15 @@ def load_command_settings(
 
 
 def read_candidate_files(named: Iterable[str], task: Task, project: Path) -> Mapping[str, str]:
-    """Path in the project -> text of each file.
+    """Read a person's candidate from `FILE` or `PATH=FILE` arguments; return project path -> text.
 
     Args:
         named: The values of the option.
-        task: What it is a candidate for.
-        project: The folder that the task is about.
+        task: The task that the candidate solves.
+        project: The folder of the task.
 
     Raises:
-        UsageError: A file cannot be read, or its place in the project is not clear.
+        UsageError: A file cannot be read, or its path in the project is ambiguous.
     """
     given: dict[str, str] = {}
     for name in named:
@@ -256,11 +260,11 @@ def read_candidate_files(named: Iterable[str], task: Task, project: Path) -> Map
             text = source.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as fault:
             raise UsageError(f"{str(source)!r} cannot be read: {fault}") from fault
-        given[path if equals else _place_of(source, task, project)] = text
+        given[path if equals else _project_path(source, task, project)] = text
     return given
 
 
-def _place_of(file: Path, task: Task, project: Path) -> str:
+def _project_path(file: Path, task: Task, project: Path) -> str:
     if task.kind == "write":
         named = [path for path in task.modules if Path(path).name == file.name]
         if len(named) == 1 or not task.several:
@@ -275,5 +279,6 @@ def _place_of(file: Path, task: Task, project: Path) -> str:
     if len(alike) == 1:
         return alike[0]
     raise UsageError(
-        f"which file of the project is {str(file)!r}?", remedy=f"say so: PATH={file}, with its path there"
+        f"cannot tell which file of the project {str(file)!r} replaces",
+        remedy=f"name it: PATH={file}, with PATH relative to the project",
     )

@@ -1,4 +1,4 @@
-"""How a command that fails ends: one line, the remedy, and the documented exit code."""
+"""End a failing command with one line, a remedy, and the documented exit code."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ import typer
 
 from suture.errors import Cancelled, PrerequisiteError, SutureError, UsageError
 
-Debug = Annotated[bool, typer.Option("--debug", help="On a fault, print the traceback too.")]
+Debug = Annotated[bool, typer.Option("--debug", help="On an error, also print the traceback.")]
 DEBUG = inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Debug)
 
 
 def handle_errors(command: Callable[..., None]) -> Callable[..., None]:
-    """Wrap a command so that whatever it raises ends as one line on stderr and an exit code.
+    """Wrap a command so that every exception ends as one line on stderr and an exit code.
 
-    The command gets `--debug` with that, which adds the traceback. A parameter of it that is a dataclass of
-    options, which several commands share, is given to the parser as its fields.
+    The wrapper adds the option `--debug`, which prints the traceback too. A parameter whose type is a
+    dataclass of
+    options becomes one option for each of its fields.
     """
-    parameters, groups = _as_parsed(command)
+    parameters, groups = _expand_option_groups(command)
 
     @functools.wraps(command)
     def guarded(**given: Any) -> None:
@@ -39,25 +40,25 @@ def handle_errors(command: Callable[..., None]) -> Callable[..., None]:
         except KeyboardInterrupt:
             fault: BaseException = Cancelled("cancelled")
         except OSError as raised:
-            # Any text may be given as a path, and a text that no file can be called is the user's to mend.
+            # Users can pass any text as a path; a name that is too long for a file is a usage error.
             too_long = raised.errno == errno.ENAMETOOLONG
-            fault = UsageError(f"no file can be called {raised.filename!r:.200}") if too_long else raised
+            fault = UsageError(f"the file name {raised.filename!r:.200} is too long") if too_long else raised
         except Exception as raised:
             fault = raised
         else:
             return
         raise typer.Exit(report_error(fault, debug=debug))
 
-    # The parser reads these, and no names of the command's own module.
+    # typer reads the signature, and would evaluate the annotations in the wrong module.
     vars(guarded)["__signature__"] = inspect.Signature([*(parameters | {"debug": DEBUG}).values()])
     guarded.__annotations__ = {}
     return guarded
 
 
-def _as_parsed(
+def _expand_option_groups(
     command: Callable[..., None],
 ) -> tuple[dict[str, inspect.Parameter], dict[str, tuple[Any, tuple[str, ...]]]]:
-    """A command's parameters as the parser is to see them, and which of them are gathered into what."""
+    """Return the parameters that the parser sees, and which of them belong to which option group."""
     parameters: dict[str, inspect.Parameter] = {}
     groups: dict[str, tuple[Any, tuple[str, ...]]] = {}
     for name, one in inspect.signature(command, eval_str=True).parameters.items():
@@ -72,33 +73,33 @@ def _as_parsed(
 
 
 def report_error(fault: BaseException, *, debug: bool) -> int:
-    """Say what went wrong; answers the exit code."""
+    """Print an error and its remedy; return the exit code."""
     from suture.interfaces.cli.terminal.terminal_output import print_note
 
     if isinstance(fault, ModuleNotFoundError) and not (fault.name or "suture").startswith("suture"):
-        fault = _without_package(fault)
+        fault = _missing_package_error(fault)
     if debug:
         import traceback
 
         for line in "".join(traceback.format_exception(fault)).rstrip().split("\n"):
             print_note(line)
     if isinstance(fault, SutureError):
-        wanted = isinstance(fault, Cancelled)  # what the user asked for is no error
+        wanted = isinstance(fault, Cancelled)  # the user asked for it, so it is not an error
         text = fault.message if wanted else f"error: {fault.message}"
         print_note(collapse_whitespace(text), style=None if wanted else "red")
-        if remedy := collapse_whitespace(fault.remedy) or _how_to_call(fault):
+        if remedy := collapse_whitespace(fault.remedy) or _usage_hint(fault):
             print_note(f"  try: {remedy}")
     else:
         print_note(
             f"error: {type(fault).__name__}: {collapse_whitespace(str(fault)) or 'no message'}", style="red"
         )
         if not debug:
-            print_note("  this is a fault in Suture; --debug shows where")
+            print_note("  this is a bug in Suture; --debug shows where")
     return fault.exit_code if isinstance(fault, SutureError) else 6
 
 
-def _without_package(fault: ModuleNotFoundError) -> PrerequisiteError:
-    """What is missing, and the extra that brings it; a package that none brings is one that Suture needs."""
+def _missing_package_error(fault: ModuleNotFoundError) -> PrerequisiteError:
+    """Return the error for a missing package, with the extra that installs it."""
     from importlib.metadata import PackageNotFoundError, requires
 
     from packaging.requirements import Requirement
@@ -106,7 +107,7 @@ def _without_package(fault: ModuleNotFoundError) -> PrerequisiteError:
     package = (fault.name or "").partition(".")[0]
     try:
         needed = map(Requirement, requires("suture") or ())
-    except PackageNotFoundError:  # from a source tree
+    except PackageNotFoundError:  # running from a source tree without metadata
         needed = map(Requirement, ())
     extras = [
         found[1]
@@ -120,24 +121,26 @@ def _without_package(fault: ModuleNotFoundError) -> PrerequisiteError:
     return missing.with_traceback(fault.__traceback__)
 
 
-def _how_to_call(fault: SutureError) -> str:
-    """What is to be done about input that is wrong, where the fault itself does not say."""
+def _usage_hint(fault: SutureError) -> str:
+    """Return where to read about the command, if a usage error has no remedy of its own."""
     context = (
         typer_click_module("globals").get_current_context(silent=True)
         if isinstance(fault, UsageError)
         else None
     )
-    return f"`{context.command_path} -h` says what it takes" if context else ""
+    return f"`{context.command_path} -h` lists its options" if context else ""
 
 
 def collapse_whitespace(text: str) -> str:
-    """Text with its line ends and runs of blanks made single blanks."""
+    """Return text with every run of whitespace replaced by one blank."""
     return " ".join(text.split())
 
 
 def typer_click_module(module: str) -> Any:
-    """A module of the click that typer is built on: the package of this name, or typer's own copy of it.
+    """Return a module of the click that typer is built on.
 
-    Typer has no public name for it and changed which of the two it is; a fault of its knows where it lies.
+    Typer has no public name for it, and newer versions use their own copy instead of the package. The module
+    of one
+    of its exceptions tells which.
     """
     return import_module(f"{typer.BadParameter.__module__.rpartition('.')[0]}.{module}")

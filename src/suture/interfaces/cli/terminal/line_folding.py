@@ -1,4 +1,4 @@
-"""Long lines for a narrow terminal: broken between words, with what is to be copied in one piece."""
+"""Fold long lines for a narrow terminal, keeping commands and paths in one piece."""
 
 from __future__ import annotations
 
@@ -6,30 +6,31 @@ import re
 from collections.abc import Iterator, Sequence
 
 COMMAND = re.compile(r"[(`]?suture [a-z]+(?: [^`;) ]+)*")
-"""A command as our lines name it: to the line's end, a backtick, a bracket, a semicolon or two blanks."""
+"""A command in a message: it extends to the line's end, a backtick, a bracket, a semicolon or two blanks."""
 LABEL = re.compile(r" *\S{1,8} {2,}(?=\S)")
-"""A column of its own at the start of a line, such as the time of a step."""
-HANGING = 2
-"""Blanks before the rest of a line that was folded."""
-MOST_PADDED = 40
-"""Where nothing folds, as through a pipe: one long cell would move a column out of everybody's sight."""
-LEAST_COLUMNS = 20
-"""Narrower than this is no terminal that anybody reads on."""
+"""A label column at the start of a line, such as the time of a step."""
+HANGING_INDENT = 2
+"""Blanks before the continuation of a folded line."""
+MAX_PADDED_CELL = 40
+"""Padding limit without a terminal, where nothing is folded: one long cell must not push a column out of
+sight."""
+MIN_COLUMNS = 20
+"""A narrower terminal is not readable anyway, so nothing is folded."""
 
 
 def fold_line(text: str, columns: int, hanging: int | None = None) -> list[str]:
-    """One line as lines that fit; a command, a path or a word that is longer has a line of its own.
+    """Split a line into lines that fit; a command, path or word that is too long gets its own line.
 
     Args:
-        text: The line; blanks at its start are where the lines below it hang.
-        columns: How many characters fit.
-        hanging: By how much lines below the first are indented; else as the second column, or two more.
+        text: The line; its leading blanks indent the following lines too.
+        columns: The width of the terminal in characters.
+        hanging: Indentation of the following lines; by default the second column, or two more blanks.
     """
-    if _width(text) <= columns or columns < LEAST_COLUMNS:
+    if _width(text) <= columns or columns < MIN_COLUMNS:
         return [text]
     lead = len(text) - len(text.lstrip(" "))
     column = LABEL.match(text)
-    hangs = column.end() if column else lead + HANGING
+    hangs = column.end() if column else lead + HANGING_INDENT
     below = " " * (hangs if hanging is None else hanging)
     lines, line, alone = [], " " * lead, False
     for blanks, unit in _units(text[lead:]):
@@ -37,7 +38,7 @@ def fold_line(text: str, columns: int, hanging: int | None = None) -> list[str]:
         if not empty and (alone or _width(line) + len(blanks) + _width(unit) > columns):
             lines.append(line)
             line, empty = below, True
-            # What is copied from the screen must not end in words that follow it.
+            # A command that is copied from the screen must not be followed by other words.
             alone = " " in unit
         else:
             alone = False
@@ -49,30 +50,30 @@ def fold_line(text: str, columns: int, hanging: int | None = None) -> list[str]:
 
 
 def _continued(command: str, columns: int) -> Iterator[str]:
-    """A command on several lines, as a shell reads it when it is copied."""
+    """Yield a command on several lines with backslashes, so that it can be copied into a shell."""
     lead = len(command) - len(command.lstrip(" "))
     line = " " * lead
     for word in re.split(r" (?=-)", command.strip()):
         if line.strip() and _width(line) + _width(word) + 3 > columns:
             yield f"{line} \\"
-            line = " " * (lead + HANGING)
+            line = " " * (lead + HANGING_INDENT)
         line += f" {word}" if line.strip() else word
     yield line
 
 
 def fold_table(cells: Sequence[Sequence[str]], columns: int | None) -> list[str]:
-    """Rows as aligned columns, two blanks apart; where that is too wide, cells fold, and then rows.
+    """Return rows as aligned columns; if they are too wide, fold cells, and then whole rows.
 
     Args:
-        cells: The rows, each as long as the first.
-        columns: How many characters fit; `None` for any number: each row is one line then, and a cell that is
-            far longer than others moves the rest of its own row alone.
+        cells: The rows, all of the same length.
+        columns: The width of the terminal in characters; with `None` each row is one line, and a very long
+            cell shifts only its own row.
     """
     if not cells:
         return []
     widths = [max(map(_width, column)) for column in zip(*cells, strict=True)]
     if columns is None:
-        widths = [min(width, MOST_PADDED) for width in widths]
+        widths = [min(width, MAX_PADDED_CELL) for width in widths]
         return ["  ".join(map(_padded, row, widths)).rstrip() for row in cells]
     if _total(widths) > columns:
         least = [
@@ -82,8 +83,8 @@ def fold_table(cells: Sequence[Sequence[str]], columns: int | None) -> list[str]
         if _total(least) > columns:
             return [line for row in cells for line in _stacked(row, columns)]
         while _total(widths) > columns:
-            room = [width if width > least[i] else 0 for i, width in enumerate(widths)]
-            widths[room.index(max(room))] -= 1
+            slack = [width if width > least[i] else 0 for i, width in enumerate(widths)]
+            widths[slack.index(max(slack))] -= 1
     return [line for row in cells for line in _row(row, widths)]
 
 
@@ -99,7 +100,7 @@ def _padded(text: str, width: int) -> str:
 
 
 def _stacked(row: Sequence[str], columns: int) -> list[str]:
-    """A row that no table fits, on lines of its own that end between cells."""
+    """Return a row that fits no table on several lines, broken between cells."""
     lines = [row[0]]
     for cell in filter(None, row[1:]):
         longer = f"{lines[-1]}  {cell}"
@@ -111,7 +112,7 @@ def _stacked(row: Sequence[str], columns: int) -> list[str]:
 
 
 def _cell(text: str, width: int) -> list[str]:
-    """A cell's lines; its words are no longer than its width."""
+    """Return the lines of a cell; no word is longer than its width."""
     lines = [""]
     if _width(text) <= width:
         return [text]
@@ -129,7 +130,7 @@ def _total(widths: Sequence[int]) -> int:
 
 
 def _units(text: str) -> Iterator[tuple[str, str]]:
-    """What may not be broken, each with the blanks before it: commands, and other words."""
+    """Yield what must not be broken, each with the blanks before it: commands and single words."""
     blanks, place = "", 0
     while place < len(text):
         if text[place] == " ":

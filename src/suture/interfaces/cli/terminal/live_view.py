@@ -1,4 +1,4 @@
-"""What a terminal shows while a run goes on: phase, candidates with their scores, spend, lessons."""
+"""The live view of a run on a terminal: phase, candidates with their scores, spend, lessons."""
 
 from __future__ import annotations
 
@@ -35,49 +35,49 @@ if TYPE_CHECKING:
 
 PHASES: dict[type[Payload], str] = {
     RunStarted: "preparing the checks",
-    TaskPrepared: "checking the code as it is",
+    TaskPrepared: "testing the unchanged code",
     TriageFinished: "deciding",
     SearchStarted: "searching for a repair without a model",
     SearchFinished: "judging what the search found",
     Decided: "asking the model",
-    BudgetReserved: "the model writes",
+    BudgetReserved: "the model is writing",
     ModelCalled: "reading the reply",
     CandidateProposed: "checking",
     CandidateChecked: "checking",
     ReviewAsked: "waiting for you",
-    ReviewAnswered: "going on",
+    ReviewAnswered: "continuing",
 }
-"""What goes on after an event, until the next one."""
-CANDIDATES_SHOWN = 5
-WORDS_SHOWN = 3
+"""What the run does after an event of this kind, until the next one."""
+MAX_CANDIDATES = 5
+MAX_REPLY_LINES = 3
 """Lines of the reply that is being written."""
 
 
 class LiveView:
-    """The run as it stands; told each event, and drawn anew by whoever shows it. No line of it ever wraps.
+    """The state of a run, updated with each event and drawn repeatedly; no line of it ever wraps.
 
     Args:
-        limits: What the run may use, by the names of the budget's settings.
+        limits: The run's limits, keyed by the names of the budget settings.
     """
 
     def __init__(self, limits: Mapping[str, float | None]) -> None:
         self._limits = limits
         self._fold = SpendTracker()
         self._running = False
-        """Whether the seconds go on counting."""
+        """Whether the clock is running."""
         self._phase = "starting"
         self._round = 0
         self._best = ""
         self._candidates: dict[str, tuple[str, int, int]] = {}
         self._lessons: tuple[str, ...] = ()
-        self._writing: dict[int, tuple[str, int]] = {}
-        """Number of a reply that is being written -> its text and tokens so far."""
+        self._partial_replies: dict[int, tuple[str, int]] = {}
+        """Number of a reply that is being written -> its text and token count so far."""
         self._spinner = Spinner("dots")
         self.widths: tuple[int, ...] = ()
-        """Cells of each line that was drawn last."""
+        """Width in cells of each line as last drawn."""
 
-    def tell(self, event: Event) -> None:
-        """Take one event in; one that this version cannot read changes nothing."""
+    def update(self, event: Event) -> None:
+        """Apply one event; an event that this version cannot read changes nothing."""
         self._fold.add([event])
         self._running = not isinstance(event.payload, ReviewAsked)
         self._phase = PHASES.get(CATALOGUE.get(event.kind, RawPayload), self._phase)
@@ -85,7 +85,9 @@ class LiveView:
             case Decided() as decided:
                 self._round, self._best = decided.round, decided.best or ""
                 if decided.moves[0].kind == "stop":
-                    self._phase = "proving the result" if decided.moves[0].outcome == "healed" else "ending"
+                    self._phase = (
+                        "certifying the result" if decided.moves[0].outcome == "healed" else "ending"
+                    )
             case CandidateChecked() as checked:
                 self._candidates.pop(checked.candidate, None)
                 counts = (render_label(checked.label), checked.passed, checked.passed + checked.failed)
@@ -93,19 +95,19 @@ class LiveView:
             case LessonsDrawn(lessons=lessons):
                 self._lessons = lessons
 
-    def hear(self, reply: int, words: str | None) -> None:
-        """Take in a reply so far, each call one token more of it; `None` when no more comes."""
+    def update_reply(self, reply: int, words: str | None) -> None:
+        """Show the reply so far; each call adds one token, and `None` ends the reply."""
         if words is None:
-            self._writing.pop(reply, None)
+            self._partial_replies.pop(reply, None)
         else:
-            self._writing[reply] = (words, self._writing.get(reply, ("", 0))[1] + 1)
+            self._partial_replies[reply] = (words, self._partial_replies.get(reply, ("", 0))[1] + 1)
 
-    def spent(self, now_s: float | None = None) -> str:
-        """What was used and of how much."""
+    def spend_text(self, now_s: float | None = None) -> str:
+        """Return what was used and the limits."""
         return describe_spend(self._fold.spend(now_s), self._limits)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        width = max(1, options.max_width - 1)  # a full last column would make some terminals wrap
+        width = max(1, options.max_width - 1)  # some terminals wrap when the last column is used
         lines = list(self._lines(console.get_time()))[: max(1, options.size.height - 2)]
         for line in lines:
             line.no_wrap = True
@@ -116,18 +118,20 @@ class LiveView:
     def _lines(self, now: float) -> Iterator[Text]:
         turning = self._spinner.render(now)
         mark = turning if isinstance(turning, Text) else Text("*")
-        tokens = sum(count for _, count in self._writing.values())
+        tokens = sum(count for _, count in self._partial_replies.values())
         written = f" · {tokens} tokens" if tokens else ""
         yield Text.assemble(mark, " ", (self._phase, "bold"), f" · round {self._round + 1}{written}")
-        words = next((words for words, _ in self._writing.values()), "")  # of several, the first that began
-        last = [line for line in words.splitlines() if line.strip()][-WORDS_SHOWN:]
+        words = next(
+            (words for words, _ in self._partial_replies.values()), ""
+        )  # of several replies, the one that started first
+        last = [line for line in words.splitlines() if line.strip()][-MAX_REPLY_LINES:]
         yield from (Text(f"  | {escape_unprintable(line)}", style="dim") for line in last)
-        for name, (label, passed, total) in list(self._candidates.items())[-CANDIDATES_SHOWN:]:
+        for name, (label, passed, total) in list(self._candidates.items())[-MAX_CANDIDATES:]:
             style = "green" if total and passed == total else "yellow" if passed else "red"
             best = " (best)" if name == self._best else ""
             score = f"{passed}/{total}" if total else "unchecked"
             yield Text.assemble(
                 "  ", (f"{score:>9}", style), escape_unprintable(f"  {name[:8]}  {label}{best}")
             )
-        yield Text(f"  spent {self.spent(time.time() if self._running else None)}", style="dim")
+        yield Text(f"  spent {self.spend_text(time.time() if self._running else None)}", style="dim")
         yield from (Text(f"  lesson: {escape_unprintable(lesson)}", style="dim") for lesson in self._lessons)

@@ -1,4 +1,4 @@
-"""What the parser of arguments refuses, said as every other fault: one line, and what to do."""
+"""Report errors of the argument parser like every other error: one line and a remedy."""
 
 from __future__ import annotations
 
@@ -18,58 +18,58 @@ if TYPE_CHECKING:
 
 @contextmanager
 def report_parser_errors(called: str) -> Iterator[None]:
-    """Have what typer refuses end as one line on stderr, a remedy and exit code 2.
+    """Turn typer's errors into one line on stderr, a remedy and exit code 2.
 
     Args:
-        called: The command, as one types it; some refusals do not know it.
+        called: The command as the user types it, for errors that do not know their command.
     """
     try:
         yield
-    except typer.TyperException as refused:
-        typers = typer_click_module("exceptions")
-        if not isinstance(refused, typers.UsageError) or isinstance(refused, typers.NoArgsIsHelpError):
+    except typer.TyperException as error:
+        click = typer_click_module("exceptions")
+        if not isinstance(error, click.UsageError) or isinstance(error, click.NoArgsIsHelpError):
             raise
-        raise typer.Exit(report_error(convert_parser_error(refused, called), debug=False)) from None
+        raise typer.Exit(report_error(convert_parser_error(error, called), debug=False)) from None
 
 
-def convert_parser_error(refused: Refused, called: str) -> UsageError:
-    """A refusal of typer's, as one of ours.
+def convert_parser_error(error: Refused, called: str) -> UsageError:
+    """Return typer's usage error as one of Suture's.
 
     Args:
-        refused: Any usage error of typer's.
-        called: The command, where the refusal does not know it.
+        error: Any usage error of typer.
+        called: The command, for errors that do not know it.
     """
-    typers = typer_click_module("exceptions")
-    context = refused.ctx
-    all_options = f"`{context.command_path if context else called} -h` says what it takes"
-    if isinstance(refused, typers.MissingParameter) and context is not None:
+    click = typer_click_module("exceptions")
+    context = error.ctx
+    all_options = f"`{context.command_path if context else called} -h` lists its options"
+    if isinstance(error, click.MissingParameter) and context is not None:
         return UsageError(
-            _plain(refused.format_message()), remedy=context.get_usage().removeprefix("Usage: ")
+            _as_clause(error.format_message()), remedy=context.get_usage().removeprefix("Usage: ")
         )
-    if isinstance(refused, typers.NoSuchOption):
-        nearest = " or ".join(sorted(refused.possibilities or ()))
+    if isinstance(error, click.NoSuchOption):
+        nearest = " or ".join(sorted(error.possibilities or ()))
         remedy = f"{nearest}; {all_options}" if nearest else all_options
-        return UsageError(_plain(refused.message), remedy=remedy)
-    if isinstance(refused, typer.BadParameter) and refused.param is not None and context is not None:
-        name, text = refused.param.get_help_record(context) or (refused.param.opts[0], "")
-        said = _of_value(refused, refused.param.opts[0])
-        return UsageError(said, remedy=f"{' '.join(f'{name}: {text}'.split())} ({all_options})")
-    return UsageError(_plain(refused.format_message()), remedy=all_options)
+        return UsageError(_as_clause(error.message), remedy=remedy)
+    if isinstance(error, typer.BadParameter) and error.param is not None and context is not None:
+        name, text = error.param.get_help_record(context) or (error.param.opts[0], "")
+        message = _value_error_message(error, error.param.opts[0])
+        return UsageError(message, remedy=f"{' '.join(f'{name}: {text}'.split())} ({all_options})")
+    return UsageError(_as_clause(error.format_message()), remedy=all_options)
 
 
-def _of_value(refused: Refused, name: str) -> str:
+def _value_error_message(error: Refused, name: str) -> str:
     from pydantic import ValidationError
 
     from suture.core.settings.rendering import say_refusal
 
-    if not isinstance(refused.__cause__, ValidationError):
-        return f"{name}: {_plain(refused.message)}"
-    error = refused.__cause__.errors()[0]
+    if not isinstance(error.__cause__, ValidationError):
+        return f"{name}: {_as_clause(error.message)}"
+    error = error.__cause__.errors()[0]
     return say_refusal(name, {**error}, error["input"])
 
 
 def called_command(root: Command, words: Sequence[str]) -> str:
-    """The command that a line calls, as one types it: its first words, as far as they name commands."""
+    """Return the command that a line calls: its first words, as far as they name commands."""
     names, group = [root.name or "suture"], root
     for word in words:
         inner = getattr(group, "commands", {})
@@ -80,6 +80,6 @@ def called_command(root: Command, words: Sequence[str]) -> str:
     return " ".join(names)
 
 
-def _plain(message: str) -> str:
-    """A sentence of typer's as the rest of a line that begins with `error: `."""
+def _as_clause(message: str) -> str:
+    """Return a sentence of typer as the rest of a line that starts with `error: `."""
     return (message[:1].lower() + message[1:]).removesuffix(".")

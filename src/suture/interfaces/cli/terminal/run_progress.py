@@ -1,4 +1,4 @@
-"""Progress on stderr while a run goes on: what just happened, and on a terminal how the run stands."""
+"""Progress of a run on stderr: a line for each event, and on a terminal a live view."""
 
 from __future__ import annotations
 
@@ -25,31 +25,32 @@ if TYPE_CHECKING:
     from suture.interfaces.cli.terminal.command_options import Detail
 
 REFRESHES_PER_SECOND = 8
-"""Often enough for a clock that is seen to move."""
+"""Fast enough for a clock that visibly moves."""
 
 
 class RunProgress:
-    """Called with each event of a run; a context manager, because a terminal gets a live view too.
+    """Print a run's events; a context manager, because a terminal also gets a live view.
 
-    The lines stay on the screen, above the view; without a terminal they are all there is.
+    The lines stay on the screen above the view. Without a terminal there are only lines.
     """
 
     def __init__(self, budget: BudgetSettings, detail: Detail = "brief") -> None:
         self._detail = detail
-        self._brief = ProgressNarrator()
+        self._narrator = ProgressNarrator()
         self._console = make_console(stderr=True)
         self._view = LiveView(budget.model_dump())
         self._live = self._new_live()
         self._drawing = threading.RLock()
-        """Rich would draw in a thread of its own, also between what a print clears and what it writes."""
+        """Rich's own refresh thread could draw between a print's clearing and its writing, so this
+        lock guards both."""
         self._ended = threading.Event()
-        self._drawer = threading.Thread(target=self._draw, daemon=True)
+        self._draw_thread = threading.Thread(target=self._refresh_loop, daemon=True)
         self._before: Callable[[int, FrameType | None], object] | int | None = None
 
     def __enter__(self) -> RunProgress:
         if self._console.is_terminal:
             self._live.start()
-            self._drawer.start()
+            self._draw_thread.start()
             if threading.current_thread() is threading.main_thread():
                 self._before = signal.signal(signal.SIGWINCH, self._resized)
         return self
@@ -63,7 +64,7 @@ class RunProgress:
         with self._drawing:
             self._live.stop()
 
-    def _draw(self) -> None:
+    def _refresh_loop(self) -> None:
         while not self._ended.wait(1 / REFRESHES_PER_SECOND):
             with self._drawing:
                 if self._live.is_started:
@@ -71,12 +72,12 @@ class RunProgress:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Without the view, so that the user can be asked something."""
+        """Hide the view, so that the user can be asked something."""
         with self._drawing:
             self._live.stop()
         yield
         with self._drawing:
-            self._live = self._new_live()  # the old one would wipe as many rows above as it had
+            self._live = self._new_live()  # the old view would erase as many rows above as it had
             if self._console.is_terminal:
                 self._live.start()
 
@@ -90,31 +91,31 @@ class RunProgress:
             redirect_stderr=False,
         )
 
-    def hear(self, reply: int, words: str | None) -> None:
-        """Show a reply while it comes; only a terminal does."""
+    def show_reply(self, reply: int, words: str | None) -> None:
+        """Show a reply while it is being written; only a terminal does."""
         with self._drawing:
-            self._view.hear(reply, words)
+            self._view.update_reply(reply, words)
 
     def __call__(self, event: Event) -> None:
-        """Say what happened."""
+        """Print an event."""
         with self._drawing:
-            self._view.tell(event)
+            self._view.update(event)
             if self._detail == "brief":
-                for line in self._brief.tell(event):
+                for line in self._narrator.lines_for(event):
                     print_line(self._console, line)
             elif self._detail == "verbose":
-                self._say_all(event)
+                self._print_all_details(event)
 
-    def _say_all(self, event: Event) -> None:
+    def _print_all_details(self, event: Event) -> None:
         line = render_event(event)
-        told_at_the_end = isinstance(event.payload, RunFinished | RunPaused)
-        if line is not None and not told_at_the_end:
+        printed_at_end = isinstance(event.payload, RunFinished | RunPaused)
+        if line is not None and not printed_at_end:
             print_line(self._console, line)
         if isinstance(event.payload, CandidateChecked):
-            self._console.print(f"  spent {self._view.spent(event.time_s)}", style="dim")
+            self._console.print(f"  spent {self._view.spend_text(event.time_s)}", style="dim")
 
     def _resized(self, number: int, frame: FrameType | None) -> None:
-        """A terminal that got narrower has wrapped the view's lines: clear the rows that came of it."""
+        """Clear the extra rows that a narrower terminal made by wrapping the view's lines."""
         if not self._live.is_started:
             return
         width = max(1, self._console.width)

@@ -1,4 +1,4 @@
-"""What reaches the user's terminal, and how text that somebody else wrote is kept from steering it."""
+"""Write to the terminal, and prevent text of others from controlling it."""
 
 from __future__ import annotations
 
@@ -19,21 +19,23 @@ DIFF_STYLES = (("+++", "bold"), ("---", "bold"), ("@@", "cyan"), ("+", "green"),
 
 
 def make_console(*, stderr: bool = False) -> Console:
-    """A console that takes every text literally: no markup, no emoji codes, no highlighting, no wrapping.
+    """Return a console that prints text literally: no markup, emoji codes, highlighting or wrapping.
 
-    Whatever is drawn on it is made harmless.
+    Everything drawn on it is escaped.
     """
-    return _screen_type()(stderr=stderr, markup=False, emoji=False, highlight=False, soft_wrap=True)
+    return _escaping_console_class()(
+        stderr=stderr, markup=False, emoji=False, highlight=False, soft_wrap=True
+    )
 
 
 @cache
-def _screen_type() -> type[Console]:
-    """A console that no text can steer: also what a view or a bar draws passes it."""
-    from rich.console import Console  # here, as Rich takes a tenth of a command's start to load
+def _escaping_console_class() -> type[Console]:
+    """Return a console class whose output no text can control; views and progress bars are escaped too."""
+    from rich.console import Console  # imported here, because Rich takes a tenth of a command's start-up time
     from rich.segment import Segment
 
     class Screen(Console):
-        """Control characters in a text become visible escapes; Rich's own, which draw, stay."""
+        """Escapes control characters in text, but keeps Rich's own control sequences."""
 
         def render(
             self, renderable: RenderableType, options: ConsoleOptions | None = None
@@ -48,17 +50,17 @@ def _screen_type() -> type[Console]:
 
 
 def print_note(text: str, *, style: str | None = None) -> None:
-    """Say something beside the result, on stderr; line ends in it become visible, and a terminal folds it."""
+    """Print a message on stderr; its line breaks become visible, and a terminal folds it."""
     line = escape_line_breaks(escape_unprintable(text))
     if sys.stderr.isatty():
         print_line(make_console(stderr=True), line, style=style)
-    else:  # Rich would write the same, and takes a tenth of a command's start to load
+    else:  # Rich would write the same, and takes a tenth of a command's start-up time
         sys.stderr.write(line + "\n")
         sys.stderr.flush()
 
 
 def print_line(screen: Console, line: str, *, style: str | None = None) -> None:
-    """Print a line of ours; a terminal gets it folded between words."""
+    """Print one line; on a terminal it is folded between words."""
     if screen.is_terminal:
         for part in fold_line(line, screen.width):
             screen.print(part, style=style)
@@ -67,14 +69,14 @@ def print_line(screen: Console, line: str, *, style: str | None = None) -> None:
 
 
 def print_prompt(text: str) -> None:
-    """Ask on stderr, with the cursor left behind the question."""
+    """Print a question on stderr and leave the cursor behind it."""
     make_console(stderr=True).print(
         escape_line_breaks(escape_unprintable(text)), end=" " if not text.endswith(" ") else ""
     )
 
 
 def print_text(text: str) -> None:
-    """Print what there is to say, on stdout: harmless also through a pipe, which may end at a terminal.
+    """Print text on stdout, escaped even through a pipe, which can end at a terminal.
 
     A terminal gets long lines folded between words.
     """
@@ -86,13 +88,14 @@ def print_text(text: str) -> None:
 
 
 def print_raw(text: str, *, diff: bool = False) -> None:
-    """Print what others are to use, such as a program, a patch or a path.
+    """Print output that other programs use, such as a program, a patch or a path.
 
-    A terminal gets it escaped, and a diff coloured. A pipe or a file gets exactly the bytes, because a patch
-    or a program with something replaced in it would be another one.
+    A terminal gets it escaped, and a diff in colour. A pipe or a file gets exactly the bytes: a patch with
+    replaced
+    characters would be a different patch.
 
     Args:
-        text: The result; a last line end is added where it is missing.
+        text: The output; a missing final line feed is added.
         diff: Whether it is a unified diff.
     """
     if text and not text.endswith("\n"):
@@ -107,29 +110,29 @@ def print_raw(text: str, *, diff: bool = False) -> None:
 
 
 def _write(content: bytes) -> None:
-    """Write to stdout what is no terminal's.
+    """Write bytes to stdout.
 
     Raises:
-        StorageError: What it leads to takes no more.
+        StorageError: The output cannot be written, such as on a full disk.
     """
     try:
         sys.stdout.flush()
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
     except BrokenPipeError:
-        raise  # whoever reads has enough
+        raise  # the reader has closed the pipe
     except OSError as fault:
         raise StorageError(f"the output cannot be written: {fault.strerror}") from fault
 
 
 def escape_library_output() -> None:
-    """What libraries, threads and the interpreter itself write to stderr is no way around this room."""
+    """Escape what libraries, threads and the interpreter itself write to stderr."""
     import logging
     import threading
     import warnings
     from traceback import format_exception
 
-    class Harmless(logging.Formatter):
+    class EscapingFormatter(logging.Formatter):
         def format(self, record: logging.LogRecord) -> str:
             return escape_unprintable(super().format(record))
 
@@ -140,22 +143,22 @@ def escape_library_output() -> None:
     format_warning = warnings.formatwarning
     warnings.formatwarning = lambda *about, **more: escape_unprintable(format_warning(*about, **more))
     if logging.lastResort is not None:
-        logging.lastResort.setFormatter(Harmless())
+        logging.lastResort.setFormatter(EscapingFormatter())
     sys.excepthook = lambda kind, fault, trace: report(fault)
     sys.unraisablehook = lambda about: report(about.exc_value)
     threading.excepthook = lambda about: report(about.exc_value)
 
 
 def print_json(value: Any) -> None:
-    """Print a result for programs: one JSON document on stdout, ASCII only."""
+    """Print one JSON document on stdout, ASCII only."""
     import json
 
     sys.stdout.write(json.dumps(value, indent=2) + "\n")
-    sys.stdout.flush()  # a command that goes on, such as a server, must be heard through a pipe too
+    sys.stdout.flush()  # a long-running command, such as a server, must be readable through a pipe
 
 
 def file_bytes(text: str) -> bytes:
-    """Text as the bytes of a file; a surrogate that stands for a byte becomes that byte again."""
+    """Return text as bytes; a surrogate that stands for an undecodable byte becomes that byte again."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -163,14 +166,14 @@ def file_bytes(text: str) -> bytes:
 
 
 def format_table(rows: Iterable[Sequence[str]]) -> str:
-    """Rows as aligned columns, two spaces apart, one line each, but for a terminal that is too narrow."""
+    """Return rows as aligned columns, one line each unless the terminal is too narrow."""
     cells = [[escape_unprintable(cell).replace("\n", " ") for cell in row] for row in rows]
     return "\n".join(fold_table(cells, make_console().width if sys.stdout.isatty() else None))
 
 
 def stdin_is_terminal() -> bool:
-    """Whether there is somebody to ask."""
+    """Return whether a person can be asked."""
     try:
         return os.isatty(sys.stdin.fileno())
     except (OSError, ValueError, AttributeError):
-        return False  # closed, or replaced by something that is no file
+        return False  # stdin is closed, or replaced by an object without a file descriptor

@@ -85,7 +85,8 @@ def _mend(
     found: RunFindings, failing: FailingTest, diagnostic: types.Diagnostic, edit: types.WorkspaceEdit
 ) -> types.CodeAction:
     return types.CodeAction(
-        title=f"Heal {sanitize_text(failing.test, 100)} (verified: {found.passing} of {found.total} tests pass)",
+        title=f"Heal {sanitize_text(failing.test, 100)} (verified: {found.passing} of {found.total} "
+        f"tests pass)",
         kind=types.CodeActionKind.QuickFix,
         diagnostics=[diagnostic],
         is_preferred=found.passing == found.total,

@@ -1,4 +1,4 @@
-"""What the commands share that start a front door: its extra, and the settings of its runs."""
+"""Set-up that the serving commands share: the extra they need, and the settings of their runs."""
 
 from __future__ import annotations
 
@@ -13,37 +13,39 @@ from suture.interfaces.cli.terminal.command_options import parse_assignments
 
 @contextmanager
 def require_extra(extra: str) -> Iterator[None]:
-    """Around the import of a front door.
+    """Turn a missing package into an error with the extra to install; wraps the import of an interface.
 
     Args:
-        extra: What is to be installed where a package is missing.
+        extra: The extra that installs the package.
 
     Raises:
-        PrerequisiteError: One is.
+        PrerequisiteError: A package is missing.
     """
     try:
         yield
     except ModuleNotFoundError as fault:
         if (fault.name or "suture").startswith("suture"):
-            raise  # that is ours, and no package would bring it
+            raise  # a module of Suture itself, which no extra installs
         raise PrerequisiteError(
             f"this needs the package {fault.name!r}", remedy=f'pip install "suture[{extra}]"'
         ) from fault
 
 
 def require_folders(roots: Sequence[Path]) -> None:
-    """Refuse folders that are none, in which nothing could ever be healed.
+    """Check that all folders exist.
 
     Raises:
-        UsageError: One is not there, or is a file.
+        UsageError: One of them does not exist or is a file.
     """
     for root in roots:
         if not os.path.isdir(root):  # noqa: PTH112 - Path.is_dir may raise
-            raise UsageError(f"there is no folder at {str(root)!r}", remedy="name a folder with projects")
+            raise UsageError(
+                f"there is no folder at {str(root)!r}", remedy="name a folder that contains projects"
+            )
 
 
 def command_line_settings(assignments: list[str] | None, model: str | None) -> dict[str, object]:
-    """The settings of the command line alone: each run reads the rest anew, for its own project."""
+    """Return the settings of the command line; each run loads the rest for its own project."""
     flags: dict[str, object] = dict(parse_assignments(assignments or ()))
     if model is not None:
         flags["model.name"] = model
