@@ -1,8 +1,9 @@
-"""`pytest -p suture.pytest_plugin --heal`: after a run that failed, what a heal would change.
+"""`pytest -p suture.pytest_plugin --heal`: after a failed test run, show how a heal would fix it.
 
-It changes no file. It is no entry point, which every pytest of the environment would load: behind the wall
-too, where the source of an editable installation cannot be seen, so that no test there would start.
-The heal is a process of its own: what the tests have done to this one does not reach it.
+The plugin changes no file. It is not an entry point, because every pytest of the environment would load that,
+including the one inside the sandbox, where the source of an editable installation is not visible. The heal
+runs in
+its own process, so that it is not affected by what the tests did to this one.
 """
 
 from __future__ import annotations
@@ -31,62 +32,68 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         FLAG,
         action="store_true",
         dest="suture_heal",
-        help="after a run that failed, print what `suture heal` would change; no model is asked",
+        help="after a failed test run, print how `suture heal` would fix it; uses no model",
     )
 
 
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
 ) -> None:
-    """Heal a copy where tests failed, and print how it went and the diff."""
-    if not config.getoption("suture_heal") or not _failed(terminalreporter, exitstatus):
+    """Heal a copy of the project if tests failed, and print the result and the diff."""
+    if not config.getoption("suture_heal") or not _has_failures(terminalreporter, exitstatus):
         return
-    if refusal := _refusal(config):
-        if refusal != BEHIND_THE_WALL:
+    if refusal := _refusal_reason(config):
+        if refusal != INSIDE_SUTURE_RUN:
             terminalreporter.write_line(f"{FLAG}: {refusal}")
         return
-    from suture.interfaces.narrative.plain_text import printable
+    from suture.interfaces.narrative.plain_text import escape_unprintable
 
     terminalreporter.section("suture heal")
-    for line in _heal(config.rootpath, _command(config)):
-        terminalreporter.write_line(printable(line))
+    for line in _heal_output(config.rootpath, _original_command(config)):
+        terminalreporter.write_line(escape_unprintable(line))
 
 
-def _failed(reporter: pytest.TerminalReporter, exitstatus: int) -> bool:
-    """Whether tests failed, or their files could not be imported, which pytest calls an interruption."""
+def _has_failures(reporter: pytest.TerminalReporter, exitstatus: int) -> bool:
+    """Return whether tests failed or test files could not be imported, which pytest reports as an interruption."""
     return exitstatus == TESTS_FAILED or (exitstatus == INTERRUPTED and bool(reporter.stats.get("error")))
 
 
-BEHIND_THE_WALL = "these tests are Suture's own run of them"
+INSIDE_SUTURE_RUN = "these tests are Suture's own run of them"
 
 
-def _refusal(config: pytest.Config) -> str:
-    """Why nothing is healed, or nothing."""
+def _refusal_reason(config: pytest.Config) -> str:
+    """Return why no heal is started, or an empty string."""
     from suture.sandbox.contract import BOX
 
-    # There a project is its process's home. It may have the flag in its own `addopts`, and a heal in a heal
-    # would have no end.
+    # Inside the sandbox the project is the home folder. The project's own `addopts` can contain the flag, and
+    # a
+    # heal inside a heal would never end.
     if os.environ.get("HOME") in (BOX, str(config.rootpath)):
-        return BEHIND_THE_WALL
+        return INSIDE_SUTURE_RUN
     if config.invocation_params.dir != config.rootpath:
-        return f"start pytest in {str(config.rootpath)!r}; the whole project is tested on a copy"
+        return f"start pytest in {str(config.rootpath)!r}: the heal tests a copy of the whole project"
     return ""
 
 
-def _command(config: pytest.Config) -> str:
-    """The command that was typed, with what the environment adds, without our own words."""
+def _original_command(config: pytest.Config) -> str:
+    """Return the test command as typed, with what the environment adds and without the plugin's options."""
     started = ["python", "-m", "pytest"] if sys.argv[0].endswith("__main__.py") else ["pytest"]
     words = [*shlex.split(os.environ.get("PYTEST_ADDOPTS", "")), *map(str, config.invocation_params.args)]
-    ours = {at for at, word in enumerate(words) if word in (FLAG, f"-p{__name__}")}
-    ours |= {at + way for at, two in enumerate(pairwise(words)) if two == ("-p", __name__) for way in (0, 1)}
-    return shlex.join([*started, *(word for at, word in enumerate(words) if at not in ours)])
+    plugin_words = {index for index, word in enumerate(words) if word in (FLAG, f"-p{__name__}")}
+    plugin_words |= {
+        index + offset
+        for index, two in enumerate(pairwise(words))
+        if two == ("-p", __name__)
+        for offset in (0, 1)
+    }
+    return shlex.join([*started, *(word for index, word in enumerate(words) if index not in plugin_words)])
 
 
-def _heal(project: Path, test: str) -> Iterator[str]:
-    """The lines that `suture heal` says, as they come."""
+def _heal_output(project: Path, test: str) -> Iterator[str]:
+    """Yield the output lines of `suture heal` as they come."""
     import subprocess
 
-    command = [*(sys.executable, "-P", "-m", "suture.interfaces.cli", "heal", str(project), "--no-model")]
+    command = [sys.executable, "-P", "-m", "suture.interfaces.cli", "heal", str(project), "--no-model"]
     command += ["--test", test, "--python", sys.executable]
     environment = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
     with subprocess.Popen(

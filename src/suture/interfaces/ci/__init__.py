@@ -1,9 +1,10 @@
-"""Healing in a pipeline: what its service says of a change, the gates, and how a heal is handed over.
+"""Heal in a CI pipeline: read the pipeline, check the gates, and deliver a heal.
 
-This room owns `suture ci`. It asks the api for the heal and for its verification, and judges no code itself.
-Names of branches, titles, files and tests, and whatever tests print, are untrusted here: they reach no
-shell, and Markdown by way of `markdown` alone. A token
-goes to the service's own address alone.
+This package owns `suture ci`. The api heals and verifies; this package judges no code itself. Names of
+branches,
+titles, files and tests, and whatever tests print, are untrusted: they reach no shell, and reach Markdown only
+through
+`markdown_report`. A token is sent only to the service's own address.
 """
 
 from suture.interfaces.ci.ci_pipeline import read_pipeline

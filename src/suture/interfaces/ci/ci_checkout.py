@@ -1,4 +1,4 @@
-"""What the repository itself says of a change: its commits, who wrote the last one, what it started from."""
+"""What the repository says about a change: its commits, the authors of the last one, its base."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from suture.errors import UsageError
 from suture.interfaces.ci.ci_pipeline import Pipeline
 from suture.project.workspace import Repository, open_repository
 
-TRAILER = re.compile(r"^Healed-by: suture ", re.MULTILINE)
-"""How the message of every commit ends that Suture has made."""
-PERSON = re.compile(rb"^(?:author|committer) (.*) <(.*)> \d+ [+-]\d+$", re.MULTILINE)
-MOST_COMMITS = 50
+HEAL_TRAILER = re.compile(r"^Healed-by: suture ", re.MULTILINE)
+"""The last line of the message of every commit that Suture makes."""
+COMMIT_PERSON = re.compile(rb"^(?:author|committer) (.*) <(.*)> \d+ [+-]\d+$", re.MULTILINE)
+MAX_COMMITS = 50
 
 
 @dataclass(frozen=True, kw_only=True)
 class Checkout:
-    """A checked out commit, and what it started from.
+    """A checked-out commit and its base.
 
     Attributes:
-        repository: Where it is.
-        commit: Its hash.
+        repository: The repository.
+        commit: The commit's hash.
         people: Names and addresses of its author and committer.
-        is_heal: Whether Suture has made it.
-        heals: How many of the branch's commits Suture has made.
-        base: The hash of the commit that the change started from; empty where that is not known.
+        is_heal: Whether Suture made the commit.
+        heals: The number of the branch's commits that Suture made.
+        base: The hash of the commit that the change started from; empty if unknown.
     """
 
     repository: Repository
@@ -39,16 +39,15 @@ class Checkout:
 
 
 def read_checkout(root: Path, pipeline: Pipeline, base: str | None = None) -> Checkout:
-    """Look at what is checked out.
+    """Read the state of the checkout.
 
     Args:
         root: The project's folder.
-        pipeline: What the service says.
-        base: The commit to compare with, where the user names one.
+        pipeline: What the CI service says.
+        base: The commit to compare with, if the user names one.
 
     Raises:
-        UsageError: There is no repository, another commit than the service's is checked out, or there is no
-            such base.
+        UsageError: There is no repository, the service expects another commit, or the base does not exist.
         PrerequisiteError: Git is not installed.
         StorageError: The repository cannot be read.
     """
@@ -58,39 +57,39 @@ def read_checkout(root: Path, pipeline: Pipeline, base: str | None = None) -> Ch
         raise UsageError("the repository has no commit yet", remedy="make a first commit")
     if pipeline.commit and commit != pipeline.commit:
         raise UsageError(
-            f"{commit[:12]} is checked out, and the change ends with {pipeline.commit[:12]}",
+            f"{commit[:12]} is checked out, but the change ends with {pipeline.commit[:12]}",
             remedy="check out the head of the pull request itself (docs/ci.md)",
         )
-    said = base if base is not None else pipeline.base or next(iter(parents), "")
-    found = _resolved(repository, said) if said else ""
+    wanted = base if base is not None else pipeline.base or next(iter(parents), "")
+    found = _resolve_commit(repository, wanted) if wanted else ""
     if base is not None and not found:
-        raise UsageError(f"there is no commit {base!r}", remedy="fetch it, or name another")
+        raise UsageError(f"there is no commit {base!r}", remedy="fetch it, or name another commit")
     header = repository.git("cat-file", "commit", commit).partition(b"\n\n")[0]
-    people = [part.decode("utf-8", "replace") for pair in PERSON.findall(header) for part in pair]
+    people = [part.decode("utf-8", "replace") for pair in COMMIT_PERSON.findall(header) for part in pair]
     return Checkout(
         repository=repository,
         commit=commit,
         people=tuple(people),
-        is_heal=bool(TRAILER.search(message)),
-        heals=_heals(repository, found if pipeline.pull is not None else ""),
+        is_heal=bool(HEAL_TRAILER.search(message)),
+        heals=_count_heals(repository, found if pipeline.pull is not None else ""),
         base="" if found == commit else found,
     )
 
 
 def base_files(checkout: Checkout, now: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The project as it was at the base: the files that git keeps, beside those that it does not keep now.
+    """Return the project's files at the base commit, plus the current files that git does not track.
 
     Args:
-        checkout: What is checked out; its base is known.
-        now: The project's files, path -> content.
+        checkout: The checkout; its base is known.
+        now: The project's current files, path -> content.
     """
-    kept = checkout.repository.files_of(checkout.commit)
-    unkept = {path: content for path, content in now.items() if path not in kept}
-    return {**unkept, **checkout.repository.files_of(checkout.base)}
+    tracked = checkout.repository.files_of(checkout.commit)
+    untracked = {path: content for path, content in now.items() if path not in tracked}
+    return {**untracked, **checkout.repository.files_of(checkout.base)}
 
 
-def _resolved(repository: Repository, name: str) -> str:
-    """A commit that is there, or where a branch of its line and ours parted; empty where it is not there."""
+def _resolve_commit(repository: Repository, name: str) -> str:
+    """Return the merge base of a commit and HEAD, or an empty string if the commit does not exist."""
     if not name.isprintable() or name.startswith("-"):
         return ""
     commit, _, _ = repository.commit(name)
@@ -99,7 +98,7 @@ def _resolved(repository: Repository, name: str) -> str:
     return repository.git("merge-base", commit, "HEAD", ok=(0, 1)).decode().strip()
 
 
-def _heals(repository: Repository, base: str) -> int:
+def _count_heals(repository: Repository, base: str) -> int:
     span = [f"{base}..HEAD"] if base else ["HEAD"]
-    listed = repository.git("rev-list", "--first-parent", "-n", str(MOST_COMMITS), "--format=%B", *span, "--")
-    return len(TRAILER.findall(listed.decode("utf-8", "replace")))
+    listed = repository.git("rev-list", "--first-parent", "-n", str(MAX_COMMITS), "--format=%B", *span, "--")
+    return len(HEAL_TRAILER.findall(listed.decode("utf-8", "replace")))

@@ -1,4 +1,4 @@
-"""What is asked of a service of code, whichever it is."""
+"""The interface of a code host such as GitHub, and the REST client that its implementations share."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from suture.interfaces.ci.ci_pipeline import Pipeline
 from suture.interfaces.ci.line_edits import LineEdit
 from suture.interfaces.narrative.plain_text import escape_line_breaks, escape_unprintable
 
-MOST_PAGES = 5
-PAGE = 100
-"""Entries of a page: the most that either service answers at once."""
+MAX_PAGES = 5
+PAGE_SIZE = 100
+"""Entries per page, the maximum that both services return."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChangedFile:
-    """A file as it is to be committed."""
+    """A file as it will be committed."""
 
     path: str
     content: bytes
@@ -33,15 +33,15 @@ class ChangedFile:
 
 @dataclass(frozen=True, kw_only=True)
 class DeliveredChange:
-    """What is handed over.
+    """A verified change with the texts for its delivery.
 
     Attributes:
-        parent: The commit that it is a change of.
-        title: One line.
-        message: Of the commit.
+        parent: The commit that it changes.
+        title: The title, one line.
+        message: The commit message.
         text: Markdown, for people.
-        files: The files that it changes, by their paths in the repository.
-        suggestions: The same as replacements of lines, where all of it can be told so.
+        files: The changed files, with paths relative to the repository.
+        suggestions: The change as line replacements; empty if it cannot be expressed that way.
     """
 
     parent: str
@@ -53,53 +53,53 @@ class DeliveredChange:
 
 
 class CodeHost(Protocol):
-    """Where a repository lives: GitHub or GitLab, behind its REST interface."""
+    """A repository on GitHub or GitLab, accessed through its REST interface."""
 
     def heals(self) -> list[str]:
-        """The commits of the branch whose heals are handed over and still there."""
+        """Return the commits of the branch whose heals are delivered and still open."""
         ...
 
     def open_draft(self, handed: DeliveredChange) -> str:
-        """Make a branch with the change, and a draft of a pull request; answers its address."""
+        """Create a branch with the change and a draft pull request; return its address."""
         ...
 
     def comment(self, handed: DeliveredChange) -> str:
-        """Comment on the pull request; answers the comment's address."""
+        """Comment on the pull request; return the comment's address."""
         ...
 
 
 def branch_stem(branch: str) -> str:
-    """How the names of all branches with heals of one branch begin: a few words of it, and its hash."""
+    """Return the common prefix of the names of all heal branches of one branch: some of its words and its hash."""
     words = re.sub(r"[^A-Za-z0-9]+", "-", branch)[:40].strip("-")
     return f"suture/heal-{words}-{content_hash(branch)[:8]}-"
 
 
 def require_pull(pipeline: Pipeline) -> int:
-    """The number of the pull request.
+    """Return the number of the pull request.
 
     Raises:
-        UsageError: The pipeline is of none.
+        UsageError: The pipeline has no pull request.
     """
     if pipeline.pull is None:
         raise UsageError(
-            "this pipeline is of no pull request, so there is nothing to comment on",
+            "this pipeline has no pull request to comment on",
             remedy="set ci.hand_over=pull_request",
         )
     return pipeline.pull
 
 
-TIMEOUT_S = 30.0
-MOST_ANSWER_BYTES = 8 * 2**20
-MOST_SAID_CHARS = 300
+REQUEST_TIMEOUT_S = 30.0
+MAX_RESPONSE_BYTES = 8 * 2**20
+MAX_ERROR_CHARS = 300
 
 
 class RestClient:
-    """A client of one service. It asks its own address alone and follows no redirect: it carries the token.
+    """A client of one service. It sends the token, so it calls only its own address and follows no redirect.
 
     Args:
-        url: Its address, without a slash at the end.
-        headers: Beside the token's own.
-        token: The header that carries the token, and how it is written before the token.
+        url: The service's address, without a trailing slash.
+        headers: Headers beside the token's own.
+        token: The name of the token's header, and the prefix before the token.
         key: The token.
     """
 
@@ -111,50 +111,50 @@ class RestClient:
     def call(
         self, method: str, path: str, body: Mapping[str, object] | None = None, *, ok: tuple[int, ...] = ()
     ) -> tuple[int, Any]:
-        """One request; answers the status and what stood in the answer.
+        """Send a request; return the status and the parsed JSON.
 
         Args:
             method: Such as `POST`.
-            path: Below the address; its parts are quoted.
-            body: What is sent.
-            ok: Statuses beside 2xx that are no fault.
+            path: The path below the address, with its parts quoted.
+            body: The JSON body.
+            ok: Statuses beside 2xx that are not errors.
 
         Raises:
-            PrerequisiteError: The token is refused, or may not do this.
-            CodeHostError: The service says no, answers what is no JSON, or cannot be reached.
+            PrerequisiteError: The token is rejected or lacks permission.
+            CodeHostError: The service refuses, does not answer with JSON, or is unreachable.
         """
         import httpx
 
         try:
-            with httpx.Client(timeout=TIMEOUT_S, follow_redirects=False) as client:
+            with httpx.Client(timeout=REQUEST_TIMEOUT_S, follow_redirects=False) as client:
                 request = {"headers": self._headers, "json": body}
                 with client.stream(method, f"{self._url}{path}", **request) as answer:  # type: ignore[arg-type]
                     content = b""
                     for piece in answer.iter_bytes():
                         content += piece
-                        if len(content) > MOST_ANSWER_BYTES:
-                            raise CodeHostError(f"{method} {path} answers more than it may")
+                        if len(content) > MAX_RESPONSE_BYTES:
+                            raise CodeHostError(f"{method} {path} returned a response that is too large")
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as fault:
             raise CodeHostError(
                 f"{method} {path}: {type(fault).__name__}", remedy="run the job again"
             ) from fault
         if answer.status_code in ok or answer.is_success:
-            return answer.status_code, _read(content, f"{method} {path}")
-        raise _refused(f"{method} {path}", answer.status_code, content)
+            return answer.status_code, _parse_json(content, f"{method} {path}")
+        raise _response_error(f"{method} {path}", answer.status_code, content)
 
 
-def _read(content: bytes, what: str) -> Any:
+def _parse_json(content: bytes, what: str) -> Any:
     try:
         return json.loads(content or b"null")
     except (ValueError, RecursionError) as fault:
-        raise CodeHostError(f"{what} answers what is no JSON") from fault
+        raise CodeHostError(f"{what} did not return JSON") from fault
 
 
-def _refused(what: str, status: int, content: bytes) -> PrerequisiteError | CodeHostError:
-    said = escape_line_breaks(escape_unprintable(content.decode("utf-8", "replace")))[:MOST_SAID_CHARS]
+def _response_error(what: str, status: int, content: bytes) -> PrerequisiteError | CodeHostError:
+    excerpt = escape_line_breaks(escape_unprintable(content.decode("utf-8", "replace")))[:MAX_ERROR_CHARS]
     if status in (401, 403, 404):
         return PrerequisiteError(
-            f"{what} is refused with status {status}",
-            remedy="give the job a token that may write contents and pull requests, as SUTURE_KEYS_CI",
+            f"{what} was refused with status {status}",
+            remedy="set SUTURE_KEYS_CI to a token with write access to contents and pull requests",
         )
-    return CodeHostError(f"{what} is refused with status {status}: {said}")
+    return CodeHostError(f"{what} was refused with status {status}: {excerpt}")

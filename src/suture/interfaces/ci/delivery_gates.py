@@ -1,4 +1,4 @@
-"""The gates of `suture ci`: questions with named reasons, asked before a heal and of what came of it."""
+"""The gates of `suture ci`: conditions with named refusals, checked before a heal and on its change."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from suture.project.workspace.globs import parse_globs
 from suture.project.workspace.secret_detection import may_be_secret
 
 REFUSAL_TEXTS: Mapping[str, str] = {
-    "fork_with_secrets": "the code comes from a fork, and a key or token is within reach",
-    "bot_commit": "the last commit is a program's, or Suture's own",
-    "too_many_heals": "`ci.most_heals` of this branch are there",
-    "base_unknown": "`ci.new_only` has nothing to compare with",
-    "not_new": "every failing test fails at the base commit too",
-    "weak_evidence": "the verdict is of a weaker kind than `ci.evidence`",
+    "fork_with_secrets": "the code comes from a fork while a key or token is configured",
+    "bot_commit": "the last commit was made by a bot or by Suture",
+    "too_many_heals": "the branch already has `ci.most_heals` heals",
+    "base_unknown": "`ci.new_only` has no base commit to compare with",
+    "not_new": "every failing test also fails at the base commit",
+    "weak_evidence": "the verdict's evidence is weaker than `ci.evidence`",
     "low_confidence": "the confidence is below `ci.confidence`",
     "too_many_files": "the change touches more files than `ci.most_files`",
     "too_many_lines": "the change is longer than `ci.most_lines`",
-    "forbidden_path": "the change touches a file of `ci.forbidden`, or one that keeps secrets",
-    "other_command": "the certificate is of another test command than this project's",
+    "forbidden_path": "the change touches a file in `ci.forbidden`, or one that may hold secrets",
+    "other_command": "the certificate is for a test command other than this project's",
     "not_verified": "`suture verify` rejects the certificate",
-    "already_delivered": "this commit's heal is handed over already",
+    "already_delivered": "the heal of this commit has been delivered already",
 }
-"""Every reason for which `suture ci` refuses, and what it means; the order is that of the questions."""
-STRENGTH: tuple[Evidence, ...] = ("exit_status", "report", "nonce", "split")
-"""Kinds of evidence, the weakest first."""
-MOST_NAMED = 5
-MOST_PERSON_CHARS = 200
+"""Every reason for which `suture ci` refuses, as text, in the order of the checks."""
+EVIDENCE_BY_STRENGTH: tuple[Evidence, ...] = ("exit_status", "report", "nonce", "split")
+"""Kinds of evidence, weakest first."""
+MAX_LISTED_PATHS = 5
+MAX_PERSON_CHARS = 200
 
 
 @dataclass(frozen=True, kw_only=True)
 class Refusal:
-    """A gate that stays shut.
+    """A gate that does not let a change pass.
 
     Attributes:
-        reason: A name of `REFUSAL_TEXTS`.
-        detail: What was found, for people; it may hold text of others.
+        reason: The code of the refusal.
+        detail: What was found, for people; it can contain untrusted text.
     """
 
     reason: str
@@ -53,12 +53,12 @@ class Refusal:
 
 @dataclass(frozen=True, kw_only=True)
 class GatedChange:
-    """What the gates ask of a change.
+    """The properties of a change that the gates check.
 
     Attributes:
-        files: The files that it touches.
-        lines: The lines that it adds and takes away, together.
-        confidence: In [0, 1].
+        files: The changed files.
+        lines: The number of added and removed lines.
+        confidence: The confidence, in [0, 1].
         evidence: The kind of evidence of its verdict.
     """
 
@@ -69,17 +69,17 @@ class GatedChange:
 
 
 def check_pipeline_gates(pipeline: Pipeline, checkout: Checkout, settings: Settings) -> Refusal | None:
-    """What forbids a heal before anything runs."""
+    """Return what forbids a heal before anything runs, or `None`."""
     keys = sorted(name for name, key in settings.keys if key is not None)
     if pipeline.is_fork and keys:
         return Refusal(reason="fork_with_secrets", detail=f"settings hold keys.{', keys.'.join(keys)}")
     if checkout.is_heal:
-        return Refusal(reason="bot_commit", detail=f"{checkout.commit[:12]} is a heal of Suture's")
-    programs = parse_globs(settings.ci.bots, "ci.bots")
+        return Refusal(reason="bot_commit", detail=f"{checkout.commit[:12]} is a commit of Suture")
+    bots = parse_globs(settings.ci.bots, "ci.bots")
     for person in (*checkout.people, *pipeline.actors):
-        name = person.partition("@")[0].replace("/", "_")[:MOST_PERSON_CHARS]
-        if name and programs.covers(name):
-            return Refusal(reason="bot_commit", detail=f"{name!r} is behind {checkout.commit[:12]}")
+        name = person.partition("@")[0].replace("/", "_")[:MAX_PERSON_CHARS]
+        if name and bots.covers(name):
+            return Refusal(reason="bot_commit", detail=f"{name!r} made {checkout.commit[:12]}")
     if checkout.heals >= settings.ci.most_heals:
         return Refusal(reason="too_many_heals", detail=f"{checkout.heals} of {settings.ci.most_heals}")
     if settings.ci.new_only and not checkout.base:
@@ -88,14 +88,16 @@ def check_pipeline_gates(pipeline: Pipeline, checkout: Checkout, settings: Setti
 
 
 def check_change_gates(change: GatedChange, settings: Settings) -> Refusal | None:
-    """What forbids that a verified change is handed over; the first reason in the order of `REFUSAL_TEXTS`."""
-    return next(_shut(change, settings), None)
+    """Return what forbids delivering a verified change, the first in the order of `REFUSAL_TEXTS`, or `None`."""
+    return next(_refusals(change, settings), None)
 
 
-def _shut(change: GatedChange, settings: Settings) -> Iterator[Refusal]:
+def _refusals(change: GatedChange, settings: Settings) -> Iterator[Refusal]:
     ci = settings.ci
-    if change.evidence is None or STRENGTH.index(change.evidence) < STRENGTH.index(ci.evidence):
-        yield Refusal(reason="weak_evidence", detail=f"{change.evidence} is less than {ci.evidence}")
+    if change.evidence is None or EVIDENCE_BY_STRENGTH.index(change.evidence) < EVIDENCE_BY_STRENGTH.index(
+        ci.evidence
+    ):
+        yield Refusal(reason="weak_evidence", detail=f"{change.evidence} is weaker than {ci.evidence}")
     if change.confidence < ci.confidence:
         yield Refusal(reason="low_confidence", detail=f"{change.confidence:.2f} of {ci.confidence:g}")
     if len(change.files) > ci.most_files:
@@ -103,10 +105,10 @@ def _shut(change: GatedChange, settings: Settings) -> Iterator[Refusal]:
     if change.lines > ci.most_lines:
         yield Refusal(reason="too_many_lines", detail=f"{change.lines} of at most {ci.most_lines}")
     if found := forbidden_paths(change.files, ci.forbidden):
-        yield Refusal(reason="forbidden_path", detail=", ".join(map(repr, found[:MOST_NAMED])))
+        yield Refusal(reason="forbidden_path", detail=", ".join(map(repr, found[:MAX_LISTED_PATHS])))
 
 
 def forbidden_paths(paths: Sequence[str], globs: Sequence[str]) -> list[str]:
-    """Those of some files that no heal in a pipeline may touch."""
+    """Return the files that no heal in a pipeline may change."""
     forbidden = parse_globs(globs, "ci.forbidden")
     return [path for path in paths if forbidden.covers(path) or may_be_secret(path, is_folder=False)]

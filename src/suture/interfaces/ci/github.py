@@ -1,4 +1,4 @@
-"""GitHub's REST interface (version 2022-11-28): blobs to a commit, a branch, a draft, a review."""
+"""GitHub's REST interface (version 2022-11-28): commit blobs, create a branch and a draft, review."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ HEADERS = {
     "X-GitHub-Api-Version": "2022-11-28",
     "User-Agent": "suture",
 }
-MARKED = re.compile(re.escape(MARK).replace(r"\{commit\}", "([0-9a-f]{40,64})"))
-UNPROCESSABLE = 422
-"""The status of HTTP by which GitHub refuses what it understands and cannot do."""
-STRANGE = "GitHub answers something else than its documents say"
+MARK_PATTERN = re.compile(re.escape(MARK).replace(r"\{commit\}", "([0-9a-f]{40,64})"))
+HTTP_UNPROCESSABLE = 422
+"""The HTTP status with which GitHub refuses requests that it understands but cannot execute."""
+UNEXPECTED_RESPONSE = "GitHub's response does not have the documented form"
 
 
 class GitHub:
-    """A repository at GitHub, and the branch that a pipeline is of."""
+    """A repository on GitHub, and the branch of a pipeline."""
 
     def __init__(self, pipeline: Pipeline, token: SecretStr) -> None:
         self._pipeline = pipeline
@@ -43,28 +43,30 @@ class GitHub:
         self._repo = f"/repos/{pipeline.repository}"
 
     def heals(self) -> list[str]:
-        """The commits whose heals have a branch, or a comment on the pull request."""
+        """Return the commits whose heals have a branch, or a comment on the pull request."""
         stem = branch_stem(self._pipeline.branch)
         _, refs = self._rest.call("GET", f"{self._repo}/git/matching-refs/heads/{quote(stem)}")
-        found = [ref.partition(stem)[2] for ref in _texts(refs, "ref")]
+        found = [ref.partition(stem)[2] for ref in _field_texts(refs, "ref")]
         if self._pipeline.pull is not None:
             pull = self._pipeline.pull
             for path in (f"/issues/{pull}/comments", f"/pulls/{pull}/reviews"):
-                found += [commit[1] for body in self._bodies(path) if (commit := MARKED.match(body))]
+                found += [
+                    commit[1] for body in self._comment_bodies(path) if (commit := MARK_PATTERN.match(body))
+                ]
         return found
 
-    def _bodies(self, path: str) -> list[str]:
+    def _comment_bodies(self, path: str) -> list[str]:
         found: list[str] = []
         for page in range(1, MOST_PAGES + 1):
-            _, said = self._rest.call("GET", f"{self._repo}{path}?per_page={PAGE}&page={page}")
-            found += _texts(said, "body")
-            if not isinstance(said, list) or len(said) < PAGE:
+            _, response = self._rest.call("GET", f"{self._repo}{path}?per_page={PAGE}&page={page}")
+            found += _field_texts(response, "body")
+            if not isinstance(response, list) or len(response) < PAGE:
                 break
         return found
 
     def open_draft(self, handed: DeliveredChange) -> str:
-        """A commit made of blobs, a branch that names it, a draft of a pull request into the own branch."""
-        tree = self._made(
+        """Create a commit from blobs, a branch for it, and a draft pull request into the pipeline's branch."""
+        tree = self._create_object(
             "/git/trees",
             base_tree=handed.parent,
             tree=[
@@ -72,7 +74,7 @@ class GitHub:
                     "path": file.path,
                     "mode": "100755" if file.is_program else "100644",
                     "type": "blob",
-                    "sha": self._made(
+                    "sha": self._create_object(
                         "/git/blobs",
                         content=base64.b64encode(file.content).decode("ascii"),
                         encoding="base64",
@@ -81,10 +83,12 @@ class GitHub:
                 for file in handed.files
             ],
         )
-        commit = self._made("/git/commits", message=handed.message, tree=tree, parents=[handed.parent])
+        commit = self._create_object(
+            "/git/commits", message=handed.message, tree=tree, parents=[handed.parent]
+        )
         name = branch_stem(self._pipeline.branch) + handed.parent
-        self._make("/git/refs", ref=f"refs/heads/{name}", sha=commit)
-        pull = self._make(
+        self._post("/git/refs", ref=f"refs/heads/{name}", sha=commit)
+        pull = self._post(
             "/pulls",
             title=handed.title,
             head=name,
@@ -95,10 +99,10 @@ class GitHub:
         return str(pull.get("html_url", ""))
 
     def comment(self, handed: DeliveredChange) -> str:
-        """A review whose comments are suggestions; a plain comment where its diff has not these lines."""
+        """Create a review with suggestions, or a plain comment if the lines are not part of the pull request's diff."""
         pull = require_pull(self._pipeline)
         if handed.suggestions:
-            status, said = self._rest.call(
+            status, response = self._rest.call(
                 "POST",
                 f"{self._repo}/pulls/{pull}/reviews",
                 {
@@ -107,20 +111,20 @@ class GitHub:
                     "body": handed.text,
                     "comments": [_suggestion(edit) for edit in handed.suggestions],
                 },
-                ok=(UNPROCESSABLE,),
+                ok=(HTTP_UNPROCESSABLE,),
             )
-            if status != UNPROCESSABLE:
-                return str(_object(said).get("html_url", ""))
-        return str(self._make(f"/issues/{pull}/comments", body=handed.text).get("html_url", ""))
+            if status != HTTP_UNPROCESSABLE:
+                return str(_require_object(response).get("html_url", ""))
+        return str(self._post(f"/issues/{pull}/comments", body=handed.text).get("html_url", ""))
 
-    def _make(self, path: str, **body: object) -> Mapping[str, Any]:
-        return _object(self._rest.call("POST", f"{self._repo}{path}", body)[1])
+    def _post(self, path: str, **body: object) -> Mapping[str, Any]:
+        return _require_object(self._rest.call("POST", f"{self._repo}{path}", body)[1])
 
-    def _made(self, path: str, **body: object) -> str:
-        """The hash of an object that was made."""
-        made = self._make(path, **body).get("sha")
+    def _create_object(self, path: str, **body: object) -> str:
+        """Create a git object and return its hash."""
+        made = self._post(path, **body).get("sha")
         if not isinstance(made, str):
-            raise CodeHostError(STRANGE)
+            raise CodeHostError(UNEXPECTED_RESPONSE)
         return made
 
 
@@ -130,12 +134,12 @@ def _suggestion(edit: LineEdit) -> dict[str, object]:
     return {"path": edit.path, "line": edit.end, "side": "RIGHT", "body": body, **several}
 
 
-def _object(said: Any) -> Mapping[str, Any]:
-    if not isinstance(said, dict):
-        raise CodeHostError(STRANGE)
-    return said
+def _require_object(response: Any) -> Mapping[str, Any]:
+    if not isinstance(response, dict):
+        raise CodeHostError(UNEXPECTED_RESPONSE)
+    return response
 
 
-def _texts(said: Any, key: str) -> list[str]:
-    listed = said if isinstance(said, list) else []
+def _field_texts(response: Any, key: str) -> list[str]:
+    listed = response if isinstance(response, list) else []
     return [one[key] for one in listed if isinstance(one, dict) and isinstance(one.get(key), str)]

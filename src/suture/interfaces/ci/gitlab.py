@@ -21,11 +21,11 @@ from suture.interfaces.ci.code_host import (
 )
 from suture.interfaces.ci.markdown_report import MARK
 
-MARKED = re.compile(re.escape(MARK).replace(r"\{commit\}", "([0-9a-f]{40,64})"))
+MARK_PATTERN = re.compile(re.escape(MARK).replace(r"\{commit\}", "([0-9a-f]{40,64})"))
 
 
 class GitLab:
-    """A project at GitLab, and the branch that a pipeline is of."""
+    """A project on GitLab, and the branch of a pipeline."""
 
     def __init__(self, pipeline: Pipeline, token: SecretStr) -> None:
         self._pipeline = pipeline
@@ -33,29 +33,29 @@ class GitLab:
         self._project = f"/projects/{pipeline.repository}"
 
     def heals(self) -> list[str]:
-        """The commits whose heals have a branch, or a note on the merge request."""
+        """Return the commits whose heals have a branch, or a note on the merge request."""
         stem = branch_stem(self._pipeline.branch)
-        branches = self._listed(f"/repository/branches?search={quote('^' + stem, safe='')}", "name")
+        branches = self._list_field(f"/repository/branches?search={quote('^' + stem, safe='')}", "name")
         found = [name.partition(stem)[2] for name in branches]
         if self._pipeline.pull is not None:
-            notes = self._listed(f"/merge_requests/{self._pipeline.pull}/notes?sort=asc", "body")
-            found += [commit[1] for body in notes if (commit := MARKED.match(body))]
+            notes = self._list_field(f"/merge_requests/{self._pipeline.pull}/notes?sort=asc", "body")
+            found += [commit[1] for body in notes if (commit := MARK_PATTERN.match(body))]
         return found
 
-    def _listed(self, path: str, key: str) -> list[str]:
+    def _list_field(self, path: str, key: str) -> list[str]:
         found: list[str] = []
         for page in range(1, MOST_PAGES + 1):
-            _, said = self._rest.call("GET", f"{self._project}{path}&per_page={PAGE}&page={page}")
-            listed = said if isinstance(said, list) else []
+            _, response = self._rest.call("GET", f"{self._project}{path}&per_page={PAGE}&page={page}")
+            listed = response if isinstance(response, list) else []
             found += [one[key] for one in listed if isinstance(one, dict) and isinstance(one.get(key), str)]
             if len(listed) < PAGE:
                 break
         return found
 
     def open_draft(self, handed: DeliveredChange) -> str:
-        """A commit on a branch of its own, and a draft of a merge request into the own branch."""
+        """Create a commit on a new branch, and a draft merge request into the pipeline's branch."""
         name = branch_stem(self._pipeline.branch) + handed.parent
-        self._make(
+        self._post(
             "/repository/commits",
             branch=name,
             start_sha=handed.parent,
@@ -70,7 +70,7 @@ class GitLab:
                 for file in handed.files
             ],
         )
-        return self._make(
+        return self._post(
             "/merge_requests",
             source_branch=name,
             target_branch=self._pipeline.branch,
@@ -79,11 +79,11 @@ class GitLab:
         )
 
     def comment(self, handed: DeliveredChange) -> str:
-        """A note with the diff: a suggestion of GitLab's needs a line of the merge request's own diff."""
-        return self._make(f"/merge_requests/{require_pull(self._pipeline)}/notes", body=handed.text)
+        """Create a note with the diff; GitLab's suggestions only work on lines of the merge request's own diff."""
+        return self._post(f"/merge_requests/{require_pull(self._pipeline)}/notes", body=handed.text)
 
-    def _make(self, path: str, **body: object) -> str:
-        said: Any = self._rest.call("POST", f"{self._project}{path}", body)[1]
-        if not isinstance(said, dict):
-            raise CodeHostError("GitLab answers something else than its documents say")
-        return str(said.get("web_url", said.get("id", "")))
+    def _post(self, path: str, **body: object) -> str:
+        response: Any = self._rest.call("POST", f"{self._project}{path}", body)[1]
+        if not isinstance(response, dict):
+            raise CodeHostError("GitLab's response does not have the documented form")
+        return str(response.get("web_url", response.get("id", "")))

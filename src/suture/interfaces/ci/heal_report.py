@@ -1,4 +1,4 @@
-"""What came of a heal in a pipeline, as a record, as a folder of files, and as the outputs of its step."""
+"""The result of a heal in a pipeline: as a record, as a folder of files, and as outputs of the CI step."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from suture.interfaces.ci.line_edits import LineEdit
 from suture.interfaces.narrative.exit_codes import EXIT_CODES
 
 REFUSED = 7
-"""The exit code of a command that a gate of `ci` forbids to go on."""
+"""The exit code of a command that a gate of `ci` refuses."""
 CERTIFICATE, PATCH, SUMMARY = "certificate.json", "fix.patch", "summary.md"
 
 
@@ -24,23 +24,23 @@ class HealReport:
     """How a heal in a pipeline ended.
 
     Attributes:
-        outcome: The run's, or `refused_report` where a gate stayed shut.
-        reason: The gate's name for `refused_report`, the cause for `not_a_code_fault`; else empty.
-        detail: In words; it may hold text of others.
-        commit: The commit that was looked at.
+        outcome: The run's outcome, or `refused` if a gate refused.
+        reason: The refusal's code for `refused`, the cause for `not_a_code_fault`; else empty.
+        detail: The reason as text; it can contain untrusted text.
+        commit: The healed commit.
         branch: Its branch.
-        base: What it was compared with.
-        run: The id of the run; empty where none was begun.
-        failing: The tests that fail.
-        old_failures: Those of them that fail at the base too, and were left out.
-        verdict: How the tests end on the code as it is, where they were run.
-        diff: The change that was found; also where a gate holds it back.
-        edits: The same by lines.
-        confidence: In [0, 1].
+        base: The commit that it was compared with.
+        run: The run's id; empty if no run was started.
+        failing: The failing tests.
+        old_failures: The failing tests that also fail at the base and were left out.
+        verdict: The verdict on the unchanged code, if the tests were run.
+        diff: The change, even if a gate refused it.
+        edits: The change as line edits.
+        confidence: The confidence, in [0, 1].
         evidence: The kind of evidence of its verdict.
         warnings: Signs that the change games the tests.
-        seconds: How long it took.
-        certificate: The certificate in the run's folder, where there is one.
+        seconds: The duration.
+        certificate: The certificate in the run's folder, if there is one.
     """
 
     outcome: Outcome | str
@@ -63,23 +63,23 @@ class HealReport:
 
     @property
     def exit_code(self) -> int:
-        """What `suture ci heal` ends with."""
+        """Return the exit code of `suture ci heal`."""
         return REFUSED if self.outcome == "refused" else EXIT_CODES[self.outcome]  # type: ignore[index] # an Outcome
 
     @property
     def name(self) -> str:
-        """The outcome with its reason, in fixed words."""
+        """Return the outcome with its reason, both codes."""
         return f"{self.outcome}: {self.reason}" if self.reason else self.outcome
 
 
 def refused_report(refusal: Refusal) -> HealReport:
-    """The report of a heal that a gate forbids."""
+    """Return the report of a heal that a gate refused."""
     detail = f"{REFUSAL_TEXTS[refusal.reason]} ({refusal.detail})"
     return HealReport(outcome="refused", reason=refusal.reason, detail=detail)
 
 
 def heal_report_as_json(report: HealReport) -> dict[str, object]:
-    """A report for programs."""
+    """Return a report as JSON values."""
     plain = encode_record(report)
     plain.pop("certificate")
     verdict = plain.pop("verdict")
@@ -88,25 +88,25 @@ def heal_report_as_json(report: HealReport) -> dict[str, object]:
 
 
 def write_report_folder(report: HealReport, texts: Mapping[str, str], folder: Path) -> None:
-    """Write what a later job needs: the certificate, the patch, and the report in each of its forms.
+    """Write what a later job needs: the certificate, the patch, and the report in each format.
 
     Args:
-        report: How the heal ended.
-        texts: Name -> content, of files beside these.
-        folder: It is made where it is not there.
+        report: The result of the heal.
+        texts: Name -> content of further files.
+        folder: The folder, created if it does not exist.
 
     Raises:
-        StorageError: It cannot be written.
+        StorageError: The folder cannot be written.
     """
     whole = json.dumps(heal_report_as_json(report), indent=1) + "\n"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         names = {"report.json": whole, PATCH: report.diff, **texts}
-        # Of a checkout that brings such files along: a link would lead elsewhere, a certificate is not ours.
+        # A checkout may contain such names: a link would redirect the write, a certificate would be forged.
         for name in (*names, CERTIFICATE):
             (folder / name).unlink(missing_ok=True)
         for name, text in names.items():
-            # A patch of a file in another encoding holds surrogates for its bytes.
+            # In a patch of a file that is not UTF-8, surrogates stand for its bytes.
             (folder / name).write_bytes(text.encode("utf-8", "surrogateescape"))
         if report.certificate is not None and report.outcome == "healed":
             shutil.copyfile(report.certificate, folder / CERTIFICATE)
@@ -115,10 +115,10 @@ def write_report_folder(report: HealReport, texts: Mapping[str, str], folder: Pa
 
 
 def write_step_outputs(report: HealReport, summary: str, environ: Mapping[str, str]) -> None:
-    """Add to the files that GitHub names for a step: its outputs, which are words of ours, and its summary.
+    """Append the step's outputs, which are codes, and its summary to the files that GitHub names.
 
     Raises:
-        StorageError: One of them cannot be written.
+        StorageError: One of the files cannot be written.
     """
     outputs = f"outcome={report.outcome}\nreason={report.reason}\n"
     for variable, text in (("GITHUB_OUTPUT", outputs), ("GITHUB_STEP_SUMMARY", summary)):

@@ -1,23 +1,23 @@
-"""A change as edits of whole lines, as services of code take them for suggestions and fixes."""
+"""A change as edits of whole lines, the form that code hosts take as suggestions and fixes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from suture.project.workspace import changed_stretches, text_of
+from suture.project.workspace import changed_ranges, text_of
 
 
 @dataclass(frozen=True, kw_only=True)
 class LineEdit:
-    """Lines of a file that become others.
+    """Lines of a file that are replaced by others.
 
     Attributes:
         path: The file.
-        start: The first line that goes, counted from 1.
-        end: The last one; `start - 1` where lines only come, before `start`.
-        old: The lines that go, without their ends.
-        new: The lines that come, without their ends.
+        start: The first replaced line, counted from 1.
+        end: The last replaced line; `start - 1` if lines are only inserted, before `start`.
+        old: The replaced lines, without line ends.
+        new: The new lines, without line ends.
     """
 
     path: str
@@ -28,16 +28,16 @@ class LineEdit:
 
 
 def line_edits_between(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> tuple[LineEdit, ...]:
-    """The edits that lead from one state of some files to another; a new file counts as one that was empty.
+    """Return the edits from one state of some files to another; a new file counts as a formerly empty one.
 
     Args:
         before: Path -> content.
-        after: The same, changed.
+        after: Path -> content after the change.
     """
     found: list[LineEdit] = []
     for path in sorted(path for path in after if before.get(path) != after[path]):
         old, new = (text_of(files.get(path, b"")).split("\n") for files in (before, after))
-        for start, end, other, stop in changed_stretches(old, new):
+        for start, end, other, stop in changed_ranges(old, new):
             found.append(
                 LineEdit(
                     path=path,
@@ -51,12 +51,12 @@ def line_edits_between(before: Mapping[str, bytes], after: Mapping[str, bytes]) 
 
 
 def widen_to_replacement(edit: LineEdit, before: Mapping[str, bytes], prefix: str) -> LineEdit:
-    """An edit that replaces at least one line: one that only adds takes the line above it along, or below.
+    """Return an edit that replaces at least one line: a pure insertion includes a neighbouring line.
 
     Args:
-        edit: One of `edits_of(before, ...)`, of a file in it.
-        before: The files that it is an edit of.
-        prefix: Where these lie in the repository.
+        edit: One of `line_edits_between(before, ...)`, of a file in `before`.
+        before: The files before the change.
+        prefix: Path of these files inside the repository.
     """
     edit = replace(edit, path=prefix + edit.path)
     if edit.old:
@@ -69,5 +69,5 @@ def widen_to_replacement(edit: LineEdit, before: Mapping[str, bytes], prefix: st
 
 
 def count_changed_lines(edits: tuple[LineEdit, ...]) -> int:
-    """How many lines come and go."""
+    """Return the number of removed and added lines."""
     return sum(len(edit.old) + len(edit.new) for edit in edits)

@@ -1,4 +1,6 @@
-"""What a person reads of a heal: the summary of the job, and the text of a comment or a pull request."""
+"""Markdown for CI services: the job summary and the text of comments; untrusted text is always quoted as
+code.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +10,17 @@ from collections.abc import Iterator, Sequence
 from suture.interfaces.ci.heal_report import HealReport
 from suture.interfaces.narrative.plain_text import escape_unprintable
 
-MOST_LISTED = 10
+MAX_LISTED_NAMES = 10
 MARK = "<!-- suture-heal {commit} -->"
-"""By this a comment of ours is known again."""
+"""Hidden text by which Suture recognizes its own comments."""
 
 
 def render_job_summary(report: HealReport) -> str:
-    """The report as Markdown, for the page of the job."""
-    return "\n".join([f"## Suture: {report.name}", "", *_facts(report), *_change(report)])
+    """Return the report as Markdown for the job's page."""
+    return "\n".join([f"## Suture: {report.name}", "", *_fact_lines(report), *_change_lines(report)])
 
 
-def _facts(report: HealReport) -> Iterator[str]:
+def _fact_lines(report: HealReport) -> Iterator[str]:
     if report.detail:
         yield f"{code_span(report.detail)}\n"
     if report.commit:
@@ -27,7 +29,7 @@ def _facts(report: HealReport) -> Iterator[str]:
     if report.failing:
         yield f"- failing: {format_names(report.failing)}"
     if report.old_failures:
-        yield f"- left out, as they fail at the base too: {format_names(report.old_failures)}"
+        yield f"- left out because they also fail at the base: {format_names(report.old_failures)}"
     if report.run:
         yield f"- run {code_span(report.run)}, {report.seconds:.0f} s"
     if report.evidence and report.diff:
@@ -35,17 +37,17 @@ def _facts(report: HealReport) -> Iterator[str]:
     yield from (f"- warning: {code_span(sign)}" for sign in report.warnings)
 
 
-def _change(report: HealReport) -> Iterator[str]:
+def _change_lines(report: HealReport) -> Iterator[str]:
     if report.diff:
-        held_back = "" if report.outcome == "healed" else " (not handed over)"
-        yield f"\nThe change{held_back}:\n"
+        not_delivered = "" if report.outcome == "healed" else " (not delivered)"
+        yield f"\nThe change{not_delivered}:\n"
         yield code_block(report.diff, "diff")
 
 
 def format_names(names: Sequence[str]) -> str:
-    """Some names of others, the first few."""
-    more = len(names) - MOST_LISTED
-    return ", ".join(map(code_span, names[:MOST_LISTED])) + (f" and {more:,} more" if more > 0 else "")
+    """Return the first few of some untrusted names."""
+    more = len(names) - MAX_LISTED_NAMES
+    return ", ".join(map(code_span, names[:MAX_LISTED_NAMES])) + (f" and {more:,} more" if more > 0 else "")
 
 
 def render_comment(
@@ -58,63 +60,64 @@ def render_comment(
     confidence: float,
     evidence: str,
 ) -> str:
-    """The text of a comment or a pull request.
+    """Return the text of a comment or a pull request.
 
     Args:
-        commit: The commit that was healed.
+        commit: The healed commit.
         diff: The change.
-        fixed: The tests that pass only with it.
+        fixed: The tests that pass only with the change.
         command: The test command.
-        left_out: Tests that fail at the base too, and were not run.
-        confidence: Of the certificate, measured again.
-        evidence: The same.
+        left_out: Tests that also fail at the base and were not run.
+        confidence: The certificate's confidence, measured again.
+        evidence: The certificate's evidence, measured again.
     """
-    beside = f"\n- left out, as they fail at the base too: {format_names(left_out)}" if left_out else ""
+    beside = f"\n- left out because they also fail at the base: {format_names(left_out)}" if left_out else ""
     return (
         f"{MARK.format(commit=commit)}\n"
-        f"A change with which the tests of {code_span(commit[:12])} pass. Look at it: "
-        "passing tests are not all.\n\n"
-        f"- passing now: {format_names(fixed) or 'the command as a whole'}\n"
-        f"- by {code_span(' '.join(command))}, before and after, repeated by `suture verify`{beside}\n"
+        f"This change makes the tests of {code_span(commit[:12])} pass. Please review it: "
+        "passing tests do not prove that a change is right.\n\n"
+        f"- fixed: {format_names(fixed) or 'the test command as a whole'}\n"
+        f"- tested with {code_span(' '.join(command))} before and after the change, and again by "
+        f"`suture verify`{beside}\n"
         f"- confidence {confidence:.2f}, evidence {evidence}\n\n"
         f"{code_block(diff, 'diff')}"
     )
 
 
-MOST_BLOCK_CHARS = 20_000
-"""Of one block; a comment at GitHub holds 65,536."""
-MOST_SPAN_CHARS = 200
+MAX_BLOCK_CHARS = 20_000
+"""Length of one block; a comment on GitHub holds 65,536 characters."""
+MAX_SPAN_CHARS = 200
 
 
 def code_block(text: str, language: str = "") -> str:
-    """Text as a fenced block that nothing in it can end.
+    """Return text as a fenced block that nothing in the text can end.
 
     Args:
-        text: Of anybody; it is cut after `MOST_BLOCK_CHARS`.
-        language: Ours, such as `diff`.
+        text: Any text; it is cut after `MAX_BLOCK_CHARS`.
+        language: The language of the fence, such as `diff`.
     """
     shown = escape_unprintable(text)
-    if len(shown) > MOST_BLOCK_CHARS:
-        shown = f"{shown[:MOST_BLOCK_CHARS]}\n... {len(shown) - MOST_BLOCK_CHARS:,} characters more"
-    fence = "`" * max(3, 1 + _longest(shown))
+    if len(shown) > MAX_BLOCK_CHARS:
+        shown = f"{shown[:MAX_BLOCK_CHARS]}\n... {len(shown) - MAX_BLOCK_CHARS:,} more characters"
+    fence = "`" * max(3, 1 + _longest_backtick_run(shown))
     return f"{fence}{language}\n{shown.rstrip()}\n{fence}\n"
 
 
 def is_shown_whole(text: str) -> bool:
-    """Whether a block shows a text to the letter, so that a service may put it into a file."""
-    return bool(text) and text == escape_unprintable(text).rstrip() and len(text) <= MOST_BLOCK_CHARS
+    """Return whether a block shows the text exactly, so that a service can write it into a file."""
+    return bool(text) and text == escape_unprintable(text).rstrip() and len(text) <= MAX_BLOCK_CHARS
 
 
 def code_span(text: str) -> str:
-    """Text as code within a line; it names no person, links nowhere, and can stand in a table."""
+    """Return text as inline code, in which nothing mentions a person, links, or ends a table cell."""
     shown = " ".join(escape_unprintable(text).split())
-    if len(shown) > MOST_SPAN_CHARS:
-        shown = f"{shown[: MOST_SPAN_CHARS - 1]}…"
-    # In a table a bar ends its cell, in code too; `\|` is the one escape that tables know there.
-    ticks = "`" * (1 + _longest(shown))
+    if len(shown) > MAX_SPAN_CHARS:
+        shown = f"{shown[: MAX_SPAN_CHARS - 1]}…"
+    # A bar ends a table cell even in code; `\|` is the only escape that works there.
+    ticks = "`" * (1 + _longest_backtick_run(shown))
     space = " " if shown.startswith("`") or shown.endswith("`") or not shown else ""
     return f"{ticks}{space}{shown.replace('|', chr(92) + '|')}{space}{ticks}"
 
 
-def _longest(text: str) -> int:
+def _longest_backtick_run(text: str) -> int:
     return max((len(run) for run in re.findall("`+", text)), default=0)

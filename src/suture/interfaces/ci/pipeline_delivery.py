@@ -1,4 +1,4 @@
-"""Hand over what another job has healed: its certificate alone is read, gated and verified again."""
+"""Deliver a change that another job has healed: only its certificate is read, gated and verified again."""
 
 from __future__ import annotations
 
@@ -23,129 +23,131 @@ from suture.interfaces.ci.markdown_report import is_shown_whole, render_comment
 from suture.interfaces.ci.pipeline_heal import HealRequest, load_heal_task, split_deselected
 from suture.interfaces.narrative.plain_text import escape_unprintable
 from suture.judge.certificates import Certificate, InvalidCertificate, load_certificate
-from suture.project.workspace import PatchRefused, apply_diff
+from suture.project.workspace import DiffDoesNotApply, apply_diff
 
-MOST_TITLE_CHARS = 100
-"""The most that the names of tests take of a title."""
+MAX_TITLE_CHARS = 100
+"""Characters of a title that file names may take."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Delivery:
-    """What became of a hand-over, or would.
+    """The state of a delivery.
 
     Attributes:
-        refusal: The gate that forbids it; `None` where it may be.
-        handed: What is handed over.
-        heals: How many of the branch's own commits are heals.
-        how: In fixed words; empty where a gate forbids it.
-        address: Where it can be seen; empty where nothing was sent.
+        refusal: The refusal of a gate, or `None`.
+        change: The change to deliver.
+        heals: The number of the branch's commits that are heals.
+        how: The kind of delivery; empty if a gate refused.
+        address: Where the delivery can be viewed; empty if nothing was sent.
     """
 
     refusal: Refusal | None = None
-    handed: DeliveredChange | None = None
+    change: DeliveredChange | None = None
     heals: int = 0
     how: str = ""
     address: str = ""
 
 
 def prepare_delivery(
-    find_certificate: Path, asked: HealRequest, pipeline: Pipeline, settings: Settings
+    certificate_file: Path, request: HealRequest, pipeline: Pipeline, settings: Settings
 ) -> Delivery:
-    """Read a certificate, put it to the gates, and make of it what would be handed over. Nothing runs.
+    """Read a certificate, check the gates, and build the change to deliver. Nothing is run.
 
     Args:
-        certificate_path: The certificate's file, from another job.
-        asked: The project as it is checked out here, and its test command.
-        pipeline: What the service says.
-        settings: The gates, and the token.
+        certificate_file: The certificate's file, from another job.
+        request: The project as checked out here, and its test command.
+        pipeline: What the CI service says.
+        settings: The gates and the token.
 
     Raises:
-        UsageError: The certificate cannot be read, or the checkout is another one.
+        UsageError: The certificate cannot be read, or the checkout does not match.
         StorageError: The repository cannot be read.
     """
-    checkout = read_checkout(asked.root, pipeline, asked.base)
+    checkout = read_checkout(request.root, pipeline, request.base)
     refusal = check_pipeline_gates(pipeline, checkout, settings)
     if refusal is not None:
         return Delivery(refusal=refusal)
     try:
-        certificate = load_certificate(find_certificate)
+        certificate = load_certificate(certificate_file)
     except InvalidCertificate as fault:
         return Delivery(refusal=Refusal(reason="not_verified", detail=str(fault)))
-    task = load_heal_task(asked, settings)
+    task = load_heal_task(request, settings)
     try:
         after = apply_diff(task.files, certificate.diff)
-    except PatchRefused as fault:
+    except DiffDoesNotApply as fault:
         return Delivery(refusal=Refusal(reason="not_verified", detail=str(fault)))
     changes = any(task.files.get(path) != content for path, content in after.items())
-    if not changes or task.files.keys() - after.keys():  # no heal of ours does either
+    if not changes or task.files.keys() - after.keys():  # no heal of Suture does either
         return Delivery(
-            refusal=Refusal(reason="not_verified", detail="it changes nothing, or deletes a file")
+            refusal=Refusal(reason="not_verified", detail="the change is empty or deletes a file")
         )
     refusal = _gate_certificate(certificate, task, after, settings)
     if refusal is not None:
         return Delivery(refusal=refusal)
-    handed = _hand_over_of(certificate, task.files, after, checkout)
-    return Delivery(handed=handed, heals=checkout.heals)
+    change = _make_change(certificate, task.files, after, checkout)
+    return Delivery(change=change, heals=checkout.heals)
 
 
 def deliver(prepared: Delivery, pipeline: Pipeline, settings: Settings, *, dry_run: bool = False) -> Delivery:
-    """Hand over a prepared change whose certificate was verified.
+    """Deliver a prepared change whose certificate has been verified.
 
     Args:
-        prepared: Of `prepare_delivery`, without a refusal.
-        pipeline: What the service says.
-        settings: How it is handed over, and the token.
-        dry_run: Whether nothing is asked of the service and nothing sent.
+        prepared: The result of `prepare_delivery`, without a refusal.
+        pipeline: What the CI service says.
+        settings: The kind of delivery, and the token.
+        dry_run: Whether to contact no service.
 
     Raises:
         UsageError: There is no service, or no pull request to comment on.
-        PrerequisiteError: There is no token, or it may not do this.
-        CodeHostError: The service says no.
+        PrerequisiteError: The token is missing or lacks permission.
+        CodeHostError: The service refuses.
     """
-    handed, how = prepared.handed, settings.ci.hand_over
-    if handed is None:
-        raise ValueError("a refused change is not handed over")
+    change, how = prepared.change, settings.ci.hand_over
+    if change is None:
+        raise ValueError("a refused change cannot be delivered")
     if how == "artifact" or dry_run:
-        return Delivery(handed=handed, how=how)
+        return Delivery(change=change, how=how)
     host = open_host(pipeline, settings.keys.ci)
-    sent = host.comment(handed) if how == "comment" else host.open_draft(handed)
-    return Delivery(handed=handed, how=how, address=sent)
+    sent = host.comment(change) if how == "comment" else host.open_draft(change)
+    return Delivery(change=change, how=how, address=sent)
 
 
 def check_open_heals(prepared: Delivery, pipeline: Pipeline, settings: Settings) -> Refusal | None:
-    """Ask the service what it has of the branch's heals, before time is spent on another one.
+    """Ask the service which heals of the branch are open, before time is spent on verification.
 
     Raises:
-        UsageError: There is no service, or the pipeline is of no branch.
-        PrerequisiteError: There is no token, or it may not do this.
-        CodeHostError: The service says no.
+        UsageError: There is no service, or the pipeline has no branch.
+        PrerequisiteError: The token is missing or lacks permission.
+        CodeHostError: The service refuses.
     """
-    if settings.ci.hand_over == "artifact" or prepared.handed is None:
+    if settings.ci.hand_over == "artifact" or prepared.change is None:
         return None
     there = open_host(pipeline, settings.keys.ci).heals()
-    if prepared.handed.parent in there:
-        return Refusal(reason="already_delivered", detail=prepared.handed.parent[:12])
+    if prepared.change.parent in there:
+        return Refusal(reason="already_delivered", detail=prepared.change.parent[:12])
     if (heals := prepared.heals + len(there)) >= settings.ci.most_heals:
-        return Refusal(reason="too_many_heals", detail=f"{heals} of {settings.ci.most_heals}, open ones too")
+        return Refusal(
+            reason="too_many_heals", detail=f"{heals} of {settings.ci.most_heals}, including open ones"
+        )
     return None
 
 
 def open_host(pipeline: Pipeline, token: SecretStr | None) -> CodeHost:
-    """The service that runs the pipeline.
+    """Return the client of the service that runs the pipeline.
 
     Raises:
-        UsageError: None does, or the pipeline is of no branch.
+        UsageError: There is no service, or the pipeline has no branch.
         PrerequisiteError: There is no token.
     """
     if pipeline.host == "none":
         raise UsageError(
-            "no service of code runs this, so there is nobody to hand over to",
+            "no code host runs this pipeline, so the change cannot be delivered to one",
             remedy="set ci.hand_over=artifact, and apply fix.patch",
         )
     if not pipeline.branch:
-        raise UsageError("this pipeline is of no branch", remedy="set ci.hand_over=artifact")
+        raise UsageError("this pipeline has no branch", remedy="set ci.hand_over=artifact")
     if token is None:
-        raise PrerequisiteError("there is no token to hand over with", remedy="set SUTURE_KEYS_CI")
+        raise PrerequisiteError("there is no token for the delivery", remedy="set SUTURE_KEYS_CI")
     return GitHub(pipeline, token) if pipeline.host == "github" else GitLab(pipeline, token)
 
 
@@ -165,7 +167,7 @@ def _gate_certificate(
     return check_change_gates(change, settings)
 
 
-def _hand_over_of(
+def _make_change(
     certificate: Certificate, before: Mapping[str, bytes], after: Mapping[str, bytes], checkout: Checkout
 ) -> DeliveredChange:
     changed = sorted(path for path in after if before.get(path) != after[path])
@@ -176,15 +178,15 @@ def _hand_over_of(
         for edit in line_edits_between(before, after)
         if edit.path in before
     )
-    tellable = all(path in before for path in changed) and all(
+    can_suggest = all(path in before for path in changed) and all(
         is_shown_whole("\n".join(edit.new)) for edit in edits
     )
-    shown = f"{_word(changed[0])}{f' and {len(changed) - 1} more' if len(changed) > 1 else ''}"
-    title = f"Heal {shown[:MOST_TITLE_CHARS]}"
-    fixed = [f"- {_word(name)}" for name in certificate.fixed[:10]]
+    file_text = f"{_as_one_word(changed[0])}{f' and {len(changed) - 1} more' if len(changed) > 1 else ''}"
+    title = f"Heal {file_text[:MAX_TITLE_CHARS]}"
+    fixed = [f"- {_as_one_word(name)}" for name in certificate.fixed[:10]]
     body = "\n".join(["Passing now:", *fixed, ""]) if fixed else ""
     command, left_out = split_deselected(certificate.task.test_command)
-    programs = _programs(checkout, changed)
+    programs = _executable_paths(checkout, changed)
     made_by = f"Healed-by: suture {version('suture')} (certificate {certificate.seal[:12]})"
     return DeliveredChange(
         parent=checkout.commit,
@@ -208,28 +210,28 @@ def _hand_over_of(
             )
             for path in changed
         ),
-        suggestions=edits if tellable else (),
+        suggestions=edits if can_suggest else (),
     )
 
 
-def _word(name: str) -> str:
-    """A name of others as one word: services obey `[skip ci]` and `closes #1` in a commit's message."""
+def _as_one_word(name: str) -> str:
+    """Return an untrusted name as one word: services obey `[skip ci]` and `closes #1` in commit messages."""
     return "_".join(escape_unprintable(name).split())
 
 
 def _require_committed(checkout: Checkout, paths: list[str], before: Mapping[str, bytes]) -> None:
-    """Refuse to commit on top of files that are otherwise here than in the commit."""
+    """Check that the files here are those of the commit, before committing on top of it."""
     blobs = checkout.repository.blobs_at(checkout.commit, paths)
     held = dict(zip(blobs, checkout.repository.read_blobs(list(blobs.values())), strict=True))
     other = [path for path in paths if held.get(path) != before.get(path)]
     if other:
         raise UsageError(
-            f"{other[0]!r} is otherwise here than in commit {checkout.commit[:12]}",
-            remedy="hand over from a fresh checkout, without line ends that git converts",
+            f"{other[0]!r} differs from commit {checkout.commit[:12]}",
+            remedy="deliver from a fresh checkout, without line-end conversion by git",
         )
 
 
-def _programs(checkout: Checkout, paths: list[str]) -> set[str]:
+def _executable_paths(checkout: Checkout, paths: list[str]) -> set[str]:
     prefix = checkout.repository.prefix
     listed = checkout.repository.git(
         "ls-tree", "-z", "--full-tree", checkout.commit, "--", *(prefix + path for path in paths)

@@ -1,4 +1,6 @@
-"""One heal in a pipeline: gates, the failure once more, the heal within the budget, gates again."""
+"""One heal in a pipeline: check the gates, reproduce the failure, heal within the budget, check the gates
+again.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from suture.api import heal
+from suture.api.options import HealOptions
 from suture.core.ledger import find_run
 from suture.core.records import Candidate, Result, Task, Verdict
 from suture.core.settings import Settings
@@ -28,20 +31,20 @@ from suture.judge import (
     triage_endless_tests,
 )
 from suture.loop.intake.heal_task import build_heal_task
-from suture.project.workspace import overlay
+from suture.project.workspace import overlay_candidate
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
 
-Say = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class HealRequest:
-    """What a user asks of a heal in a pipeline.
+    """What a user asks for.
 
     Attributes:
         root: The project's folder.
-        test: The test command; where `None`, the setting's, else what the project's files show.
-        base: The commit to compare with; where `None`, what the service says, else the parent.
+        test: The test command; with `None` that of the settings, or the detected one.
+        base: The commit to compare with; with `None` that of the CI service, or the parent.
     """
 
     root: Path
@@ -50,95 +53,106 @@ class HealRequest:
 
 
 def plan_heal(
-    asked: HealRequest, pipeline: Pipeline, settings: Settings
+    request: HealRequest, pipeline: Pipeline, settings: Settings
 ) -> tuple[Refusal | None, dict[str, str]]:
-    """What a heal would do, without running anything: the gate that forbids it, and each choice in words.
+    """Return what a heal would do without running anything: a gate's refusal, and the choices as text.
 
     Raises:
         UsageError: As `heal_in_pipeline` does.
     """
-    checkout = read_checkout(asked.root, pipeline, asked.base)
-    task = load_heal_task(asked, settings)
+    checkout = read_checkout(request.root, pipeline, request.base)
+    task = load_heal_task(request, settings)
     asks = (
-        "the search, no model" if settings.model.name == "none" else f"the search, then {settings.model.name}"
+        "the search only, no model"
+        if settings.model.name == "none"
+        else f"the search, then {settings.model.name}"
     )
-    compared = checkout.base[:12] if settings.ci.new_only else "nothing: every failure counts as new"
+    compared = checkout.base[:12] if settings.ci.new_only else "nothing, every failure counts as new"
     return check_pipeline_gates(pipeline, checkout, settings), {
         "service": pipeline.host,
         "commit": checkout.commit[:12] + (f" of {pipeline.branch}" if pipeline.branch else ""),
-        "compared with": compared or "nothing that is there",
+        "compared with": compared or "no base commit found",
         "test command": " ".join(task.test_command),
-        "asked": asks,
+        "proposers": asks,
         "seconds": f"{settings.budget.seconds:g}",
-        "handed over as": settings.ci.hand_over,
+        "delivered as": settings.ci.hand_over,
     }
 
 
 async def heal_in_pipeline(
-    asked: HealRequest, pipeline: Pipeline, settings: Settings, say: Say, *, sandbox: Sandbox | None = None
+    request: HealRequest,
+    pipeline: Pipeline,
+    settings: Settings,
+    report_step: Report,
+    *,
+    sandbox: Sandbox | None = None,
 ) -> HealReport:
-    """Reproduce a failure, heal it and gate what came of it; nothing is handed over.
+    """Reproduce a failure, heal it and check the gates; nothing is delivered.
 
     Args:
-        asked: What the user asks.
-        pipeline: What the service says.
-        settings: The knobs, gates among them.
-        say: Called with each step, in fixed words.
-        sandbox: The wall; the settings' where not given.
+        request: What the user asks for.
+        pipeline: What the CI service says.
+        settings: The settings, including the gates.
+        report_step: Called with a line for each step, in fixed words.
+        sandbox: The sandbox; by default the one of the settings.
 
     Raises:
-        UsageError: There is no repository, no tests, or another commit is checked out than the service's.
-        PrerequisiteError: Something is missing: git, a sandbox, a model, a key.
-        SandboxError: The wall failed.
+        UsageError: There is no repository, there are no tests, or the service expects another commit.
+        PrerequisiteError: Git, a sandbox, a model or a key is missing.
+        SandboxError: The sandbox failed.
         StorageError: The run folder or the repository cannot be used.
     """
     started_s = time.monotonic()
-    checkout = read_checkout(asked.root, pipeline, asked.base)
+    checkout = read_checkout(request.root, pipeline, request.base)
     refusal = check_pipeline_gates(pipeline, checkout, settings)
     if refusal is not None:
-        return _placed(refused_report(refusal), checkout, pipeline)
-    task = load_heal_task(asked, settings)
-    wall = sandbox or open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
+        return _add_commit(refused_report(refusal), checkout, pipeline)
+    task = load_heal_task(request, settings)
+    run_sandbox = sandbox or open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
     try:
-        say("running the tests once, in the sandbox")
-        limited = _within(settings, settings.budget.seconds)
-        reproduced = await reproduce(task, asked.root, wall, limited)
-        report = await _from_tests(reproduced, checkout, settings, say)
+        report_step("running the tests once, in the sandbox")
+        limited = _limit_seconds(settings, settings.budget.seconds)
+        reproduced = await reproduce(task, request.root, run_sandbox, limited)
+        report = await _report_from_tests(reproduced, checkout, settings, report_step)
         left_s = settings.budget.seconds - (time.monotonic() - started_s)
         if report.outcome == "" and left_s <= 0:
-            report = replace(report, outcome="budget_exhausted", detail="the tests alone took budget.seconds")
+            report = replace(
+                report, outcome="budget_exhausted", detail="running the tests took all of budget.seconds"
+            )
         elif report.outcome == "":
-            say(f"{len(report.failing)} failing; healing, for at most {left_s:.0f} s")
-            report = await _heal(report, task, asked.root, wall, _within(settings, left_s))
+            report_step(f"{len(report.failing)} failing; healing, for at most {left_s:.0f} s")
+            report = await _heal_and_gate(
+                report, task, request.root, run_sandbox, _limit_seconds(settings, left_s)
+            )
     finally:
-        if wall is not sandbox:
-            await wall.close()
-    return replace(_placed(report, checkout, pipeline), seconds=time.monotonic() - started_s)
+        if run_sandbox is not sandbox:
+            await run_sandbox.close()
+    return replace(_add_commit(report, checkout, pipeline), seconds=time.monotonic() - started_s)
 
 
-def _placed(report: HealReport, checkout: Checkout, pipeline: Pipeline) -> HealReport:
+def _add_commit(report: HealReport, checkout: Checkout, pipeline: Pipeline) -> HealReport:
     return replace(report, commit=checkout.commit, branch=pipeline.branch, base=checkout.base)
 
 
-def load_heal_task(asked: HealRequest, settings: Settings) -> Task:
-    """The task that the project's files make; raises as `suture heal` does."""
-    test = settings.project.test if asked.test is None else asked.test
+def load_heal_task(request: HealRequest, settings: Settings) -> Task:
+    """Return the task for the project; raises as `suture heal` does."""
+    test = settings.project.test if request.test is None else request.test
     kept = settings.sandbox
-    return build_heal_task(asked.root, test=test, secrets=kept.secrets, python=kept.python)[0]
+    return build_heal_task(request.root, test=test, secrets=kept.secrets, python=kept.python)[0]
 
 
-def _within(settings: Settings, left_s: float) -> Settings:
-    """The settings with what is left of the time; one run of the tests is no longer than that either."""
+def _limit_seconds(settings: Settings, left_s: float) -> Settings:
+    """Return the settings with the remaining time, which also limits a single run of the tests."""
     budget = settings.budget.model_copy(update={"seconds": left_s})
     wall_s = min(settings.sandbox.test_wall_s, left_s)
     sandbox = settings.sandbox.model_copy(update={"test_wall_s": wall_s})
     return settings.model_copy(update={"budget": budget, "sandbox": sandbox})
 
 
-async def _from_tests(
-    reproduced: ReproducedFailure, checkout: Checkout, settings: Settings, say: Say
+async def _report_from_tests(
+    reproduced: ReproducedFailure, checkout: Checkout, settings: Settings, report_step: Report
 ) -> HealReport:
-    """How it ends where the tests alone tell; the outcome is empty where there is something to heal."""
+    """Return the report as far as the tests decide it; the outcome is empty if there is something to heal."""
     verdict, found = reproduced.verdict, reproduced.triage
     failing = (
         tuple(one.check_id for one in verdict.outcomes if one.check_id in verdict.failed) if verdict else ()
@@ -152,10 +166,10 @@ async def _from_tests(
         return replace(known, outcome="nothing_to_heal", detail="every test passes here")
     if not settings.ci.new_only:
         return known
-    say("running the failing tests at the base commit")
+    report_step("running the failing tests at the base commit")
     old = await find_old_failures(reproduced, checkout)
     command = reproduced.suite.command
-    if len(old) == len(failing) or len(old) > MOST_LEFT_OUT or (old and not (command and command.is_pytest)):
+    if len(old) == len(failing) or len(old) > MAX_DESELECTED or (old and not (command and command.is_pytest)):
         detail = f"{len(old)} of {len(failing)}"
         return replace(
             refused_report(Refusal(reason="not_new", detail=detail)), failing=failing, verdict=verdict
@@ -163,10 +177,12 @@ async def _from_tests(
     return replace(known, old_failures=tuple(sorted(old)))
 
 
-async def _heal(report: HealReport, task: Task, root: Path, wall: Sandbox, settings: Settings) -> HealReport:
+async def _heal_and_gate(
+    report: HealReport, task: Task, root: Path, run_sandbox: Sandbox, settings: Settings
+) -> HealReport:
     command: Sequence[str] = deselect_tests(task.test_command, frozenset(report.old_failures))
-    result = await heal(root, test=command, settings=settings, sandbox=wall)
-    edits = _edits(task, result)
+    result = await heal(root, HealOptions(test=command, settings=settings, sandbox=run_sandbox))
+    edits = _result_edits(task, result)
     report = replace(
         report,
         outcome=result.outcome,
@@ -195,25 +211,25 @@ async def _heal(report: HealReport, task: Task, root: Path, wall: Sandbox, setti
     return replace(report, certificate=certificate)
 
 
-def _edits(task: Task, result: Result) -> tuple[LineEdit, ...]:
+def _result_edits(task: Task, result: Result) -> tuple[LineEdit, ...]:
     if result.candidate is None or not result.diff:
         return ()
-    return line_edits_between(task.files, overlay(task.files, result.candidate.files))
+    return line_edits_between(task.files, overlay_candidate(task.files, result.candidate.files))
 
 
-MOST_LEFT_OUT = 500
-"""Tests that are left out by name: each is an argument of the test command."""
-STILL_FAILS = ("failed", "error", "timeout")
+MAX_DESELECTED = 500
+"""Tests that are deselected by name; each adds an argument to the test command."""
+FAILING_STATUSES = ("failed", "error", "timeout")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReproducedFailure:
-    """What the tests say of the code as it is.
+    """What the tests say about the unchanged code.
 
     Attributes:
         suite: The tests, ready to run.
-        verdict: How they end; `None` where one of them cannot end, so that they were not run.
-        triage: Which failing tests are no fault of the code's.
+        verdict: The verdict; `None` if an endless loop was found, so that the tests were not run.
+        triage: Which failing tests are not the code's fault.
     """
 
     suite: Suite
@@ -222,11 +238,11 @@ class ReproducedFailure:
 
 
 async def reproduce(task: Task, root: Path, sandbox: Sandbox, settings: Settings) -> ReproducedFailure:
-    """Run the tests once, and look into those that fail.
+    """Run the tests once and triage those that fail.
 
     Raises:
         UsageError: The test command cannot start, or there are no tests.
-        SandboxError: The wall failed.
+        SandboxError: The sandbox failed.
     """
     interpreter = discover_programs(root, os.environ, task.language, settings.sandbox.python)
     endless = has_endless_loops(task.files)
@@ -239,12 +255,12 @@ async def reproduce(task: Task, root: Path, sandbox: Sandbox, settings: Settings
 
 
 async def find_old_failures(reproduced: ReproducedFailure, checkout: Checkout) -> frozenset[str]:
-    """The failing tests that fail at the base too; only they are run there.
+    """Return the failing tests that also fail at the base commit; only these tests are run there.
 
-    A test that the base does not have, or whose file is not in it, is new.
+    A test that does not exist at the base is new.
 
     Raises:
-        SandboxError: The wall failed.
+        SandboxError: The sandbox failed.
     """
     command, verdict = reproduced.suite.command, reproduced.verdict
     if command is None or verdict is None or not verdict.failed:
@@ -253,18 +269,18 @@ async def find_old_failures(reproduced: ReproducedFailure, checkout: Checkout) -
     at_base = command.copy_with_files(files)
     try:
         await at_base.collect()
-    except UsageError:  # no such tests there, or no way to run them: all that fail are new
+    except UsageError:  # the tests do not exist there or cannot run, so every failure is new
         return frozenset()
     outcomes = await at_base.run_selected(files, verdict.failed)
-    return verdict.failed & {one.check_id for one in outcomes if one.status in STILL_FAILS}
+    return verdict.failed & {one.check_id for one in outcomes if one.status in FAILING_STATUSES}
 
 
 def deselect_tests(command: tuple[str, ...], tests: frozenset[str]) -> tuple[str, ...]:
-    """A pytest command that leaves some tests out."""
+    """Return a pytest command that leaves out some tests."""
     return (*command, *(f"--deselect={test}" for test in sorted(tests)))
 
 
 def split_deselected(command: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """A command as it was before `deselect_tests`, and the tests that it leaves out."""
+    """Return a command as it was before `deselect_tests`, and the tests that it leaves out."""
     words = [word for word in command if not word.startswith("--deselect=")]
     return tuple(words), tuple(word.removeprefix("--deselect=") for word in command if word not in words)

@@ -1,4 +1,4 @@
-"""Failing tests and their fix as SARIF 2.1.0 (OASIS standard), for services that show findings in code."""
+"""The report in two standard formats: SARIF 2.1.0 (OASIS) for code scanning, and JUnit XML for dashboards."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 from xml.etree import ElementTree
 
-from suture.core.records import CheckOutcome, content_hash
+from suture.core.records import CheckOutcome, Counterexample, content_hash
 from suture.interfaces.ci.heal_report import HealReport
 from suture.interfaces.ci.line_edits import LineEdit
 from suture.interfaces.narrative.plain_text import escape_unprintable
@@ -18,19 +18,19 @@ from suture.interfaces.narrative.plain_text import escape_unprintable
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 RULES = {
     "failing-test": "A test fails on this code.",
-    "verified-fix": "A change with which every test passes.",
+    "verified-fix": "A change that makes every test pass.",
 }
-MOST_RESULTS = 1000
-MOST_TEXT_CHARS = 2000
+MAX_RESULTS = 1000
+MAX_TEXT_CHARS = 2000
 
 
 def render_sarif(report: HealReport) -> str:
-    """A report as one SARIF log."""
+    """Return the report as a SARIF log."""
     outcomes = report.verdict.outcomes if report.verdict else ()
     failing = [one for one in outcomes if one.check_id in set(report.failing)]
-    results = [_failing(one) for one in failing[:MOST_RESULTS]]
+    results = [_failing_test_result(one) for one in failing[:MAX_RESULTS]]
     if report.outcome == "healed" and report.edits:
-        results.append(_fix(report))
+        results.append(_fix_result(report))
     driver = {
         "name": "Suture",
         "version": version("suture"),
@@ -42,86 +42,86 @@ def render_sarif(report: HealReport) -> str:
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
 
 
-def _failing(outcome: CheckOutcome) -> dict[str, Any]:
+def _failing_test_result(outcome: CheckOutcome) -> dict[str, Any]:
     fact = outcome.counterexample
-    said = (
-        fact.exception or f"{fact.call}: expected {fact.expected}, got {fact.actual}"
-        if fact
-        else outcome.status
-    )
+    failure = _failure_text(fact) if fact else outcome.status
     path = fact.file if fact and fact.file else outcome.check_id.partition("::")[0]
     line = fact.line if fact and fact.file and fact.line else 1
     return {
         "ruleId": "failing-test",
         "level": "error",
-        "message": {"text": _text(f"{outcome.check_id}: {said}")},
-        "locations": [_location(path, line)],
+        "message": {"text": _sarif_text(f"{outcome.check_id}: {failure}")},
+        "locations": [_sarif_location(path, line)],
         "partialFingerprints": {"suture/test": content_hash(outcome.check_id)},
     }
 
 
-def _fix(report: HealReport) -> dict[str, Any]:
+def _fix_result(report: HealReport) -> dict[str, Any]:
     first = report.edits[0]
-    changes = list(_changes(report.edits))
+    changes = list(_artifact_changes(report.edits))
     return {
         "ruleId": "verified-fix",
         "level": "note",
-        "message": {"text": f"A change with which {len(report.failing)} failing tests pass."},
-        "locations": [_location(first.path, first.start)],
+        "message": {"text": f"A change that makes {len(report.failing)} failing tests pass."},
+        "locations": [_sarif_location(first.path, first.start)],
         "fixes": [{"description": {"text": "Suture's verified change"}, "artifactChanges": changes}],
         "partialFingerprints": {"suture/fix": content_hash(report.diff)},
     }
 
 
-def _changes(edits: tuple[LineEdit, ...]) -> Iterator[dict[str, Any]]:
+def _artifact_changes(edits: tuple[LineEdit, ...]) -> Iterator[dict[str, Any]]:
     for path in dict.fromkeys(edit.path for edit in edits):
         replacements = [
             {
-                # Whole lines: to the beginning of the line after the last one.
+                # Whole lines: the region ends at the start of the line after the last one.
                 "deletedRegion": {
                     "startLine": edit.start,
                     "startColumn": 1,
                     "endLine": edit.end + 1,
                     "endColumn": 1,
                 },
-                "insertedContent": {"text": "".join(f"{_text(line)}\n" for line in edit.new)},
+                "insertedContent": {"text": "".join(f"{_sarif_text(line)}\n" for line in edit.new)},
             }
             for edit in edits
             if edit.path == path
         ]
-        yield {"artifactLocation": _artifact(path), "replacements": replacements}
+        yield {"artifactLocation": _artifact_location(path), "replacements": replacements}
 
 
-def _location(path: str, line: int) -> dict[str, Any]:
-    return {"physicalLocation": {"artifactLocation": _artifact(path), "region": {"startLine": line}}}
+def _sarif_location(path: str, line: int) -> dict[str, Any]:
+    return {"physicalLocation": {"artifactLocation": _artifact_location(path), "region": {"startLine": line}}}
 
 
-def _artifact(path: str) -> dict[str, str]:
+def _artifact_location(path: str) -> dict[str, str]:
     return {"uri": quote(path, errors="replace"), "uriBaseId": "%SRCROOT%"}
 
 
-def _text(text: str) -> str:
-    return escape_unprintable(text)[:MOST_TEXT_CHARS]
+def _sarif_text(text: str) -> str:
+    return escape_unprintable(text)[:MAX_TEXT_CHARS]
 
 
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def render_junit(report: HealReport) -> str:
-    """The tests on the code as it was, and the heal itself as one test more.
+def _failure_text(fact: Counterexample) -> str:
+    return fact.exception or f"{fact.call}: expected {fact.expected}, got {fact.actual}"
 
-    The heal passes where it healed or had nothing to do, fails where it found nothing, and is skipped where a
-    gate forbade it.
+
+def render_junit(report: HealReport) -> str:
+    """Return the tests on the unchanged code as JUnit XML, with the heal itself as an additional test case.
+
+    The heal passes if it healed or had nothing to do, fails if it found no fix, and is skipped if a gate
+    refused.
     """
     outcomes = report.verdict.outcomes if report.verdict else ()
     suites = ElementTree.Element("testsuites", name="suture")
-    suites.append(_suite("tests", [_case(one) for one in outcomes]))
-    suites.append(_suite("heal", [_heal(report)]))
+    suites.append(_junit_suite("tests", [_junit_case(one) for one in outcomes]))
+    suites.append(_junit_suite("heal", [_heal_case(report)]))
     ElementTree.indent(suites)
     return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _suite(name: str, cases: list[ElementTree.Element]) -> ElementTree.Element:
+def _junit_suite(name: str, cases: list[ElementTree.Element]) -> ElementTree.Element:
     kinds = [case[0].tag if len(case) else "" for case in cases]
     suite = ElementTree.Element(
         "testsuite",
@@ -136,7 +136,7 @@ def _suite(name: str, cases: list[ElementTree.Element]) -> ElementTree.Element:
     return suite
 
 
-def _case(outcome: CheckOutcome) -> ElementTree.Element:
+def _junit_case(outcome: CheckOutcome) -> ElementTree.Element:
     path, _, name = outcome.check_id.partition("::")
     case = ElementTree.Element(
         "testcase",
@@ -148,13 +148,13 @@ def _case(outcome: CheckOutcome) -> ElementTree.Element:
         ElementTree.SubElement(case, "skipped")
     elif not outcome.passed:
         fact = outcome.counterexample
-        said = fact.exception or f"{fact.call}: expected {fact.expected}, got {fact.actual}" if fact else ""
+        failure = _failure_text(fact) if fact else ""
         kind = "failure" if outcome.status == "failed" else "error"
-        ElementTree.SubElement(case, kind, message=_xml_text(said or outcome.status), type=outcome.status)
+        ElementTree.SubElement(case, kind, message=_xml_text(failure or outcome.status), type=outcome.status)
     return case
 
 
-def _heal(report: HealReport) -> ElementTree.Element:
+def _heal_case(report: HealReport) -> ElementTree.Element:
     case = ElementTree.Element("testcase", classname="suture.ci", name="heal", time=f"{report.seconds:.3f}")
     if report.outcome == "refused":
         ElementTree.SubElement(case, "skipped", message=_xml_text(f"{report.name}: {report.detail}"))
@@ -166,4 +166,4 @@ def _heal(report: HealReport) -> ElementTree.Element:
 
 
 def _xml_text(text: str) -> str:
-    return NOT_XML.sub("?", escape_unprintable(text))[:MOST_TEXT_CHARS]
+    return NOT_XML.sub("?", escape_unprintable(text))[:MAX_TEXT_CHARS]

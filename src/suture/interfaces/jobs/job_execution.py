@@ -21,6 +21,7 @@ from suture.api import (
     solve,
     verify,
 )
+from suture.api.options import HealOptions, WriteOptions
 from suture.core.ledger import RunFolder, get_run_state, last_of, read_ledger, total_spend
 from suture.core.ledger.kinds import RunFinished
 from suture.core.records import Result
@@ -87,14 +88,13 @@ async def _let_go(folder: RunFolder) -> None:
 
 async def _write(job: Job, settings: Settings) -> JobEnd:
     asked = job.request
-    result = await solve(
-        str(asked["task"]),
+    options = WriteOptions(
         asserts=str(asked.get("asserts") or ""),
         entry_point=asked.get("entry_point") or None,
         settings=settings,
         run_id=job.run,
     )
-    return _end_of(result)
+    return _end_of(await solve(str(asked["task"]), options))
 
 
 async def _heal(job: Job, settings: Settings, flags: Mapping[str, object]) -> JobEnd:
@@ -102,17 +102,16 @@ async def _heal(job: Job, settings: Settings, flags: Mapping[str, object]) -> Jo
     project = await asyncio.to_thread(locate_project, asked, settings, job.run)
     settings = load_settings(project, flags).settings
     require_sandbox(settings)
-    result = await heal(
-        project,
+    options = HealOptions(
         test=asked.get("test") or None,
         protect=asked.get("protect") or (),
         only=asked.get("only") or (),
         since=asked.get("since") or None,
-        words=str(asked.get("words") or ""),
+        bug_report=str(asked.get("bug_report") or ""),
         settings=settings,
         run_id=job.run,
     )
-    return _end_of(result)
+    return _end_of(await heal(project, options))
 
 
 async def _fork(job: Job, settings: Settings) -> JobEnd:

@@ -31,8 +31,9 @@ from suture.interfaces.mcp.server_context import (
     run_tool_job,
     tool_error,
 )
-from suture.interfaces.narrative.event_text import EVIDENCE_TEXTS, render_event
+from suture.interfaces.narrative.event_text import render_event
 from suture.interfaces.narrative.run_story import run_as_json
+from suture.interfaces.narrative.wording import EVIDENCE_TEXTS
 from suture.loop import list_recipes
 
 MOST_STEPS = 200

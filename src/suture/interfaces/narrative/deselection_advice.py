@@ -21,7 +21,7 @@ def deselection_arguments(triaged: TriageFinished, command: Sequence[str]) -> st
     Empty means that there is no useful advice: nothing was excluded, every failing test was, or the command
     is not pytest's. With many tests the option names functions, or whole files: pytest deselects by prefix.
     """
-    is_beside = triaged.code_faults and triaged.cause in (None, "environment")
+    is_beside = triaged.code_failure_count and triaged.cause in (None, "environment")
     if not is_beside or not triaged.set_apart or not is_pytest_command(command):
         return ""
     tests = [_pytest_node_id(one.test, triaged.rootdir) for one in triaged.set_apart]

@@ -39,8 +39,8 @@ from suture.core.ledger.kinds import (
     UserAnswered,
 )
 from suture.core.records import Counterexample, MoveKind
-from suture.interfaces.narrative.plain_text import escape_line_breaks, format_count, render_label
 from suture.interfaces.narrative.certificate_rendering import CERTIFICATE_RENDERERS
+from suture.interfaces.narrative.plain_text import escape_line_breaks, format_count, render_label
 from suture.interfaces.narrative.role_event_text import MEMORY_RENDERERS, ROLE_RENDERERS
 from suture.interfaces.narrative.wording import MOVE_TEXTS, REVIEW_STAGE_TEXTS
 
@@ -77,9 +77,9 @@ def _run_started(started: RunStarted) -> str:
     model = "no model" if started.model == NO_MODEL else f"model {started.model}" if started.model else ""
     parts = [model] if model else []
     parts += [f"recipe {started.recipe}"] if started.recipe else []
-    parts += [f"{started.stronger} for a hard case"] if started.stronger else []
+    parts += [f"{started.escalation_model} for a hard case"] if started.escalation_model else []
     scripted = "; scripted, not a model" if started.model.startswith("scripted:") else ""
-    unpriced = ", ".join(started.unpriced)
+    unpriced = ", ".join(started.unpriced_models)
     note = f"; no price is known for {unpriced}, so its cost is not counted" if unpriced else ""
     text = f" with {', '.join(parts)}" if parts else ""
     left_out = f"; {withheld_files_text(started.left_out)}" if started.left_out else ""
@@ -165,7 +165,7 @@ def _model_escalated(escalated: ModelEscalated) -> str:
 
 
 def _reply_cut(cut: ReplyTruncated) -> str:
-    return f"the reply was cut off: asking again with {cut.again_with_tokens} tokens"
+    return f"the reply was cut off: asking again with {cut.retry_max_tokens} tokens"
 
 
 def _model_stepped_down(down: ModelFellBack) -> str:

@@ -18,13 +18,14 @@ from suture.core.ledger.kinds import (
 )
 from suture.core.records import Result, Task, TaskKind, Verdict, encode_record
 from suture.core.settings import BudgetSettings
+from suture.interfaces.narrative.certificate_rendering import certificate_lines, delivery_lines
 from suture.interfaces.narrative.deselection_advice import deselection_hint
-from suture.interfaces.narrative.event_text import EVIDENCE_TEXTS, NO_MODEL, counterexample_lines
+from suture.interfaces.narrative.event_text import NO_MODEL, counterexample_lines
 from suture.interfaces.narrative.exit_codes import EXIT_CODES
 from suture.interfaces.narrative.plain_text import format_count
-from suture.interfaces.narrative.certificate_rendering import certificate_lines, delivery_lines
 from suture.interfaces.narrative.review_text import answer_instructions
 from suture.interfaces.narrative.spend_text import describe_spend
+from suture.interfaces.narrative.wording import EVIDENCE_TEXTS
 from suture.project.python_source.imports import imported_paths, loaded_files
 from suture.sandbox.packages import is_lock_path
 

@@ -34,7 +34,7 @@ def review_as_json(review: Review) -> dict[str, Any]:
     return {
         "run": review.run_id,
         "stage": review.stage,
-        "question": review.review,
+        "question": review.asked,
         "difference": encode_record(review.difference) if review.difference else None,
         "moves": [encode_record(move) for move in review.moves],
         "candidate": encode_record(review.candidate) if review.candidate else None,

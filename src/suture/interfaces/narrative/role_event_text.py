@@ -65,12 +65,12 @@ def _diagnosed(diagnosed: DiagnosisMade) -> str:
 
 
 def _debugger_stepped(looked: DebuggerStepped) -> str:
-    step = looked.did
+    step = looked.step
     return f"debugger: {step.tool or 'no action'} {' '.join(step.input.split())[:80]}".rstrip()
 
 
 def _part_stepped(worked: SubtaskStepped) -> str:
-    step = worked.did
+    step = worked.step
     return f"part {worked.goal[:60]!r}: {step.tool or 'no action'} {step.input[:60]}".rstrip()
 
 

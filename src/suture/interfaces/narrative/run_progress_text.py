@@ -33,6 +33,7 @@ from suture.core.ledger.kinds import (
     UserAnswered,
 )
 from suture.core.records import Result, Spend
+from suture.interfaces.narrative.certificate_rendering import certificate_summary_lines
 from suture.interfaces.narrative.deselection_advice import deselection_arguments
 from suture.interfaces.narrative.event_text import (
     excluded_tests_text,
@@ -41,7 +42,6 @@ from suture.interfaces.narrative.event_text import (
     withheld_files_text,
 )
 from suture.interfaces.narrative.plain_text import escape_line_breaks, format_count, render_label
-from suture.interfaces.narrative.certificate_rendering import certificate_summary_lines
 from suture.interfaces.narrative.result_text import (
     caution_lines,
     change_size,
@@ -136,7 +136,7 @@ class ProgressNarrator:
             if checked.unreached:
                 failed = checked.failed - checked.unreached
                 passed = f"{checked.passed} pass, {failed} fail, {checked.unreached} not reached"
-            yield f"Your code: {passed}{f' ({self._command_text})' if self._command else ''}."
+            yield f"Your code: {passed}{f' ({self._command_text})' if self._command_text else ''}."
             return
         written = self._candidate_texts.get(checked.candidate, "")
         if checked.label.startswith("mutation") and not checked.failed:

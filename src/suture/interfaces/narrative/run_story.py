@@ -26,9 +26,10 @@ from suture.core.ledger import (
 from suture.core.ledger.kinds import CandidateChecked, CandidateProposed, Decided, RunFinished, RunStarted
 from suture.core.records import Candidate, Task, Verdict
 from suture.errors import StorageError, UsageError
-from suture.interfaces.narrative.event_text import EVIDENCE_TEXTS, counterexample_lines, render_event
+from suture.interfaces.narrative.event_text import counterexample_lines, render_event
 from suture.interfaces.narrative.plain_text import join_lines, render_label
 from suture.interfaces.narrative.spend_text import describe_share, describe_spend
+from suture.interfaces.narrative.wording import EVIDENCE_TEXTS
 from suture.project.workspace import unified_diff
 
 MAX_COUNTEREXAMPLES = 5

@@ -93,10 +93,10 @@ def _flags(asked: Namespace) -> dict[str, object]:
 
 async def _run(project: CellProject, asked: Namespace, settings: Settings) -> Result:
     """A run over a project of its own, which is gone afterwards."""
-    teller = ProgressNarrator()
+    narrator = ProgressNarrator()
 
     async def report(event: Event) -> None:
-        for line in teller.tell(event):
+        for line in narrator.lines_for(event):
             print(sanitize_text(line), file=sys.stderr)
 
     with tempfile.TemporaryDirectory(prefix="suture-cell-") as place:

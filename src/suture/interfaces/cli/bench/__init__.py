@@ -1,6 +1,6 @@
 """`suture bench`: measure recipes and models on problems with hidden tests.
 
-It parses arguments, shows progress and prints tables; what is measured, and how, is `evals`.
+This package parses arguments, shows progress and prints tables; `suture.bench` measures.
 """
 
 import typer

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-Benchmark = Annotated[str, typer.Argument(metavar="RUN", help="A benchmark: its name, or its folder.")]
-Parallel = Annotated[int, typer.Option("--parallel", metavar="N", min=1, help="Tasks at once.")]
+Benchmark = Annotated[str, typer.Argument(metavar="RUN", help="A benchmark: its name or its folder.")]
+Parallel = Annotated[int, typer.Option("--parallel", metavar="N", min=1, help="Number of parallel tasks.")]
 Recordings = Annotated[
     list[Path] | None,
-    typer.Option("--recording", metavar="FILE", help="Recorded replies to draw from; may be repeated."),
+    typer.Option("--recording", metavar="FILE", help="Recorded replies to use; repeatable."),
 ]
 Replayed = Annotated[
-    bool, typer.Option("--replayed", help="Ask no model: a reply that is not recorded is an error.")
+    bool, typer.Option("--replayed", help="Use recorded replies only; a missing reply is an error.")
 ]

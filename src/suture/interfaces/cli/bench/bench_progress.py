@@ -1,4 +1,4 @@
-"""How far a benchmark is: a bar with the time left on a terminal, plain lines elsewhere."""
+"""The progress of a benchmark: a bar with the remaining time on a terminal, otherwise plain lines."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from suture.interfaces.cli.terminal.terminal_output import make_console, print_n
 if TYPE_CHECKING:
     from suture.bench.running.benchmark import Advance
 
-EVERY_S = 20.0
-"""Between two lines of progress, where stderr is no terminal."""
-LONG_S = 90.0
-"""From here on minutes are told."""
-DOINGS = {
-    "references": "trying the solutions",
-    "controls": "trying the grading",
+LINE_INTERVAL_S = 20.0
+"""Seconds between two progress lines without a terminal."""
+MINUTES_FROM_S = 90.0
+"""From this many seconds on, the remaining time is shown in minutes."""
+PHASE_TEXTS = {
+    "references": "grading the reference solutions",
+    "controls": "checking the grader",
     "tasks": "measuring",
-    "grading": "grading anew",
+    "grading": "regrading",
 }
-"""What goes on, in words."""
+"""The phases of a benchmark as text."""
 
 
 class BenchProgress:
-    """Called with each step of a benchmark; a context manager, because a terminal gets a moving line."""
+    """Show each step of a benchmark; a context manager, because a terminal gets a progress bar."""
 
     def __init__(self) -> None:
         self._console = make_console(stderr=True)
@@ -39,9 +39,9 @@ class BenchProgress:
             console=self._console,
         )
         self._line = self._bar.add_task("preparing", total=None)
-        self._doing = ""
+        self._phase = ""
         self._first: tuple[float, int] = (time.monotonic(), 0)
-        self._told_s = 0.0
+        self._printed_s = 0.0
 
     def __enter__(self) -> BenchProgress:
         if self._console.is_terminal:
@@ -56,23 +56,26 @@ class BenchProgress:
 
     def __call__(self, advance: Advance) -> None:
         """Show a step."""
-        if advance.doing != self._doing:
-            self._doing, self._first = advance.doing, (time.monotonic(), max(0, advance.done - 1))
-            self._told_s = 0.0
+        if advance.doing != self._phase:
+            self._phase, self._first = advance.doing, (time.monotonic(), max(0, advance.done - 1))
+            self._printed_s = 0.0
             if self._console.is_terminal:
                 self._bar.remove_task(self._line)
-                self._line = self._bar.add_task(DOINGS[advance.doing], total=advance.total)
+                self._line = self._bar.add_task(PHASE_TEXTS[advance.doing], total=advance.total)
         if advance.row is not None and advance.row.fault:
             self._console.print(
                 f"{advance.row.problem} under {advance.row.arm}: no number: {advance.row.fault}"
             )
         if self._console.is_terminal:
             self._bar.update(self._line, completed=advance.done, total=advance.total)
-        elif time.monotonic() - self._told_s >= EVERY_S or advance.done == advance.total:
-            self._told_s = time.monotonic()
-            print_note(f"{DOINGS[advance.doing]}: {advance.done} of {advance.total}{self._left(advance)}")
+        elif time.monotonic() - self._printed_s >= LINE_INTERVAL_S or advance.done == advance.total:
+            self._printed_s = time.monotonic()
+            print_note(
+                f"{PHASE_TEXTS[advance.doing]}: {advance.done} of "
+                f"{advance.total}{self._time_left_text(advance)}"
+            )
 
-    def _left(self, advance: Advance) -> str:
+    def _time_left_text(self, advance: Advance) -> str:
         began_s, before = self._first
         done = advance.done - before
         if done < 1 or advance.done == advance.total:
@@ -80,4 +83,8 @@ class BenchProgress:
         left_s = (time.monotonic() - began_s) / done * (advance.total - advance.done)
         if left_s < 1:
             return ""
-        return f", about {left_s / 60:.0f} min left" if left_s > LONG_S else f", about {left_s:.0f} s left"
+        return (
+            f", about {left_s / 60:.0f} min left"
+            if left_s > MINUTES_FROM_S
+            else f", about {left_s:.0f} s left"
+        )

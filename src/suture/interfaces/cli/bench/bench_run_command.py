@@ -1,4 +1,4 @@
-"""`suture bench run`: measure arms on the tasks of a set, or go on with it."""
+"""`suture bench run`: measure arms on the tasks of a dataset, or continue a benchmark."""
 
 from __future__ import annotations
 
@@ -25,26 +25,27 @@ Many = list[str] | None
 
 @handle_errors
 def run_command(
-    name: Annotated[str, typer.Argument(help="What to call it, or a folder.")],
+    name: Annotated[str, typer.Argument(help="The benchmark's name, or a folder.")],
     dataset: Annotated[
-        Many, typer.Option("--dataset", metavar="SET", help="A set, such as humaneval; may be repeated.")
+        Many, typer.Option("--dataset", metavar="SET", help="A dataset, such as humaneval; repeatable.")
     ] = None,
     ids: Annotated[
-        Many, typer.Option("--task", "--ids", metavar="ID", help="Only this task; may be repeated.")
+        Many, typer.Option("--task", "--ids", metavar="ID", help="Only this task; repeatable.")
     ] = None,
     ids_file: Annotated[
         list[Path] | None,
-        typer.Option("--ids-file", metavar="FILE", help="Only these tasks, one id a line; may be repeated."),
+        typer.Option("--ids-file", metavar="FILE", help="Only these tasks, one id per line; repeatable."),
     ] = None,
     first: Annotated[
-        int | None, typer.Option("--first", metavar="N", min=1, help="Only the first N tasks of each set.")
+        int | None,
+        typer.Option("--first", metavar="N", min=1, help="Only the first N tasks of each dataset."),
     ] = None,
     arm: Annotated[
-        Many, typer.Option("--arm", metavar="RECIPE", help="A recipe to measure; may be repeated.")
+        Many, typer.Option("--arm", metavar="RECIPE", help="A recipe to measure; repeatable.")
     ] = None,
     model: Annotated[
         Many,
-        typer.Option("--model", metavar="PROVIDER:MODEL", help="Who answers; may be repeated."),
+        typer.Option("--model", metavar="PROVIDER:MODEL", help="A model to measure; repeatable."),
     ] = None,
     cap: Annotated[
         list[int] | None,
@@ -52,41 +53,45 @@ def run_command(
             "--cap",
             metavar="TOKENS",
             min=64,
-            help="The most tokens of replies a task, 2000; may be repeated.",
+            help="Max reply tokens per task; default: 2000; repeatable.",
         ),
     ] = None,
     regime: Annotated[
         str | None,
         typer.Option(
             "--regime",
-            help="What the loop sees: visible (as a user has it), self, oracle (never fair).",
+            help="The tests that the loop sees: visible (like a user), self, oracle (unfair upper bound).",
         ),
     ] = None,
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Repetitions with samples of their own.")] = 1,
+    seeds: Annotated[
+        int, typer.Option("--seeds", min=1, help="Number of repetitions with different samples.")
+    ] = 1,
     parallel: Parallel = 4,
     pool: Annotated[
         Path | None,
-        typer.Option("--pool", metavar="FOLDER", help="Replies to draw from and to add to; shared by arms."),
+        typer.Option(
+            "--pool", metavar="FOLDER", help="A pool of replies to use and extend, shared by the arms."
+        ),
     ] = None,
     recording: Recordings = None,
     replayed: Replayed = False,
     ray: Annotated[
         str | None,
-        typer.Option("--ray", metavar="ADDRESS", help="Work on a Ray cluster; `local` starts one here."),
+        typer.Option("--ray", metavar="ADDRESS", help="Run on a Ray cluster; `local` starts one here."),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on, also with more tasks or arms than it was begun with.")
+        bool, typer.Option("--resume", help="Continue the benchmark, also with more tasks or arms.")
     ] = False,
     validate_reference: Annotated[
-        bool, typer.Option("--validate-reference", help="Only grade the sets' own solutions.")
+        bool, typer.Option("--validate-reference", help="Only grade the datasets' own solutions.")
     ] = False,
     assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
-    """Measure recipes on tasks with hidden tests, at equal tokens; print what each solved.
+    """Measure recipes on tasks with hidden tests at equal tokens; print what each solved.
 
-    Ctrl-C leaves a folder that --resume goes on with; no reply is paid for twice. Exit code 6: not one row
-    has a number.
+    Ctrl-C leaves a folder that --resume continues; no reply is paid for twice. Exit code 6: no row has a
+    number.
     """
     from suture.api import run_sync
     from suture.bench.running.benchmark import run_benchmark
@@ -102,21 +107,21 @@ def run_command(
     )
 
     settings = load_command_settings(Path(), assignments).settings
-    named = [*(ids or ()), *(i for path in ids_file or () for i in lines_of(path))]
-    chosen = chosen_ids(dataset or (), named, first)
+    task_ids = [*(ids or ()), *(i for path in ids_file or () for i in read_task_ids(path))]
+    chosen = chosen_ids(dataset or (), task_ids, first)
     if validate_reference:
         if not chosen:
-            raise UsageError("there is nothing to validate", remedy="name a set: --dataset humaneval")
+            raise UsageError("there is nothing to validate", remedy="name a dataset: --dataset humaneval")
         validate_references(chosen, settings, parallel, as_json=as_json)
         return
     folder = bench_folder(settings, name)
-    wanted = PlanOptions(
+    options = PlanOptions(
         ids=chosen, arms=arm or (), models=model or (), caps=cap or (), regime=regime, seeds=seeds
     )
-    plan = make_plan(folder, wanted, settings, resume=resume)
+    plan = make_plan(folder, options, settings, resume=resume)
     if not replayed:
         settings = settings_for(plan.models, assignments, settings)
-    with naming_resume(folder), BenchProgress() as bar:
+    with add_resume_hint(folder), BenchProgress() as bar:
         run_sync(
             run_benchmark(
                 plan,
@@ -136,30 +141,30 @@ def run_command(
 
 
 @contextlib.contextmanager
-def naming_resume(folder: BenchFolder) -> Iterator[None]:
-    """Whatever stops a benchmark that was begun names the command that goes on with it."""
+def add_resume_hint(folder: BenchFolder) -> Iterator[None]:
+    """Add the command that continues the benchmark to any error that stops it."""
     try:
         yield
     except (KeyboardInterrupt, SutureError) as stopped:
         fault = stopped if isinstance(stopped, SutureError) else Cancelled("cancelled")
         if folder.exists and not isinstance(fault, UsageError):
             words = [*sys.argv[1:], *(() if "--resume" in sys.argv else ("--resume",))]
-            go_on = f"what is done stays; go on: suture {shlex.join(words)}"
-            fault.remedy = "; ".join(filter(None, (fault.remedy, go_on)))
+            continue_hint = f"results so far are kept; continue: suture {shlex.join(words)}"
+            fault.remedy = "; ".join(filter(None, (fault.remedy, continue_hint)))
         raise fault from fault.__cause__
 
 
-def lines_of(path: Path) -> list[str]:
-    """The ids in a file, one a line; what begins with `#` is a remark.
+def read_task_ids(path: Path) -> list[str]:
+    """Return the ids in a file, one per line; lines that start with `#` are comments.
 
     Raises:
-        UsageError: It cannot be read, or names no task.
+        UsageError: The file cannot be read, or contains no id.
     """
     try:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as fault:
         raise UsageError(f"the file of ids {str(path)!r} cannot be read: {fault}") from fault
-    named = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
-    if not named:  # which would have meant every task
+    task_ids = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    if not task_ids:  # an empty list would mean every task
         raise UsageError(f"the file of ids {str(path)!r} names no task")
-    return named
+    return task_ids

@@ -1,4 +1,4 @@
-"""What a benchmark's rows say in short: one line for each set, model, cap and arm."""
+"""A short table of a benchmark: one line for each dataset, model, cap and arm."""
 
 from __future__ import annotations
 
@@ -11,18 +11,30 @@ from suture.interfaces.cli.terminal.terminal_output import format_table, print_j
 if TYPE_CHECKING:
     from suture.bench.rows import Row
 
-HEADS = ("set", "regime", "model", "cap", "arm", "tasks", "solved", "claimed", "tokens", "calls", "no number")
+COLUMNS = (
+    "set",
+    "regime",
+    "model",
+    "cap",
+    "arm",
+    "tasks",
+    "solved",
+    "claimed",
+    "tokens",
+    "calls",
+    "no number",
+)
 
 
 def print_rows(rows: Sequence[Row], *, as_json: bool) -> None:
-    """Print them; on stderr what has no number, every time-out of the grading, and what felled the wall."""
+    """Print the table; list on stderr the rows without a number, grading time-outs and sandbox failures."""
     from suture.bench.reports.summary import shown_in_words
 
-    lines = [_line(group) for group in _groups(rows)]
+    lines = [_summary_row(group) for group in _groups(rows)]
     if as_json:
-        print_json([dict(zip(HEADS, line, strict=True)) for line in lines])
+        print_json([dict(zip(COLUMNS, line, strict=True)) for line in lines])
     elif lines:
-        print_text(format_table([HEADS, *([str(cell) for cell in line] for line in lines)]))
+        print_text(format_table([COLUMNS, *([str(cell) for cell in line] for line in lines)]))
     for name in dict.fromkeys(row.dataset for row in rows):
         if remark := shown_in_words(row for row in rows if row.dataset == name):
             print_note(f"{name}: {remark}")
@@ -30,26 +42,26 @@ def print_rows(rows: Sequence[Row], *, as_json: bool) -> None:
         if row.fault:
             print_note(f"{row.problem} under {row.arm}: no number: {row.fault}")
         if row.felled:
-            print_note(f"{row.problem} under {row.arm}: wrong, the wall fails under its code: {row.felled}")
+            print_note(f"{row.problem} under {row.arm}: wrong, its code makes the sandbox fail: {row.felled}")
         for step in row.steps:
             if step.grade is not None and step.grade.standing == "felled":
                 print_note(f"{row.problem} under {row.arm}: wrong, {step.grade.why}")
             if step.grade is not None and step.grade.standing == "timeout":
                 print_note(
-                    f"{row.problem} under {row.arm}: the grading ran out of time ({step.grade.wall_s:.1f} s)"
+                    f"{row.problem} under {row.arm}: the grading timed out ({step.grade.wall_s:.1f} s)"
                 )
 
 
 def require_a_number(rows: Sequence[Row]) -> None:
-    """See that something was measured.
+    """Check that something was measured.
 
     Raises:
-        SutureError: Not one row has a number.
+        SutureError: No row has a number.
     """
     if all(row.solved() is None for row in rows):
         raise SutureError(
-            f"not one of {len(rows)} rows has a number",
-            remedy="each says why above; suture bench run --resume measures them again",
+            f"none of the {len(rows)} rows has a number",
+            remedy="see the reasons above; suture bench run --resume measures them again",
         )
 
 
@@ -60,7 +72,7 @@ def _groups(rows: Iterable[Row]) -> Iterable[list[Row]]:
     return groups.values()
 
 
-def _line(rows: list[Row]) -> tuple[str | int, ...]:
+def _summary_row(rows: list[Row]) -> tuple[str | int, ...]:
     from suture.bench.measures.metrics import claims
 
     counted = [row for row in rows if row.solved() is not None]

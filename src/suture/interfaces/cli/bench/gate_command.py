@@ -1,4 +1,4 @@
-"""`suture bench gate`: does an arm still solve a fixed list of tasks often enough?"""
+"""`suture bench gate`: test whether an arm still solves a fixed list of tasks often enough."""
 
 from __future__ import annotations
 
@@ -21,31 +21,33 @@ if TYPE_CHECKING:
     from suture.core.settings import Settings
 
 EXIT_CODES: dict[GateStanding, int] = {"passed": 0, "failed": 1, "undecided": 4, "broken": 6}
-"""4: a budget, of tasks here, is spent. 6: the machinery failed."""
+"""4: the budget of tasks is exhausted. 6: the infrastructure failed."""
 
 
 @handle_errors
 def gate_command(
     baseline: Annotated[
-        Path, typer.Argument(metavar="BASELINE.json", help="Made by `suture bench baseline`.")
+        Path, typer.Argument(metavar="BASELINE.json", help="Written by `suture bench baseline`.")
     ],
     run: Benchmark,
     least: Annotated[
         float | None,
-        typer.Option("--min", metavar="RATE", help="The rate that is good enough; else the baseline's own."),
+        typer.Option(
+            "--min", metavar="RATE", help="The rate that is good enough; default: the baseline's own."
+        ),
     ] = None,
     margin: Annotated[
-        float, typer.Option("--margin", metavar="RATE", help="How far below it a rate is too poor.")
+        float, typer.Option("--margin", metavar="RATE", help="How far below --min a rate is too low.")
     ] = 0.15,
     confidence: Annotated[
-        float, typer.Option("--confidence", help="One minus the chance of either error.")
+        float, typer.Option("--confidence", help="One minus the probability of either error.")
     ] = 0.95,
     model: Annotated[
         str | None,
-        typer.Option("--model", metavar="PROVIDER:MODEL", help="Another model than the baseline's."),
+        typer.Option("--model", metavar="PROVIDER:MODEL", help="A model other than the baseline's."),
     ] = None,
     measure: Annotated[
-        bool, typer.Option("--measure", help="Run missing tasks, a few at a time, until it is decided.")
+        bool, typer.Option("--measure", help="Run missing tasks, a few at a time, until the test is decided.")
     ] = False,
     recording: Recordings = None,
     replayed: Replayed = False,
@@ -55,9 +57,11 @@ def gate_command(
 ) -> None:
     """Test a success rate on a fixed list of tasks, and stop as soon as it is decided.
 
-    Exit code 0: passed, the rate is above --min less --margin. 1: failed, the rate is below --min. 4:
-    undecided, the tasks do not suffice. 6: more than one task in ten, and more than one, has no truth,
-    because the machinery failed. A wrong pass or fail has a chance of at most one minus --confidence.
+    Exit code 0: passed, the rate is above --min minus --margin. 1: failed, the rate is below --min. 4:
+    undecided, there
+    are too few tasks. 6: more than one task in ten, and more than one, has no grade because the
+    infrastructure failed.
+    The probability of a wrong pass or fail is at most one minus --confidence.
     """
     from suture.bench.gate.decision import gate_rows, read_baseline
     from suture.bench.gate.sequential import design_test
@@ -66,22 +70,21 @@ def gate_command(
 
     if (replayed or recording) and not measure:
         raise UsageError(
-            f"without --measure nothing is run, so {'--replayed' if replayed else '--recording'} has no use",
-            remedy="add --measure, or leave it out",
+            f"{'--replayed' if replayed else '--recording'} needs --measure, because nothing is run "
+            f"without it",
+            remedy="add --measure, or leave the option out",
         )
     settings = load_command_settings(Path(), assignments).settings
     folder = bench_folder(settings, run)
     fixed = read_baseline(baseline)
     judged = model or fixed.model
     if least is None and judged != fixed.model:
-        raise UsageError(
-            f"the recorded rate is that of {fixed.model!r}, not of {judged!r}", remedy="give --min"
-        )
+        raise UsageError(f"the recorded rate is for {fixed.model!r}, not for {judged!r}", remedy="add --min")
     design = design_test(fixed.rate if least is None else least, margin, confidence, len(fixed.tasks))
     if measure:
         if not replayed:
             settings = settings_for((judged,), assignments, settings)
-        found = measured(
+        found = measure_gate(
             fixed, design, folder, settings, judged, parallel, recording or [], replayed=replayed
         )
     else:
@@ -91,7 +94,7 @@ def gate_command(
         raise typer.Exit(code)
 
 
-def measured(
+def measure_gate(
     fixed: Baseline,
     design: Design,
     folder: BenchFolder,
@@ -102,7 +105,7 @@ def measured(
     *,
     replayed: bool,
 ) -> GateResult:
-    """The result, once what it takes was run."""
+    """Run the missing tasks until the test is decided, and return the result."""
     from suture.api import run_sync
     from suture.bench.gate.live_gate import measure_until_decided
     from suture.bench.running.environment import circumstances
@@ -126,7 +129,7 @@ def measured(
 
 
 def print_result(fixed: Baseline, design: Design, found: GateResult, model: str, *, as_json: bool) -> None:
-    """Print how it stands, first in a sentence, then with what error rates."""
+    """Print the result in one sentence, and then its error rates."""
     from suture.bench.gate.sequential import chances_at
     from suture.core.records import encode_record
 
@@ -143,14 +146,14 @@ def print_result(fixed: Baseline, design: Design, found: GateResult, model: str,
             }
         )
         return
-    print_text(sentence(fixed, design, found, model))
+    print_text(gate_sentence(fixed, design, found, model))
     for rate, chance in ((design.least, good), (design.poor, poor)):
         print_text(
             f"  at a true rate of {rate:.1%} it passes {chance.passed:.1%}, fails {chance.failed:.1%} and is "
             f"undecided {chance.undecided:.1%} of the time, after {chance.tasks:.0f} tasks on average"
         )
     listed = {
-        "left out, the machinery failed": found.skipped,
+        "skipped, the infrastructure failed": found.skipped,
         "solved when recorded, not now": found.lost,
         "solved now, not when recorded": found.won,
         "not run": found.next,
@@ -160,15 +163,17 @@ def print_result(fixed: Baseline, design: Design, found: GateResult, model: str,
             print_text(f"  {what}: {', '.join(names)}")
 
 
-def sentence(fixed: Baseline, design: Design, found: GateResult, model: str) -> str:
-    """How it stands, and what that says."""
-    made, sure = found.decision, f"with {1 - design.error:.0%} confidence"
-    says: dict[GateStanding, str] = {
-        "passed": f"the rate is above {design.poor:.1%} {sure}",
-        "failed": f"the rate is below {design.least:.1%} {sure}",
-        "undecided": f"too few to tell a rate of {design.least:.1%} from one of {design.poor:.1%} {sure}",
-        "broken": f"{len(found.skipped)} more have no truth, as the machinery failed, so nothing is said",
+def gate_sentence(fixed: Baseline, design: Design, found: GateResult, model: str) -> str:
+    """Return the result and what it means."""
+    made, confidence_text = found.decision, f"with {1 - design.error:.0%} confidence"
+    verdict_texts: dict[GateStanding, str] = {
+        "passed": f"the rate is above {design.poor:.1%} {confidence_text}",
+        "failed": f"the rate is below {design.least:.1%} {confidence_text}",
+        "undecided": f"too few tasks to distinguish a rate of {design.least:.1%} from "
+        f"{design.poor:.1%} {confidence_text}",
+        "broken": f"{len(found.skipped)} more have no grade because the infrastructure failed, so "
+        f"there is no verdict",
     }
     counts = f"{made.solved} of {made.tasks} tasks solved, {design.tasks} at most"
     what = f"{fixed.arm} with {model} on {fixed.dataset}, regime {fixed.regime}"
-    return f"{found.standing}: {what}: {counts}; {says[found.standing]}"
+    return f"{found.standing}: {what}: {counts}; {verdict_texts[found.standing]}"

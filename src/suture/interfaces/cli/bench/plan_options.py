@@ -1,4 +1,4 @@
-"""From the options of `suture bench run` to a plan: a new one, or one that is there with more besides."""
+"""Turn the options of `suture bench run` into a plan, or extend an existing one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from suture.sandbox import open_sandbox
 
 @dataclass(frozen=True, kw_only=True)
 class PlanOptions:
-    """What the options say; what they leave out is that of the benchmark to resume, or the default."""
+    """The options about the plan; missing ones come from the benchmark to resume, or from the defaults."""
 
     ids: Mapping[str, tuple[str, ...]]
     arms: Sequence[str]
@@ -38,71 +38,75 @@ class PlanOptions:
 
 
 def bench_folder(settings: Settings, name: str) -> BenchFolder:
-    """The folder of a benchmark: a path, or a name below `paths.home`."""
+    """Return the folder of a benchmark, given as a path or as a name below `paths.home`."""
     return BenchFolder(Path(name) if "/" in name else settings.paths.home / "benchmarks" / name)
 
 
-def make_plan(folder: BenchFolder, wanted: PlanOptions, settings: Settings, *, resume: bool) -> BenchmarkPlan:
-    """The plan.
+def make_plan(
+    folder: BenchFolder, options: PlanOptions, settings: Settings, *, resume: bool
+) -> BenchmarkPlan:
+    """Return the plan of a benchmark.
 
     Raises:
-        UsageError: There is such a benchmark already, or none to resume; or the options do not make a plan.
+        UsageError: The benchmark exists already, there is none to resume, or the options make no plan.
     """
     if resume:
-        begun = folder.plan()
-        return extended(begun, _new(wanted, begun, settings))
+        existing = folder.plan()
+        return extended(existing, _new_plan(options, existing, settings))
     if folder.exists:
         raise UsageError(
-            f"a benchmark was begun in {str(folder.path)!r}",
-            remedy="--resume goes on with it, or take another name",
+            f"there is already a benchmark in {str(folder.path)!r}",
+            remedy="add --resume to continue it, or choose another name",
         )
-    if not wanted.ids:
-        raise UsageError("there is nothing to measure", remedy="name a set: --dataset humaneval")
-    if not wanted.arms:
+    if not options.ids:
+        raise UsageError("there is nothing to measure", remedy="name a dataset: --dataset humaneval")
+    if not options.arms:
         raise UsageError(
             "there is no recipe to measure", remedy="--arm greedy --arm best_of_k --arm adaptive"
         )
-    return _new(wanted, BenchmarkPlan(ids={}, arms=(), models=()), settings)
+    return _new_plan(options, BenchmarkPlan(ids={}, arms=(), models=()), settings)
 
 
-def _new(wanted: PlanOptions, begun: BenchmarkPlan, settings: Settings) -> BenchmarkPlan:
-    models = wanted.models or begun.models or (choose_model(settings)[0],)
+def _new_plan(options: PlanOptions, existing: BenchmarkPlan, settings: Settings) -> BenchmarkPlan:
+    models = options.models or existing.models or (choose_model(settings)[0],)
     return BenchmarkPlan(
-        ids=wanted.ids,
-        arms=tuple(wanted.arms),
+        ids=options.ids,
+        arms=tuple(options.arms),
         models=tuple(models),
-        seeds=wanted.seeds,
-        caps=tuple(wanted.caps) or begun.caps or DEFAULT_CAPS,
-        regime=_regime(wanted.regime or begun.regime),
+        seeds=options.seeds,
+        caps=tuple(options.caps) or existing.caps or DEFAULT_CAPS,
+        regime=_regime(options.regime or existing.regime),
         sessions=(circumstances(sys.argv[1:]),),
     )
 
 
 def settings_for(models: Sequence[str], assignments: Sequence[str] | None, settings: Settings) -> Settings:
-    """The settings with an address that holds for the models that are measured, as with `suture run --model`.
+    """Return the settings with a base URL that applies to the measured models, as `suture run --model` does.
 
-    Where `model.name` is of the provider of one of them, `model.base_url` was said for these. Else it was
-    said for the models that are named here: to ask these anywhere else would be to send the tasks, and a
-    key, to a host that nobody set.
+    If `model.name` has the provider of a measured model, `model.base_url` was set for it and applies.
+    Otherwise the URL
+    must have been set for the models that are named here: sending the tasks and a key to a host that nobody
+    set for
+    them would leak both.
 
     Args:
-        models: Who is measured.
+        models: The measured models.
         assignments: The values of `--set`.
-        settings: As they are without these models.
+        settings: The settings without these models.
 
     Raises:
-        UsageError: An address is set, and whose it is cannot be told.
+        UsageError: A URL is set, and it is ambiguous which model it belongs to.
     """
     providers = {name.partition(":")[0] for name in models}
     if settings.model.name.partition(":")[0] in providers:
         return settings
-    asked = load_command_settings(Path(), assignments, model__name=models[0]).settings
-    if asked.model.base_url is not None and len(providers) > 1:
+    loaded = load_command_settings(Path(), assignments, model__name=models[0]).settings
+    if loaded.model.base_url is not None and len(providers) > 1:
         raise UsageError(
-            f"model.base_url is set, and whose address it is cannot be told: {', '.join(sorted(models))}",
+            f"model.base_url is set, but it is ambiguous which model it is for: {', '.join(sorted(models))}",
             remedy="set model.name to a model of its provider",
         )
-    return asked
+    return loaded
 
 
 def _regime(name: str) -> Regime:
@@ -116,7 +120,7 @@ def _regime(name: str) -> Regime:
 def validate_references(
     ids: Mapping[str, tuple[str, ...]], settings: Settings, parallel: int, *, as_json: bool
 ) -> None:
-    """Grade the sets' own solutions, and name those that fail; exits 1 where one does."""
+    """Grade the datasets' own solutions and list those that fail; exits with 1 if one fails."""
     from suture.interfaces.cli.bench.bench_progress import BenchProgress
 
     problems = [p for name, chosen in ids.items() for p in load_problems(name, ids=chosen)]

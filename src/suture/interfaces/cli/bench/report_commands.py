@@ -1,4 +1,4 @@
-"""Commands on benchmarks that have run: report, compare, baseline, regrade and track."""
+"""Commands on finished benchmarks: report, compare, baseline, regrade and track."""
 
 from __future__ import annotations
 
@@ -25,17 +25,22 @@ if TYPE_CHECKING:
 
 @handle_errors
 def report_command(
-    runs: Annotated[list[str], typer.Argument(metavar="RUN", help="Benchmarks: their names, or folders.")],
+    runs: Annotated[list[str], typer.Argument(metavar="RUN", help="Benchmarks: their names or folders.")],
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Where to write it; `report` in the first one's folder."),
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="The folder to write; default: `report` in the first benchmark's folder.",
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Write the report of some runs as Markdown, JSON and one HTML page, and print it.
+    """Write the report of some benchmarks as Markdown, JSON and one HTML page, and print it.
 
-    Everything is computed from the runs' rows: no model is asked and no code is run. What differs in dataset,
-    regime, model or cap stays apart.
+    Everything is computed from the benchmarks' rows; no model is asked and no code is run. Rows that differ
+    in
+    dataset, regime, model or cap are reported separately.
     """
     from suture.bench.reports import (
         read_rows,
@@ -57,22 +62,23 @@ def report_command(
 
 @handle_errors
 def compare_command(
-    first: Annotated[str, typer.Argument(metavar="A", help="A benchmark: its name, or its folder.")],
-    second: Annotated[str, typer.Argument(metavar="B", help="Another, or the same.")],
+    first: Annotated[str, typer.Argument(metavar="A", help="A benchmark: its name or its folder.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="Another benchmark, or the same.")],
     arms: Annotated[
         list[str] | None,
         typer.Option(
             "--arm",
             metavar="ARM",
-            help="Once: this arm in both; twice: the first in A against the second in B.",
+            help="Once: compare this arm in both; twice: the first in A with the second in B.",
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Say whether two runs solve different numbers of the same tasks, by McNemar's exact test.
+    """Test whether two benchmarks solve different numbers of the same tasks, by McNemar's exact test.
 
-    Tasks that only one of them ran are left out and counted. Without --arm every arm is held against itself
-    in the other run; p-values are adjusted (Holm) for all comparisons made.
+    Tasks that only one of them ran are excluded and counted. Without --arm, every arm is compared with itself
+    in the
+    other benchmark; p-values are adjusted (Holm) for all comparisons.
     """
     from suture.bench.reports import compare_runs, comparison_table, in_words, read_rows
     from suture.core.records import encode_record
@@ -97,17 +103,17 @@ def compare_command(
 def baseline_command(
     run: Benchmark,
     path: Annotated[Path, typer.Argument(metavar="BASELINE.json", help="The file to write.")],
-    arm: Annotated[
-        str, typer.Option("--arm", metavar="RECIPE", help="Whose results, where there are several.")
-    ] = "",
+    arm: Annotated[str, typer.Option("--arm", metavar="RECIPE", help="The arm, if there are several.")] = "",
     cap: Annotated[
-        int | None, typer.Option("--cap", metavar="TOKENS", help="Of which cap, where there are several.")
+        int | None, typer.Option("--cap", metavar="TOKENS", help="The token cap, if there are several.")
     ] = None,
-    tasks: Annotated[int | None, typer.Option("--tasks", metavar="N", min=1, help="At most so many.")] = None,
+    tasks: Annotated[
+        int | None, typer.Option("--tasks", metavar="N", min=1, help="Max number of tasks.")
+    ] = None,
 ) -> None:
-    """Write down which tasks `suture bench gate` tests, in which order, and what was solved of them.
+    """Record which tasks `suture bench gate` tests, in which order, and which of them were solved.
 
-    The order follows the hash of the tasks' ids, so that nobody chooses it.
+    The order follows the hash of the tasks' ids, so that nobody can choose it.
     """
     from suture.bench.gate.decision import record_baseline, write_baseline
     from suture.bench.reports import read_rows
@@ -129,10 +135,11 @@ def regrade_command(
     assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
-    """Grade every candidate anew from the run folders; no model is asked, and no old grade believed.
+    """Grade every candidate again from the run folders; no model is asked, and old grades are ignored.
 
-    The two solvers whose scores are known go first, as before a measurement. A row without a number gets one
-    where its run has ended. Exit code 6: not one row has a number.
+    The two solvers with known scores run first, as before a measurement. A row without a number gets one if
+    its run
+    has ended. Exit code 6: no row has a number.
     """
     from suture.api import run_sync
     from suture.bench.running.regrading import regrade
@@ -145,20 +152,20 @@ def regrade_command(
     with BenchProgress() as bar:
         changed = run_sync(regrade(folder, settings, parallel=parallel, on_progress=bar))
     print_rows(folder.rows(), as_json=as_json)
-    print_note(f"{len(changed)} of {len(folder.rows())} rows came out otherwise")
+    print_note(f"{len(changed)} of {len(folder.rows())} rows changed")
     for was, now in changed:
-        print_note(f"  {now.problem} under {now.arm}: {_standing(was)}, now {_standing(now)}")
+        print_note(f"  {now.problem} under {now.arm}: {_grade_text(was)}, now {_grade_text(now)}")
     require_a_number(folder.rows())
 
 
-def _standing(row: Row) -> str:
+def _grade_text(row: Row) -> str:
     step = row.leader()
     if row.fault or row.felled:
         return row.fault or row.felled
     return step.grade.standing if step and step.grade else "not graded"
 
 
-VARIABLE = "MLFLOW_TRACKING_URI"
+TRACKING_VARIABLE = "MLFLOW_TRACKING_URI"
 
 
 @handle_errors
@@ -166,15 +173,19 @@ def track_command(
     benchmark: Benchmark,
     uri: Annotated[
         str | None,
-        typer.Option("--uri", help=f"The tracking URI; {VARIABLE}, or an SQLite file of Suture's own."),
+        typer.Option(
+            "--uri",
+            help=f"The tracking URI; default: {TRACKING_VARIABLE}, or an SQLite file in Suture's home.",
+        ),
     ] = None,
     experiment: Annotated[str, typer.Option("--experiment", help="The experiment's name.")] = "suture",
     as_json: Json = False,
 ) -> None:
-    """Write a benchmark to MLflow: a run for it, and one below for each row, with artifacts and a trace.
+    """Write a benchmark to MLflow: one run for it, and a child run for each row, with artifacts and a trace.
 
-    Everything is read from the benchmark's folder. What is there already is not written again, so that a
-    benchmark which goes on can be tracked now and later.
+    Everything is read from the benchmark's folder. Existing rows are not written again, so a benchmark that
+    is still
+    in progress can be tracked repeatedly.
     """
     from dataclasses import asdict
 
@@ -183,7 +194,7 @@ def track_command(
 
     settings = load_command_settings(Path(), looks=True).settings
     own = settings.paths.home / "mlflow" / "mlflow.db"
-    where = uri or os.environ.get(VARIABLE)
+    where = uri or os.environ.get(TRACKING_VARIABLE)
     if not where:
         own.parent.mkdir(parents=True, exist_ok=True)
         where = f"sqlite:///{own.resolve()}"
@@ -192,5 +203,5 @@ def track_command(
         print_json(asdict(done))
         return
     print_text(
-        f"{done.uri}: experiment {done.experiment!r}, {done.rows} rows written, {done.known} were there"
+        f"{done.uri}: experiment {done.experiment!r}, {done.rows} rows written, {done.known} existed already"
     )

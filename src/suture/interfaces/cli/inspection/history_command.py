@@ -139,12 +139,12 @@ def metrics(
     assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
-    """Summarize all runs: pass rate, seconds per iteration, tokens by role, kinds of errors, use of memory."""
+    """Summarize all runs: pass rate, seconds, tokens by role, kinds of errors, use of memory."""
     from suture.storage.database.projection_updates import catch_up
     from suture.storage.database.run_queries import RunQuery, summarise_runs
     from suture.storage.database.store import open_configured_store
 
-    question = RunQuery(kind=kind, model=model, project=project, parse_since=parse_since(since))
+    question = RunQuery(kind=kind, model=model, project=project, since_s=parse_since(since))
     settings = load_command_settings(Path(), assignments, looks=True).settings
     with open_configured_store(settings) as store:
         catch_up(store, settings.paths.home)

@@ -1,5 +1,4 @@
-"""`suture replay`, `suture resume` and `suture fork`: repeat a run, continue it, or branch off from a
-step."""
+"""`suture replay`, `suture resume` and `suture fork`: repeat, continue or branch off a run."""
 
 from __future__ import annotations
 

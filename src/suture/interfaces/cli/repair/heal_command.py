@@ -18,7 +18,7 @@ from suture.interfaces.cli.terminal.command_options import (
     OutputOptions,
     Protect,
     Python,
-    RunOptions,
+    RunCommandOptions,
     Test,
     require_at_most_one,
     require_file,
@@ -98,8 +98,8 @@ def heal(
         ),
     ] = False,
     *,
-    options: RunOptions,
-    told: OutputOptions,
+    options: RunCommandOptions,
+    output: OutputOptions,
 ) -> None:
     """Repair a project until its test command passes; print the diff.
 
@@ -109,7 +109,7 @@ def heal(
     Suture first
     writes a test that shows the bug and asks you whether to trust it.
     """
-    detail = told.detail
+    detail = output.detail
     if ask and not stdin_is_terminal():
         raise UsageError("--ask needs a terminal", remedy="leave it out: the difference is printed anyway")
     # Checked before slow imports. Path.exists would raise if a parent folder is not accessible.
@@ -148,20 +148,20 @@ def heal(
         said = " and ".join(flag for flag, given in (("--hint", hint), ("--issue", issue)) if given)
         remedy = "leave it out, or --no-model" if no_model else "name a model: --model PROVIDER:MODEL"
         raise UsageError(f"{said} needs a model, and none is used", remedy=remedy)
-    words = _problem_description(hint, issue)
+    bug_report = _bug_report(hint, issue)
     from suture.interfaces.cli.run_execution import execute_run
 
     def start(progress: RunProgress) -> Coroutine[Any, Any, Result]:
         from suture.api import heal as heal_project
+        from suture.api.options import HealOptions
         from suture.interfaces.cli.repair.review_command import terminal_reviewer
 
-        return heal_project(
-            Path(path),
+        heal_options = HealOptions(
             test=test,
             protect=protect or (),
             only=only or (),
             since=since,
-            words=words,
+            bug_report=bug_report,
             settings=loaded.settings,
             apply=apply,
             commit=commit,
@@ -174,11 +174,12 @@ def heal(
             on_review=terminal_reviewer(progress),
             on_event=progress,
         )
+        return heal_project(Path(path), heal_options)
 
-    execute_run(start, loaded, kind="heal", as_json=told.as_json, detail=detail)
+    execute_run(start, loaded, kind="heal", as_json=output.as_json, detail=detail)
 
 
-def _problem_description(hint: str | None, issue: Path | None) -> str:
+def _bug_report(hint: str | None, issue: Path | None) -> str:
     """Return what the user says about the problem, for the model."""
     said = "" if issue is None else _read_issue(issue)
     return "\n\n".join(filter(None, (said.strip(), f"Hint: {hint.strip()}" if hint else "")))

@@ -239,7 +239,9 @@ async def ask_right_repair(
 
 
 def edit_text(text: str, path: str) -> str | None:
-    """Open a text in the person's editor; return the new text, or `None` if unchanged or if the editor failed.
+    """Open a text in the person's editor and return the new text.
+
+    Returns `None` if the text is unchanged or the editor failed.
 
     Args:
         text: The text to edit.

@@ -16,7 +16,7 @@ from suture.errors import UsageError
 from suture.interfaces.cli.terminal.command_options import (
     ApproveDeps,
     OutputOptions,
-    RunOptions,
+    RunCommandOptions,
     require_file,
 )
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
@@ -81,8 +81,8 @@ def run(
     ] = None,
     approve_deps: ApproveDeps = None,
     *,
-    options: RunOptions,
-    told: OutputOptions,
+    options: RunCommandOptions,
+    output: OutputOptions,
 ) -> None:
     """Write new code until trusted tests pass; print the code, with file names if there are several files.
 
@@ -94,14 +94,14 @@ def run(
     printed but
     not verified, and the exit code is 1.
     """
-    detail = told.detail
+    detail = output.detail
     require_file(test, "the test file")
     require_file(sample, "the sample data")
     _require_known(language, project)
-    asked = task is None and not example and task_file is None and stdin_is_terminal()
+    is_typed = task is None and not example and task_file is None and stdin_is_terminal()
     wanted = read_task(task, example=example, file=task_file)
     # The time a person takes to type the task does not count towards the run.
-    requested_at_s = context.obj if isinstance(context.obj, float) and not asked else time.time()
+    requested_at_s = context.obj if isinstance(context.obj, float) and not is_typed else time.time()
     loaded = options.settings(
         existing or Path(),
         safety__approve_deps=approve_deps,
@@ -112,10 +112,10 @@ def run(
 
     def start(progress: RunProgress) -> Coroutine[Any, Any, Result]:
         from suture.api import solve
+        from suture.api.options import WriteOptions
         from suture.interfaces.cli.repair.review_command import terminal_reviewer
 
-        return solve(
-            wanted,
+        write_options = WriteOptions(
             test=test,
             language=language,
             project=project,
@@ -130,9 +130,10 @@ def run(
             on_review=terminal_reviewer(progress),
             on_event=progress,
         )
+        return solve(wanted, write_options)
 
     kind: TaskKind = "write" if existing is None else "heal"
-    execute_run(start, loaded, kind=kind, as_json=told.as_json, detail=detail)
+    execute_run(start, loaded, kind=kind, as_json=output.as_json, detail=detail)
 
 
 def _require_known(language: str | None, project: str | None) -> None:

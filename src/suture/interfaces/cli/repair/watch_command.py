@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,6 +23,7 @@ from suture.interfaces.cli.terminal.error_reporting import Debug, handle_errors,
 from suture.interfaces.cli.terminal.terminal_output import print_note, print_raw
 
 if TYPE_CHECKING:
+    from suture.api.options import HealOptions
     from suture.core.settings import Settings
     from suture.interfaces.watch.project_watch import WatchEvent
 
@@ -72,12 +74,14 @@ def watch(
 
     asked = f"the model {model}" if model else "no model"
     print_note(f"Watching {project.resolve()}, with {asked}; press Ctrl-C to stop.")
-    options = {"test": test, "protect": protect or (), "only": only or ()}
-    run_sync(_watch(project, loaded.settings, options, apply=apply, debug=debug))
+    from suture.api.options import HealOptions
+
+    options = HealOptions(test=test, protect=protect or (), only=only or (), settings=loaded.settings)
+    run_sync(_watch(project, options, loaded.settings, apply=apply, debug=debug))
 
 
 async def _watch(
-    project: Path, settings: Settings, options: dict[str, Any], *, apply: bool, debug: bool
+    project: Path, options: HealOptions, settings: Settings, *, apply: bool, debug: bool
 ) -> None:
     from suture import api
     from suture.interfaces.cli.terminal.run_progress import RunProgress
@@ -85,7 +89,7 @@ async def _watch(
 
     async def heal() -> Any:
         with RunProgress(settings.budget) as progress:
-            return await api.heal(project, settings=settings, on_event=progress, **options)
+            return await api.heal(project, replace(options, on_event=progress))
 
     async def write(run: str) -> None:
         await api.apply(run, settings=settings)

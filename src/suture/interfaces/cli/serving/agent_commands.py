@@ -1,5 +1,4 @@
-"""`suture mcp`, `suture acp` and `suture lsp`: tools for other agents, an agent and a language server for
-editors."""
+"""`suture mcp`, `suture acp` and `suture lsp`: servers for other agents and for editors."""
 
 from __future__ import annotations
 

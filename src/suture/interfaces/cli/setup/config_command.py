@@ -1,5 +1,4 @@
-"""`suture config`, `suture init` and `suture completion`: settings, a project's settings file, shell
-completion."""
+"""`suture config`, `suture init`, `suture completion`: settings and shell completion."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""`suture doctor` and `suture self-check`: what is installed, what is missing, and whether a heal works
-here."""
+"""`suture doctor` and `suture self-check`: what is installed, and whether a heal works here."""
 
 from __future__ import annotations
 
@@ -80,6 +79,7 @@ def self_check(assignments: Assignments = None, as_json: Json = False) -> None:
 def _check_heal(settings: Settings) -> Prerequisite:
     """Return whether a broken program could be healed, using only the settings about where code runs."""
     from suture.api import heal, run_sync
+    from suture.api.options import HealOptions
     from suture.api.prerequisites import Prerequisite
     from suture.core.settings import Settings
 
@@ -98,7 +98,7 @@ def _check_heal(settings: Settings) -> Prerequisite:
             }
         )
         try:
-            result = run_sync(heal(project, test="python -m pytest -q", settings=own))
+            result = run_sync(heal(project, HealOptions(test="python -m pytest -q", settings=own)))
         except SutureError as fault:
             return Prerequisite(name="heal", ok=False, detail=fault.message, remedy=fault.remedy)
     healed = result.outcome == "healed"

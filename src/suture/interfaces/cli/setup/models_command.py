@@ -58,8 +58,8 @@ def list_command(assignments: Assignments = None, as_json: Json = False) -> None
         return
     rows = []
     for model in found:
-        partial = f"{format_megabytes(model.partial_bytes)} "
-        f"downloaded" if model.partial_bytes else "not downloaded"
+        size = format_megabytes(model.partial_bytes)
+        partial = f"{size} downloaded" if model.partial_bytes else "not downloaded"
         location = str(model.path) if model.path else partial
         rows.append(
             (model.entry.name, format_megabytes(model.entry.size_bytes), model.entry.licence, location)

@@ -108,7 +108,7 @@ Seconds = Annotated[float | None, typer.Option("--seconds", metavar="S", help="M
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOptions:
+class RunCommandOptions:
     """Options of every command that starts a new run: the model, the recipe, the limits."""
 
     model: Model = None
@@ -267,7 +267,7 @@ def read_candidate_files(named: Iterable[str], task: Task, project: Path) -> Map
 def _project_path(file: Path, task: Task, project: Path) -> str:
     if task.kind == "write":
         named = [path for path in task.modules if Path(path).name == file.name]
-        if len(named) == 1 or not task.several:
+        if len(named) == 1 or not task.allows_more_files:
             return (named or [task.module])[0]
     try:
         inside = file.resolve().relative_to(project.resolve()).as_posix()

@@ -64,8 +64,8 @@ def _value_error_message(error: Refused, name: str) -> str:
 
     if not isinstance(error.__cause__, ValidationError):
         return f"{name}: {_as_clause(error.message)}"
-    error = error.__cause__.errors()[0]
-    return say_refusal(name, {**error}, error["input"])
+    detail = error.__cause__.errors()[0]
+    return say_refusal(name, {**detail}, detail["input"])
 
 
 def called_command(root: Command, words: Sequence[str]) -> str:

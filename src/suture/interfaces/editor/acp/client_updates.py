@@ -95,7 +95,7 @@ class RunUpdates:
 
     def __init__(self, folder: RunFolder, root: Path, send: Send) -> None:
         self._folder, self._root, self._send = folder, root, send
-        self._brief = ProgressNarrator()
+        self._narrator = ProgressNarrator()
         self._stages: tuple[str, ...] = ()
         self._parts: tuple[str, ...] = ()
         self._stage = 0
@@ -104,7 +104,7 @@ class RunUpdates:
 
     async def tell(self, event: Event) -> None:
         """Tell an event: its words, the plan where it moves on, the candidate that it is about."""
-        for line in self._brief.tell(event):
+        for line in self._narrator.lines_for(event):
             await self._send(update_agent_message_text(escape_markdown(line) + "\n\n"))
         await self._plan(event.payload)
         match event.payload:

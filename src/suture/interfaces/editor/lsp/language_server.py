@@ -20,8 +20,8 @@ from suture.interfaces.editor.lsp.diagnostics import Action, make_code_actions, 
 from suture.interfaces.editor.lsp.run_findings import RunFindings
 from suture.interfaces.editor.lsp.workspace_edits import EditOutdated, as_plain_changes, make_workspace_edit
 from suture.interfaces.jobs.job_execution import require_sandbox
-from suture.interfaces.narrative.plain_text import sanitize_text
 from suture.interfaces.narrative.certificate_rendering import certificate_lines
+from suture.interfaces.narrative.plain_text import sanitize_text
 from suture.models import NO_MODEL
 
 MOST_FILE_BYTES = 16 * 2**20
