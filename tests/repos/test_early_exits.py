@@ -10,7 +10,7 @@ from typing import Any
 from suture.core.records import Candidate
 from suture.core.settings import SandboxSettings
 from suture.judge import Suite, check_candidate, prepare_suite
-from suture.loop.intake.building import heal_task
+from suture.loop.intake.heal_task import build_heal_task
 from suture.sandbox import BubblewrapSandbox, discover_programs
 
 EXITS = {
@@ -20,7 +20,7 @@ EXITS = {
 
 
 async def suite_of(root: Path, sandbox: BubblewrapSandbox) -> Suite:
-    task, _ = heal_task(root)
+    task, _ = build_heal_task(root)
     environ = {"VIRTUAL_ENV": sys.prefix, "PATH": os.environ["PATH"]}
     return await prepare_suite(
         task, sandbox, SandboxSettings(), discover_programs(root, environ, task.language)

@@ -22,7 +22,7 @@ from suture.core.settings import (
     Settings,
 )
 from suture.judge import check_candidate, prepare_suite
-from suture.judge.mutation_testing.mutant_runs import notices
+from suture.judge.mutation_testing.mutant_runs import build_mutant_detector
 from suture.sandbox import BubblewrapSandbox, discover_programs
 from suture.testing import ScriptedModel
 
@@ -91,6 +91,6 @@ async def test_what_the_compiler_refuses_is_noticed_by_no_test(
     suite = await prepare_suite(task, sandbox, settings, discover_programs(tmp_path, os.environ, "go"))
     verdict = await check_candidate(Candidate(files={}, origin="user"), suite)
     assert verdict.passed
-    noticed = await notices(suite, {}, verdict)
+    noticed = await build_mutant_detector(suite, {}, verdict)
     assert await noticed({"shop.go": code.replace("a + b", "a - b")})
     assert not await noticed({"shop.go": code.replace("a + b", "a < b")})

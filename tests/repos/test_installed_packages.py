@@ -12,8 +12,8 @@ from requirements import Require
 from suture.core.records import Candidate
 from suture.core.settings import SandboxSettings
 from suture.errors import PrerequisiteError
-from suture.judge import Suite, check_candidate, prepare_suite, triage
-from suture.loop.intake.building import heal_task
+from suture.judge import Suite, check_candidate, prepare_suite, triage_failures
+from suture.loop.intake.heal_task import build_heal_task
 from suture.sandbox import BubblewrapSandbox, discover_programs, discover_toolchain
 
 AS_IT_IS = Candidate(files={}, origin="user")
@@ -40,7 +40,7 @@ def node_project(root: Path) -> Path:
 
 
 async def suite_of(root: Path, sandbox: BubblewrapSandbox, test: str | None = None) -> Suite:
-    task, snapshot = heal_task(root, test=test)
+    task, snapshot = build_heal_task(root, test=test)
     assert not any(name.startswith("node_modules") for name in snapshot.files)
     programs = discover_programs(root, os.environ, task.language)
     return await prepare_suite(task, sandbox, SandboxSettings(), programs)
@@ -61,7 +61,7 @@ async def test_a_package_that_is_not_installed_is_no_fault_of_the_code(
     require("node", shutil.which("node") is not None, "it is not on PATH")
     shutil.rmtree(node_project(tmp_path) / "node_modules")
     suite = await suite_of(tmp_path, sandbox, "node --test")
-    found = await triage(suite, await check_candidate(AS_IT_IS, suite))
+    found = await triage_failures(suite, await check_candidate(AS_IT_IS, suite))
     assert (found.cause, "npm install" in found.reason) == ("environment", True), found
 
 

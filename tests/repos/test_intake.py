@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from suture.agents.context.file_selection import select_named_files
 from suture.errors import UsageError
-from suture.loop.intake.building import heal_task
-from suture.loop.prompting.file_focus import named_files
+from suture.loop.intake.heal_task import build_heal_task
 from suture.project.workspace import is_protected
 
 FILES = {
@@ -32,19 +32,19 @@ def laid(root: Path, *more: str) -> Path:
 
 
 def test_the_command_decides_on_the_language_and_its_script_is_protected(tmp_path: Path) -> None:
-    task, snapshot = heal_task(laid(tmp_path))
+    task, snapshot = build_heal_task(laid(tmp_path))
     assert (task.language, task.test_command) == ("javascript", ("npm", "test"))
     assert [name for name in snapshot.files if not is_protected(name, task.protected)] == ["a.js", "lib/b.go"]
-    assert heal_task(tmp_path, test="go test ./...")[0].language == "go"
-    assert heal_task(tmp_path, test="go test ./...")[0].test_origin == ""
+    assert build_heal_task(tmp_path, test="go test ./...")[0].language == "go"
+    assert build_heal_task(tmp_path, test="go test ./...")[0].test_origin == ""
 
 
 def test_a_command_that_tells_nothing_leaves_it_to_the_files(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="does not tell which language"):
-        heal_task(laid(tmp_path), test="make test")
-    assert heal_task(tmp_path, test="make test", only=["*.go"])[0].language == "go"
+        build_heal_task(laid(tmp_path), test="make test")
+    assert build_heal_task(tmp_path, test="make test", only=["*.go"])[0].language == "go"
     laid(tmp_path, "c.py")
-    assert heal_task(tmp_path, test="make test")[0].language == "python"
+    assert build_heal_task(tmp_path, test="make test")[0].language == "python"
 
 
 def test_tests_that_only_their_text_shows_are_run_and_protected(tmp_path: Path) -> None:
@@ -52,11 +52,11 @@ def test_tests_that_only_their_text_shows_are_run_and_protected(tmp_path: Path) 
     for name, text in {"shop.py": "", "tests.py": case, "lib/odd.py": "def test_odd(n): ...\n"}.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
-    task, snapshot = heal_task(tmp_path, python=Path(sys.prefix))
+    task, snapshot = build_heal_task(tmp_path, python=Path(sys.prefix))
     assert task.test_command[-1] == "tests.py"
     free = [name for name in snapshot.files if not is_protected(name, task.protected)]
     assert free == ["lib/odd.py", "shop.py"]
-    assert is_protected("tests.py", heal_task(tmp_path, test="python -m unittest")[0].protected)
+    assert is_protected("tests.py", build_heal_task(tmp_path, test="python -m unittest")[0].protected)
 
 
 def test_a_language_without_code_is_a_usage_error(tmp_path: Path) -> None:
@@ -64,14 +64,14 @@ def test_a_language_without_code_is_a_usage_error(tmp_path: Path) -> None:
     (tmp_path / "a_test.go").write_text("package m\n")
     (tmp_path / "a.py").write_text("")
     with pytest.raises(UsageError, match="no Go code to heal"):
-        heal_task(tmp_path)
+        build_heal_task(tmp_path)
 
 
 def test_the_file_that_the_output_names_comes_first() -> None:
     files = {f"lib/{name}.js": b"x" for name in ("alpha", "beta", "gamma", "delta")}
     files |= {"lib/test.js": b"require('./gamma')", "lib/raw.js": b"\xff\xfe", "beta.py": b""}
     output = "TypeError: x is not a function\n    at f (/box/lib/delta.js:3:5)\nbeta failed"
-    shown = named_files(files, output, {"lib/test.js"}, "javascript")
+    shown = select_named_files(files, output, {"lib/test.js"}, "javascript")
     assert list(shown) == ["lib/delta.js", "lib/beta.js", "lib/gamma.js", "lib/alpha.js"]
     with pytest.raises(UsageError, match="no Go file can be mended"):
-        named_files(files, output, (), "go")
+        select_named_files(files, output, (), "go")

@@ -16,15 +16,15 @@ from requirements import Require
 from suture.core.settings import SandboxSettings
 from suture.judge.runners.test_command import TestCommand
 from suture.judge.trials.trial_records import Proposal
-from suture.loop.intake.building import heal_task
+from suture.loop.intake.heal_task import build_heal_task
 from suture.mutation import apply_edits
 from suture.mutation.edits import compute_line_edits
 from suture.sandbox import BubblewrapSandbox, discover_programs
 from suture.search.search_limits import SearchLimits
-from suture.search.tree_sitter.driver_protocol import find_driver
-from suture.search.tree_sitter.drivers.whole_runners import started
-from suture.search.tree_sitter.driver_trials import DriverTrials
 from suture.search.search_result import SearchResult
+from suture.search.tree_sitter.driver_protocol import find_driver
+from suture.search.tree_sitter.driver_trials import DriverTrials
+from suture.search.tree_sitter.drivers.whole_runners import started
 
 CODE = """\
 EXPORT function merge(ranges) {
@@ -94,7 +94,7 @@ async def test_many_candidates_are_tried_in_one_start(
     is_here = fetched.returncode == 0
     require("jest", program != "jest" or is_here, "npm could not fetch it")
     require("vitest", program != "vitest" or is_here, "npm could not fetch it")
-    task, _ = heal_task(tmp_path)
+    task, _ = build_heal_task(tmp_path)
     programs = discover_programs(tmp_path, os.environ, task.language)
     test = TestCommand(task, sandbox, SandboxSettings(), programs)
     await test.collect()
@@ -114,7 +114,7 @@ async def test_many_candidates_are_tried_in_one_start(
     assert spectrum.traced == (4 if program == "jest" else 5)  # Vitest's imports are functions
     touching = next(run for run in spectrum.tests if run.id.endswith("joins what touches"))
     nothing = next(run for run in spectrum.tests if run.id.endswith("::nothing"))
-    assert {*spectrum.guiding} >= {touching.id}
+    assert {*spectrum.target_tests} >= {touching.id}
     # The first loop's body ran in one of them, and not in the other.
     assert {5, 6} <= touching.lines[path]
     assert 6 not in nothing.lines[path]
@@ -124,7 +124,7 @@ async def test_many_candidates_are_tried_in_one_start(
     texts.insert(2, texts[2].replace("MOST = 9", "MOST = 8"))  # no test was seen to run that line, under Jest
     texts.insert(0, text.replace("const out = [];", "const out = []; while (true) out.pop();"))
     changes = [
-        Proposal(path=path, edits=compute_line_edits(text, new), label="", score=1.0, operators=(), swap=False)
+        Proposal(path=path, edits=compute_line_edits(text, new), label="", score=1.0, operators=(), is_swappable=False)
         for new in texts
     ]
     found = SearchResult(texts={path: text})

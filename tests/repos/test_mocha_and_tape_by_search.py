@@ -16,15 +16,15 @@ from requirements import Require
 from suture.core.settings import SandboxSettings
 from suture.judge.runners.test_command import TestCommand
 from suture.judge.trials.trial_records import Proposal
-from suture.loop.intake.building import heal_task
+from suture.loop.intake.heal_task import build_heal_task
 from suture.mutation import apply_edits
 from suture.mutation.edits import compute_line_edits
 from suture.sandbox import BubblewrapSandbox, discover_programs
 from suture.search.search_limits import SearchLimits
-from suture.search.tree_sitter.driver_protocol import BY_RUNNER, find_driver
-from suture.search.tree_sitter.drivers.whole_runners import matching, unreported
-from suture.search.tree_sitter.driver_trials import DriverTrials
 from suture.search.search_result import SearchResult
+from suture.search.tree_sitter.driver_protocol import BY_RUNNER, find_driver
+from suture.search.tree_sitter.driver_trials import DriverTrials
+from suture.search.tree_sitter.drivers.whole_runners import matching, unreported
 
 CODE = """\
 exports.most = (items) => {
@@ -72,7 +72,7 @@ async def test_tests_of_a_command_that_reports_none_are_seen_in_trials(
     install = ["npm", "install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", package]
     fetched = subprocess.run(install, cwd=tmp_path, capture_output=True, check=False, timeout=200)
     require(program, fetched.returncode == 0, "npm could not fetch it")
-    task, _ = heal_task(tmp_path)
+    task, _ = build_heal_task(tmp_path)
     test = TestCommand(
         task, sandbox, SandboxSettings(), discover_programs(tmp_path, os.environ, "javascript")
     )
@@ -86,7 +86,7 @@ async def test_tests_of_a_command_that_reports_none_are_seen_in_trials(
     driving = DriverTrials(driver, project)
 
     spectrum = await driving.look(60.0)
-    assert [name.rpartition(" ")[2] for name in spectrum.guiding] == ["three"]
+    assert [name.rpartition(" ")[2] for name in spectrum.target_tests] == ["three"]
     assert spectrum.disagreements == ()
     lines = {
         run.id.rpartition("::")[2].rpartition(" > ")[2]: run.lines["src/most.js"] for run in spectrum.tests
@@ -105,7 +105,7 @@ async def test_tests_of_a_command_that_reports_none_are_seen_in_trials(
     found = SearchResult(texts=texts)
     proposals = [
         Proposal(
-            path="src/most.js", edits=compute_line_edits(CODE, new), label="", score=1, operators=(), swap=False
+            path="src/most.js", edits=compute_line_edits(CODE, new), label="", score=1, operators=(), is_swappable=False
         )
         for new in changed
     ]

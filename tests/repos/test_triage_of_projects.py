@@ -16,8 +16,8 @@ from repos.conftest import EXPECTED, project
 from suture.core.records import Candidate, Verdict
 from suture.core.settings import SandboxSettings
 from suture.errors import SandboxUnavailable
-from suture.judge import Suite, Triage, check_candidate, prepare_suite, triage
-from suture.loop.intake.building import heal_task
+from suture.judge import Suite, TriageResult, check_candidate, prepare_suite, triage_failures
+from suture.loop.intake.heal_task import build_heal_task
 from suture.sandbox import BubblewrapSandbox, RunRequest, Sandbox, discover_programs
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(600)]
@@ -40,7 +40,7 @@ async def sandbox(require: Callable[[str, bool, str], None]) -> AsyncIterator[Sa
 
 async def judged(root: Path, sandbox: Sandbox, **changed: bytes) -> tuple[Suite, Verdict]:
     is_python = "needs" not in EXPECTED[root.name]
-    task, _ = heal_task(root, test=f"python -m pytest -q{UNWANTED}" if is_python else None)
+    task, _ = build_heal_task(root, test=f"python -m pytest -q{UNWANTED}" if is_python else None)
     task = replace(task, files={**task.files, **changed})
     python = discover_programs(root, {"VIRTUAL_ENV": sys.prefix, "PATH": os.defpath}, task.language)
     endless = root.name == "time_out" and not changed
@@ -49,11 +49,11 @@ async def judged(root: Path, sandbox: Sandbox, **changed: bytes) -> tuple[Suite,
     return suite, await check_candidate(AS_IT_IS, suite)
 
 
-async def look(root: Path, sandbox: Sandbox) -> Triage:
+async def look(root: Path, sandbox: Sandbox) -> TriageResult:
     """Triage of a project that fails; of a flaky one until it is seen to waver."""
     for _ in range(LUCK):
         suite, verdict = await judged(root, sandbox)
-        found = await triage(suite, verdict) if verdict.failed else None
+        found = await triage_failures(suite, verdict) if verdict.failed else None
         if found is not None and (found.cause or not root.name.endswith("flaky")):
             return found
     raise AssertionError(f"in {LUCK} looks it never failed as it should")
@@ -68,9 +68,9 @@ async def test_each_project_gets_its_cause(expected: dict[str, Any], sandbox: Sa
 async def test_what_never_ran_for_want_of_a_package_is_not_the_codes(sandbox: Sandbox) -> None:
     changed = {"test_fine.py": b"def test_fine(): ...\n"}
     suite, verdict = await judged(project("missing_package")["root"], sandbox, **changed)
-    found = await triage(suite, verdict)
+    found = await triage_failures(suite, verdict)
     assert "test_fine.py::test_fine" in verdict.failed
-    assert (found.cause, found.others) == ("environment", ())
+    assert (found.cause, found.code_failures) == ("environment", ())
 
 
 SHOP = "def total(prices):\n    return -sum(prices)\n\n\ndef stored():\n    import no_such_store\n"
@@ -91,13 +91,13 @@ async def test_beside_a_fault_of_the_code_only_what_stays_ends_a_run(
 ) -> None:
     (tmp_path / "shop.py").write_text(SHOP)
     (tmp_path / "test_shop.py").write_text(TOTAL + beside)
-    task, _ = heal_task(tmp_path, test=f"python -m pytest -q{UNWANTED}")
+    task, _ = build_heal_task(tmp_path, test=f"python -m pytest -q{UNWANTED}")
     python = discover_programs(tmp_path, {"VIRTUAL_ENV": sys.prefix, "PATH": os.defpath}, task.language)
     suite = await prepare_suite(task, sandbox, SandboxSettings(test_wall_s=120), python)
-    found = await triage(suite, await check_candidate(AS_IT_IS, suite))
-    assert [one.test for one in found.set_apart] == ["test_shop.py::test_stored"]
-    assert (found.cause, found.others) == (None, ("test_shop.py::test_total",))
-    assert found.end == end
+    found = await triage_failures(suite, await check_candidate(AS_IT_IS, suite))
+    assert [one.test for one in found.not_code] == ["test_shop.py::test_stored"]
+    assert (found.cause, found.code_failures) == (None, ("test_shop.py::test_total",))
+    assert found.ending_cause == end
 
 
 async def test_the_fix_of_a_code_fault_mends_it(mendable: dict[str, Any], sandbox: Sandbox) -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from bare_pytest import BARE_PYTEST
-from suture.agents import Hint, RepairBrief, Suspect, coder_draft, fit, packaged_prompt
+from suture.agents import Hint, RepairBrief, Suspect, draft_coder_prompt, fit, packaged_prompt
+from suture.agents.context.related_functions import find_related_functions
 from suture.api import heal
 from suture.core.records import Counterexample
 from suture.core.settings import BudgetSettings, PathSettings, ProofSettings, RepairSettings, Settings
-from suture.loop.prompting.related_functions import siblings_of
-from suture.models import Message, count_upper_bound
+from suture.models import Message, prompt_token_upper_bound
 from suture.sandbox import BubblewrapSandbox
 from suture.testing import ScriptedModel
 
@@ -37,26 +37,29 @@ GUILTY = (Suspect(path="shop.py", function="total"),)
 
 def test_callers_come_first_then_what_is_alike_and_nothing_that_is_shown() -> None:
     texts = {"shop.py": SHOP, "bills.py": BILLS}
-    found = siblings_of(GUILTY, texts, [SHOP])
+    found = find_related_functions(GUILTY, texts, [SHOP])
     assert [(one.name, one.why) for one in found] == [
         *(("Bill.due", "calls total"), ("total_weight", "is like total")),
     ]
     assert found[0].source == "def due(self, prices):\n    return total(prices)"
-    assert siblings_of(GUILTY, texts, [SHOP, BILLS]) == ()
-    assert siblings_of((), texts, []) == ()
-    assert siblings_of(GUILTY, {"shop.py": SHOP, "odd.py": "def odd(:\n", "none.py": ""}, [SHOP]) == ()
+    assert find_related_functions(GUILTY, texts, [SHOP, BILLS]) == ()
+    assert find_related_functions((), texts, []) == ()
+    assert (
+        find_related_functions(GUILTY, {"shop.py": SHOP, "odd.py": "def odd(:\n", "none.py": ""}, [SHOP])
+        == ()
+    )
 
 
 def test_what_is_no_text_is_left_out() -> None:
     odd = "def bill(prices):\n    return total(prices), '\udcff'\n"
-    assert siblings_of(GUILTY, {"shop.py": SHOP, "bills.py": odd}, [SHOP]) == ()
+    assert find_related_functions(GUILTY, {"shop.py": SHOP, "bills.py": odd}, [SHOP]) == ()
 
 
 async def test_other_code_is_the_first_to_give_way() -> None:
     async def by_bytes(messages: Sequence[Message]) -> int:
-        return count_upper_bound(messages)
+        return prompt_token_upper_bound(messages)
 
-    found = siblings_of(GUILTY, {"shop.py": SHOP, "bills.py": BILLS}, [SHOP])
+    found = find_related_functions(GUILTY, {"shop.py": SHOP, "bills.py": BILLS}, [SHOP])
     brief = RepairBrief(
         statement="",
         files={"shop.py": SHOP},
@@ -65,8 +68,8 @@ async def test_other_code_is_the_first_to_give_way() -> None:
         siblings=found,
         hints=[Hint(path="shop.py", label="line 4: -= becomes +=", passing=1, failing=1)],
     )
-    draft = coder_draft(brief, packaged_prompt("coder"))
-    full = count_upper_bound((await fit(draft, None, by_bytes)).messages)
+    draft = draft_coder_prompt(brief, packaged_prompt("coder"))
+    full = prompt_token_upper_bound((await fit(draft, None, by_bytes)).messages)
     fitted = await fit(draft, full - 10, by_bytes)
     assert fitted.cut == {"siblings": 1}
     text = fitted.messages[1].content

@@ -12,7 +12,7 @@ from suture.judge.trials.trial_records import Proposal, Spectrum, TestRun, Trial
 from suture.mutation import Edit, apply_edits
 from suture.mutation.edits import compose_edits
 from suture.search.ordering.compound_queue import CompoundQueue
-from suture.search.tree_sitter.compound_mutations import CompoundMutations, shift_scores, not_looked_at
+from suture.search.tree_sitter.compound_mutations import CompoundMutations, not_looked_at, shift_scores
 
 CODE = """\
 function f(a, b) {
@@ -58,8 +58,8 @@ def ran(name: str, *lines: int) -> TestRun:
     return TestRun(id=name, outcome="failed", seconds=0.0, lines={"a.js": frozenset(lines)})
 
 
-MENDED = Trial(passing=1, failing=1, broken=0, plausible=False, late=False, passed=frozenset({"t::a"}))
-SEEN = Spectrum(tests=(ran("t::a", 2, 3), ran("t::b", 2, 5)), guiding=("t::a", "t::b"))
+MENDED = Trial(passing=1, failing=1, broken=0, is_plausible=False, timed_out=False, now_passing=frozenset({"t::a"}))
+SEEN = Spectrum(tests=(ran("t::a", 2, 3), ran("t::b", 2, 5)), target_tests=("t::a", "t::b"))
 
 
 def test_two_steps_are_one_change_of_the_text() -> None:
@@ -105,7 +105,9 @@ async def test_two_likely_changes_come_in_their_order_as_long_as_they_are_asked_
     found = [*await going.likely(30, ()), *await going.likely(3000, ())]
     scores = [one.score for one in found]
     assert scores[:30] == sorted(scores[:30], reverse=True)
-    assert apply_edits(CODE, (*firsts[0].edits, *firsts[1].edits)) in [apply_edits(CODE, o.edits) for o in found]
+    assert apply_edits(CODE, (*firsts[0].edits, *firsts[1].edits)) in [
+        apply_edits(CODE, o.edits) for o in found
+    ]
     again = going_on()
     again.know(firsts)
     assert [one.edits for one in await again.likely(30, ())] == [one.edits for one in found[:30]]

@@ -14,14 +14,14 @@ from typing import get_args
 
 import pytest
 
-from suture.judge.tampering import dead_parts
-from suture.mutation import Edit, generate_mutants, apply_edits
+from suture.judge.tampering import count_dead_code
+from suture.mutation import Edit, apply_edits, generate_mutants
 from suture.mutation.edits import edits_overlap
-from suture.mutation.python.scope_names import ValueKind
-from suture.mutation.python.python_tree import PythonTree
 from suture.mutation.python.operators import OPERATORS, Change, Operator
-from suture.mutation.python.operators.calls import AROUND
+from suture.mutation.python.operators.calls import WRAPPERS
 from suture.mutation.python.python_mutants import OperatorFault
+from suture.mutation.python.python_tree import PythonTree
+from suture.mutation.python.scope_names import ValueKind
 
 FAULTS = {
     "comparison": ("def f(a, b):\n    return a < b\n", "return a <= b"),
@@ -166,14 +166,18 @@ def test_only_the_lines_asked_for() -> None:
 
 def test_an_edit_that_two_operators_make_has_the_likelier_ones_weight() -> None:
     source = "def f(n):\n    if n:\n        return g(n - 2) + n\n    return g(n - 1) + n\n"
-    made = [m for m in generate_mutants(source, [3]) if apply_edits(source, m.edits) == source.replace("- 2", "- 1")]
-    assert {m.operator for m in made} == {"sibling expression", "constant"}
+    made = [
+        m
+        for m in generate_mutants(source, [3])
+        if apply_edits(source, m.edits) == source.replace("- 2", "- 1")
+    ]
+    assert {m.operator for m in made} == {"sibling_expression", "constant"}
     assert max(made, key=lambda mutant: mutant.prior).operator == "constant"
 
 
 def test_a_loop_over_nothing_goes_through_what_is_called_as_its_variable_first() -> None:
     text = "class A:\n    def f(self, text):\n        g(self.rest, self.words)\n        for word in []:\n            h(word)\n"
-    of_loop = [mutant for mutant in generate_mutants(text, {4}) if mutant.operator == "nothing iterated"]
+    of_loop = [mutant for mutant in generate_mutants(text, {4}) if mutant.operator == "empty_iteration"]
     likeliest = max(of_loop, key=lambda mutant: mutant.prior)
     assert "for word in self.words:" in apply_edits(text, likeliest.edits)
 
@@ -189,7 +193,10 @@ def test_what_is_no_python_has_no_mutants() -> None:
 
 def test_text_outside_functions_is_told_apart() -> None:
     source = "LIMIT = 3\n\ndef f(a=1):\n    return a\n"
-    placed = {apply_edits(source, m.edits): m.in_function_body for m in generate_mutants(source, operators={"constant"})}
+    placed = {
+        apply_edits(source, m.edits): m.in_function_body
+        for m in generate_mutants(source, operators={"constant"})
+    }
     assert placed["LIMIT = 4\n\ndef f(a=1):\n    return a\n"] is False
     assert placed["LIMIT = 3\n\ndef f(a=2):\n    return a\n"] is False
 
@@ -214,25 +221,27 @@ class Account:
 
 
 def test_no_statement_is_moved_to_where_it_never_runs() -> None:
-    found = list(generate_mutants(AUDITED, operators={"statement moves", "statement's block"}))
+    found = list(generate_mutants(AUDITED, operators={"move_statement", "change_block"}))
     assert found
     for mutant in found:
-        assert dead_parts(ast.parse(apply_edits(AUDITED, mutant.edits))) == 0
+        assert count_dead_code(ast.parse(apply_edits(AUDITED, mutant.edits))) == 0
 
 
 def test_a_variable_that_is_called_may_stand_anywhere() -> None:
     source = "def call(func, x):\n    result = func(x)\n    last = func\n    return result + 1\n"
-    assert "return result - 1" in "".join(apply_edits(source, mutant.edits) for mutant in generate_mutants(source))
+    assert "return result - 1" in "".join(
+        apply_edits(source, mutant.edits) for mutant in generate_mutants(source)
+    )
 
 
 def test_every_kind_of_value_has_its_calls() -> None:
-    assert set(AROUND) == set(get_args(ValueKind))
+    assert set(WRAPPERS) == set(get_args(ValueKind))
 
 
 def test_what_only_annotates_is_changed_after_all_else() -> None:
     source = "def f(n: int | None, *, m: 'list' = '', k: Annotated[int | None, 3 + 4] = 5) -> Kind[1]:\n    return n | 6\n"
     priors: dict[str, float] = {}
-    for mutant in generate_mutants(source, operators=("arithmetic sign", "constant")):
+    for mutant in generate_mutants(source, operators=("arithmetic_operator", "constant")):
         start = mutant.edits[0].start
         priors.setdefault(source[start : start + 4], mutant.prior)
     assert [place for place in priors if place.startswith("|")] == ["| 6\n"]

@@ -4,30 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from suture.judge.trials.trial_records import Mark, Proposal, Spectrum, TestOutcome, TestRun, Trial
+from suture.judge.trials.trial_records import FailurePoint, Proposal, Spectrum, TestOutcome, TestRun, Trial
 from suture.mutation.edits import Edit, Mutant
-from suture.search.ordering.compound_queue import CompoundQueue
-from suture.search.ordering.candidate_order import CHEAP_BETWEEN, EARLY, EARLY_OF, order_single_changes, interleave_expensive
+from suture.search.ordering.candidate_order import (
+    CHEAP_BETWEEN,
+    EARLY,
+    EARLY_OF,
+    interleave_expensive,
+    order_single_changes,
+)
 from suture.search.ordering.compound_changes import remaining_spectrum
+from suture.search.ordering.compound_queue import CompoundQueue
 
 
 def proposals(kinds: str) -> list[Proposal]:
     """`a` for one that is imported anew, `s` for one that is put in place."""
     return [
-        Proposal(path="m.py", edits=(), label=str(n), score=1.0, operators=(), swap=kind == "s")
+        Proposal(path="m.py", edits=(), label=str(n), score=1.0, operators=(), is_swappable=kind == "s")
         for n, kind in enumerate(kinds)
     ]
 
 
 def kinds_of(found: list[Proposal]) -> str:
-    return "".join("s" if proposal.swap else "a" for proposal in found)
+    return "".join("s" if proposal.is_swappable else "a" for proposal in found)
 
 
 def test_dear_changes_do_not_keep_cheap_ones_waiting() -> None:
     found = interleave_expensive(proposals("aaa" + "s" * 20))
     assert kinds_of(found) == "a" + "s" * CHEAP_BETWEEN + "a" + "s" * CHEAP_BETWEEN + "a" + "s" * 4
-    assert [p.label for p in found if not p.swap] == ["0", "1", "2"]
-    assert [p.label for p in found if p.swap] == [str(n) for n in range(3, 23)]
+    assert [p.label for p in found if not p.is_swappable] == ["0", "1", "2"]
+    assert [p.label for p in found if p.is_swappable] == [str(n) for n in range(3, 23)]
 
 
 def test_where_nothing_cheap_is_left_the_dear_ones_follow() -> None:
@@ -77,10 +83,10 @@ def half_mended(passing: int, failing: int, *names: str) -> Trial:
         passing=passing,
         failing=failing,
         broken=0,
-        plausible=False,
-        late=False,
-        marks=(Mark(test="t::left"),),
-        passed=frozenset(names),
+        is_plausible=False,
+        timed_out=False,
+        failures=(FailurePoint(test="t::left"),),
+        now_passing=frozenset(names),
     )
 
 
@@ -92,7 +98,7 @@ def test_what_a_first_change_mends_speaks_for_its_lines_and_what_was_not_run_for
         run("t::ok", "passed"),
     )
     known = frozenset({"t::mended", "t::left", "t::far"})
-    before = Spectrum(tests=runs, known=known, guiding=("t::mended", "t::left"))
+    before = Spectrum(tests=runs, failing_in_suite=known, target_tests=("t::mended", "t::left"))
     left = remaining_spectrum(before, half_mended(1, 1, "t::mended"), {"m.py": TEXT})
     assert {test.id: test.outcome for test in left.tests} == {
         "t::mended": "passed",

@@ -18,7 +18,7 @@ import pytest
 from failing_projects import project_of
 from requirements import Require
 from suture.api import heal
-from suture.core.ledger import find_run, read_ledger, those_of
+from suture.core.ledger import find_run, read_ledger, select_events
 from suture.core.ledger.kinds import SearchFinished
 from suture.core.records import CheckOutcome, CheckStatus, Language, Task
 from suture.core.settings import BudgetSettings, PathSettings, ProofSettings, SandboxSettings, Settings
@@ -27,17 +27,17 @@ from suture.judge.runners.test_command import TestCommand
 from suture.judge.trials.trial_records import Proposal
 from suture.mutation import apply_edits
 from suture.mutation.edits import Edit
-from suture.mutation.tree_sitter.grammars import parse_tree
+from suture.mutation.tree_sitter.node_kinds import parse_source_tree
 from suture.mutation.tree_sitter.tree_mutants import generate_tree_mutants
 from suture.project.languages import LANGUAGES
 from suture.sandbox import BubblewrapSandbox, discover_programs
 from suture.search.search_limits import SearchLimits
+from suture.search.search_result import SearchResult
 from suture.search.tree_sitter.command_trials import all_passed
 from suture.search.tree_sitter.driver_protocol import BY_RUNNER, DRIVERS
-from suture.search.tree_sitter.drivers import go_schemata, golang, node
 from suture.search.tree_sitter.driver_trials import DriverTrials
+from suture.search.tree_sitter.drivers import go_schemata, golang, node
 from suture.search.tree_sitter.tampering_signs import collect_tree_literals, find_tree_warnings
-from suture.search.search_result import SearchResult
 
 CASES: list[tuple[Language, str, str, str]] = [
     ("javascript", "a.js", "x = a < b;", "x = a <= b;"),
@@ -247,9 +247,12 @@ def test_a_name_is_offered_only_where_it_is_known() -> None:
     ],
 )
 def test_what_is_made_can_be_read(text: str, path: str, language: Language) -> None:
-    made = {apply_edits(text, mutant.edits): mutant.label for mutant in generate_tree_mutants(text, path, language)}
+    made = {
+        apply_edits(text, mutant.edits): mutant.label
+        for mutant in generate_tree_mutants(text, path, language)
+    }
     assert made
-    assert [label for text, label in made.items() if parse_tree(text, path, language).has_error] == []
+    assert [label for text, label in made.items() if parse_source_tree(text, path, language).has_error] == []
 
 
 def test_an_argument_is_added_behind_the_last_one() -> None:
@@ -269,7 +272,10 @@ def test_an_argument_is_added_behind_the_last_one() -> None:
     ids=["kind of a variable", "comparison", "sum", "assignment"],
 )
 def test_what_is_usual_is_likelier(text: str, old: str, likelier: str, other: str) -> None:
-    prior = {apply_edits(text, mutant.edits): mutant.prior for mutant in generate_tree_mutants(text, "a.js", "javascript")}
+    prior = {
+        apply_edits(text, mutant.edits): mutant.prior
+        for mutant in generate_tree_mutants(text, "a.js", "javascript")
+    }
     assert prior[text.replace(old, likelier)] > 1.2 * prior[text.replace(old, other)]
 
 
@@ -381,8 +387,8 @@ async def test_lines_that_no_driver_writes_are_passed_over(forged: dict[str, obj
     command = cast(TestCommand, Forged(forged, look))
     outcome = CheckOutcome(check_id="a.test.js::t", status="failed")
     driving = DriverTrials(node, project_of(command, {}, {"a.js": "x\n"}, outcome))
-    assert (await driving.look(1)).guiding == ("a.test.js::t",)
-    change = Proposal(path="a.js", edits=(), label="", score=1.0, operators=(), swap=False)
+    assert (await driving.look(1)).target_tests == ("a.test.js::t",)
+    change = Proposal(path="a.js", edits=(), label="", score=1.0, operators=(), is_swappable=False)
     found = SearchResult(texts={"a.js": "x\n"})
     trial = {"event": "trial", "number": 0, "ok": False, "failed": "a.test.js::t", "passed": []}
     command = cast(TestCommand, Forged(look, forged, trial, *[{**trial, "ok": True}] * 9))
@@ -442,7 +448,7 @@ async def test_a_project_is_healed_without_a_model(
     assert any(text in (folder / path).read_text() for text in right)
     assert result.spend.model_calls == 0
     events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
-    (searched,) = [told for _, told in those_of(events, SearchFinished)]
+    (searched,) = [told for _, told in select_events(events, SearchFinished)]
     assert searched.plausible >= 1
 
 
@@ -465,7 +471,7 @@ async def test_a_test_that_never_ends_is_tried_too(sandbox: BubblewrapSandbox, r
     stopped = CheckOutcome(check_id="node --test", status="timeout")
     driving = DriverTrials(BY_RUNNER["node:test"], project_of(command, files, texts, stopped))
     spectrum = await driving.look(20.0)
-    assert spectrum.guiding == ("count.test.js::counts",)
+    assert spectrum.target_tests == ("count.test.js::counts",)
     assert [test.id for test in spectrum.tests if not test.failed] == ["count.test.js::none"]
     changes = [
         Proposal(path="count.js", edits=m.edits, label=m.label, score=1.0, operators=(m.operator,))

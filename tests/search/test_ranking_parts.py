@@ -12,17 +12,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from suture.judge.differential.input_generation import inputs_near, read_arguments
-from suture.judge.tampering import dead_parts, literals_of, warnings_about
+from suture.judge.differential.input_generation import mutate_inputs, read_arguments
+from suture.judge.tampering import collect_literals, count_dead_code, find_tampering_warnings
 from suture.judge.trials.call_comparison import unguided
-from suture.judge.trials.trial_records import Lines, Mark, Proposal, Spectrum, TestRun, Trial
-from suture.mutation import Edit, generate_mutants, apply_edits
+from suture.judge.trials.trial_records import FailurePoint, TestLines, Proposal, Spectrum, TestRun, Trial
+from suture.mutation import Edit, apply_edits, generate_mutants
 from suture.mutation.edits import trim_edit
-from suture.search.ordering.compound_queue import SETTLING, CompoundQueue
 from suture.search.localisation.exception_clues import find_clues
-from suture.search.localisation.fault_ranking import dstar, score_lines, ochiai, rank_suspects
+from suture.search.localisation.fault_ranking import dstar, ochiai, rank_suspects, score_lines
 from suture.search.ordering.candidate_order import CHEAP_BETWEEN, DEAR_S, order_single_changes
-from suture.search.ordering.compound_changes import remaining_spectrum, has_progressed
+from suture.search.ordering.compound_changes import has_progressed, remaining_spectrum
+from suture.search.ordering.compound_queue import SETTLING, CompoundQueue
 
 SOURCE = "def f(n):\n    if n > 2:\n        return n - 1\n    return n\n"
 
@@ -60,8 +60,8 @@ def test_a_frame_of_a_traceback_counts() -> None:
 
 def test_a_test_that_fails_only_alone_is_not_what_is_mended() -> None:
     tests = (run("a", "failed", {3}), run("b", "failed", {4}))
-    assert [t.id for t in Spectrum(tests=tests, known=frozenset({"b"})).failing] == ["b"]
-    assert len(Spectrum(tests=tests, known=frozenset({"elsewhere::b"})).failing) == 2
+    assert [t.id for t in Spectrum(tests=tests, failing_in_suite=frozenset({"b"})).failing] == ["b"]
+    assert len(Spectrum(tests=tests, failing_in_suite=frozenset({"elsewhere::b"})).failing) == 2
 
 
 async def test_changes_come_in_one_order_for_one_seed() -> None:
@@ -76,7 +76,7 @@ async def test_changes_come_in_one_order_for_one_seed() -> None:
 async def test_what_runs_on_import_is_imported_anew() -> None:
     texts = {"m.py": SOURCE}
     scores = {"m.py": {2: 1.0, 4: 1.0}}
-    placed = {s.label: s.swap for s in await order_single_changes(scores, texts, {"m.py": frozenset({2})})}
+    placed = {s.label: s.is_swappable for s in await order_single_changes(scores, texts, {"m.py": frozenset({2})})}
     assert not any(swap for label, swap in placed.items() if label.startswith("line 2"))
     assert all(swap for label, swap in placed.items() if label.startswith("line 4:"))
 
@@ -87,7 +87,9 @@ async def test_a_very_long_function_is_searched_in_time_and_others_run_meanwhile
     steps = "".join(f"    a{n + 1} = a{n} + {n % 7}\n" for n in range(150))
     text = f"def f(x):\n    a0 = x\n{steps}    return a150\n"
     clock, looks = itertools.count(), itertools.count()  # a clock that goes on whenever it is looked at
-    monkeypatch.setattr("suture.search.ordering.candidate_order.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr(
+        "suture.search.ordering.candidate_order.time", SimpleNamespace(monotonic=lambda: next(clock))
+    )
 
     async def look() -> None:
         while True:
@@ -122,19 +124,19 @@ def failed(
         outcome="failed",
         seconds=0.0,
         lines={"m.py": frozenset(lines)},
-        fault=fault,
-        reached=reached,
+        error=fault,
+        traceback=reached,
         frames=tuple(place for place in reached if place[0] == "m.py"),
     )
 
 
-def marked(test: str, fault: str, *reached: tuple[str, int]) -> Mark:
-    return Mark(test=test, fault=fault, reached=reached)
+def marked(test: str, fault: str, *reached: tuple[str, int]) -> FailurePoint:
+    return FailurePoint(test=test, error=fault, traceback=reached)
 
 
-def tried(*marks: Mark, **told: object) -> Trial:
+def tried(*marks: FailurePoint, **told: object) -> Trial:
     told = {"passing": 0, "failing": 1, "broken": 0, **told}
-    return Trial(plausible=False, late=False, marks=marks, **told)  # type: ignore[arg-type]
+    return Trial(is_plausible=False, timed_out=False, failures=marks, **told)  # type: ignore[arg-type]
 
 
 async def test_pairs_do_not_touch_each_other_and_stay_in_one_file() -> None:
@@ -146,7 +148,7 @@ async def test_pairs_do_not_touch_each_other_and_stay_in_one_file() -> None:
         edits=(Edit(start=at, end=at + 1, text="-"),),
         label="first",
         score=0.1,
-        operators=("arithmetic sign",),
+        operators=("arithmetic_operator",),
     )
     chains = CompoundQueue()
     assert chains.note(start, tried(passing=1), {}, 1)
@@ -158,13 +160,14 @@ async def test_pairs_do_not_touch_each_other_and_stay_in_one_file() -> None:
     assert all(a.end <= b.start for pair in pairs for a, b in itertools.pairwise(pair.edits))
 
 
-async def not_looked_at(proposal: Proposal) -> Lines:
+async def not_looked_at(proposal: Proposal) -> TestLines:
     return {}
 
 
 async def test_the_second_change_is_looked_for_where_the_first_leaves_the_tests() -> None:
     spectrum = Spectrum(
-        tests=(failed("a", (), lines=(2, 4)), failed("b", (), lines=(2, 5))), known=frozenset({"a", "b"})
+        tests=(failed("a", (), lines=(2, 4)), failed("b", (), lines=(2, 5))),
+        failing_in_suite=frozenset({"a", "b"}),
     )
     left = remaining_spectrum(spectrum, tried(passing=1, passed=frozenset({"a"})), {"m.py": TWICE})
     assert [test.id for test in left.failing] == ["b"]
@@ -175,7 +178,7 @@ async def test_the_second_change_is_looked_for_where_the_first_leaves_the_tests(
 
 def named(at: int, label: str, score: float = 0.5) -> Proposal:
     edit = Edit(start=at, end=at + 1, text="-")
-    return Proposal(path="m.py", edits=(edit,), label=label, score=score, operators=("arithmetic sign",))
+    return Proposal(path="m.py", edits=(edit,), label=label, score=score, operators=("arithmetic_operator",))
 
 
 async def test_a_chain_grows_by_progress_only_and_from_each_kind_of_start_twice() -> None:
@@ -216,7 +219,8 @@ def test_lines_that_were_noted_with_the_first_change_stand_for_those_without_it(
     later = tried(marked("t.py::a", "NameError: y", ("t.py", 3), ("m.py", 4)))
     noted = replace(later, lines={"t.py::a": {"m.py": frozenset({1, 4, 5})}})
     lines = [
-        remaining_spectrum(Spectrum(tests=(before,)), t, {"m.py": TWICE}).tests[0].lines["m.py"] for t in (later, noted)
+        remaining_spectrum(Spectrum(tests=(before,)), t, {"m.py": TWICE}).tests[0].lines["m.py"]
+        for t in (later, noted)
     ]
     assert lines == [frozenset({1, 2, 3, 4, 5, 6, 7}) & lines[0], frozenset({1, 4, 5})]
     assert len(lines[0]) > len(lines[1])
@@ -228,7 +232,7 @@ async def test_what_an_import_gives_a_name_is_suspected_with_what_reads_it() -> 
         "def f(name):\n    return SIZES[name]\n"
     )
     imported = {"m.py": frozenset({1, 2, 3, 4, 6, 7, 11})}
-    spectrum = Spectrum(tests=(failed("a", (), lines=(12,)),), imported=imported)
+    spectrum = Spectrum(tests=(failed("a", (), lines=(12,)),), import_lines=imported)
     texts = {"m.py": text}
     scores = score_lines(rank_suspects(spectrum, texts), spectrum, texts)["m.py"]
     assert scores[12] > scores[3] > scores[7]
@@ -237,7 +241,7 @@ async def test_what_an_import_gives_a_name_is_suspected_with_what_reads_it() -> 
     assert constants[0] == "line 3: 1001 becomes 1000"
     many = text.replace("    'b': 1001,\n", "    'b': 1001,\n" * 100)
     lines = {"m.py": frozenset(range(1, 111))}
-    spectrum = Spectrum(tests=(failed("a", (), lines=(111,)),), imported=lines)
+    spectrum = Spectrum(tests=(failed("a", (), lines=(111,)),), import_lines=lines)
     scores = score_lines(rank_suspects(spectrum, {"m.py": many}), spectrum, {"m.py": many})["m.py"]
     assert scores[111] > scores[3] == scores[106]  # of a large table a test reads a few lines alone
 
@@ -248,17 +252,17 @@ def test_a_later_failure_is_progress_and_shows_lines_that_did_not_run_before() -
     returned = marked("t.py::a", "AssertionError", ("t.py", 3))
     earlier = marked("t.py::a", "TypeError: x", ("t.py", 2), ("m.py", 4))
     same = marked("t.py::a", "TypeError: x", ("t.py", 3), ("m.py", 2))
-    assert [has_progressed(before.mark, now) for now in (later, returned, earlier, same)] == [
+    assert [has_progressed(before.failure_point, now) for now in (later, returned, earlier, same)] == [
         *(True, True, False, False)
     ]
-    assert not has_progressed(before.mark, marked("t.py::b", "E: ", ("t.py", 9)))
+    assert not has_progressed(before.failure_point, marked("t.py::b", "E: ", ("t.py", 9)))
     unknown = failed("t.py::a", (("t.py", 3), ("m.py", 4)), "NameError: name 'x' is not defined")
     known = marked("t.py::a", "IndexError: ", ("t.py", 3), ("m.py", 2))
     worse = marked("t.py::a", "TypeError: ", ("t.py", 3), ("m.py", 2))
-    assert [has_progressed(unknown.mark, now) for now in (known, worse, same)] == [True, False, False]
+    assert [has_progressed(unknown.failure_point, now) for now in (known, worse, same)] == [True, False, False]
     left = remaining_spectrum(Spectrum(tests=(before,)), tried(later), {"m.py": TWICE})
     assert left.tests[0].lines["m.py"] >= {4, 5, 6}
-    assert left.tests[0].fault == "NameError: y"
+    assert left.tests[0].error == "NameError: y"
 
 
 PLACES = ((0, 4), (1, 5), (0, 2))
@@ -275,11 +279,11 @@ async def test_of_changes_that_go_on_few_are_imported_anew_where_that_is_dear() 
     shares = []
     for collect_s in (0.0, DEAR_S):
         chains = CompoundQueue()
-        spectrum = Spectrum(tests=(test,), imported=imported, collect_s=collect_s)
+        spectrum = Spectrum(tests=(test,), import_lines=imported, collect_s=collect_s)
         chains.note(named(text.index("+ ONE"), "one"), tried(passing=1, failing=1), {}, 1)
         await chains.extend(spectrum, {"m.py": text}, not_looked_at, seed=0, most=100)
         first = [change for _ in range(3 * CHEAP_BETWEEN + 3) if (change := chains.pop()) is not None]
-        shares.append(sum(not change.swap for change in first))
+        shares.append(sum(not change.is_swappable for change in first))
     assert shares[0] > shares[1] == 3
 
 
@@ -370,21 +374,21 @@ def test_the_same_change_is_made_at_all_places_of_a_function() -> None:
 def test_inputs_keep_what_all_tests_have_in_common() -> None:
     seeds = read_arguments(["([1, 3, 8], 3)", "([2, 5, 9, 11], 5)", "(object(), 1)", "not source"])
     assert len(seeds) == 2
-    new = inputs_near(seeds, 50, random.Random(1))
+    new = mutate_inputs(seeds, 50, random.Random(1))
     assert len(new) == 50
-    assert new == inputs_near(seeds, 50, random.Random(1))
+    assert new == mutate_inputs(seeds, 50, random.Random(1))
     assert all(items == sorted(items) and items for items, _ in new)
     assert not {repr(one) for one in new} & {repr(seed) for seed in seeds}
 
 
 def test_items_of_many_kinds_are_mixed() -> None:
     seeds = read_arguments(["([1.5, 'ab', '+', None, (2, 'x'), {'k': [1]}, {3}, True],)", "([],)"])
-    assert len(inputs_near(seeds, 80, random.Random(2))) == 80
+    assert len(mutate_inputs(seeds, 80, random.Random(2))) == 80
 
 
 def test_no_inputs_without_seeds() -> None:
-    assert inputs_near([], 5, random.Random(0)) == []
-    assert inputs_near([()], 5, random.Random(0)) == []
+    assert mutate_inputs([], 5, random.Random(0)) == []
+    assert mutate_inputs([()], 5, random.Random(0)) == []
 
 
 @pytest.mark.parametrize(
@@ -414,14 +418,17 @@ def test_no_inputs_without_seeds() -> None:
 )
 def test_gaming_is_seen(after: str, says: str) -> None:
     assert any(
-        says in warning for warning in warnings_about(SOURCE, after, literals_of(["assert f(77) == 1"]))
+        says in warning
+        for warning in find_tampering_warnings(SOURCE, after, collect_literals(["assert f(77) == 1"]))
     )
 
 
 def test_a_lost_call_and_a_lost_raise_are_seen() -> None:
     before = "def f(n):\n    if n:\n        raise ValueError\n    return f(n)\n"
     after = "def f(n):\n    if n:\n        return 1\n    return n\n"
-    assert {"no longer calls f", "no longer raises"} <= set(warnings_about(before, after, frozenset()))
+    assert {"no longer calls f", "no longer raises"} <= set(
+        find_tampering_warnings(before, after, frozenset())
+    )
 
 
 @pytest.mark.parametrize(
@@ -435,11 +442,16 @@ def test_a_lost_call_and_a_lost_raise_are_seen() -> None:
     ],
 )
 def test_what_only_looks_dead_is_not(after: str) -> None:
-    assert dead_parts(ast.parse(after)) == 0
+    assert count_dead_code(ast.parse(after)) == 0
 
 
 def test_an_honest_change_raises_no_warning() -> None:
-    assert warnings_about(SOURCE, SOURCE.replace("n > 2", "n >= 2"), literals_of(["assert f(77) == 1"])) == ()
+    assert (
+        find_tampering_warnings(
+            SOURCE, SOURCE.replace("n > 2", "n >= 2"), collect_literals(["assert f(77) == 1"])
+        )
+        == ()
+    )
 
 
 LONG = """\
@@ -461,23 +473,23 @@ class Till:
     ],
 )
 def test_signs_of_a_change_within_a_class_are_seen(old: str, new: str, sign: str | None) -> None:
-    signs = warnings_about(LONG, LONG.replace(old, new), frozenset({"4711"}))
+    signs = find_tampering_warnings(LONG, LONG.replace(old, new), frozenset({"4711"}))
     assert (sign in signs) if sign else not any("calls" in one or "compares" in one for one in signs)
 
 
 def test_a_literal_that_the_file_compares_with_elsewhere_is_no_sign() -> None:
     before = LONG + "\n\ndef is_odd(n):\n    return n == 4711\n"
     after = before.replace("return 13", "return 13 if self == 4711 else 0")
-    assert not any("compares" in one for one in warnings_about(before, after, frozenset({"4711"})))
+    assert not any("compares" in one for one in find_tampering_warnings(before, after, frozenset({"4711"})))
 
 
 def test_a_name_that_other_code_reads_is_not_unused() -> None:
     before = "a = 1\nb = 2\n\n\ndef f():\n    return a + b\n\n\ndef g():\n    return a\n"
-    signs = warnings_about(before, before.replace("return a + b", "return 0"), frozenset())
+    signs = find_tampering_warnings(before, before.replace("return a + b", "return 0"), frozenset())
     assert "leaves b unused" in signs
 
 
 def test_a_search_that_could_not_look_says_so_and_not_that_nothing_fails() -> None:
-    late = Spectrum(tests=(), known=frozenset({"t.py::a", "t.py::b"}))
+    late = Spectrum(tests=(), failing_in_suite=frozenset({"t.py::a", "t.py::b"}))
     assert "2 failing test(s) were not reached" in unguided(late)
     assert unguided(Spectrum(tests=())) == "no test fails here"

@@ -1,7 +1,12 @@
 from __future__ import annotations
 
 from suture.mutation.edits import apply_edits
-from suture.search.ordering.reverts import find_changed_lines, compute_hunks, favour_changed_lines, generate_reverts
+from suture.search.ordering.reverts import (
+    compute_hunks,
+    favour_changed_lines,
+    find_changed_lines,
+    generate_reverts,
+)
 
 BEFORE = "a = 1\nb = 2\nc = 3\nd = 4\ne = 5\nf = 6\ng = 7\nh = 8\n"
 AFTER = "a = 1\nb = 20\nc = 3\nd = 4\ne = 5\nf = 6\ng = 7\nG = 70\nh = 8\n"

@@ -11,21 +11,27 @@ from bare_pytest import BARE_PYTEST
 from suture.api import heal
 from suture.core.ledger import find_run
 from suture.core.settings import LoopSettings, PathSettings, ProofSettings, SandboxSettings, Settings
-from suture.interfaces.narrative.run_progress_text import brief_ending
+from suture.interfaces.narrative.run_progress_text import render_short_result
 from suture.judge import prepare_suite
 from suture.judge.certificates.certificate import CERTIFICATE
 from suture.judge.trials.trial_records import Proposal
 from suture.loop.evaluation.search_setup import editable_texts
-from suture.loop.intake.building import heal_task
+from suture.loop.intake.heal_task import build_heal_task
 from suture.mutation import Edit, apply_edits
-from suture.mutation.python.edit_locations import STOP, UNREACHED, find_block_stops, find_location, build_tripwire
+from suture.mutation.python.edit_locations import (
+    STOP_STATEMENT,
+    UNDEFINED_NAME,
+    build_tripwire,
+    find_block_stops,
+    find_location,
+)
 from suture.mutation.python.python_mutants import generate_mutants
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
 from suture.search import Repair, SearchLimits, rank_python_repairs, search_python
 from suture.search.ranking.call_outcomes import CallOutcomes
-from suture.search.ranking.expression_distance import measure_distance, count_redundant_operations
-from suture.search.ranking.rivals import RivalQueue
+from suture.search.ranking.expression_distance import count_redundant_operations, measure_distance
 from suture.search.ranking.repair_scoring import group_by_behaviour
+from suture.search.ranking.rivals import RivalQueue
 
 SOURCE = """\
 def f(a, b):
@@ -137,7 +143,9 @@ def test_the_change_that_takes_fewer_values_elsewhere_is_nearer() -> None:
     was, near, far = (condition(text) for text in ("a or b", "not a or b", "not (a or b)"))
     assert measure_distance(SOURCE, was, near) < measure_distance(SOURCE, was, far) == 1
     boundary, turned = condition("a <= b"), condition("a > b")
-    assert measure_distance(SOURCE, condition("a < b"), boundary) < measure_distance(SOURCE, condition("a < b"), turned)
+    assert measure_distance(SOURCE, condition("a < b"), boundary) < measure_distance(
+        SOURCE, condition("a < b"), turned
+    )
 
 
 @pytest.mark.parametrize(
@@ -169,9 +177,11 @@ def test_a_place_is_a_statement_without_its_blocks() -> None:
 
 
 def test_a_tripwire_stands_where_the_change_does() -> None:
-    assert f"if {UNREACHED}:" in apply_edits(SOURCE, build_tripwire(SOURCE, condition("a")))
+    assert f"if {UNDEFINED_NAME}:" in apply_edits(SOURCE, build_tripwire(SOURCE, condition("a")))
     added = (Edit(start=SOURCE.index("    try"), end=SOURCE.index("    try"), text="    a = 0\n"),)
-    assert build_tripwire(SOURCE, added) == () or STOP in apply_edits(SOURCE, build_tripwire(SOURCE, added))
+    assert build_tripwire(SOURCE, added) == () or STOP_STATEMENT in apply_edits(
+        SOURCE, build_tripwire(SOURCE, added)
+    )
     assert build_tripwire("LIMIT = 3\n", instead("LIMIT = 3\n", "3", "4")) == ()
 
 
@@ -180,7 +190,7 @@ def test_each_block_that_a_head_guards_can_be_stopped() -> None:
     assert place is not None
     assert place.is_handler
     (stop,) = find_block_stops(SOURCE, place.start)
-    assert f"except KeyError:\n        {STOP}\n        return 2\n" in apply_edits(SOURCE, [stop])
+    assert f"except KeyError:\n        {STOP_STATEMENT}\n        return 2\n" in apply_edits(SOURCE, [stop])
 
 
 def test_what_stands_at_the_place_of_a_repair_comes_next() -> None:
@@ -228,7 +238,9 @@ def test_what_has_only_the_same_answers_is_not_taken_for_being_plainer() -> None
 
 def test_a_rival_that_is_much_less_likely_counts_only_where_it_is_known_to_differ() -> None:
     changes = (("a < b", 1.0), ("a <= b", 0.01))
-    first, _ = (r for r, _ in group_by_behaviour(repairs_of(*changes, reached=0, answers=()), {"m.py": SOURCE}))
+    first, _ = (
+        r for r, _ in group_by_behaviour(repairs_of(*changes, reached=0, answers=()), {"m.py": SOURCE})
+    )
     assert first.rival_labels == ()
     one, other = repairs_of(*changes, reached=1, answers=("(1,)",))
     differing = [one, (other[0], CallOutcomes(answers=("(2,)",), reached=1))]
@@ -237,7 +249,7 @@ def test_a_rival_that_is_much_less_likely_counts_only_where_it_is_known_to_diffe
 
 def test_a_switch_is_no_number() -> None:
     source = "ON = False\nCOUNT = 1\n\n\ndef f():\n    on = ON\n    count = COUNT\n"
-    made = {mutant.label for mutant in generate_mutants(source, operators=["off by one"])}
+    made = {mutant.label for mutant in generate_mutants(source, operators=["off_by_one"])}
     assert any("COUNT + 1" in label for label in made)
     assert not any("ON + 1" in label.replace("COUNT", "") for label in made)
 
@@ -271,7 +283,7 @@ async def test_of_handlers_that_pass_the_one_that_a_test_comes_to_is_taken(
     """`except IndexError` passes as well: the `KeyError` then goes on to the test, which takes both."""
     (tmp_path / "numbers_of.py").write_text(HANDLED)
     (tmp_path / "test_numbers_of.py").write_text(TESTS)
-    task, _ = heal_task(tmp_path, test=BARE_PYTEST)
+    task, _ = build_heal_task(tmp_path, test=BARE_PYTEST)
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
     assert suite.command is not None
     failing = ["test_numbers_of.py::test_what_is_nowhere"]
@@ -308,7 +320,7 @@ async def test_what_the_tests_do_not_tell_apart_is_said_and_can_be_refused(
     assert all("line 4" in rival for rival in result.undetermined)
     assert result.outcome == ("not_healed" if abstains else "healed")
     assert (folder.path / CERTIFICATE).exists() is not abstains
-    assert any("tests do not decide" in line for line in brief_ending(result, folder)) is not abstains
+    assert any("tests do not decide" in line for line in render_short_result(result, folder)) is not abstains
     if abstains:
         assert "loop.abstain_undetermined" in result.reason
     else:

@@ -14,21 +14,24 @@ import pytest
 from failing_projects import project_of
 from requirements import Require
 from suture.api import heal
-from suture.core.ledger import find_run, read_ledger, those_of
+from suture.core.ledger import find_run, read_ledger, select_events
 from suture.core.ledger.kinds import SearchFinished
 from suture.core.records import Language
 from suture.core.settings import PathSettings, ProofSettings, SandboxSettings, Settings
 from suture.judge import prepare_suite
-from suture.judge.split.call_values import plain_of, plus_of
+from suture.judge.split.call_values import to_call_value, to_python_data
 from suture.judge.trials.trial_records import Proposal
-from suture.loop.intake.building import heal_task
+from suture.loop.intake.heal_task import build_heal_task
 from suture.mutation import Edit, apply_edits
-from suture.mutation.tree_sitter.tree_locations import find_tree_block_stops, literals_near_edit, find_tree_location
+from suture.mutation.tree_sitter.tree_locations import (
+    find_tree_block_stops,
+    find_tree_location,
+    literals_near_edit,
+)
 from suture.sandbox import BubblewrapSandbox, discover_programs
 from suture.search import SearchResult, rank_tree_repairs
 from suture.search.search_limits import SearchLimits
 from suture.search.tree_sitter.rival_trials import try_block_stops, try_rivals
-from suture.search.tree_sitter.driver_trials import DriverTrials
 
 CODE = """\
 /* Whether somebody of that age pays the whole price.
@@ -95,15 +98,19 @@ def test_each_block_that_a_head_guards_can_be_stopped_and_what_stands_behind_it(
 
 
 def test_what_is_named_at_a_place_is_asked_for() -> None:
-    assert literals_near_edit("javascript", "a.js", CODE, proposal("18 &&", "17 &&", 1).edits) == ["18", "65", "17"]
+    assert literals_near_edit("javascript", "a.js", CODE, proposal("18 &&", "17 &&", 1).edits) == [
+        "18",
+        "65",
+        "17",
+    ]
 
 
 def test_plain_data_crosses_as_it_is() -> None:
     value = [1, -2.5, "a", None, True, {"k": [1]}]
-    assert plain_of(plus_of(value)) == value
-    assert plus_of(float("inf")) == ["number", "Infinity"]
+    assert to_python_data(to_call_value(value)) == value
+    assert to_call_value(float("inf")) == ["number", "Infinity"]
     with pytest.raises(ValueError, match="undefined"):
-        plain_of(["undefined"])
+        to_python_data(["undefined"])
 
 
 class Drives:
@@ -149,7 +156,7 @@ async def ranked(
 ) -> tuple[list[tuple[str, tuple[str, ...], tuple[str, ...]]], str]:
     (folder / "pays.js").write_text(CODE)
     (folder / "pays.test.js").write_text(TESTS)
-    task, _ = heal_task(folder, test="node --test")
+    task, _ = build_heal_task(folder, test="node --test")
     suite = await prepare_suite(
         task, sandbox, SandboxSettings(), discover_programs(None, os.environ, "javascript")
     )
@@ -202,7 +209,7 @@ async def test_a_heal_tells_what_the_tests_do_not_decide(
     assert result.outcome == "healed"
     assert result.candidate is not None
     events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
-    (told,) = [found for _, found in those_of(events, SearchFinished)]
+    (told,) = [found for _, found in select_events(events, SearchFinished)]
     assert told.plausible > 1
     assert told.difference is not None
     assert told.difference.call.startswith("pays(")

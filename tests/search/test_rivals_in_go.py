@@ -11,17 +11,17 @@ import pytest
 from failing_projects import project_of
 from requirements import Require
 from suture.api import heal
-from suture.core.ledger import find_run, read_ledger, those_of
+from suture.core.ledger import find_run, read_ledger, select_events
 from suture.core.ledger.kinds import SearchFinished
 from suture.core.settings import PathSettings, ProofSettings, SandboxSettings, Settings
 from suture.judge import Suite, prepare_suite
-from suture.judge.split.call_values import plain_of, plus_of
+from suture.judge.split.call_values import to_call_value, to_python_data
 from suture.judge.trials.trial_records import Proposal
-from suture.loop.intake.building import heal_task
+from suture.loop.intake.heal_task import build_heal_task
 from suture.mutation import Edit
 from suture.project.languages import LANGUAGES, CallSite
 from suture.sandbox import BubblewrapSandbox, discover_programs
-from suture.search import Difference, FailingProject, SearchResult, Repair, rank_tree_repairs
+from suture.search import Difference, FailingProject, Repair, SearchResult, rank_tree_repairs
 
 PATH = "stats/stats.go"
 CODE = """\
@@ -104,7 +104,7 @@ def in_go(suite: Suite) -> FailingProject:
 async def ranked(
     folder: Path, sandbox: BubblewrapSandbox, *proposals: Proposal
 ) -> tuple[tuple[Repair, ...], Difference | None]:
-    task, _ = heal_task(written(folder), test="go test ./...")
+    task, _ = build_heal_task(written(folder), test="go test ./...")
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_programs(None, os.environ, "go"))
     assert suite.command is not None
     found = SearchResult(texts={PATH: CODE}, plausible=list(proposals))
@@ -160,25 +160,25 @@ async def test_a_heal_in_go_tells_what_the_tests_do_not_decide(
     assert result.outcome == "healed"
     assert result.undetermined
     events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
-    (told,) = [found for _, found in those_of(events, SearchFinished)]
+    (told,) = [found for _, found in select_events(events, SearchFinished)]
     assert told.difference is not None
     assert told.difference.call.startswith("sum({")
 
 
 def test_a_map_is_plain_data_where_types_are_the_functions_own() -> None:
     value = ["map", [["a", 1], ["b", ["list", [2]]]]]
-    assert plain_of(value, typed=True) == {"a": 1, "b": [2]}
-    assert plus_of({1: "a"}) == ["map", [[1, "a"]]]
+    assert to_python_data(value, typed=True) == {"a": 1, "b": [2]}
+    assert to_call_value({1: "a"}) == ["map", [[1, "a"]]]
     with pytest.raises(ValueError, match="map"):
-        plain_of(value)
+        to_python_data(value)
     with pytest.raises(ValueError, match="map"):
-        plain_of(["map", [[["list", []], 1]]], typed=True)
+        to_python_data(["map", [[["list", []], 1]]], typed=True)
 
 
 async def test_tests_are_known_by_their_names_where_a_runner_tells_their_package_alone(
     tmp_path: Path, sandbox: BubblewrapSandbox
 ) -> None:
-    task, _ = heal_task(written(tmp_path / "p"), test="go test ./...")
+    task, _ = build_heal_task(written(tmp_path / "p"), test="go test ./...")
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_programs(None, os.environ, "go"))
     assert suite.command is not None
     assert in_go(suite).test_texts() == {"stats/stats_test.go": TESTS}

@@ -18,9 +18,7 @@ async def told(seconds: float, *words: str) -> list[str]:
 
 async def test_where_one_has_passed_the_other_is_not_waited_for_long() -> None:
     began_s = time.monotonic()
-    assert await run_rounds([told(30.0, "late"), told(0.0, "passes")], lambda w: "passes" in w) == [
-        "passes"
-    ]
+    assert await run_rounds([told(30.0, "late"), told(0.0, "passes")], lambda w: "passes" in w) == ["passes"]
     assert time.monotonic() - began_s < LEAST_S + 10.0
 
 

@@ -13,15 +13,20 @@ from bare_pytest import BARE_PYTEST
 from suture.core.settings import SandboxSettings
 from suture.judge import prepare_suite
 from suture.judge.runners.test_command import TestCommand
-from suture.judge.trials.call_comparison import compare
+from suture.judge.trials.call_comparison import compare_calls
 from suture.judge.trials.inside.answer_digest import digest_of
-from suture.judge.trials.trial_records import Call, Proposal, Spectrum
-from suture.loop.intake.building import heal_task
+from suture.judge.trials.trial_records import ObservedCall, Proposal, Spectrum
+from suture.loop.intake.heal_task import build_heal_task
 from suture.mutation import Edit
 from suture.mutation.python.edit_locations import constants_near_edit
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
 from suture.search import SearchResult, rank_python_repairs
-from suture.search.ranking.call_outcomes import OPAQUE, collect_outcomes, count_broken_examples, find_doctest_calls
+from suture.search.ranking.call_outcomes import (
+    OPAQUE,
+    collect_outcomes,
+    count_broken_examples,
+    find_doctest_calls,
+)
 
 ONE, OTHER = {0, 8}, {8, 0}
 CODE = """\
@@ -66,12 +71,12 @@ async def test_repairs_that_differ_only_in_how_they_fill_a_set_are_alike(
 ) -> None:
     (tmp_path / "box.py").write_text(CODE)
     (tmp_path / "test_box.py").write_text("from box import both\n\n\ndef test_both():\n    assert both(1)\n")
-    task, _ = heal_task(tmp_path, test=BARE_PYTEST)
+    task, _ = build_heal_task(tmp_path, test=BARE_PYTEST)
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
     assert suite.command is not None
     proposals = [proposal("{n, 8}", "{8, n}"), proposal("range(n)", "range(n + 0)"), proposal("8", "9")]
     calls = [("box.py", "both", "(0,)"), ("box.py", "box", "(2,)")]
-    answers = await compare(suite.command, proposals, calls, {"box.py": CODE}, 100)
+    answers = await compare_calls(suite.command, proposals, calls, {"box.py": CODE}, 100)
     assert answers[0] == answers[1] == ["({0, 8}, (0,))", "([<box.Box object>, <box.Box object>], (2,))"]
     assert answers[2][0] == "({0, 9}, (0,))"
 
@@ -171,7 +176,7 @@ async def test_equal_answers_count_only_where_they_show_what_was_done(
 async def command_on(folder: Path, sandbox: BubblewrapSandbox) -> TestCommand:
     (folder / "unseen.py").write_text(UNSEEN)
     (folder / "test_unseen.py").write_text("from unseen import limit\n\n\ndef test_it():\n    assert limit\n")
-    task, _ = heal_task(folder, test=BARE_PYTEST)
+    task, _ = build_heal_task(folder, test=BARE_PYTEST)
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(folder, {}))
     assert suite.command is not None
     return suite.command
@@ -182,7 +187,7 @@ async def test_two_bounds_are_asked_where_they_differ(tmp_path: Path, sandbox: B
     command = await command_on(tmp_path, sandbox)
     repairs = [change("n > 10", new, "def limit(") for new in ("n > 400", "n >= 400")]
     assert constants_near_edit(UNSEEN, repairs[0].edits) == [10, 400]
-    calls = (Call(path="unseen.py", line=32, function="limit", arguments="(3,)"),)
+    calls = (ObservedCall(path="unseen.py", line=32, function="limit", arguments="(3,)"),)
     found = SearchResult(texts={"unseen.py": UNSEEN}, spectrum=Spectrum(calls=calls), plausible=repairs)
     ranked, difference = await rank_python_repairs(found, command, [], seconds=100)
     assert len(ranked) == 2

@@ -13,7 +13,7 @@ from suture.core.settings import PathSettings, ProofSettings, RepairSettings, Sa
 from suture.errors import PrerequisiteError
 from suture.judge import Suite, prepare_suite
 from suture.loop.evaluation.search_setup import editable_texts
-from suture.loop.intake.building import heal_task
+from suture.loop.intake.heal_task import build_heal_task
 from suture.mutation import apply_edits
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
 from suture.search import SearchLimits, rank_python_repairs, search_python
@@ -90,7 +90,7 @@ def settings(tmp_path: Path) -> Settings:
 
 
 async def suite_of(project: Path, sandbox: BubblewrapSandbox) -> Suite:
-    task, _ = heal_task(project, test=COMMAND)
+    task, _ = build_heal_task(project, test=COMMAND)
     return await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(project, {}))
 
 
@@ -116,7 +116,9 @@ async def test_a_search_that_found_nothing_has_the_time_of_the_proof_too(
     suite = await suite_of(project, sandbox)
     assert suite.command is not None
     limits = SearchLimits(max_seconds=1.0, reserve_s=0.5)
-    found = await search_python(suite.command, editable_texts(suite), ["tests/test_never.py::test_never"], limits)
+    found = await search_python(
+        suite.command, editable_texts(suite), ["tests/test_never.py::test_never"], limits
+    )
     assert (found.ending, found.plausible) == ("1.5 s are over", [])
 
 
@@ -128,8 +130,8 @@ async def test_a_package_is_searched_and_the_fault_located(project: Path, sandbo
         *("test_total[prices1-5]", "test_total[prices2-4]", "TestCart::test_one")
     }
     for test in found.spectrum.failing:  # a method of a unittest's too
-        assert test.fault.startswith("AssertionError: ")
-        assert [path for path, _ in test.reached] == ["tests/test_cart.py"]
+        assert test.error.startswith("AssertionError: ")
+        assert [path for path, _ in test.traceback] == ["tests/test_cart.py"]
     worst = max(fault.ochiai for fault in found.suspect_lines)
     suspects = {(fault.function, fault.line) for fault in found.suspect_lines if fault.ochiai == worst}
     assert ("total", CART[: CART.index("result -=")].count("\n") + 1) in suspects
@@ -145,9 +147,11 @@ async def test_text_outside_functions_is_mended_too(project: Path, sandbox: Bubb
     )
     suite = await suite_of(project, sandbox)
     assert suite.command is not None
-    found = await search_python(suite.command, editable_texts(suite), (), SearchLimits(max_seconds=100, max_candidates=400))
+    found = await search_python(
+        suite.command, editable_texts(suite), (), SearchLimits(max_seconds=100, max_candidates=400)
+    )
     assert "line 1: 3 becomes 4" in {proposal.label for proposal in found.plausible}
-    assert not any(proposal.swap for proposal in found.plausible)
+    assert not any(proposal.is_swappable for proposal in found.plausible)
 
 
 async def test_a_fault_behind_an_exception_is_mended_too(project: Path, sandbox: BubblewrapSandbox) -> None:

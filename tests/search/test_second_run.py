@@ -16,7 +16,7 @@ from suture.core.ledger import Event, find_run, read_ledger
 from suture.core.records import CheckOutcome, CheckStatus, Verdict
 from suture.core.settings import PathSettings, ProofSettings, RepairSettings, SandboxSettings, Settings
 from suture.errors import BudgetExceeded, SandboxBroken
-from suture.loop.evaluation.judging import all_ended, confirmed
+from suture.loop.evaluation.judging import confirmed, gather_verdicts
 from suture.sandbox import BubblewrapSandbox, Capabilities, Channel, RunRequest, RunResult
 from suture.testing import ScriptedModel
 
@@ -149,15 +149,15 @@ async def test_all_have_ended_before_a_fault_goes_on() -> None:
         raise fault
 
     late = BudgetExceeded("seconds", used=2, limit=1)
-    assert await all_ended([fails(late), slow()]) == ["slow"]
+    assert await gather_verdicts([fails(late), slow()]) == ["slow"]
     with pytest.raises(BudgetExceeded):
-        await all_ended([fails(late)])
+        await gather_verdicts([fails(late)])
     ended.clear()
     with pytest.raises(SandboxBroken, match="fell") as told:
-        await all_ended([fails(late), fails(SandboxBroken("fell")), slow()])
+        await gather_verdicts([fails(late), fails(SandboxBroken("fell")), slow()])
     assert ended == ["slow"]
     assert [note.split(":")[1].strip() for note in told.value.__notes__] == ["BudgetExceeded"]
-    assert await all_ended([]) == []
+    assert await gather_verdicts([]) == []
 
 
 def said(**statuses: CheckStatus) -> Verdict:

@@ -12,11 +12,11 @@ from bare_pytest import BARE_PYTEST
 from failing_projects import project_of
 from suture.core.settings import SandboxSettings
 from suture.judge import prepare_suite
-from suture.loop.intake.building import heal_task
+from suture.loop.intake.heal_task import build_heal_task
 from suture.mutation import apply_edits
 from suture.mutation.edits import compute_line_edits
 from suture.mutation.syntax_repair import find_parsable_texts
-from suture.mutation.syntax_repair.stopped import find_python_stop
+from suture.mutation.syntax_repair.source_lines import find_python_stop
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
 from suture.search import SearchLimits, recover_python
 
@@ -109,7 +109,7 @@ async def test_a_fault_behind_a_fault_of_syntax_is_found_too(
     tests = "from sums import add\n\n\ndef test_a():\n    assert add(1, 2) == 3\n\n\ndef test_b():\n    assert add(0, 2) == 2\n"
     (tmp_path / "sums.py").write_text(broken)
     (tmp_path / "test_sums.py").write_text(tests)
-    task, _ = heal_task(tmp_path, test=BARE_PYTEST)
+    task, _ = build_heal_task(tmp_path, test=BARE_PYTEST)
     python = discover_interpreter(tmp_path, os.environ)
     suite = await prepare_suite(task, sandbox, SandboxSettings(), python)
     assert suite.command is not None

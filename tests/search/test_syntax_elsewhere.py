@@ -16,12 +16,17 @@ from suture.core.settings import BudgetSettings, ModelSettings, PathSettings, Se
 from suture.judge.runners.test_command import TestCommand
 from suture.mutation.syntax_repair import ParsableText
 from suture.mutation.syntax_repair.token_model import similar
-from suture.mutation.syntax_repair.tree_repair import MOST_READ, build_lexer, find_parsable_trees, find_tree_stop
+from suture.mutation.syntax_repair.tree_repair import (
+    MOST_READ,
+    build_lexer,
+    find_parsable_trees,
+    find_tree_stop,
+)
 from suture.sandbox import BubblewrapSandbox
-from suture.search.search_limits import SearchLimits
-from suture.search.tree_sitter.tree_recovery import MOST_RUN, UnparsableFile, find_unparsable_file
 from suture.search.engine.syntax_recovery import RecoveryMethods, recover_with
+from suture.search.search_limits import SearchLimits
 from suture.search.search_result import SearchResult
+from suture.search.tree_sitter.tree_recovery import MOST_RUN, UnparsableFile, find_unparsable_file
 
 FIRST = 8
 """Among so many texts the meant one is looked for: the tests choose."""
@@ -187,7 +192,9 @@ def test_a_file_that_is_too_large_is_not_read_past_its_time() -> None:
     broken = JAVASCRIPT.replace("of words) {\n", "of words)\n", 1)
     for size, is_offered in ((0, True), (MOST_READ, False)):
         text = broken + "// a line of words that says nothing of the code\n" * (size // 48)
-        assert bool(find_parsable_trees("shelf.js", {"shelf.js": text}, "javascript", seconds=60)) is is_offered
+        assert (
+            bool(find_parsable_trees("shelf.js", {"shelf.js": text}, "javascript", seconds=60)) is is_offered
+        )
 
 
 def test_tokens_are_told_from_comments_strings_and_patterns() -> None:

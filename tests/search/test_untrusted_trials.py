@@ -18,10 +18,10 @@ from suture.mutation import apply_edits
 from suture.mutation.edits import Edit
 from suture.search import search_with_tree_sitter
 from suture.search.search_limits import SearchLimits
+from suture.search.search_result import SearchResult
 from suture.search.tree_sitter.command_trials import score_named_lines, try_by_command
 from suture.search.tree_sitter.driver_protocol import BY_RUNNER
 from suture.search.tree_sitter.driver_trials import DriverTrials
-from suture.search.search_result import SearchResult
 
 NAME = "a.test.js::adds"
 TEXTS = {"a.js": "exports.add = (a, b) => a - b;\n"}
@@ -85,7 +85,9 @@ async def test_where_a_command_never_ends_and_no_test_is_seen_beside_it_it_runs_
     found = await search_with_tree_sitter(
         project_of(cast(TestCommand, wall), FILES, TEXTS, *before, argv=("npx", "jest")), limits
     )
-    assert "exports.add = (a, b) => a + b;\n" in [apply_edits(TEXTS["a.js"], p.edits) for p in found.plausible]
+    assert "exports.add = (a, b) => a + b;\n" in [
+        apply_edits(TEXTS["a.js"], p.edits) for p in found.plausible
+    ]
     assert set(wall.walls) == {5.0}  # none as long as a command may run that never ends
 
 
@@ -114,7 +116,7 @@ async def test_what_a_project_writes_into_the_report_breaks_nothing() -> None:
     )
     driving = DriverTrials(BY_RUNNER["node:test"], project_of(cast(TestCommand, wall), FILES, TEXTS, FAILED))
     spectrum = await driving.look(1.0)
-    assert spectrum.guiding == (NAME,)
+    assert spectrum.target_tests == (NAME,)
     assert driving.round_s < 60  # by which short looks are worth their while, before any long round
     found = SearchResult(texts=TEXTS)
     await driving.try_all([CHANGE], found, SearchLimits())
@@ -130,7 +132,7 @@ async def test_a_file_that_was_late_in_both_stands_for_its_tests(late: bool) -> 
     wall = Wall(look, {"event": "trial", "number": 1, "ok": False, "late": late, "lost": not late})
     before = (CheckOutcome(check_id=NAME, status="passed"), stuck)
     driving = DriverTrials(BY_RUNNER["node:test"], project_of(cast(TestCommand, wall), files, TEXTS, *before))
-    assert (await driving.look(1.0)).guiding == (("b.test.js",) if late else ())
+    assert (await driving.look(1.0)).target_tests == (("b.test.js",) if late else ())
 
 
 def test_a_number_without_end_is_no_line() -> None:

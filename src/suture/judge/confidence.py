@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from suture.core.records import CheckOutcome, Evidence, Provenance, Verdict
 
 CONSTANTS = (-0.42, 1.22, 1.2, 0.6)
-"""For nothing known, and for one of each feature, in the order of `features_of`; on the scale of log odds."""
+"""For nothing known, and for one of each feature, in the order of `confidence_features`; on the scale of log odds."""
 USUAL_SCORE = 0.9
 """Of mutants, where nobody ran any or there are none: about the mean of the claims that were fitted to."""
 USUAL_RIVALS = 1
@@ -36,7 +36,7 @@ WEIGHTS: dict[Provenance, float] = {
     "oracle": 0.0,
 }
 """What one passing check counts, by who wrote it; a hidden check counts nothing, for it has no place here."""
-LEAST_DOUBT: dict[Evidence, float] = {"split": 0.02, "nonce": 0.05, "report": 0.15, "exit_status": 0.25}
+MIN_DOUBT: dict[Evidence, float] = {"split": 0.02, "nonce": 0.05, "report": 0.15, "exit_status": 0.25}
 """What each kind of evidence cannot rule out, however many checks pass (see docs/verdicts.md)."""
 WARNED = 1.5
 """How much more doubt there is about a change that may game the tests."""
@@ -47,7 +47,7 @@ NEW = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Grounds:
+class ConfidenceInputs:
     """What speaks for a candidate that passes every check that decides.
 
     Attributes:
@@ -63,7 +63,7 @@ class Grounds:
     rivals: int | None = None
 
 
-def features_of(grounds: Grounds) -> tuple[float, ...]:
+def confidence_features(grounds: ConfidenceInputs) -> tuple[float, ...]:
     """The features of the model, of which more is never worse.
 
     Args:
@@ -75,7 +75,7 @@ def features_of(grounds: Grounds) -> tuple[float, ...]:
     return math.log2(1 + fixed), score, -math.log2(1 + rivals)
 
 
-def confidence_in(
+def estimate_confidence(
     verdict: Verdict | None,
     threshold: float,
     *,
@@ -90,8 +90,8 @@ def confidence_in(
         verdict: Its verdict, where there is one.
         threshold: A check with less trust counts nothing.
         before: The verdict on the code before the change, where there was code.
-        mutation_score: As in `Grounds`.
-        rivals: As in `Grounds`.
+        mutation_score: As in `ConfidenceInputs`.
+        rivals: As in `ConfidenceInputs`.
         share: In (0, 1], its part of the scores of itself and those rivals, where they were compared.
 
     Returns:
@@ -107,13 +107,13 @@ def confidence_in(
     passed_before = before.passed if before is not None else frozenset()
     fixed = sum(_weight(outcome) for outcome in deciding if outcome.check_id not in passed_before)
     fixed *= NEW if before is None else 1.0
-    grounds = Grounds(fixed=fixed, mutation_score=mutation_score, rivals=rivals)
-    odds = sum(a * b for a, b in zip(CONSTANTS, (1.0, *features_of(grounds)), strict=True))
+    grounds = ConfidenceInputs(fixed=fixed, mutation_score=mutation_score, rivals=rivals)
+    odds = sum(a * b for a, b in zip(CONSTANTS, (1.0, *confidence_features(grounds)), strict=True))
     most = 1.0 if share is None else share**RIVALRY
-    return round(min(1 / (1 + math.exp(-odds)), 1 - LEAST_DOUBT[verdict.evidence], most), 4)
+    return round(min(1 / (1 + math.exp(-odds)), 1 - MIN_DOUBT[verdict.evidence], most), 4)
 
 
-def confidence_certified(
+def compute_certified_confidence(
     verdict: Verdict,
     threshold: float,
     *,
@@ -127,14 +127,14 @@ def confidence_certified(
 
     Args:
         verdict: What the checks said.
-        threshold: As in `confidence_in`.
-        before: As in `confidence_in`.
-        mutation_score: As in `Grounds`.
+        threshold: As in `estimate_confidence`.
+        before: As in `estimate_confidence`.
+        mutation_score: As in `ConfidenceInputs`.
         rivals: Other repairs that are said to pass; none are as if nobody had looked for any.
-        share: As in `confidence_in`, as it is said; what can be no share is as if none was.
+        share: As in `estimate_confidence`, as it is said; what can be no share is as if none was.
         warned: Whether it is said that the change may game the tests.
     """
-    found = confidence_in(
+    found = estimate_confidence(
         verdict,
         threshold,
         before=before,
@@ -142,7 +142,7 @@ def confidence_certified(
         rivals=rivals if rivals > 0 else None,
         share=share if 0 < share <= 1 else None,
     )
-    return confidence_when_warned(found) if warned else found
+    return reduce_confidence_for_warnings(found) if warned else found
 
 
 def _weight(outcome: CheckOutcome) -> float:
@@ -151,6 +151,6 @@ def _weight(outcome: CheckOutcome) -> float:
     )
 
 
-def confidence_when_warned(confidence: float) -> float:
+def reduce_confidence_for_warnings(confidence: float) -> float:
     """What is left of a confidence when something about the change is suspicious."""
     return round(1 - min(1.0, WARNED * (1 - confidence)), 4)

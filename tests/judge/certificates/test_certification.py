@@ -12,11 +12,11 @@ import pytest
 from judge.certificates.conftest import CODE, COMMAND, FIXED, NOISY, Healed
 from suture.api import heal, verify
 from suture.core.ledger import find_run, read_ledger
-from suture.core.records import Result, from_plain
+from suture.core.records import Result, decode_record
 from suture.core.settings import LoopSettings, ProofSettings, Settings
 from suture.errors import Cancelled, UsageError
 from suture.judge.certificates import Certificate, ReplayedClaim
-from suture.judge.certificates.certificate_format import read_certificate
+from suture.judge.certificates.certificate_format import parse_certificate
 from suture.judge.mutation_testing.mutant_runs import DRAWN
 from suture.sandbox import BubblewrapSandbox, Capabilities, Channel, RunRequest, RunResult
 from suture.testing import ScriptedModel
@@ -24,7 +24,7 @@ from suture.testing import ScriptedModel
 
 def certificate_of(run_id: str, settings: Settings) -> Certificate:
     path = find_run(settings.paths.home, run_id).path / "certificate.json"
-    return read_certificate(path.read_bytes())
+    return parse_certificate(path.read_bytes())
 
 
 async def findings(
@@ -198,7 +198,7 @@ async def test_a_run_that_is_stopped_while_it_is_proved_is_cancelled(
         await run
     folder = find_run(settings.paths.home, "last")
     event = read_ledger(folder.ledger_path).events[-1]
-    result = from_plain(Result, folder.get_json(event.data["result"]))
+    result = decode_record(Result, folder.get_json(event.data["result"]))
     assert (event.kind, result.outcome) == ("run.finished", "cancelled")
     assert dict(result.candidate.files if result.candidate else {}) == {"shop/prices.py": NOISY}
     assert (project / "shop" / "prices.py").read_text() == CODE

@@ -15,13 +15,13 @@ import pytest
 
 from judge.certificates.conftest import CODE, FIXED, NOISY, TESTS, Healed
 from suture.core.ledger import find_run
-from suture.core.records import CheckOutcome, Verdict, content_hash, from_plain, to_plain
+from suture.core.records import CheckOutcome, Verdict, content_hash, decode_record, encode_record
 from suture.core.settings import LoopSettings, Settings
 from suture.judge.certificates import ReplayedClaim
 from suture.judge.certificates.certificate import Certificate, CertifiedTask
-from suture.judge.certificates.certificate_format import CertificateRefused, read_certificate, sealed
-from suture.judge.certificates.certificate_replay import verify_certificate
-from suture.judge.confidence import confidence_in
+from suture.judge.certificates.certificate_format import InvalidCertificate, parse_certificate, sealed
+from suture.judge.certificates.certificate_replay import replay_certificate
+from suture.judge.confidence import estimate_confidence
 from suture.project.workspace import apply_diff, unified_diff
 from suture.sandbox import (
     BubblewrapSandbox,
@@ -127,7 +127,7 @@ def worth(said: Plain, least_score: float | None) -> float:
         for ids in (said["before"], said["after"])
     ]
     threshold = Settings().loop.trust_threshold
-    return confidence_in(verdicts[1], threshold, before=verdicts[0], mutation_score=least_score)
+    return estimate_confidence(verdicts[1], threshold, before=verdicts[0], mutation_score=least_score)
 
 
 def only_the_first(said: Plain) -> None:
@@ -273,7 +273,7 @@ async def replayed(
     certificate: Certificate, files: Mapping[str, bytes], sandbox: Sandbox, settings: Settings
 ) -> list[ReplayedClaim]:
     interpreter = discover_interpreter(None, {"PATH": "/usr/bin"})
-    return [f async for f in verify_certificate(certificate, files, sandbox, settings, interpreter)]
+    return [f async for f in replay_certificate(certificate, files, sandbox, settings, interpreter)]
 
 
 @pytest.mark.timeout(300)
@@ -285,18 +285,18 @@ async def test_every_tampering_is_rejected_for_what_it_is(
     wall = RememberingSandbox(sandbox)
     result = await healed(text=FIXED)
     path = find_run(settings.paths.home, result.run_id).path / "certificate.json"
-    certificate = read_certificate(path.read_bytes())
+    certificate = parse_certificate(path.read_bytes())
     accepted = await replayed(certificate, BASE, wall, settings)
     assert all(finding.ok for finding in accepted), accepted
     assert len(TAMPERINGS) >= 20
     for name, (where, tamper) in TAMPERINGS.items():
-        plain = deepcopy(to_plain(certificate))
+        plain = deepcopy(encode_record(certificate))
         tamper(plain)
-        assert plain != to_plain(certificate), name
-        with pytest.raises(CertificateRefused):
-            read_certificate(json.dumps(plain).encode())
-        forged = sealed(from_plain(Certificate, plain))
-        assert read_certificate(json.dumps(to_plain(forged)).encode()) == forged
+        assert plain != encode_record(certificate), name
+        with pytest.raises(InvalidCertificate):
+            parse_certificate(json.dumps(plain).encode())
+        forged = sealed(decode_record(Certificate, plain))
+        assert parse_certificate(json.dumps(encode_record(forged)).encode()) == forged
         last = (await replayed(forged, BASE, wall, settings))[-1]
         assert (last.ok, last.name) == (False, where), (name, last)
     for files in FOREIGN:
@@ -358,14 +358,14 @@ def test_what_is_no_certificate_is_refused() -> None:
             after={},
         )
     )
-    plain = to_plain(certificate)
-    assert read_certificate(json.dumps(plain).encode()) == certificate
+    plain = encode_record(certificate)
+    assert parse_certificate(json.dumps(plain).encode()) == certificate
     for content in files_that_are_no_certificates(plain):
-        with pytest.raises(CertificateRefused):
-            read_certificate(content)
+        with pytest.raises(InvalidCertificate):
+            parse_certificate(content)
 
 
 def test_a_certificate_of_an_older_format_is_refused_for_its_age() -> None:
     old = {"format": "suture-certificate/1", "mutation": {"unmeasured": "", "generated": 3, "mutants": []}}
-    with pytest.raises(CertificateRefused, match=r"older format 'suture-certificate/1'.*heal again"):
-        read_certificate(json.dumps(old).encode())
+    with pytest.raises(InvalidCertificate, match=r"older format 'suture-certificate/1'.*heal again"):
+        parse_certificate(json.dumps(old).encode())

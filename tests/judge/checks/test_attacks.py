@@ -11,8 +11,8 @@ import pytest
 from judge.checks.forgeries import CORPUS, HANGS, SPLIT_TESTS, WEAK, in_a_class
 from suture.core.records import Check, Task
 from suture.core.settings import SandboxSettings
-from suture.judge import grade, prepare_suite
-from suture.judge.extraction.program_plans import KnownNames, plan_program
+from suture.judge import grade_program, prepare_suite
+from suture.judge.extraction.program_plans import TaskNames, plan_program
 from suture.sandbox import ProgramLimits, RunRequest, Sandbox
 
 Judge = Callable[..., Any]
@@ -155,10 +155,10 @@ async def test_files_that_would_change_the_verdict_are_left_out(
     sandbox: Sandbox, wall_settings: SandboxSettings
 ) -> None:
     forged = {"_suture/suture/checks/wire.py": b"import os; os._exit(0)", "_suture/json.py": b"1/0"}
-    outcome = await grade("def f(): return 1", "assert f() == 1", sandbox, wall_settings, files=forged)
+    outcome = await grade_program("def f(): return 1", "assert f() == 1", sandbox, wall_settings, files=forged)
     assert outcome.passed
 
 
 def test_a_builtin_keeps_its_meaning_in_the_test() -> None:
-    plan = plan_program("assert abs(f(1)) == 1", KnownNames(files=("s.py",), module="s.py"))
+    plan = plan_program("assert abs(f(1)) == 1", TaskNames(files=("s.py",), module="s.py"))
     assert set(plan.names) == {"f"}

@@ -11,7 +11,7 @@ from bare_pytest import BARE_PYTEST
 from suture.core.records import Candidate, Verdict
 from suture.errors import UsageError
 from suture.judge import check_candidate
-from suture.judge.runners.written_tests import tests_in_reach as in_reach
+from suture.judge.runners.collection import find_tests_in_reach as in_reach
 
 Prepare = Callable[..., Any]
 

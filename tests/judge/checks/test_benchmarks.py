@@ -11,7 +11,7 @@ import pytest
 
 from suture.core.records import CheckOutcome
 from suture.core.settings import SandboxSettings
-from suture.judge import grade
+from suture.judge import grade_program
 from suture.sandbox import Sandbox
 
 DataSet = Callable[[str], list[dict[str, Any]]]
@@ -29,7 +29,7 @@ async def grade_all(
     async def one(task: dict[str, Any]) -> CheckOutcome:
         async with gate:
             entry = task["entry_point"]
-            return await grade(code(task), task["hidden_tests"], sandbox, settings, entry_point=entry)
+            return await grade_program(code(task), task["hidden_tests"], sandbox, settings, entry_point=entry)
 
     outcomes = await asyncio.gather(*map(one, tasks))
     return dict(zip((task["id"] for task in tasks), outcomes, strict=True))

@@ -15,7 +15,7 @@ from suture.core.records import Candidate, Language, Verdict
 from suture.core.settings import SandboxSettings
 from suture.errors import UsageError
 from suture.judge import Suite, check_candidate, prepare_suite
-from suture.loop.intake.foreign_code import foreign_task
+from suture.loop.intake.write_task import build_call_task
 from suture.project.languages import LANGUAGES
 from suture.sandbox import Sandbox, discover_programs
 
@@ -95,7 +95,7 @@ def need(language: Language, require: Require) -> None:
 
 async def suite_of(language: Language, statement: str, sandbox: Sandbox, wall_s: float = 20) -> Suite:
     programs = discover_programs(None, {"VIRTUAL_ENV": sys.prefix, "PATH": os.environ["PATH"]}, language)
-    task = foreign_task(statement, language, test=None)
+    task = build_call_task(statement, language, test=None)
     return await prepare_suite(task, sandbox, SandboxSettings(check_wall_s=wall_s, test_wall_s=100), programs)
 
 
@@ -208,15 +208,15 @@ async def test_no_forgery_in_go_passes(sandbox: Sandbox, require: Require) -> No
 )
 def test_what_cannot_be_judged_is_refused_before_a_run(statement: str, language: Language, said: str) -> None:
     with pytest.raises(UsageError, match=re.escape(said)):
-        foreign_task(statement, language, test=None)
+        build_call_task(statement, language, test=None)
 
 
 def test_what_a_user_asserts_comes_before_what_the_statement_shows() -> None:
     asserts = "assert.strictEqual(add(1, 2), 3);\nadd(0, 0) === 0"
-    task = foreign_task("function add(a, b)\nadd(0, 0) => 0", "javascript", test=None, asserts=asserts)
+    task = build_call_task("function add(a, b)\nadd(0, 0) => 0", "javascript", test=None, asserts=asserts)
     assert [(check.id, check.provenance) for check in task.checks] == [
         ("add(1, 2) => 3", "user"),
         ("add(0, 0) => 0", "user"),
     ]
     with pytest.raises(UsageError, match="the asserts show no call of 'add'"):
-        foreign_task("function add(a, b)", "javascript", test=None, asserts="assert true")
+        build_call_task("function add(a, b)", "javascript", test=None, asserts="assert true")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from suture.judge.runners.compiled import compiled_from
+from suture.judge.runners.pytest_runner import read_compiled_files
 
 Prepare = Callable[..., Any]
 
@@ -74,7 +74,7 @@ async def test_what_the_code_under_test_writes_in_the_place_of_a_compiled_test_i
 
 
 def test_what_was_brought_back_lies_beside_its_source() -> None:
-    found = compiled_from(HEAD + b"abcde", SOURCES)
+    found = read_compiled_files(HEAD + b"abcde", SOURCES)
     assert found.beside(SOURCES) == {
         "a/__pycache__/b.cpython-311.pyc": b"abc",
         "a/__pycache__/b.cpython-311-pytest-9.pyc": b"de",
@@ -83,7 +83,7 @@ def test_what_was_brought_back_lies_beside_its_source() -> None:
 
 
 def test_nothing_lies_beside_a_source_that_changed() -> None:
-    found = compiled_from(HEAD + b"abcde", SOURCES)
+    found = read_compiled_files(HEAD + b"abcde", SOURCES)
     assert found.beside({**SOURCES, "a/b.py": b"x = 2\n"}) == {}
     assert found.dated({"a/c.py": b""}) == []
 
@@ -103,4 +103,4 @@ def test_nothing_lies_beside_a_source_that_changed() -> None:
     ],
 )
 def test_what_is_of_another_shape_is_nothing(content: bytes) -> None:
-    assert compiled_from(content, SOURCES).by_source == {}
+    assert read_compiled_files(content, SOURCES).by_source == {}

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from suture.judge import examples_in, unread_examples
+from suture.judge import extract_examples, find_unread_examples
 
 
 def programs(text: str, entry_point: str | None = "f") -> list[str]:
     entry_point = "F" if text.startswith("F(") else entry_point
-    return [check.source.strip() for check in examples_in(text, entry_point)]
+    return [check.source.strip() for check in extract_examples(text, entry_point)]
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ def test_a_number_at_the_end_of_a_sentence_has_no_dot() -> None:
     ],
 )
 def test_what_looks_like_an_example_and_is_not_read_is_named(text: str, unread: tuple[str, ...]) -> None:
-    assert unread_examples(text, "f") == unread
-    assert unread_examples(text, None) == ()
+    assert find_unread_examples(text, "f") == unread
+    assert find_unread_examples(text, None) == ()
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_helpers_that_the_text_defines_may_be_called() -> None:
 
 
 def test_provenance_and_stable_ids() -> None:
-    first, second = examples_in("f(1) == 2\nf(2) == 3\nf(1) == 2", "f")
+    first, second = extract_examples("f(1) == 2\nf(2) == 3\nf(1) == 2", "f")
     assert (first.provenance, first.trust) == ("visible", 1.0)
     assert (first.id, second.id) == ("assert f(1) == 2", "assert f(2) == 3")
 
@@ -148,7 +148,7 @@ WRONG_IN_THE_DOCSTRING = {"HumanEval/47", "HumanEval/116"}
 def test_human_eval(data_set: Callable[[str], list[dict[str, Any]]]) -> None:
     found, false = 0, set()
     for task in data_set("humaneval"):
-        checks = examples_in(task["prompt"], task["entry_point"])
+        checks = extract_examples(task["prompt"], task["entry_point"])
         found += bool(checks)
         names: dict[str, Any] = {}
         exec(task["reference"], names)

@@ -14,8 +14,8 @@ import pytest
 
 from requirements import Require
 from suture.core.settings import SandboxSettings
-from suture.judge.runners.go_build_cache import THERE, with_library
-from suture.judge.sandbox_programs import make_test_limits as limits_of
+from suture.judge.runners.go_build_cache import MOUNT_POINT, add_go_build_cache
+from suture.judge.sandbox_programs import make_test_limits as compute_cpu_limits
 from suture.project.languages import Interpreter, program_environment
 from suture.sandbox import (
     BOX,
@@ -24,7 +24,7 @@ from suture.sandbox import (
     RunRequest,
     RunResult,
     discover_programs,
-    interpreter_mounts,
+    mounts_for_interpreter,
 )
 
 SETTINGS = SandboxSettings()
@@ -75,15 +75,15 @@ class Machine:
     programs: Interpreter
 
     async def able(self, files: dict[str, bytes]) -> Interpreter:
-        return await with_library(self.programs, files, self.wall, SETTINGS)
+        return await add_go_build_cache(self.programs, files, self.wall, SETTINGS)
 
     async def run(self, programs: Interpreter, *argv: str) -> RunResult:
         request = RunRequest(
             argv=argv,
             files=FILES,
             env=program_environment(programs, BOX),
-            mounts=interpreter_mounts(programs),
-            limits=limits_of(SETTINGS, 100, "go"),
+            mounts=mounts_for_interpreter(programs),
+            limits=compute_cpu_limits(SETTINGS, 100, "go"),
         )
         return await self.wall.run(request)
 
@@ -107,8 +107,8 @@ async def test_a_run_takes_the_library_and_no_run_changes_it(machine: Machine) -
     """Go tells with `-x` what it starts: for packages of its own nothing, however often it is run."""
     able = await machine.able(FILES)
     assert able.toolchain is not None
-    assert f"{THERE}/bin" in able.toolchain.folders
-    (folder,) = (Path(here) for here, there in able.toolchain.shown.items() if there == THERE)
+    assert f"{MOUNT_POINT}/bin" in able.toolchain.folders
+    (folder,) = (Path(here) for here, there in able.toolchain.shown.items() if there == MOUNT_POINT)
     made = digests(folder)
     assert sum(name.startswith("entries/") for name in made) > 20
     for _ in range(2):

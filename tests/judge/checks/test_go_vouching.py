@@ -13,7 +13,7 @@ from requirements import Require
 from suture.core.records import Candidate, Task
 from suture.core.settings import SandboxSettings
 from suture.judge import Suite, check_candidate, prepare_suite
-from suture.project.languages.reporters.go_attestation import GO_VOUCHING, vouched_for, vouching_files
+from suture.project.languages.reporters.go_attestation import GO_ATTESTATION, read_attestations, build_overlay
 from suture.sandbox import Sandbox, discover_programs
 
 pytestmark = pytest.mark.timeout(240)
@@ -160,16 +160,16 @@ async def test_where_the_command_replaces_files_itself_the_report_is_what_go_mak
 
 def test_a_token_is_good_for_one_package() -> None:
     report = b"t1\ta\tpassed TestA\tskipped TestB\n-\tb\nt2\tb\tpassed TestC\nother\tc\tpassed TestD\n"
-    assert vouched_for(report, {b"t1", b"t2"}) == {
+    assert read_attestations(report, {b"t1", b"t2"}) == {
         "a": {"TestA": "passed", "TestB": "skipped"},
         "b": {"TestC": "passed"},
     }
-    assert vouched_for(report + b"t1\tb\tpassed TestE\n", {b"t1", b"t2"}) == {}
+    assert read_attestations(report + b"t1\tb\tpassed TestE\n", {b"t1", b"t2"}) == {}
 
 
 def test_only_a_library_as_it_is_known_is_changed(require: Require, tmp_path: object) -> None:
-    assert {*vouching_files(need_go(require), "/there")} == {
+    assert {*build_overlay(need_go(require), "/there")} == {
         *("overlay.json", "testing/testing.go", "testing/fuzz.go", "testing/example.go")
     }
-    assert vouching_files(f"{tmp_path}/bin/go", "/there") == {}
-    assert GO_VOUCHING.tokens(["a/b_test.go", "c.go", "d_test.go"]).keys() == {"tokens/%a%", "tokens/%"}
+    assert build_overlay(f"{tmp_path}/bin/go", "/there") == {}
+    assert GO_ATTESTATION.tokens(["a/b_test.go", "c.go", "d_test.go"]).keys() == {"tokens/%a%", "tokens/%"}

@@ -8,10 +8,10 @@ from contextlib import suppress
 import pytest
 
 from suture.core.settings import SandboxSettings
-from suture.judge import grade
-from suture.judge.split.judge_pool import Judge, give_back, take_judge
+from suture.judge import grade_program
+from suture.judge.split.program_sessions import JudgeSession, acquire_judge, release_judge
 from suture.judge.split.wire import dump, load
-from suture.sandbox import SupportsCloseCallbacks, Sandbox
+from suture.sandbox import Sandbox, SupportsCloseCallbacks
 
 CODE = "def f(x):\n    return x\n"
 
@@ -19,7 +19,7 @@ CODE = "def f(x):\n    return x\n"
 F = {"kind": "function", "modules": ["solution"], "name": "f"}
 
 
-async def hear(judge: Judge, source: str) -> bool:
+async def hear(judge: JudgeSession, source: str) -> bool:
     """Whether a program passes; it asks us for `f()` once, as one that asks nothing is no test."""
     program = {"source": f"{source}\nf()\n", "names": {"f": F}, "expects": []}
     answer = await judge.exchange(dump(program), 20)
@@ -31,17 +31,17 @@ async def hear(judge: Judge, source: str) -> bool:
 async def test_what_tests_do_to_their_interpreter_does_not_reach_the_next_verdict(
     sandbox: Sandbox, wall_settings: SandboxSettings
 ) -> None:
-    judge = await take_judge(sandbox, wall_settings)
+    judge = await acquire_judge(sandbox, wall_settings)
     await judge.start()
     assert await hear(judge, "import math\nmath.pi = 3\nlist.suture = 1 if False else None") is False
     assert await hear(judge, "import math\nassert math.pi == 3")
-    await give_back(judge)
-    again = await take_judge(sandbox, wall_settings)
+    await release_judge(judge)
+    again = await acquire_judge(sandbox, wall_settings)
     assert again is judge
     await again.start()
     assert await hear(again, "import math\nassert 3.1 < math.pi < 3.2")
-    await give_back(again)
-    assert (await grade(CODE, "assert f(1) == 1", sandbox, wall_settings)).passed
+    await release_judge(again)
+    assert (await grade_program(CODE, "assert f(1) == 1", sandbox, wall_settings)).passed
 
 
 LINGER = """
@@ -70,47 +70,47 @@ time.sleep(0.2)
 async def test_a_judge_whose_tests_leave_something_is_not_used_again(
     source: str, sandbox: Sandbox, wall_settings: SandboxSettings
 ) -> None:
-    judge = await take_judge(sandbox, wall_settings)
+    judge = await acquire_judge(sandbox, wall_settings)
     await judge.start()
     await hear(judge, source)
-    await give_back(judge)
-    again = await take_judge(sandbox, wall_settings)
+    await release_judge(judge)
+    again = await acquire_judge(sandbox, wall_settings)
     assert again is not judge
-    assert (await grade(CODE, "assert f(1) == 1", sandbox, wall_settings)).passed
+    assert (await grade_program(CODE, "assert f(1) == 1", sandbox, wall_settings)).passed
 
 
 async def test_tests_cannot_learn_the_key(sandbox: Sandbox, wall_settings: SandboxSettings) -> None:
-    judge = await take_judge(sandbox, wall_settings)
+    judge = await acquire_judge(sandbox, wall_settings)
     await judge.start()
     for path in ("/proc/%d/mem", "/proc/%d/maps", "/proc/%d/fd/3", "/proc/%d/environ"):
         reach = (
             f"import os\ntry:\n    open({path!r} % os.getppid(), 'rb').read(1)\nexcept OSError:\n    pass\n"
         )
         assert await hear(judge, "import os\n" + reach + "else:\n    assert False"), path
-    await give_back(judge)
+    await release_judge(judge)
 
 
 async def test_closing_the_sandbox_ends_judges_that_wait(
     sandbox: Sandbox, wall_settings: SandboxSettings
 ) -> None:
     assert isinstance(sandbox, SupportsCloseCallbacks)
-    assert (await grade(CODE, "assert f(1) == 1", sandbox, wall_settings)).passed
-    judge = await take_judge(sandbox, wall_settings)
+    assert (await grade_program(CODE, "assert f(1) == 1", sandbox, wall_settings)).passed
+    judge = await acquire_judge(sandbox, wall_settings)
     await judge.start()
-    await give_back(judge)
+    await release_judge(judge)
     await sandbox.close()
     assert not judge.alive
-    assert (await grade(CODE, "assert f(1) == 1", sandbox, wall_settings)).passed
+    assert (await grade_program(CODE, "assert f(1) == 1", sandbox, wall_settings)).passed
 
 
 async def test_a_judge_that_nobody_waits_for_any_longer_is_ended(
     sandbox: Sandbox, wall_settings: SandboxSettings
 ) -> None:
-    judge = await take_judge(sandbox, wall_settings)
+    judge = await acquire_judge(sandbox, wall_settings)
     await judge.start()
     await judge.send(dump({"source": "import time\ntime.sleep(600)", "names": {}, "expects": []}))
-    await give_back(judge)
-    waiting = asyncio.create_task(take_judge(sandbox, wall_settings))
+    await release_judge(judge)
+    waiting = asyncio.create_task(acquire_judge(sandbox, wall_settings))
     await asyncio.sleep(0.1)
     waiting.cancel()
     with suppress(asyncio.CancelledError):

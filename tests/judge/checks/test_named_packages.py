@@ -13,7 +13,7 @@ from requirements import Require
 from suture.core.records import Candidate
 from suture.core.settings import SandboxSettings
 from suture.judge import check_candidate, prepare_suite
-from suture.loop.intake.building import heal_task
+from suture.loop.intake.heal_task import build_heal_task
 from suture.sandbox import Sandbox, discover_programs
 
 WRONG = "exports.add = (a, b) => a - b;\n"
@@ -48,7 +48,7 @@ async def test_a_path_into_the_packages_leads_there(
     (tmp_path / "node_modules/checker/check.js").chmod(0o755)
     (tmp_path / "node_modules/.bin").mkdir()
     (tmp_path / "node_modules/.bin/checker").symlink_to("../checker/check.js")
-    task, _ = heal_task(tmp_path)
+    task, _ = build_heal_task(tmp_path)
     programs = discover_programs(tmp_path, os.environ, task.language)
     suite = await prepare_suite(task, sandbox, SandboxSettings(test_wall_s=60.0), programs)
     wrong = await check_candidate(Candidate(files={}, origin="sample"), suite)

@@ -15,8 +15,8 @@ from suture.core.records import Candidate, Task, Verdict
 from suture.core.settings import SandboxSettings
 from suture.errors import UsageError
 from suture.judge import Suite, check_candidate, prepare_suite
-from suture.judge.runners.pytest_report import outcome_of, read_report
-from suture.judge.runners.written_tests import tests_written_in as written_in
+from suture.judge.runners.collection import find_written_tests as written_in
+from suture.judge.runners.pytest_report import make_test_outcome, read_report
 from suture.sandbox import Sandbox, discover_interpreter
 
 TESTS = b"""
@@ -220,7 +220,7 @@ def test_a_report_counts_up_to_the_first_line_that_does_not_verify() -> None:
     ],
 )
 def test_phases_add_up(phases: list[tuple[str, str]], status: str) -> None:
-    assert outcome_of("t", [{"when": w, "outcome": o} for w, o in phases]).status == status
+    assert make_test_outcome("t", [{"when": w, "outcome": o} for w, o in phases]).status == status
 
 
 AGAIN = """

@@ -13,7 +13,7 @@ from requirements import Require
 from suture.core.records import Task
 from suture.core.settings import SandboxSettings
 from suture.judge.runners.command_line import CommandLine
-from suture.judge.runners.exit_status_runner import PlainCommand
+from suture.judge.runners.exit_status_runner import ExitStatusRunner
 from suture.sandbox import BubblewrapSandbox, RunRequest, RunResult, discover_programs
 
 RIGHT = b"exports.twice = (n) => n * 2;\n"
@@ -54,8 +54,8 @@ async def test_a_trial_is_started_without_npm_where_the_base_says_the_same(
     line = CommandLine(task=task, settings=SandboxSettings(), interpreter=programs)
     wall = Watched()
     try:
-        command = PlainCommand(line, wall)
-        await command.try_out()
+        command = ExitStatusRunner(line, wall)
+        await command.try_base()
         wall.started.clear()
         (wrong,) = await command.run_some(files, ())
         (right,) = await command.run_some({**files, "twice.js": RIGHT}, ())

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from suture.core.records import Language
-from suture.judge import calls_in, unread_calls
-from suture.judge.extraction.call_examples import read_call
-from suture.judge.split.call_values import same, shown, well_formed
-from suture.project.languages import LANGUAGES, Plus
+from suture.judge import extract_calls, find_unread_calls
+from suture.judge.extraction.call_examples import parse_call
+from suture.judge.split.call_values import values_match, render_value, is_call_value
+from suture.project.languages import LANGUAGES, JsonPlus
 
 DRIVERS = {language: facts.calls for language, facts in LANGUAGES.items()}
 JAVASCRIPT = """
@@ -58,7 +58,7 @@ if got := f(1, 1); got != 3 {
 def sources(text: str, language: Language) -> list[str]:
     driver = DRIVERS[language]
     assert driver is not None
-    return [check.source.strip() for check in calls_in(text, "f", driver)]
+    return [check.source.strip() for check in extract_calls(text, "f", driver)]
 
 
 def test_what_people_write_in_javascript() -> None:
@@ -100,7 +100,7 @@ def test_a_check_is_read_as_it_was_written(language: Language, text: str) -> Non
     driver = DRIVERS[language]
     assert driver is not None
     for source in sources(text, language):
-        call = read_call(source, "f", driver)
+        call = parse_call(source, "f", driver)
         assert call is not None
         assert call.source == source
 
@@ -108,8 +108,8 @@ def test_a_check_is_read_as_it_was_written(language: Language, text: str) -> Non
 def test_an_example_that_cannot_be_read_is_told() -> None:
     driver = DRIVERS["javascript"]
     assert driver is not None
-    assert unread_calls("f([1], 2) === g(3)\nf(1) => 2", "f", driver) == ("f([1], 2) === g(3)",)
-    assert unread_calls("f(1) === 2 // false", "f", driver) == ("f(1) === 2 // false",)
+    assert find_unread_calls("f([1], 2) === g(3)\nf(1) => 2", "f", driver) == ("f([1], 2) === g(3)",)
+    assert find_unread_calls("f(1) === 2 // false", "f", driver) == ("f(1) === 2 // false",)
 
 
 def test_a_remark_beside_a_false_result_denies_nothing() -> None:
@@ -141,11 +141,11 @@ def test_a_remark_beside_a_false_result_denies_nothing() -> None:
         ("go", 'errors.New("x")', ["error", None, "x"]),
     ],
 )
-def test_literals(language: Language, text: str, value: Plus) -> None:
+def test_literals(language: Language, text: str, value: JsonPlus) -> None:
     driver = DRIVERS[language]
     assert driver is not None
     assert driver.read(text) == (value,)
-    assert well_formed(value) or value[0] == "error"
+    assert is_call_value(value) or value[0] == "error"
 
 
 @pytest.mark.parametrize("text", ["x", "f()", "`${x}`", "[...x]", "{x}", "{f() {}}", "1; 2", "1] + [2", "'"])
@@ -159,8 +159,8 @@ def both(language: Language, expected: str, got: str) -> bool:
     driver = DRIVERS[language]
     assert driver is not None
     (one,), (other,) = driver.read(expected) or (), driver.read(got) or ()
-    assert shown(other, driver)
-    return same(one, other, typed=driver.typed)
+    assert render_value(other, driver)
+    return values_match(one, other, typed=driver.typed)
 
 
 @pytest.mark.parametrize(
@@ -216,28 +216,28 @@ def test_a_type_of_go_is_the_functions_own() -> None:
     assert both("go", "P{}", "P{X: 0, Y: 0}")
     assert not both("go", "P{}", "P{X: 1}")
     results = ["results", [2, None]]
-    assert same(2, results, typed=True)
-    assert not same(2, ["results", [2, ["error", "", "no"]]], typed=True)
-    assert same(["error", None, None], ["results", [0, ["error", "*errors.errorString", "no"]]], typed=True)
-    assert not same(["error", None, None], results, typed=True)
+    assert values_match(2, results, typed=True)
+    assert not values_match(2, ["results", [2, ["error", "", "no"]]], typed=True)
+    assert values_match(["error", None, None], ["results", [0, ["error", "*errors.errorString", "no"]]], typed=True)
+    assert not values_match(["error", None, None], results, typed=True)
 
 
 def test_a_deep_answer_is_compared_in_little_room() -> None:
     """Its text grew twofold with each level, and took all memory."""
-    deep: Plus = ["map", [["k", 1]]]
+    deep: JsonPlus = ["map", [["k", 1]]]
     for _ in range(58):
         deep = ["map", [["k", deep]]]
-    assert well_formed(deep)
-    assert same(deep, deep)
-    assert not same(["map", [["a", 1]]], deep)
+    assert is_call_value(deep)
+    assert values_match(deep, deep)
+    assert not values_match(["map", [["a", 1]]], deep)
 
 
 @pytest.mark.parametrize(
     "value",
     [["foreign", "a Proxy"], ["object", [["a", ["foreign", "a getter"]]]], ["list", [["foreign", "x"]]]],
 )
-def test_what_is_no_data_equals_nothing(value: Plus) -> None:
-    assert not same(value, value)
+def test_what_is_no_data_equals_nothing(value: JsonPlus) -> None:
+    assert not values_match(value, value)
 
 
 @pytest.mark.parametrize(
@@ -257,4 +257,4 @@ def test_what_is_no_data_equals_nothing(value: Plus) -> None:
     ],
 )
 def test_what_is_not_well_formed(value: object) -> None:
-    assert not well_formed(value)
+    assert not is_call_value(value)

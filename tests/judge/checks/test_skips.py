@@ -9,8 +9,7 @@ import pytest
 
 from bare_pytest import BARE_PYTEST
 from suture.core.records import Candidate, Verdict
-from suture.judge import check_candidate
-from suture.judge import protected_files as refused_files
+from suture.judge import check_candidate, find_protected_files
 
 Prepare = Callable[..., Any]
 
@@ -128,7 +127,7 @@ async def test_a_file_of_tests_is_refused_whatever_it_is_called(prepare: Prepare
     suite = await prepare({"calc.py": base, "tests.py": tests}, f"{PYTEST} tests.py")
     assert suite.test_files == ("tests.py",)
     easy = {"tests.py": "def test_two(): pass\n", "./tests.py": "", "conftest.py": "", "json.py": ""}
-    assert set(refused_files({"calc.py": WRONG, "new.py": "", **easy}, suite)) == set(easy)
+    assert set(find_protected_files({"calc.py": WRONG, "new.py": "", **easy}, suite)) == set(easy)
     verdict = await check_candidate(candidate(WRONG, **{"tests.py": easy["tests.py"]}), suite)
     assert statuses(verdict) == {"test_two": "failed"}
     assert "tests.py is protected: the candidate's version was left out" in verdict.notes

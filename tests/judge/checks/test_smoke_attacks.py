@@ -10,8 +10,8 @@ import pytest
 from suture.core.records import ProjectKind
 from suture.core.settings import SandboxSettings
 from suture.judge.runners.command_line import CommandRun
-from suture.judge.smoke.smoke_checks import Smoke
-from suture.loop.intake.projects import ProjectWish, project_task
+from suture.judge.smoke.smoke_checks import SmokeChecks
+from suture.loop.intake.project_task import ProjectRequest, build_project_task
 from suture.sandbox import Sandbox, discover_interpreter
 
 PYTHON = discover_interpreter(None, {"VIRTUAL_ENV": sys.prefix})
@@ -116,8 +116,8 @@ HONEST: dict[str, tuple[ProjectKind, str]] = {
 
 
 async def looked_at(kind: ProjectKind, text: str, sandbox: Sandbox, settings: SandboxSettings) -> CommandRun:
-    task = project_task(WEB_TASK if kind == "web_app" else CLI_TASK, ProjectWish(kind=kind))
-    smoke = Smoke(task=task, sandbox=sandbox, settings=settings, interpreter=PYTHON)
+    task = build_project_task(WEB_TASK if kind == "web_app" else CLI_TASK, ProjectRequest(kind=kind))
+    smoke = SmokeChecks(task=task, sandbox=sandbox, settings=settings, interpreter=PYTHON)
     named = text.replace("NAME", task.project.name if task.project else "")
     return await smoke.run({**task.files, task.module: named.encode()})
 

@@ -5,13 +5,13 @@ import ast
 import pytest
 
 from suture.errors import UsageError
-from suture.judge import asserts_in, examples_in
-from suture.judge.extraction.program_plans import KnownNames, plan_program
+from suture.judge import extract_asserts, extract_examples
+from suture.judge.extraction.program_plans import TaskNames, plan_program
 from suture.project.python_source.parsing import parsed
 
 
 def test_one_check_for_each_assert_with_what_it_needs() -> None:
-    first, second = asserts_in("import math\nassert f(1) == 2\nx = 3\nassert f(x) == math.pi\n")
+    first, second = extract_asserts("import math\nassert f(1) == 2\nx = 3\nassert f(x) == math.pi\n")
     assert first.source == "import math\nassert f(1) == 2\n"
     assert second.source == "import math\nx = 3\nassert f(x) == math.pi\n"
     assert (first.id, first.provenance, first.trust) == ("assert f(1) == 2", "user", 1.0)
@@ -19,8 +19,8 @@ def test_one_check_for_each_assert_with_what_it_needs() -> None:
 
 def test_ids_are_stable_short_and_distinct() -> None:
     text = f"x = 1\nassert f(x)\nx = 2\nassert f(x)\nassert f(x)\nassert f({'1' * 200})"
-    ids = [check.id for check in asserts_in(text)]
-    assert ids == [check.id for check in asserts_in(text)]
+    ids = [check.id for check in extract_asserts(text)]
+    assert ids == [check.id for check in extract_asserts(text)]
     assert len(ids) == len(set(ids)) == 3
     assert ids[0] == "assert f(x)"
     assert all(len(name) < 130 for name in ids)
@@ -28,58 +28,58 @@ def test_ids_are_stable_short_and_distinct() -> None:
 
 def test_what_is_not_python_is_refused_with_its_line() -> None:
     with pytest.raises(UsageError, match="line 2"):
-        asserts_in("x = 1\nassert f(")
+        extract_asserts("x = 1\nassert f(")
 
 
 def test_no_asserts_no_checks() -> None:
-    assert asserts_in("x = 1") == ()
+    assert extract_asserts("x = 1") == ()
 
 
 LOOP = "assert f(1) == 2\nfor i in range(4):\n    assert f(i) == 2 * i\n"
 
 
 def test_what_follows_the_last_assert_is_one_more_check() -> None:
-    first, rest = asserts_in(LOOP)
+    first, rest = extract_asserts(LOOP)
     assert first.source == "assert f(1) == 2\n"
     assert (rest.source, rest.id) == (LOOP, "for i in range(4): assert f(i) == 2 * i")
-    (called,) = asserts_in("def check(c):\n    assert c(1) == 2\nx = 3\ncheck(f)\ny = 4\n")
+    (called,) = extract_asserts("def check(c):\n    assert c(1) == 2\nx = 3\ncheck(f)\ny = 4\n")
     assert called.id == "check(f)"
     assert called.source.endswith("x = 3\ncheck(f)\ny = 4\n")
-    only = asserts_in("assert f(1)\nx = 1\ndef g(): ...\n'words'\n")
+    only = extract_asserts("assert f(1)\nx = 1\ndef g(): ...\n'words'\n")
     assert [check.id for check in only] == ["assert f(1)"]
 
 
 def test_a_loop_before_an_assert_belongs_to_it() -> None:
-    (check,) = asserts_in("for i in range(4):\n    assert f(i) == 2 * i\nassert f(9) == 18\n")
+    (check,) = extract_asserts("for i in range(4):\n    assert f(i) == 2 * i\nassert f(9) == 18\n")
     assert "range(4)" in check.source
 
 
 def test_a_definition_keeps_its_decorators() -> None:
-    (check,) = asserts_in("import functools\n@functools.cache\ndef g(): return 1\nassert f(1) == g()\n")
+    (check,) = extract_asserts("import functools\n@functools.cache\ndef g(): return 1\nassert f(1) == g()\n")
     assert "@functools.cache\ndef g" in check.source
 
 
 @pytest.mark.parametrize("text", [f"x = {'-' * 60000}1", f"x = {'+'.join(['1'] * 50000)}", "x = 1\0"])
 def test_what_cannot_be_read_is_a_usage_error(text: str) -> None:
     with pytest.raises(UsageError, match="not Python"):
-        asserts_in(text)
+        extract_asserts(text)
 
 
 def test_prose_and_code_that_cannot_be_read_hold_no_examples() -> None:
     deep = f"{'-' * 60000}1"
-    assert examples_in(f">>> f({deep})\n{deep}\n\nf(1) == {deep}\n", "f") == ()
-    assert plan_program(f"assert f({deep})", KnownNames(files=("s.py",), module="s.py")).names == {}
+    assert extract_examples(f">>> f({deep})\n{deep}\n\nf(1) == {deep}\n", "f") == ()
+    assert plan_program(f"assert f({deep})", TaskNames(files=("s.py",), module="s.py")).names == {}
     assert parsed(deep) is None
 
 
 def test_an_assert_begins_where_the_one_before_left_a_variable() -> None:
     text = "c = Cart()\nassert c.add(1) == 1, 'one'\nassert c.total() == 1\nassert f(2) == 3\n"
-    _, total, other = asserts_in(text)
+    _, total, other = extract_asserts(text)
     assert total.source == "c = Cart()\nc.add(1) == 1\nassert c.total() == 1\n"
     assert other.source.endswith("assert f(2) == 3\n")
-    (_, kept) = asserts_in("data = [2, 1]\nassert ordered(data) == [1, 2]\nassert data == [2, 1]\n")
+    (_, kept) = extract_asserts("data = [2, 1]\nassert ordered(data) == [1, 2]\nassert data == [2, 1]\n")
     assert "ordered(data)" in kept.source
-    (_, named) = asserts_in("assert (n := f(1)) == 2\nassert n + 1 == 3\n")
+    (_, named) = extract_asserts("assert (n := f(1)) == 2\nassert n + 1 == 3\n")
     assert "(n := f(1)) == 2\n" in named.source
 
 

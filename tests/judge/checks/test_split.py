@@ -10,8 +10,8 @@ import pytest
 from suture.core.records import Counterexample, Verdict
 from suture.core.settings import SandboxSettings
 from suture.errors import SandboxUnavailable
-from suture.judge import asserts_in, grade
-from suture.judge.extraction.program_plans import KnownNames, plan_program
+from suture.judge import extract_asserts, grade_program
+from suture.judge.extraction.program_plans import TaskNames, plan_program
 from suture.judge.split.judge_program import run_program
 from suture.sandbox import BubblewrapSandbox, Sandbox
 
@@ -79,7 +79,7 @@ def test_what_a_failing_assert_tells(program: str, call: str, expected: str, got
 
 def judged(code: str, program: str) -> dict[str, Any]:
     """The judge's own program, without walls: the candidate answers with its argument."""
-    names = KnownNames(files=("solution.py",), module="solution.py", functions=frozenset({"f"}))
+    names = TaskNames(files=("solution.py",), module="solution.py", functions=frozenset({"f"}))
     plan = plan_program(program, names)
 
     def ask(request: dict[str, Any]) -> dict[str, Any]:
@@ -199,13 +199,13 @@ assert result.testsRun == 1 and result.wasSuccessful()
     "line", ["import os", "from unittest.mock import patch", "open('x')", "random.seed(1)"]
 )
 def test_a_test_that_shares_files_or_patches_needs_one_process(line: str) -> None:
-    names = KnownNames(files=("s.py",), module="s.py")
+    names = TaskNames(files=("s.py",), module="s.py")
     assert plan_program(f"{line}\nassert f(1) == 1", names).live
 
 
 async def test_a_loop_of_asserts_decides(judge: Judge) -> None:
     programs = [
-        check.source for check in asserts_in("assert f(1) == 2\nfor i in (1, 2):\n    assert f(i) == 2 * i")
+        check.source for check in extract_asserts("assert f(1) == 2\nfor i in (1, 2):\n    assert f(i) == 2 * i")
     ]
     assert not (await judge("def f(x): return 2", *programs)).all_passed
     assert (await judge("def f(x): return 2 * x", *programs)).all_passed
@@ -214,9 +214,9 @@ async def test_a_loop_of_asserts_decides(judge: Judge) -> None:
 async def test_nobody_waits_for_a_hanging_program_when_the_verdict_is_called_off(
     sandbox: Sandbox, wall_settings: SandboxSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("suture.sandbox.execution.base_sandbox.FINISH_S", 60)  # what waiting for it would take
+    monkeypatch.setattr("suture.sandbox.execution.base_sandbox.FINISH_TIMEOUT_S", 60)  # what waiting for it would take
     judging = asyncio.create_task(
-        grade("def f():\n    while True: pass", "assert f() == 1", sandbox, wall_settings)
+        grade_program("def f():\n    while True: pass", "assert f() == 1", sandbox, wall_settings)
     )
     await asyncio.sleep(2)
     started_s = time.monotonic()
@@ -228,4 +228,4 @@ async def test_nobody_waits_for_a_hanging_program_when_the_verdict_is_called_off
 
 async def test_no_wall_is_a_plain_fault(wall_settings: SandboxSettings) -> None:
     with pytest.raises(SandboxUnavailable):
-        await grade("def f(): return 1", "assert f() == 1", BubblewrapSandbox(find=list), wall_settings)
+        await grade_program("def f(): return 1", "assert f() == 1", BubblewrapSandbox(find=list), wall_settings)

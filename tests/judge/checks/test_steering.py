@@ -10,9 +10,9 @@ import pytest
 
 from suture.core.records import Candidate, Check, Task
 from suture.core.settings import SandboxSettings
-from suture.judge import check_candidate, grade, prepare_suite
-from suture.judge.extraction.program_plans import KnownNames, plan_program
-from suture.judge.protected_files import refused_files
+from suture.judge import check_candidate, grade_program, prepare_suite
+from suture.judge.extraction.program_plans import TaskNames, plan_program
+from suture.judge.protected_files import find_protected_files
 from suture.sandbox import Sandbox
 
 Judge = Callable[..., Any]
@@ -33,7 +33,7 @@ TEST = "assert add(1, 2) == 3"
 async def test_dead_imports_steer_no_grade(
     form: str, entry_point: str | None, sandbox: Sandbox, wall_settings: SandboxSettings
 ) -> None:
-    graded = await grade(FORMS[form], TEST, sandbox, wall_settings, entry_point=entry_point)
+    graded = await grade_program(FORMS[form], TEST, sandbox, wall_settings, entry_point=entry_point)
     assert (graded.status, graded.evidence) == ("failed", "split")
 
 
@@ -50,7 +50,7 @@ async def test_a_library_function_that_the_candidate_took_is_the_candidates(judg
 def test_a_plan_is_made_of_the_test_alone() -> None:
     tried = "try:\n    assert f(helper(1)) == math.pi\nexcept Odd:\n    pass"
     test = f"import math\nfrom solution import Odd\n{tried}"
-    plan = plan_program(test, KnownNames(files=("solution.py", "math.py"), module="solution.py"))
+    plan = plan_program(test, TaskNames(files=("solution.py", "math.py"), module="solution.py"))
     assert {name: target["kind"] for name, target in plan.names.items()} == {
         "Odd": "exception",
         "f": "value",
@@ -74,13 +74,13 @@ def test_a_plan_is_made_of_the_test_alone() -> None:
     ],
 )
 def test_the_test_says_whether_a_name_is_a_class(test: str, live: str) -> None:
-    assert plan_program(test, KnownNames(files=("solution.py",), module="solution.py")).live == live
+    assert plan_program(test, TaskNames(files=("solution.py",), module="solution.py")).live == live
 
 
 def test_the_task_says_it_where_it_can() -> None:
-    function = KnownNames(files=(), module="s.py", functions=frozenset({"Roman"}))
+    function = TaskNames(files=(), module="s.py", functions=frozenset({"Roman"}))
     assert plan_program("assert Roman('IV').value == 4", function).live == ""
-    a_class = KnownNames(files=(), module="s.py", classes=frozenset({"Roman"}))
+    a_class = TaskNames(files=(), module="s.py", classes=frozenset({"Roman"}))
     assert plan_program("assert Roman('IV') == 4", a_class).live == "Roman is a class"
 
 
@@ -108,7 +108,7 @@ async def test_a_module_of_the_candidate_takes_no_librarys_place(
 ) -> None:
     test = "import unittest\nimport shapes\nassert f(3) == 8"
     forged = {"unittest.py": b"import os", "shapes.py": b"f = 8"}
-    outcome = await grade("def f(x): return 0", test, sandbox, wall_settings, files=forged, own=())
+    outcome = await grade_program("def f(x): return 0", test, sandbox, wall_settings, files=forged, own=())
     assert (outcome.passed, outcome.evidence) == (False, "split")
 
 
@@ -158,7 +158,7 @@ async def test_only_an_end_that_the_test_wrote_is_a_pass(judge: Judge) -> None:
 
 def test_reading_a_test_takes_no_look_at_a_candidate() -> None:
     files = {"solution.py": "if a: pass\n" + "elif a: pass\n" * 100_000}  # nothing reads it
-    names = KnownNames(files=tuple(files), module="solution.py")
+    names = TaskNames(files=tuple(files), module="solution.py")
     assert set(plan_program("assert f(1)", names).names) == {"f"}
 
 
@@ -173,18 +173,18 @@ async def test_no_candidate_takes_the_place_of_what_reports_its_tests(path: str,
     project = {"calc.py": "def f(x): return 0\n", "test_calc.py": TEST_FILE}
     suite = await prepare(project)
     forged = Candidate(files={path: "raise SystemExit(0)\n"}, origin="sample")
-    assert refused_files(forged.files, suite) == (path,)
+    assert find_protected_files(forged.files, suite) == (path,)
 
 
 async def test_no_candidate_takes_the_place_of_a_library_that_the_tests_import(prepare: Prepare) -> None:
     test = "import yaml\n" + TEST_FILE
     suite = await prepare({"calc.py": "def f(x): return 0\n", "test_calc.py": test})
     forged = ("yaml.py", "yaml/__init__.py")
-    assert refused_files(dict.fromkeys((*forged, "more.py", "json5.py", "src/yaml.py"), ""), suite) == forged
+    assert find_protected_files(dict.fromkeys((*forged, "more.py", "json5.py", "src/yaml.py"), ""), suite) == forged
     own = await prepare({"calc.py": "def f(x): return 0\n", "test_calc.py": test, "yaml/a.py": ""})
-    assert refused_files({"yaml/b.py": ""}, own) == ()
+    assert find_protected_files({"yaml/b.py": ""}, own) == ()
     in_a_file = ("solution.py/a.py", "yaml/a.py/b/c.py")
-    assert refused_files(dict.fromkeys(("solution.py", *in_a_file), ""), own) == in_a_file
+    assert find_protected_files(dict.fromkeys(("solution.py", *in_a_file), ""), own) == in_a_file
 
 
 @pytest.mark.parametrize("path", ["numpy/testing.py", "helpers.py"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from suture.judge.runners.unsteady_names import lost_and_new, names_in_place, unsteady_functions
+from suture.judge.runners.pytest_report import lost_and_new, names_in_place, unsteady_functions
 
 Prepare = Callable[..., Any]
 

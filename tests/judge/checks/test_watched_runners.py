@@ -15,7 +15,7 @@ from requirements import Require
 from suture.core.records import Candidate, Verdict
 from suture.core.settings import SandboxSettings
 from suture.judge import Suite, check_candidate, prepare_suite
-from suture.loop.intake.building import heal_task
+from suture.loop.intake.heal_task import build_heal_task
 from suture.sandbox import Sandbox, discover_programs
 
 pytestmark = pytest.mark.timeout(400)
@@ -190,7 +190,7 @@ async def test_a_jest_that_nothing_can_watch_is_told(folder: Path, sandbox: Sand
 
 
 async def _suite_of(folder: Path, sandbox: Sandbox, test: str | None = None) -> Suite:
-    task, _ = heal_task(folder, test=test)
+    task, _ = build_heal_task(folder, test=test)
     programs = discover_programs(folder, os.environ, task.language)
     return await prepare_suite(task, sandbox, SandboxSettings(test_wall_s=120), programs)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from suture.judge.runners.watching import replaces, unwatched_files
+from suture.judge.runners.reporting_runner import find_unwatched_files, is_replaced_in
 from suture.project.languages import Report, ReportedTest
 
 
@@ -22,7 +22,7 @@ from suture.project.languages import Report, ReportedTest
     ],
 )
 def test_what_a_test_says_that_it_replaces(text: str, name: str) -> None:
-    assert replaces(text, name)
+    assert is_replaced_in(text, name)
 
 
 @pytest.mark.parametrize(
@@ -39,16 +39,16 @@ def test_what_a_test_says_that_it_replaces(text: str, name: str) -> None:
     ],
 )
 def test_what_it_only_uses(text: str, name: str) -> None:
-    assert not replaces(text, name)
+    assert not is_replaced_in(text, name)
 
 
 def test_which_files_nothing_can_watch() -> None:
     both = _report("a", "b", watched=("a",))
-    assert unwatched_files(both, _report("a", "b", watched=("a",))) == {"b"}
-    assert unwatched_files(both, _report("a", "b")) == {"b"}  # `a` was watched before: it has to be now
-    assert unwatched_files(_report("a"), _report("a", "c")) == {"a", "c"}
-    assert unwatched_files(_report(), _report("a", watched=("a",))) == set()  # nothing could be loaded before
-    assert unwatched_files(_report(), _report("a")) == {"a"}
+    assert find_unwatched_files(both, _report("a", "b", watched=("a",))) == {"b"}
+    assert find_unwatched_files(both, _report("a", "b")) == {"b"}  # `a` was watched before: it has to be now
+    assert find_unwatched_files(_report("a"), _report("a", "c")) == {"a", "c"}
+    assert find_unwatched_files(_report(), _report("a", watched=("a",))) == set()  # nothing could be loaded before
+    assert find_unwatched_files(_report(), _report("a")) == {"a"}
 
 
 def _report(*files: str, watched: tuple[str, ...] = ()) -> Report:

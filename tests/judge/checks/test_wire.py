@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suture.judge.split.decoding import decode, well_formed
-from suture.judge.split.encoding import Encoder
+from suture.judge.split.codec import Encoder, decode, is_well_formed
 from suture.judge.split.wire import BadFrame, NotData, dump, load
 
 SCALARS = (
@@ -57,7 +56,7 @@ def refuse(thing: Any) -> Any:
 def crossed(value: Any) -> Any:
     encoder = Encoder(refuse)
     message = load(dump({"value": encoder.encode(value), "nodes": encoder.nodes()}))
-    assert well_formed(message["value"], message["nodes"])
+    assert is_well_formed(message["value"], message["nodes"])
     return decode(message["value"], message["nodes"], refuse)[0]
 
 
@@ -186,7 +185,7 @@ def test_nonsense_is_refused(value: Any, nodes: Any) -> None:
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists))
 def test_no_json_breaks_the_reader(value: Any) -> None:
-    if well_formed(value, []):
+    if is_well_formed(value, []):
         with contextlib.suppress(BadFrame):
             decode(value, [], lambda v: v)
 
@@ -201,7 +200,7 @@ def test_a_value_of_the_wrong_shape_is_seen_without_reading_it() -> None:
     deep = json.loads("[" * 50 + "]" * 50)
     odd: tuple[Any, ...] = (deep, {}, 1.5, ["nothing"], ["f"], [], ["f", "0x0p+0", "x"])
     for value in odd:
-        assert not well_formed(value, [])
-    assert not well_formed(None, [[-1, "list"]])
-    assert not well_formed(None, [["0", "list"]])
-    assert not well_formed(None, None)
+        assert not is_well_formed(value, [])
+    assert not is_well_formed(None, [[-1, "list"]])
+    assert not is_well_formed(None, [["0", "list"]])
+    assert not is_well_formed(None, None)

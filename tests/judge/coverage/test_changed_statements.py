@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from suture.judge.coverage.changed_statements import touched_statements
+from suture.judge.coverage.changed_statements import find_touched_statements
 
 CODE = """\
 def read(text):
@@ -36,10 +36,10 @@ def kind(value):
 )
 def test_a_change_touches_the_statement_whose_head_it_is_in(old: str, new: str, lines: list[int]) -> None:
     assert old in CODE
-    touched = touched_statements(CODE, CODE.replace(old, new))
+    touched = find_touched_statements(CODE, CODE.replace(old, new))
     assert [spot.start for spot in touched] == lines
 
 
 def test_a_body_beside_its_except_is_two_statements_on_one_line() -> None:
     before = "try:\n    f()\nexcept KeyError: pass\n"
-    assert [spot.start for spot in touched_statements(before, before.replace("pass", "g()"))] == [3, 3]
+    assert [spot.start for spot in find_touched_statements(before, before.replace("pass", "g()"))] == [3, 3]

@@ -7,8 +7,8 @@ import pytest
 from suture.core.records import Candidate, Check, Task
 from suture.core.settings import SandboxSettings
 from suture.judge import prepare_suite
-from suture.judge.differential.behaviour_comparison import Comparison, InputLimits, compare_candidates
-from suture.judge.differential.questions import edge_questions, questions_near
+from suture.judge.differential.behaviour_comparison import Comparison, ComparisonLimits, compare_candidates
+from suture.judge.differential.questions import edge_questions, generate_questions
 from suture.judge.split.answer_digest import digest_answer
 from suture.sandbox import Sandbox
 
@@ -60,7 +60,7 @@ async def test_code_that_was_written_more_often_counts_so_often(compare: Compare
 
 
 async def test_exceptions_and_endless_loops_are_behaviour(compare: Compare) -> None:
-    limits = InputLimits(inputs=8, call_s=1.2)
+    limits = ComparisonLimits(inputs=8, call_s=1.2)
     found, (endless, fragile, one, two) = await compare(ENDLESS, FRAGILE, SORTED, SUMMED, limits=limits)
     assert found.clusters == ((one, two), (fragile,), (endless,))
     assert "raises KeyError" in [told.answers[fragile] for told in found.disagreements]
@@ -90,7 +90,7 @@ async def test_what_cannot_be_compared_is_said(compare: Compare) -> None:
     assert found.reason == "not compared: no other call is known"
     found, _ = await compare(SORTED)
     assert found.reason == "not compared: there is no second candidate"
-    found, _ = await compare(SORTED, GUESSED, limits=InputLimits(seconds=0.001))
+    found, _ = await compare(SORTED, GUESSED, limits=ComparisonLimits(seconds=0.001))
     assert found.reason == "not compared: no call could be compared"
     holds_a_class = Task(
         statement="", entry_point="Box", checks=(Check(id="v", provenance="visible", source="Box(1)"),)
@@ -118,8 +118,8 @@ async def test_mutated_arguments_and_generators_are_part_of_the_answer(compare: 
 def test_questions_are_new_reproducible_and_take_hints() -> None:
     hints = (Check(id="h", provenance="spec", source="assert middle(7, 7, -1) == 99"),)
     assert "middle(0, 2, 3)" in edge_questions(TASK, hints, 20)
-    asked = questions_near(TASK, hints, 20, 1)
-    assert asked == questions_near(TASK, hints, 20, 1) != questions_near(TASK, hints, 20, 2)
+    asked = generate_questions(TASK, hints, 20, 1)
+    assert asked == generate_questions(TASK, hints, 20, 1) != generate_questions(TASK, hints, 20, 2)
     assert asked[0] == "middle(7, 7, -1)"
     assert len(set(asked)) == 20
     assert not {"middle(1, 2, 3)", "middle(3, 1, 2)"} & set(asked)

@@ -120,7 +120,7 @@ async def left_of(text: str, needed: str, same: bool = True) -> tuple[str, tuple
     async def passes(part: Mapping[str, str]) -> bool:
         return needed in part.get("shop.py", "")
 
-    async def alike(part: Mapping[str, str]) -> bool:
+    async def equivalents(part: Mapping[str, str]) -> bool:
         return same
 
     found = await minimise({"shop.py": SHOP.encode()}, {"shop.py": text}, passes, max_runs=50, same=alike)
@@ -163,7 +163,7 @@ async def test_of_two_parts_only_the_one_that_changes_an_answer_comes_back() -> 
     async def passes(part: Mapping[str, str]) -> bool:
         return "one is other" in part.get("shop.py", "")
 
-    async def alike(part: Mapping[str, str]) -> bool:
+    async def equivalents(part: Mapping[str, str]) -> bool:
         return "n // 2" in part["shop.py"]
 
     found = await minimise({"shop.py": SHOP.encode()}, {"shop.py": text}, passes, max_runs=50, same=alike)

@@ -13,7 +13,7 @@ from suture.core.records import Result
 from suture.core.settings import Settings
 from suture.judge import prepare_suite
 from suture.judge.minimisation.equivalence import ChangeBehaviour
-from suture.loop.intake.building import heal_task
+from suture.loop.intake.heal_task import build_heal_task
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
 from suture.testing import ScriptedModel
 
@@ -96,7 +96,7 @@ async def test_what_changes_an_answer_stays_and_what_changes_none_is_left_out_an
 async def test_answers_are_compared_where_a_test_calls_the_function(
     names: Path, settings: Settings, sandbox: BubblewrapSandbox
 ) -> None:
-    task, _ = heal_task(names, test=tuple(COMMAND.split()))
+    task, _ = build_heal_task(names, test=tuple(COMMAND.split()))
     interpreter = discover_interpreter(names, {"PATH": "/usr/bin"})
     suite = await prepare_suite(task, sandbox, settings.sandbox, interpreter)
     behaviour = ChangeBehaviour(suite=suite, files={"names.py": RIGHT})

@@ -9,8 +9,8 @@ import pytest
 
 from suture.core.records import Language
 from suture.judge.coverage.coverage_run import touched
-from suture.judge.mutation_testing.mutant_generation import FITTING, can_be_read, mutants_of, touched_code
-from suture.judge.mutation_testing.mutant_runs import DRAWN, MOST_MUTANTS, draw_mutants, measure_mutation
+from suture.judge.mutation_testing.mutant_generation import FITTING, is_parsable_mutant, generate_file_mutants, find_mutable_lines
+from suture.judge.mutation_testing.mutant_runs import DRAWN, MOST_MUTANTS, select_mutants, measure_mutation_score
 from suture.mutation import apply_edits
 from suture.project.workspace import apply_diff
 
@@ -78,7 +78,7 @@ async def test_a_long_reply_does_not_keep_the_event_loop_from_turning() -> None:
             await asyncio.sleep(0)
 
     beside = asyncio.create_task(others())
-    draw = await draw_mutants(after, statements, "python")
+    draw = await select_mutants(after, statements, "python")
     beside.cancel()
     assert turns > 20
     assert DRAWN == len(draw.mutants) < draw.generated <= MOST_MUTANTS
@@ -86,7 +86,7 @@ async def test_a_long_reply_does_not_keep_the_event_loop_from_turning() -> None:
 
 async def test_the_time_limit_holds_while_mutants_are_made() -> None:
     after = {"m.py": ORDINARY.encode()}
-    found = await measure_mutation(
+    found = await measure_mutation_score(
         after, touched({}, after), always, most=DRAWN, seconds=0.01, language="python"
     )
     assert (found.drawn, found.mutants, found.least_score) == (None, (), 0.0)
@@ -95,7 +95,7 @@ async def test_the_time_limit_holds_while_mutants_are_made() -> None:
 
 async def test_the_same_change_has_the_same_mutants_and_each_is_one_small_change() -> None:
     after = {"m.py": ORDINARY.encode(), "n.py": SMALL.encode()}
-    one, two = [await draw_mutants(after, touched({}, after), "python") for _ in range(2)]
+    one, two = [await select_mutants(after, touched({}, after), "python") for _ in range(2)]
     assert one == two
     assert len({mutant.diff for mutant in one.mutants}) == DRAWN
     for mutant in one.mutants:
@@ -105,18 +105,18 @@ async def test_the_same_change_has_the_same_mutants_and_each_is_one_small_change
 async def test_what_was_not_run_counts_as_not_noticed() -> None:
     after = {"m.py": ORDINARY.encode()}
     spots = touched({}, after)
-    found = await measure_mutation(after, spots, always, most=3, seconds=60, language="python")
+    found = await measure_mutation_score(after, spots, always, most=3, seconds=60, language="python")
     assert (len(found.mutants), found.drawn, found.least_score) == (3, DRAWN, 3 / DRAWN)
     assert found.unmeasured == f"not in full: 3 of {DRAWN} mutants were run (proof.mutants = 3)"
-    whole = await measure_mutation(after, spots, always, most=1_000, seconds=60, language="python")
+    whole = await measure_mutation_score(after, spots, always, most=1_000, seconds=60, language="python")
     assert (len(whole.mutants), whole.least_score, whole.unmeasured) == (DRAWN, 1.0, "")
-    none = await measure_mutation(after, spots, never, most=0, seconds=60, language="python")
+    none = await measure_mutation_score(after, spots, never, most=0, seconds=60, language="python")
     assert (none.drawn, none.mutants, none.least_score) == (DRAWN, (), 0.0)
 
 
 async def test_where_there_is_nothing_to_change_nothing_is_held_against_it() -> None:
     after = {"README.md": b"x\n"}
-    found = await measure_mutation(
+    found = await measure_mutation_score(
         after, touched({}, after), never, most=DRAWN, seconds=60, language="python"
     )
     assert (found.drawn, found.least_score) == (0, None)
@@ -134,17 +134,17 @@ async def test_other_languages_have_mutants_of_their_changed_lines_by_the_same_r
 ) -> None:
     before = {path: text.replace("sum >= 100", "sum > 100").encode()}
     after = {path: text.encode(), "notes.md": b"sum >= 100\n"}
-    spots = touched_code(before, after, language)
+    spots = find_mutable_lines(before, after, language)
     line = next(n for n, own in enumerate(text.split("\n"), 1) if "sum >= 100" in own)
     assert spots == {path: (range(line, line + 1),)}
-    one, two = [await draw_mutants(after, spots, language) for _ in range(2)]
+    one, two = [await select_mutants(after, spots, language) for _ in range(2)]
     assert one == two
     assert min(DRAWN, one.generated) == len(one.mutants) > 4
     assert {mutant.line for mutant in one.mutants} == {line}
     for mutant in one.mutants:
         changed = apply_diff({path: after[path]}, mutant.diff)[path]
         assert changed != after[path]
-        assert can_be_read(path, changed.decode(), language)
+        assert is_parsable_mutant(path, changed.decode(), language)
 
 
 @pytest.mark.parametrize(("language", "path", "text"), ELSEWHERE)
@@ -152,8 +152,8 @@ async def test_what_cannot_be_read_has_no_mutants_and_says_so(
     language: Language, path: str, text: str
 ) -> None:
     after = {path: text.replace("(prices", "((prices").encode()}
-    found = await measure_mutation(
-        after, touched_code({}, after, language), never, most=DRAWN, seconds=60, language=language
+    found = await measure_mutation_score(
+        after, find_mutable_lines({}, after, language), never, most=DRAWN, seconds=60, language=language
     )
     assert (found.drawn, found.least_score) == (0, None)
     assert "can be read" in found.unmeasured
@@ -161,9 +161,9 @@ async def test_what_cannot_be_read_has_no_mutants_and_says_so(
 
 def test_a_compiler_is_not_asked_for_what_it_refuses() -> None:
     lines = range(1, GO.count("\n") + 1)
-    made = list(mutants_of("shop.go", GO, lines, "go"))
+    made = list(generate_file_mutants("shop.go", GO, lines, "go"))
     assert {mutant.operator for mutant in made} <= {*FITTING}
-    assert any(mutant.operator == "statement goes" for mutant in made)
+    assert any(mutant.operator == "delete_statement" for mutant in made)
     assert all("\n\treturn" in apply_edits(GO, mutant.edits) for mutant in made)
-    freely = list(mutants_of("shop.js", JAVASCRIPT, lines, "javascript"))
+    freely = list(generate_file_mutants("shop.js", JAVASCRIPT, lines, "javascript"))
     assert any("return" not in apply_edits(JAVASCRIPT, mutant.edits) for mutant in freely)

@@ -11,7 +11,7 @@ from suture.core.records import Check, Task
 from suture.core.settings import SandboxSettings
 from suture.errors import UsageError
 from suture.judge import prepare_suite
-from suture.judge.quality import Measured, Subject, measure_quality, quality_as_mapping
+from suture.judge.quality import QualityResult, QualitySubject, measure_quality, flatten_quality
 from suture.judge.quality.evaluator import Evaluator
 from suture.judge.quality.measurement import BUILT_IN, evaluators
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
@@ -43,19 +43,19 @@ class Road:
 '''
 MANY_PATHS = "def f(n):\n" + "".join(f"    if n == {n}:\n        return {n}\n" for n in range(12))
 
-Measure = Callable[..., Awaitable[Mapping[str, Measured]]]
+Measure = Callable[..., Awaitable[Mapping[str, QualityResult]]]
 
 
 @pytest.fixture
 def measure(sandbox: BubblewrapSandbox) -> Measure:
     """`await measure({"a.py": text}, checks=..., test_command=...)` answers what all evaluators found."""
 
-    async def run(code: Mapping[str, str], *names: str, **task: object) -> Mapping[str, Measured]:
+    async def run(code: Mapping[str, str], *names: str, **task: object) -> Mapping[str, QualityResult]:
         python = discover_interpreter(None, {"VIRTUAL_ENV": sys.prefix})
         settings = SandboxSettings(check_wall_s=20, test_wall_s=60)
         wanted = Task(**{"statement": "", "module": "a.py", **task})  # type: ignore[arg-type]  # of each test
         suite = await prepare_suite(wanted, sandbox, settings, python)
-        return await measure_quality(Subject(files=code, suite=suite, interpreter=python), names)
+        return await measure_quality(QualitySubject(files=code, suite=suite, interpreter=python), names)
 
     return run
 
@@ -67,7 +67,7 @@ def checks(*sources: str) -> tuple[Check, ...]:
 async def test_each_evaluator_measures_its_side(measure: Measure) -> None:
     found = await measure({"a.py": CODE}, checks=checks("assert way(3) == 'up'", "assert way(0) == 'off'"))
     assert {name: measured.absent for name, measured in found.items() if measured.absent} == {}
-    values = quality_as_mapping(found)
+    values = flatten_quality(found)
     assert (values["lines_total"], values["lines_of_code"], values["lines_with_comments"]) == (23, 15, 2)
     assert values["docstring_coverage"] == pytest.approx(1 / 3)
     assert found["docstrings"].findings == (
@@ -100,7 +100,7 @@ async def test_much_complexity_is_a_finding(measure: Measure) -> None:
 
 async def test_what_cannot_be_measured_is_said(measure: Measure) -> None:
     found = await measure({"a.py": "def way(n:\n"})
-    assert quality_as_mapping(found) == {"lint_findings": 1.0} or found["lint"].absent == ""
+    assert flatten_quality(found) == {"lint_findings": 1.0} or found["lint"].absent == ""
     assert {name for name, measured in found.items() if measured.absent} == set(found) - {"lint"}
     found = await measure({"a.py": CODE}, "coverage")
     assert found["coverage"].absent == "there is no check and no test command"
@@ -171,7 +171,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str]
 async def test_a_package_brings_an_evaluator(measure: Measure, installed: Callable[..., None]) -> None:
     installed("returns = returns_plugin:Returns")
     found = await measure({"a.py": CODE}, "lines", "returns")
-    values = quality_as_mapping(found)
+    values = flatten_quality(found)
     assert values["returns.count"] == 4
     assert "lines_total" in values
     assert "returns" in [made.name for made in evaluators()]
@@ -191,7 +191,7 @@ async def test_one_of_a_package_that_raises_has_measured_nothing_and_the_others_
     installed("raises = returns_plugin:Raises", "answers = returns_plugin:Answers")
     found = await measure({"a.py": CODE}, "raises", "answers", "lines")
     assert found["raises"].absent == "raises failed: RuntimeError: no scale to weigh with"
-    assert "no `Measured`" in found["answers"].absent
+    assert "no `QualityResult`" in found["answers"].absent
     assert found["lines"].values
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from suture.core.settings import SandboxSettings
-from suture.judge.tracing.variable_trace import Observation, Probe, first_divergence, observe, render_trace
+from suture.judge.tracing.variable_trace import RunTrace, TraceTarget, find_divergence, observe, render_trace
 from suture.sandbox import Sandbox, discover_interpreter
 
 CODE = b"""\
@@ -43,9 +43,9 @@ def odd():
 MENDED = CODE.replace(b"result = value", b"result += value")
 
 
-def probe_of(sandbox: Sandbox, code: bytes = CODE, **more: Any) -> Probe:
+def probe_of(sandbox: Sandbox, code: bytes = CODE, **more: Any) -> TraceTarget:
     files = {"pkg/stats.py": code, "pkg/__init__.py": b""}
-    return Probe(sandbox=sandbox, settings=SandboxSettings(), files=files, module="pkg/stats.py", **more)
+    return TraceTarget(sandbox=sandbox, settings=SandboxSettings(), files=files, module="pkg/stats.py", **more)
 
 
 async def test_a_trace_shows_what_each_line_changed(sandbox: Sandbox) -> None:
@@ -126,10 +126,10 @@ async def test_it_runs_in_the_users_own_interpreter(sandbox: Sandbox) -> None:
 async def test_the_first_variable_that_differs_from_a_good_run(sandbox: Sandbox) -> None:
     bad = await observe(probe_of(sandbox), "half([1, 2])", trace=True)
     good = await observe(probe_of(sandbox, MENDED), "half([1, 2])", trace=True)
-    told = first_divergence(bad, good)
+    told = find_divergence(bad, good)
     assert told == "`result` in total is 2 at line 4 of pkg/stats.py, and 3 where it goes well"
-    assert first_divergence(good, good) == ""
-    assert first_divergence(Observation(ended="lost"), good) == ""
+    assert find_divergence(good, good) == ""
+    assert find_divergence(RunTrace(ended="lost"), good) == ""
 
 
 @pytest.mark.parametrize("answer", ["", "{}", "[[]]", '{"entries": [[1]]}', '{"entries": [], "ended": 1}'])

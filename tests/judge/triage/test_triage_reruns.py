@@ -9,7 +9,7 @@ import pytest
 
 from suture.core.records import CheckOutcome, CheckStatus, Counterexample, Task, Verdict
 from suture.core.settings import SandboxSettings
-from suture.judge import Suite, triage
+from suture.judge import Suite, triage_failures
 from suture.judge.runners.test_command import TestCommand
 
 BOTH = ("a.test.js::adds", "a.test.js::takes away")
@@ -62,7 +62,7 @@ async def test_one_more_run_tells_and_none_where_another_has_told(
     async def failed_again() -> frozenset[str]:
         return frozenset(seen or ())
 
-    found = await triage(suite, base, None if seen is None else failed_again)
+    found = await triage_failures(suite, base, None if seen is None else failed_again)
     assert (found.cause, command.runs) == (cause, runs)
 
 
@@ -77,5 +77,5 @@ async def test_what_took_all_of_its_time_is_not_run_again() -> None:
     fact = Counterexample(check_id="npx jest", exception="the time was up though no test failed")
     stopped = CheckOutcome(check_id="npx jest", status="error", counterexample=fact)
     base = Verdict(candidate="c", outcomes=(stopped,), evidence="nonce", wall_s=30.0)
-    found = await triage(suite, base)
-    assert (found.others, command.runs) == (("npx jest",), 0)
+    found = await triage_failures(suite, base)
+    assert (found.code_failures, command.runs) == (("npx jest",), 0)

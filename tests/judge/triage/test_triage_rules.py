@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from suture.judge.triage.contradictions import contradictions_of, examples_of
+from suture.judge.triage.contradictions import find_contradictions, find_documented_examples
 from suture.judge.triage.environment_faults import fault_of_surroundings
-from suture.judge.triage.pollution import shared_state_written_by
-from suture.project.workspace import UNSPEAKABLE
+from suture.judge.triage.pollution import find_shared_state_write
+from suture.project.workspace import UNPRINTABLE_NAME
 
 PROJECT = {
     "shop/__init__.py": b"",
@@ -49,11 +49,11 @@ def test_a_fault_of_the_surroundings(exception: str, why: str) -> None:
 
 @pytest.mark.parametrize("path", ["notes/a\\tb.txt", "notes"])
 def test_a_file_whose_name_cannot_be_written_down_is_there_and_not_copied(path: str) -> None:
-    left_out = {"notes/a\\tb.txt": UNSPEAKABLE, "notes.so": "it is in .gitignore"}
+    left_out = {"notes/a\\tb.txt": UNPRINTABLE_NAME, "notes.so": "it is in .gitignore"}
     missing = f"FileNotFoundError: [Errno 2] No such file or directory: '{path}'"
     found = fault_of_surroundings(missing, PROJECT, CODE, left_out)
     assert found == (
-        "'notes/a\\tb.txt' is not copied into the sandbox: " + UNSPEAKABLE,
+        "'notes/a\\tb.txt' is not copied into the sandbox: " + UNPRINTABLE_NAME,
         "give it another name",
     )
 
@@ -196,7 +196,7 @@ def area(w, h=1):
 )
 def test_what_a_test_wants_is_held_against_the_docstring(body: str, tested: str | None) -> None:
     files = {"shapes.py": AREA, "test_shapes.py": f"def test_area():\n    {body}\n".encode()}
-    found = contradictions_of("test_shapes.py::test_area", files, examples_of(files))
+    found = find_contradictions("test_shapes.py::test_area", files, find_documented_examples(files))
     assert [one.tested for one in found] == ([tested] if tested else [])
     if found:
         assert (found[0].call, found[0].documented, found[0].file) == ("area(2, 3)", "6", "shapes.py")
@@ -206,15 +206,15 @@ def test_a_file_of_many_failing_tests_is_read_once() -> None:
     count = 2000
     tests = "".join(f"def test_{n}():\n    assert area(2, 3) == {n}\n" for n in range(count)).encode()
     files = {"shapes.py": AREA, "test_shapes.py": tests}
-    documented, began_s = examples_of(files), time.process_time()
-    found = [contradictions_of(f"test_shapes.py::test_{n}", files, documented) for n in range(count)]
+    documented, began_s = find_documented_examples(files), time.process_time()
+    found = [find_contradictions(f"test_shapes.py::test_{n}", files, documented) for n in range(count)]
     assert [n for n, one in enumerate(found) if not one] == [6]
     assert time.process_time() - began_s < 20  # a parse takes 0.05 s, and each test had one of its own
 
 
 def test_a_name_that_is_defined_twice_contradicts_nothing() -> None:
     files = {"a.py": AREA, "b.py": AREA, "test_a.py": b"def test_a():\n    assert area(2, 3) == 5\n"}
-    assert contradictions_of("test_a.py::test_a", files, examples_of(files)) == ()
+    assert find_contradictions("test_a.py::test_a", files, find_documented_examples(files)) == ()
 
 
 @pytest.mark.parametrize(
@@ -236,11 +236,11 @@ def test_a_name_that_is_defined_twice_contradicts_nothing() -> None:
 def test_state_that_outlives_a_test(test: str, statement: str) -> None:
     above = "import os, config\nfrom cart import Cart\nSEEN = []\n\n"
     source = f"{above}def test_it(monkeypatch, tmp_path):\n    {test}\n"
-    assert shared_state_written_by(ast.parse(source), "test_it") == statement
+    assert find_shared_state_write(ast.parse(source), "test_it") == statement
 
 
 def test_a_fixture_writes_for_the_test_that_asks_for_it() -> None:
     source = "import config\n\ndef loud(): config.LEVEL = 9\n\ndef test_a(loud): pass\n\ndef test_b(): pass\n"
     tree = ast.parse(source)
-    assert shared_state_written_by(tree, "test_a") == "config.LEVEL = 9"
-    assert shared_state_written_by(tree, "test_b") == ""
+    assert find_shared_state_write(tree, "test_a") == "config.LEVEL = 9"
+    assert find_shared_state_write(tree, "test_b") == ""

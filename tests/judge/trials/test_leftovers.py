@@ -8,7 +8,7 @@ from bare_pytest import BARE_PYTEST
 from suture.core.settings import SandboxSettings
 from suture.judge import prepare_suite
 from suture.loop.evaluation.search_setup import editable_texts
-from suture.loop.intake.building import heal_task
+from suture.loop.intake.heal_task import build_heal_task
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
 from suture.search import SearchLimits, search_python
 
@@ -51,7 +51,7 @@ async def test_what_a_failing_test_leaves_does_not_meet_the_right_repair(
     """The user's own run of each begins without it; what a passing test leaves to the next one stays."""
     (tmp_path / "shop.py").write_text(SHOP)
     (tmp_path / "test_shop.py").write_text(TESTS)
-    task, _ = heal_task(tmp_path, test=BARE_PYTEST)
+    task, _ = build_heal_task(tmp_path, test=BARE_PYTEST)
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
     assert suite.command is not None
     failing = ["test_shop.py::test_total"]

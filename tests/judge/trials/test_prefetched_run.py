@@ -9,9 +9,9 @@ from typing import Any, cast
 import pytest
 
 from suture.judge.trials.baseline import BaselineRun
-from suture.judge.trials.prefetched_run import Ahead
-from suture.judge.trials.process_reports import Seen, CollectionReport
-from suture.judge.trials.trial_worker import Worker
+from suture.judge.trials.prefetched_run import PrefetchedRun
+from suture.judge.trials.process_reports import TestReport, CollectionReport
+from suture.judge.trials.trial_worker import TrialWorker
 
 COLLECTED = CollectionReport(
     collected=("t.py::a", "t.py::b"),
@@ -24,14 +24,14 @@ COLLECTED = CollectionReport(
 )
 
 
-def seen(test: str, outcome: str) -> Seen:
-    return Seen(test=test, outcome=cast(Any, outcome), seconds=0.1, wall_s=0.2, lines={}, frames=(), calls=())
+def seen(test: str, outcome: str) -> TestReport:
+    return TestReport(test=test, outcome=cast(Any, outcome), seconds=0.1, wall_s=0.2, lines={}, frames=(), calls=())
 
 
 class Told:
     """A worker that says what it was told to say, and notes what it is asked."""
 
-    def __init__(self, *outcomes: Seen, hangs: bool = False) -> None:
+    def __init__(self, *outcomes: TestReport, hangs: bool = False) -> None:
         self._outcomes, self._hangs = outcomes, hangs
         self.alive = False
         self.asked: list[str] = []
@@ -50,7 +50,7 @@ class Told:
     async def know(self, texts: Mapping[str, str], files: list[str]) -> None:
         self.asked.append(f"know {', '.join(texts)}")
 
-    async def walk(self, tests: object, **given: object) -> AsyncIterator[Seen]:
+    async def walk(self, tests: object, **given: object) -> AsyncIterator[TestReport]:
         self.asked.append("walk" if tests is None else "walk some")
         for outcome in self._outcomes:
             yield outcome
@@ -58,14 +58,14 @@ class Told:
             await asyncio.sleep(600)
 
 
-async def begun(worker: Told) -> tuple[Ahead, asyncio.Task[CollectionReport | None]]:
+async def begun(worker: Told) -> tuple[PrefetchedRun, asyncio.Task[CollectionReport | None]]:
     async def collect() -> CollectionReport | None:
         await asyncio.sleep(0)
         return COLLECTED
 
-    ahead, first = Ahead(cast(Worker, worker), 100.0), asyncio.create_task(collect())
+    ahead, first = PrefetchedRun(cast(TrialWorker, worker), 100.0), asyncio.create_task(collect())
     ahead.begin(first)
-    assert not ahead.is_of_use(())  # nothing is running yet that could be waited for
+    assert not ahead.is_usable(())  # nothing is running yet that could be waited for
     await first
     await asyncio.sleep(0.01)
     return ahead, first
@@ -74,28 +74,28 @@ async def begun(worker: Told) -> tuple[Ahead, asyncio.Task[CollectionReport | No
 async def test_what_ran_beside_the_users_run_is_not_run_again() -> None:
     worker = Told(seen("t.py::a", "passed"), seen("t.py::b", "failed"), seen("t.py::b", "passed"))
     ahead, _ = await begun(worker)
-    assert ahead.is_of_use(("passed", "failed"))
+    assert ahead.is_usable(("passed", "failed"))
     near = Told(seen("t.py::b", "failed"))
     looking = BaselineRun(
-        (cast(Worker, near), ahead.worker),
+        (cast(TrialWorker, near), ahead.worker),
         {"m.py": "x = 1\n"},
         {"t.py::b"},
         {"t.py::a": "passed", "t.py::b": "failed"},
         5.0,
         ahead=ahead,
     )
-    await looking.first()
-    whole = await looking.whole()
+    await looking.run_failing_tests()
+    whole = await looking.run_all_tests()
     await ahead.close()
     assert {test.id: test.outcome for test in whole.tests} == {"t.py::a": "passed", "t.py::b": "failed"}
-    assert whole.imported == {"m.py": frozenset({1})}
+    assert whole.import_lines == {"m.py": frozenset({1})}
     assert (whole.compared, whole.disagreements) == (2, ())
     assert worker.asked == ["start", "collect, traced", "walk", "know m.py"]
 
 
 async def test_it_is_of_no_use_where_a_test_has_no_end() -> None:
     ahead, _ = await begun(Told(hangs=True))
-    assert not ahead.is_of_use(("passed", "timeout"))
+    assert not ahead.is_usable(("passed", "timeout"))
     assert not await ahead.finish({}, 0.01)
     await ahead.close()
 
@@ -109,7 +109,7 @@ async def test_to_end_it_leaves_the_other_process_alone(collects: bool) -> None:
         return COLLECTED
 
     worker = Told()
-    ahead, first = Ahead(cast(Worker, worker), 100.0), asyncio.create_task(collect())
+    ahead, first = PrefetchedRun(cast(TrialWorker, worker), 100.0), asyncio.create_task(collect())
     ahead.begin(first)
     await asyncio.sleep(0)
     if collects:

@@ -13,14 +13,14 @@ from suture.judge import prepare_suite
 from suture.judge.trials.inside.line_tracer import Tracer
 from suture.judge.trials.process_reports import (
     AttemptReport,
-    RawAnswers,
-    Seen,
+    AnswerReport,
+    TestReport,
     CollectionReport,
-    entries_of,
+    parse_reports,
     lines_of,
 )
 from suture.loop.evaluation.search_setup import editable_texts
-from suture.loop.intake.building import heal_task
+from suture.loop.intake.heal_task import build_heal_task
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
 from suture.search import SearchLimits, search_python
 
@@ -63,8 +63,8 @@ ATTEMPTED = {"words": "P", "ended": True, "unsupported": False}
 )
 def test_an_entry_of_another_shape_is_passed_over(entry: object) -> None:
     content = f"{json.dumps(entry)}\n[]\nx\n{'[' * 100_000}\n{json.dumps(GOOD)}\n".encode()
-    assert list(entries_of(content, AttemptReport, Seen, CollectionReport, RawAnswers)) == [
-        RawAnswers(mutant=1, answers=("1",))
+    assert list(parse_reports(content, AttemptReport, TestReport, CollectionReport, AnswerReport)) == [
+        AnswerReport(mutant=1, answers=("1",))
     ]
 
 
@@ -89,7 +89,7 @@ async def test_a_test_that_writes_to_everything_it_can_reach_does_not_end_the_se
         "            pass\n"
         "    assert f(1) == 2\n"
     )
-    task, _ = heal_task(tmp_path, test=BARE_PYTEST)
+    task, _ = build_heal_task(tmp_path, test=BARE_PYTEST)
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
     assert suite.command is not None
     found = await search_python(suite.command, editable_texts(suite), (), SearchLimits(max_seconds=100))

@@ -9,14 +9,14 @@ from pathlib import Path
 from bare_pytest import BARE_PYTEST
 from suture.core.settings import SandboxSettings
 from suture.judge import prepare_suite
-from suture.judge.trials.baseline import locate
-from suture.judge.trials.process_reports import Seen
-from suture.judge.trials.target_tests import FAILED_AT_MOST, FAILED_S, ONWARD_S, QUICK_S, enough, in_turns
+from suture.judge.trials.baseline import run_baseline
+from suture.judge.trials.process_reports import TestReport
+from suture.judge.trials.target_tests import FAILED_AT_MOST, FAILED_S, ONWARD_S, QUICK_S, choose_failure_limits, order_target_tests
 from suture.judge.trials.trial_records import Proposal
-from suture.judge.trials.trial_runner import Bench
-from suture.judge.trials.trial_worker import Worker
+from suture.judge.trials.trial_runner import TrialRunner
+from suture.judge.trials.trial_worker import TrialWorker
 from suture.loop.evaluation.search_setup import editable_texts
-from suture.loop.intake.building import heal_task
+from suture.loop.intake.heal_task import build_heal_task
 from suture.mutation import Edit
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
 from suture.search import SearchLimits, search_python
@@ -24,11 +24,11 @@ from suture.search import SearchLimits, search_python
 
 def seen(
     name: str, *, lines: Sequence[int] = (), line: int = 1, fault: str = "E: x", seconds: float = 0.001
-) -> Seen:
+) -> TestReport:
     packed = bytes.fromhex("")
     for number in lines:
         packed = (int.from_bytes(packed, "little") | 1 << number).to_bytes(8, "little")
-    return Seen(
+    return TestReport(
         test=f"t.py::{name}",
         outcome="failed",
         seconds=seconds,
@@ -41,8 +41,8 @@ def seen(
     )
 
 
-def order(failed: Sequence[Seen]) -> str:
-    return "".join(one.test[-1] for one in in_turns(failed, {one.test: one for one in failed}))
+def order(failed: Sequence[TestReport]) -> str:
+    return "".join(one.test[-1] for one in order_target_tests(failed, {one.test: one for one in failed}))
 
 
 def test_one_of_each_place_and_exception_stands_before_more_of_the_same() -> None:
@@ -62,10 +62,10 @@ def test_a_slow_test_does_not_stand_before_quick_ones_however_it_fails() -> None
 
 
 def test_few_failures_are_enough_and_fewer_where_they_are_slow() -> None:
-    assert enough([0.001] * 20) == (FAILED_AT_MOST, 20)
-    assert enough([FAILED_S / 2] * 20) == (2, int(2 * ONWARD_S / FAILED_S))
-    assert enough([9.0] * 20) == (1, 1)
-    assert enough([]) == (1, 1)
+    assert choose_failure_limits([0.001] * 20) == (FAILED_AT_MOST, 20)
+    assert choose_failure_limits([FAILED_S / 2] * 20) == (2, int(2 * ONWARD_S / FAILED_S))
+    assert choose_failure_limits([9.0] * 20) == (1, 1)
+    assert choose_failure_limits([]) == (1, 1)
 
 
 MODULE = "def price(n):\n    return n - 1\n\n\ndef weight(n):\n    return n * 2\n"
@@ -81,11 +81,11 @@ async def test_a_change_that_mends_one_test_of_ten_is_seen_and_all_that_it_mends
 ) -> None:
     (tmp_path / "shop.py").write_text(MODULE)
     (tmp_path / "test_shop.py").write_text(TESTS)
-    task, _ = heal_task(tmp_path, test=BARE_PYTEST)
+    task, _ = build_heal_task(tmp_path, test=BARE_PYTEST)
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
     assert suite.command is not None
     found = await search_python(suite.command, editable_texts(suite), (), SearchLimits(max_seconds=60))
-    mended = {frozenset(trial.passed) for _, trial in found.partial}
+    mended = {frozenset(trial.now_passing) for _, trial in found.partial}
     assert frozenset({"test_shop.py::test_weight"}) in mended
     assert frozenset(f"test_shop.py::test_price[{n}]" for n in range(9)) in mended
     assert found.plausible, found.ending
@@ -118,24 +118,24 @@ async def test_lines_are_those_that_run_with_the_change_and_none_that_only_tell_
 ) -> None:
     (tmp_path / "parcel.py").write_text(PARCEL)
     (tmp_path / "test_parcel.py").write_text(PARCEL_TESTS)
-    task, _ = heal_task(tmp_path, test=BARE_PYTEST)
+    task, _ = build_heal_task(tmp_path, test=BARE_PYTEST)
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(tmp_path, {}))
     assert suite.command is not None
     texts = editable_texts(suite)
-    spectrum = await locate(suite.command, list(texts), (), 20)
+    spectrum = await run_baseline(suite.command, list(texts), (), 20)
     before = {test.id: test.lines["parcel.py"] for test in spectrum.tests}
     assert before["test_parcel.py::test_one"] == {2, 3}  # and not 5 to 7, where pytest says what it compared
     at = texts["parcel.py"].index("others")
     edit = Edit(start=at, end=at + len("others"), text="other.kilos")
     proposal = Proposal(path="parcel.py", edits=(edit,), label="", score=1.0, operators=())
-    worker = Worker(suite.command, texts, list(texts), 60)
+    worker = TrialWorker(suite.command, texts, list(texts), 60)
     try:
         await worker.start()
         await worker.collect(trace=False, seconds=30)
-        lines = await Bench(worker, spectrum, texts).lines_with(proposal)
+        lines = await TrialRunner(worker, spectrum, texts).trace_lines(proposal)
     finally:
         await worker.close()
     assert before["test_parcel.py::test_sum"] == {2, 3, 9, 10}
     assert lines["test_parcel.py::test_sum"]["parcel.py"] == {2, 3, 9, 10, 13, 14}
     moved = replace(proposal, edits=(replace(edit, text="(\nother.kilos)"),))
-    assert await Bench(worker, spectrum, texts).lines_with(moved) == {}
+    assert await TrialRunner(worker, spectrum, texts).trace_lines(moved) == {}

@@ -13,7 +13,7 @@ from requirements import Require
 from suture.core.settings import SandboxSettings
 from suture.judge import Suite, prepare_suite
 from suture.loop.evaluation.search_setup import editable_texts
-from suture.loop.intake.building import heal_task
+from suture.loop.intake.heal_task import build_heal_task
 from suture.mutation import apply_edits
 from suture.sandbox import BubblewrapSandbox, Requirement, discover_interpreter
 from suture.search import SearchResult, SearchLimits, search_python
@@ -164,7 +164,7 @@ async def tried(
             "import unittest\n\nimport pytest\nfrom shop import add\n\n\n" if path == "test_shop.py" else ""
         )
         place.write_text(head + text, encoding="utf-8")
-    task, _ = heal_task(folder, test=command)
+    task, _ = build_heal_task(folder, test=command)
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(folder, {}))
     assert suite.command is not None
     run = await suite.command.run(task.files)

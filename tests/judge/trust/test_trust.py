@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from suture.core.records import Check, CheckStatus, Provenance
 from suture.judge.trust.assessment import assess
-from suture.judge.trust.check_claims import claim_of, contradict
+from suture.judge.trust.check_claims import parse_claim, contradict
 from suture.judge.trust.check_matrix import CandidateRow
-from suture.judge.trust.prefilter import sift
+from suture.judge.trust.prefilter import filter_checks
 
 GIVEN = (Check(id="given", provenance="visible", source="assert f(1) == [2]"),)
 
@@ -36,7 +36,7 @@ def row(name: str, passed: str, failed: str = "", *, viable: bool = True) -> Can
     ],
 )
 def test_a_claim_is_read(source: str, call: str, kind: str, value: object) -> None:
-    claim = claim_of(Check(id="c", provenance="spec", source=source))
+    claim = parse_claim(Check(id="c", provenance="spec", source=source))
     assert claim is not None
     assert claim.expected is not None
     assert (claim.call, claim.expected.kind, claim.expected.value) == (call, kind, value)
@@ -54,13 +54,13 @@ def test_a_claim_is_read(source: str, call: str, kind: str, value: object) -> No
     ],
 )
 def test_what_is_no_single_claim_has_no_call(source: str) -> None:
-    claim = claim_of(Check(id="c", provenance="property", source=source))
+    claim = parse_claim(Check(id="c", provenance="property", source=source))
     assert claim is not None
     assert (claim.call, claim.expected) == ("", None)
 
 
 def test_truths_and_values_contradict_each_other_only_where_they_must() -> None:
-    claims = [claim_of(check) for check in spec("assert f()", "assert not f()", "assert f() == 3")]
+    claims = [parse_claim(check) for check in spec("assert f()", "assert not f()", "assert f() == 3")]
     true, false, three = [claim.expected for claim in claims if claim and claim.expected]
     assert contradict(true, false)
     assert contradict(false, three)
@@ -77,7 +77,7 @@ def test_what_needs_no_run_is_removed_and_told() -> None:
         "assert f(3) == f(3)",
         "assert f(",
     )
-    sifted = sift(checks, GIVEN, "f")
+    sifted = filter_checks(checks, GIVEN, "f")
     assert [check.source for check in sifted.checks] == ["assert f(2) == [4]"]
     assert [removed.reason for removed in sifted.removed] == [
         "a given check says the same",
@@ -89,19 +89,19 @@ def test_what_needs_no_run_is_removed_and_told() -> None:
     ]
     assert sifted.record == {"spec": (1, 1)}
     deep = spec(f"assert f({'+'.join('1' * 900)}) == [900]")
-    assert len(sift(deep, GIVEN, "f").checks) + len(sift(deep, GIVEN, "f").removed) == 1
+    assert len(filter_checks(deep, GIVEN, "f").checks) + len(filter_checks(deep, GIVEN, "f").removed) == 1
 
 
 def test_equal_ids_of_different_checks_are_told_apart() -> None:
     one = Check(id="given", provenance="spec", source="x = 1\nassert f(x) == [5]")
     two = Check(id="given", provenance="adversarial", source="x = 2\nassert f(x) == [5]")
-    sifted = sift((one, two), GIVEN, "f")
+    sifted = filter_checks((one, two), GIVEN, "f")
     assert len({check.id for check in sifted.checks} | {"given"}) == 3
     assert set(sifted.claims) == {check.id for check in sifted.checks}
 
 
 def test_of_checks_that_contradict_each_other_the_one_with_more_behind_it_stays() -> None:
-    sifted = sift(spec("assert f(2) == [4]", "assert f(2) == [5]", "assert f(3) == [6]"), GIVEN, "f")
+    sifted = filter_checks(spec("assert f(2) == [4]", "assert f(2) == [5]", "assert f(3) == [6]"), GIVEN, "f")
     rows = [
         row("a", "assert f(2) == [4]|assert f(3) == [6]", "assert f(2) == [5]"),
         row("b", "assert f(2) == [4]|assert f(3) == [6]", "assert f(2) == [5]"),
@@ -111,12 +111,12 @@ def test_of_checks_that_contradict_each_other_the_one_with_more_behind_it_stays(
     assert {check.id for check in assessment.checks} == {"assert f(2) == [4]", "assert f(3) == [6]"}
     assert "contradicts 'assert f(2) == [4]'" in assessment.removed[0].reason
     assert (assessment.heard, assessment.behaviours) == (3, 2)
-    tied = assess(sift(spec("assert f(2) == [4]", "assert f(2) == [5]"), GIVEN, "f"), [])
+    tied = assess(filter_checks(spec("assert f(2) == [4]", "assert f(2) == [5]"), GIVEN, "f"), [])
     assert tied.checks == ()
 
 
 def test_candidates_that_fail_a_given_check_are_not_heard() -> None:
-    sifted = sift(spec("assert f(2) == [4]"), GIVEN, "f")
+    sifted = filter_checks(spec("assert f(2) == [4]"), GIVEN, "f")
     rows = [row(str(n), "assert f(2) == [4]", viable=False) for n in range(5)]
     (check,) = assess(sifted, rows).checks
     assert check.trust <= 0.5
@@ -124,7 +124,7 @@ def test_candidates_that_fail_a_given_check_are_not_heard() -> None:
 
 def test_an_author_that_contradicts_the_examples_is_trusted_less() -> None:
     def trust(*also: str) -> float:
-        sifted = sift(spec("assert f(2) == [4]", *also), GIVEN, "f")
+        sifted = filter_checks(spec("assert f(2) == [4]", *also), GIVEN, "f")
         rows = [row(str(n), "assert f(2) == [4]") for n in range(3)]
         return assess(sifted, rows).checks[0].trust
 
@@ -132,7 +132,7 @@ def test_an_author_that_contradicts_the_examples_is_trusted_less() -> None:
 
 
 def test_a_check_that_the_model_was_unsure_of_only_loses_trust() -> None:
-    sifted = sift(spec("assert f(2) == [4]"), GIVEN, "f")
+    sifted = filter_checks(spec("assert f(2) == [4]"), GIVEN, "f")
     (check,) = sifted.checks
     rows = [row(str(n), "assert f(2) == [4]") for n in range(3)]
     trusts = [
@@ -151,7 +151,7 @@ TABLES = st.lists(
 @given(TABLES)
 @settings(max_examples=60, deadline=None)
 def test_more_votes_never_lower_a_trust_and_order_says_nothing(table: list[list[CheckStatus | None]]) -> None:
-    sifted = sift(spec(*IDS), GIVEN, "f")
+    sifted = filter_checks(spec(*IDS), GIVEN, "f")
     ids = [check.id for check in sifted.checks]
 
     def trusts(rows: list[list[CheckStatus | None]]) -> dict[str, float]:

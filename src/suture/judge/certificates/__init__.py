@@ -6,15 +6,15 @@ run because of it. The package must not ask a model; what running code cannot co
 """
 
 from suture.judge.certificates.certificate import Certificate
-from suture.judge.certificates.certificate_format import CertificateRefused
+from suture.judge.certificates.certificate_format import InvalidCertificate
 from suture.judge.certificates.certificate_replay import ReplayedClaim
-from suture.judge.certificates.verification import certificate_at, certificate_path, verify_file
+from suture.judge.certificates.verification import find_certificate, load_certificate, verify_file
 
 __all__ = [
     "Certificate",
-    "CertificateRefused",
+    "InvalidCertificate",
     "ReplayedClaim",
-    "certificate_at",
-    "certificate_path",
+    "find_certificate",
+    "load_certificate",
     "verify_file",
 ]

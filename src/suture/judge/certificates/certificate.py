@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from suture.core.records import Check, Evidence, Language, Project, Task, TaskKind, Verdict
-from suture.core.records.result import as_html
+from suture.core.records.result import render_html
 from suture.judge import Suite
 
 FORMAT = "suture-certificate/2"
@@ -45,14 +45,14 @@ class CertifiedTask:
             kind=self.kind,
             language=self.language,
             module=self.module,
-            beside=self.beside,
-            several=self.several,
+            extra_modules=self.beside,
+            allows_more_files=self.several,
             entry_point=self.entry_point,
             files=files,
             checks=self.checks,
             test_command=self.test_command,
             protected=self.protected,
-            only=self.only,
+            writable=self.only,
             project=self.project,
         )
 
@@ -116,7 +116,7 @@ class Mutation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Minimality:
+class MinimisationSummary:
     """What delta debugging made of the change.
 
     Attributes:
@@ -144,7 +144,7 @@ class Lint:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Claims:
+class UnverifiedClaims:
     """What running does not prove: nobody can tell from code which model wrote it, or what it cost.
 
     Attributes:
@@ -192,7 +192,7 @@ class Claims:
     share: float = 0.0
     warnings: tuple[str, ...] = ()
     accepted_tests: tuple[str, ...] = ()
-    minimal: Minimality = field(default_factory=Minimality)
+    minimal: MinimisationSummary = field(default_factory=MinimisationSummary)
     lint: Lint = field(default_factory=Lint)
 
     @property
@@ -240,7 +240,7 @@ class Certificate:
     coverage: Coverage = field(default_factory=Coverage)
     mutation: Mutation = field(default_factory=Mutation)
     confidence: float = 0.0
-    claims: Claims = field(default_factory=Claims)
+    claims: UnverifiedClaims = field(default_factory=UnverifiedClaims)
     seal: str = ""
 
     def _repr_html_(self) -> str:
@@ -260,24 +260,24 @@ class Certificate:
             ("confidence, at least", f"{self.confidence:.2f}"),
             ("seal", self.seal),
         )
-        return as_html("certificate", rows, self.diff)
+        return render_html("certificate", rows, self.diff)
 
 
-def certified_task(suite: Suite) -> CertifiedTask:
+def certify_task(suite: Suite) -> CertifiedTask:
     """A suite's task as a certificate holds it."""
     task = suite.task
     return CertifiedTask(
         kind=task.kind,
         statement=task.statement,
         module=task.module,
-        beside=task.beside,
-        several=task.several,
+        beside=task.extra_modules,
+        several=task.allows_more_files,
         entry_point=task.entry_point,
         language=task.language,
         checks=task.checks,
         test_command=task.test_command,
         protected=task.protected,
-        only=task.only,
+        only=task.writable,
         source_roots=suite.command.interpreter.source_roots if suite.command else (),
         project=task.project,
     )

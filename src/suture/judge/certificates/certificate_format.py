@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from suture.core.records import content_hash, from_plain, to_plain
+from suture.core.records import content_hash, decode_record, encode_record
 from suture.judge.certificates.certificate import FORMAT, Certificate
 
 OLD_FORMATS = ("suture-certificate/1",)
@@ -21,7 +21,7 @@ MAX_BYTES = 32 * 2**20
 """Anybody may have written a certificate: a larger one is refused before it is read as JSON."""
 
 
-class CertificateRefused(ValueError):
+class InvalidCertificate(ValueError):
     """It is no certificate of this format, or was changed since it was sealed."""
 
 
@@ -35,45 +35,45 @@ def sealed(certificate: Certificate) -> Certificate:
     return replace(certificate, seal=_seal(_plain(certificate)))
 
 
-def certificate_text(certificate: Certificate) -> str:
+def render_certificate(certificate: Certificate) -> str:
     """A certificate as a file: ASCII, so that no transport can change it."""
     return json.dumps(_plain(certificate), indent=1) + "\n"
 
 
-def read_certificate(content: bytes) -> Certificate:
+def parse_certificate(content: bytes) -> Certificate:
     """Read a certificate.
 
     Raises:
         CertificateRefused: It is no certificate of this format, or was changed since it was sealed.
     """
     if len(content) > MAX_BYTES:
-        raise CertificateRefused("it is too large to be a certificate")
+        raise InvalidCertificate("it is too large to be a certificate")
     try:
-        # ASCII is all that `certificate_text` writes: no byte order mark, and one way to read each byte.
+        # ASCII is all that `render_certificate` writes: no byte order mark, and one way to read each byte.
         plain = json.loads(content.decode("ascii"), object_pairs_hook=_once, parse_constant=_no_constant)
         said = plain.get("format") if isinstance(plain, dict) else None
         if said in OLD_FORMATS:
-            raise CertificateRefused(
+            raise InvalidCertificate(
                 f"it is of the older format {said!r}, which does not bind how many mutants are run; "
                 "heal again with this Suture, or verify it with the one that made it"
             )
-        certificate = from_plain(Certificate, plain)
-    except CertificateRefused:
+        certificate = decode_record(Certificate, plain)
+    except InvalidCertificate:
         raise
     except (ValueError, TypeError, AttributeError, RecursionError) as fault:
-        raise CertificateRefused(f"it is no certificate: {fault}") from fault
+        raise InvalidCertificate(f"it is no certificate: {fault}") from fault
     if certificate.format != FORMAT:
-        raise CertificateRefused(f"its format is {certificate.format!r}, and this Suture reads {FORMAT!r}")
-    if _written(plain) not in (_written(_plain(certificate)), _written(to_plain(certificate))):
-        raise CertificateRefused("it holds something that no certificate holds")
+        raise InvalidCertificate(f"its format is {certificate.format!r}, and this Suture reads {FORMAT!r}")
+    if _written(plain) not in (_written(_plain(certificate)), _written(encode_record(certificate))):
+        raise InvalidCertificate("it holds something that no certificate holds")
     if certificate.seal != _seal(_plain(certificate)):
-        raise CertificateRefused("it was changed since it was sealed")
+        raise InvalidCertificate("it was changed since it was sealed")
     return certificate
 
 
 def _plain(certificate: Certificate) -> dict[str, Any]:
     """A certificate as JSON values, without the fields of `NEWER` that are empty."""
-    plain = to_plain(certificate)
+    plain = encode_record(certificate)
     for group, names in NEWER.items():
         plain[group] = {key: value for key, value in plain[group].items() if value or key not in names}
     return plain

@@ -12,21 +12,21 @@ from suture.judge import Suite, check_candidate, prepare_suite
 from suture.judge.certificates.certificate import Certificate, new_failures, statuses
 from suture.judge.certificates.static_checks import (
     MOST_LISTED,
-    Refuted,
-    certified_files,
-    certified_result,
+    ClaimRefuted,
+    check_certified_diff,
+    check_changed_paths,
+    check_project_files,
     require,
-    require_allowed,
     require_equal,
 )
-from suture.judge.confidence import confidence_certified, confidence_in
+from suture.judge.confidence import compute_certified_confidence, estimate_confidence
 from suture.judge.coverage.coverage_run import measure_coverage, touched
-from suture.judge.mutation_testing.mutant_generation import touched_code
-from suture.judge.mutation_testing.mutant_runs import draw_mutants, notices, replay_mutants
+from suture.judge.mutation_testing.mutant_generation import find_mutable_lines
+from suture.judge.mutation_testing.mutant_runs import build_mutant_detector, replay_mutants, select_mutants
 from suture.project.languages import Interpreter
-from suture.project.workspace import PatchRefused, text_of
+from suture.project.workspace import DiffDoesNotApply, text_of
 from suture.sandbox import Sandbox
-from suture.sandbox.packages import PackagesRefused, packages_of
+from suture.sandbox.packages import PackagesRefused, packages_for_task
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ class ReplayedClaim:
     detail: str
 
 
-async def verify_certificate(
+async def replay_certificate(
     certificate: Certificate,
     project: Mapping[str, bytes],
     sandbox: Sandbox,
@@ -55,7 +55,7 @@ async def verify_certificate(
 
     Args:
         certificate: Of one change; each of its claims is found out anew.
-        project: The files before the change, and maybe others, path -> content; see `project_before`.
+        project: The files before the change, and maybe others, path -> content; see `revert_certified_change`.
         sandbox: A wall, in which nothing of the run that made the certificate is left.
         settings: Whose limits and threshold hold; the certificate's own are only claims.
         interpreter: What `python` means in the test command.
@@ -65,9 +65,9 @@ async def verify_certificate(
         PrerequisiteError: The change needs packages that are not kept here; none are fetched.
     """
     try:
-        files = certified_files(certificate, project)
+        files = check_project_files(certificate, project)
         yield ReplayedClaim(name="project", ok=True, detail=f"{len(files)} files, each by its hash")
-        after = certified_result(certificate, files)
+        after = check_certified_diff(certificate, files)
         yield ReplayedClaim(
             name="diff", ok=True, detail=f"it leads to {', '.join(sorted(certificate.result))}"
         )
@@ -76,8 +76,8 @@ async def verify_certificate(
         candidate = Candidate(
             files={path: text_of(after[path]) for path in certificate.result}, origin="repair"
         )
-        ready, _ = await suite.with_packages(after)  # a lock is allowed where its packages are kept
-        require_allowed(certificate, candidate, suite, after)
+        ready, _ = await suite.install_packages(after)  # a lock is allowed where its packages are kept
+        check_changed_paths(certificate, candidate, suite, after)
         yield ReplayedClaim(name="files", ok=True, detail="no test and no protected file is changed")
         before = await _replay_before(certificate, suite)
         if before is not None:
@@ -90,12 +90,12 @@ async def verify_certificate(
         yield await _coverage(certificate, ready, after)
         yield await _mutation(certificate, ready, candidate, after, verdict)
         yield _confidence(certificate, before, verdict, settings)
-    except Refuted as refuted:
+    except ClaimRefuted as refuted:
         yield ReplayedClaim(name=refuted.name, ok=False, detail=refuted.detail)
     except UsageError as fault:
         yield ReplayedClaim(name="checks", ok=False, detail=f"they cannot be run: {fault.message}")
     except PackagesRefused as fault:
-        yield ReplayedClaim(name="packages", ok=False, detail=fault.why)
+        yield ReplayedClaim(name="packages", ok=False, detail=fault.reason)
 
 
 async def _suite(
@@ -114,7 +114,7 @@ async def _suite(
     )
     if interpreter is not None:
         interpreter = replace(interpreter, source_roots=certificate.task.source_roots)
-    packages = packages_of(task, settings, may_fetch=False)
+    packages = packages_for_task(task, settings, may_fetch=False)
     return await prepare_suite(task, sandbox, settings.sandbox, interpreter, packages=packages)
 
 
@@ -168,7 +168,7 @@ async def _mutation(
             name="mutation", ok=True, detail=f"not measured: {said.unmeasured}; it counts as none"
         )
     language = suite.task.language
-    draw = await draw_mutants(after, touched_code(suite.task.files, after, language), language)
+    draw = await select_mutants(after, find_mutable_lines(suite.task.files, after, language), language)
     run = [replace(run, killed=False) for run in said.mutants]
     is_drawn = (said.generated, said.drawn) == (draw.generated, len(draw.mutants))
     require(
@@ -179,11 +179,11 @@ async def _mutation(
     in_full = len(run) == said.drawn > 0
     require(in_full != bool(said.unmeasured), "mutation", "it is not said whether it was measured in full")
     require(all(one.path in candidate.files for one in run), "mutation", "a mutant is of another file")
-    noticed = await notices(suite, candidate.files, verdict, certificate.fixed)
+    noticed = await build_mutant_detector(suite, candidate.files, verdict, certificate.fixed)
     try:
         found = await replay_mutants(after, run, noticed)
-    except PatchRefused as fault:
-        raise Refuted("mutation", str(fault)) from fault
+    except DiffDoesNotApply as fault:
+        raise ClaimRefuted("mutation", str(fault)) from fault
     wrong = [one.label for one, replayed in zip(said.mutants, found, strict=True) if one != replayed]
     require(not wrong, "mutation", f"the tests say otherwise of: {'; '.join(wrong[:MOST_LISTED])}")
     if not said.drawn:
@@ -198,8 +198,8 @@ def _confidence(
 ) -> ReplayedClaim:
     score, threshold = certificate.mutation.least_score, settings.loop.trust_threshold
     claims = certificate.claims
-    proved = confidence_in(verdict, threshold, before=before, mutation_score=score)
-    found = confidence_certified(
+    proved = estimate_confidence(verdict, threshold, before=before, mutation_score=score)
+    found = compute_certified_confidence(
         *(verdict, threshold),
         before=before,
         mutation_score=score,

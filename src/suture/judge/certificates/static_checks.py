@@ -6,21 +6,20 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from suture.core.records import Candidate, content_hash
-from suture.judge import Suite, is_made_here
-from suture.judge import protected_files as refused_files
+from suture.judge import Suite, find_protected_files, is_dependency_file
 from suture.judge.certificates.certificate import Certificate
 from suture.judge.certificates.certificate_format import digest
-from suture.project.languages import languages_of_files
+from suture.project.languages import detect_file_languages
 from suture.project.test_commands import files_deciding
 from suture.project.workspace import (
-    PatchRefused,
+    DiffDoesNotApply,
     apply_diff,
     default_protected,
     is_protected,
     is_test_file,
-    overlay,
+    overlay_candidate,
 )
-from suture.sandbox.packages import asks_in, is_lock
+from suture.sandbox.packages import is_lock_path, manifest_name_for
 
 MOST_LISTED = 5
 BUILT = frozenset((".pyi", ".pyc", ".pyd", ".so"))
@@ -28,7 +27,7 @@ NOWHERE = Path("/nowhere")
 """A certificate names files by their paths in the project; a folder of some machine means nothing in it."""
 
 
-class Refuted(Exception):
+class ClaimRefuted(Exception):
     """What a certificate says is not so."""
 
     def __init__(self, name: str, detail: str) -> None:
@@ -38,13 +37,13 @@ class Refuted(Exception):
 
 
 def require(holds: bool, name: str, detail: str) -> None:
-    """Raise `Refuted` where a claim does not hold."""
+    """Raise `ClaimRefuted` where a claim does not hold."""
     if not holds:
-        raise Refuted(name, detail)
+        raise ClaimRefuted(name, detail)
 
 
 def require_equal(name: str, said: Mapping[str, object], found: Mapping[str, object]) -> None:
-    """Raise `Refuted` where what is certified is not what was found; it names some of what differs."""
+    """Raise `ClaimRefuted` where what is certified is not what was found; it names some of what differs."""
     keys = sorted(key for key in said.keys() | found.keys() if said.get(key) != found.get(key))
     differences = [
         f"{key} (certified {said.get(key)!r}, found {found.get(key)!r})" for key in keys[:MOST_LISTED]
@@ -53,7 +52,7 @@ def require_equal(name: str, said: Mapping[str, object], found: Mapping[str, obj
     require(not keys, name, "; ".join(differences) + more)
 
 
-def project_before(certificate: Certificate, project: Mapping[str, bytes]) -> Mapping[str, bytes]:
+def revert_certified_change(certificate: Certificate, project: Mapping[str, bytes]) -> Mapping[str, bytes]:
     """A project as the certificate needs it: where the change is in it already, it is taken back.
 
     Args:
@@ -65,11 +64,11 @@ def project_before(certificate: Certificate, project: Mapping[str, bytes]) -> Ma
         return project
     try:
         return apply_diff(project, certificate.diff, reverse=True)
-    except PatchRefused:
+    except DiffDoesNotApply:
         return project
 
 
-def certified_files(certificate: Certificate, project: Mapping[str, bytes]) -> dict[str, bytes]:
+def check_project_files(certificate: Certificate, project: Mapping[str, bytes]) -> dict[str, bytes]:
     """The files that a certificate was made for, each by its hash; more of them that decide refute it."""
     require(
         certificate.project_hash == content_hash(dict(certificate.project)),
@@ -95,16 +94,16 @@ def certified_files(certificate: Certificate, project: Mapping[str, bytes]) -> d
 
 def _decides(path: str) -> bool:
     """Whether a file may change what the tests say: code, a test, a setting of the project's."""
-    is_code = PurePosixPath(path).suffix in BUILT or bool(languages_of_files((path,)))
+    is_code = PurePosixPath(path).suffix in BUILT or bool(detect_file_languages((path,)))
     return is_code or is_protected(path, default_protected())
 
 
-def certified_result(certificate: Certificate, files: Mapping[str, bytes]) -> dict[str, bytes]:
+def check_certified_diff(certificate: Certificate, files: Mapping[str, bytes]) -> dict[str, bytes]:
     """The files with the change, which leads to what is certified and nowhere else."""
     try:
         after = apply_diff(files, certificate.diff)
-    except PatchRefused as fault:
-        raise Refuted("diff", str(fault)) from fault
+    except DiffDoesNotApply as fault:
+        raise ClaimRefuted("diff", str(fault)) from fault
     changed = {path: digest(content) for path, content in after.items() if files.get(path) != content}
     require(bool(changed), "diff", "it changes nothing")
     require(files.keys() <= after.keys(), "diff", "it deletes a file")
@@ -112,7 +111,7 @@ def certified_result(certificate: Certificate, files: Mapping[str, bytes]) -> di
     return after
 
 
-def require_allowed(
+def check_changed_paths(
     certificate: Certificate, candidate: Candidate, suite: Suite, after: Mapping[str, bytes]
 ) -> None:
     """A diff that changes what decides proves nothing, whatever the certificate calls protected."""
@@ -131,9 +130,11 @@ def require_allowed(
         if task.project is not None and task.project.is_new:
             closed = {path for path in closed if not is_test_file(path)}  # they decide nothing
     if task.project is not None and task.project.is_new:  # it says which packages there are, and no more
-        closed = {path for path in closed if path != asks_in(task.language) and not is_lock(path)}
-    closed = {path for path in closed if not is_made_here(path, candidate.files, suite)}
-    closed |= set(refused_files(candidate.files, suite))
+        closed = {
+            path for path in closed if path != manifest_name_for(task.language) and not is_lock_path(path)
+        }
+    closed = {path for path in closed if not is_dependency_file(path, candidate.files, suite)}
+    closed |= set(find_protected_files(candidate.files, suite))
     require(
         not task.test_command or not any(is_protected(path, default_protected()) for path in task.modules),
         "files",
@@ -141,5 +142,7 @@ def require_allowed(
     )
     require(not closed, "files", f"the diff changes what decides: {', '.join(sorted(closed)[:MOST_LISTED])}")
     require(
-        overlay(task.files, candidate.files) == dict(after), "files", "the result is not what a run can make"
+        overlay_candidate(task.files, candidate.files) == dict(after),
+        "files",
+        "the result is not what a run can make",
     )

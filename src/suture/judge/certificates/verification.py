@@ -6,23 +6,23 @@ import os
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
-from suture.core.ledger import RunFolder, find_run, first_of, read_ledger
+from suture.core.ledger import RunFolder, find_run, first_payload, read_ledger
 from suture.core.ledger.kinds import RunStarted
 from suture.core.records import Language
 from suture.core.safe_files import read_plain
 from suture.core.settings import SandboxSettings, Settings
 from suture.errors import StorageError, UsageError
 from suture.judge.certificates.certificate import CERTIFICATE, Certificate
-from suture.judge.certificates.certificate_format import MAX_BYTES, CertificateRefused, read_certificate
-from suture.judge.certificates.certificate_replay import ReplayedClaim, verify_certificate
-from suture.judge.certificates.static_checks import project_before
+from suture.judge.certificates.certificate_format import MAX_BYTES, InvalidCertificate, parse_certificate
+from suture.judge.certificates.certificate_replay import ReplayedClaim, replay_certificate
+from suture.judge.certificates.static_checks import revert_certified_change
 from suture.project.languages import Interpreter
 from suture.project.recorded_task import recorded_interpreter
 from suture.project.workspace import take_snapshot
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
 
 
-def certificate_path(name: str | Path, home: Path) -> Path:
+def find_certificate(name: str | Path, home: Path) -> Path:
     """The file that a certificate lies in.
 
     Args:
@@ -44,7 +44,7 @@ def certificate_path(name: str | Path, home: Path) -> Path:
     return folder / CERTIFICATE
 
 
-def certificate_at(path: Path) -> Certificate:
+def load_certificate(path: Path) -> Certificate:
     """The certificate in a file.
 
     Raises:
@@ -57,7 +57,7 @@ def certificate_at(path: Path) -> Certificate:
         raise UsageError(f"{str(path)!r} cannot be read: {fault.strerror}") from fault
     if content is None:
         raise UsageError(f"{str(path)!r} cannot be read: it is no regular file")
-    return read_certificate(content)
+    return parse_certificate(content)
 
 
 async def verify_file(
@@ -66,7 +66,7 @@ async def verify_file(
     """Replay a certificate in a clean sandbox.
 
     Args:
-        name: The certificate, as in `certificate_path`.
+        name: The certificate, as in `find_certificate`.
         project: The project's folder, with the change or without; the run folder's files where not given.
         settings: Whose limits hold.
         sandbox: The wall; the settings' where not given.
@@ -79,16 +79,16 @@ async def verify_file(
         PrerequisiteError: There is no sandbox, or no Python.
         SandboxError: The wall failed.
     """
-    path = certificate_path(name, settings.paths.home)
+    path = find_certificate(name, settings.paths.home)
     try:
-        certificate = certificate_at(path)
-    except CertificateRefused as refused:
+        certificate = load_certificate(path)
+    except InvalidCertificate as refused:
         yield ReplayedClaim(name="certificate", ok=False, detail=str(refused))
         return
     files, interpreter = _surroundings(certificate, path.parent, project, settings.sandbox)
     opened = sandbox or open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
     try:
-        async for finding in verify_certificate(certificate, files, opened, settings, interpreter):
+        async for finding in replay_certificate(certificate, files, opened, settings, interpreter):
             yield finding
     finally:
         if opened is not sandbox:
@@ -103,7 +103,7 @@ def _surroundings(
         snapshot = take_snapshot(project, secrets=settings.secrets)
         language = certificate.task.language
         found = discover_programs(snapshot.root, os.environ, language, settings.python)
-        return project_before(certificate, snapshot.files), found
+        return revert_certified_change(certificate, snapshot.files), found
     run = RunFolder(folder)
     if not (folder / "blobs").is_dir():
         raise UsageError(
@@ -121,7 +121,7 @@ def _surroundings(
 def _recorded_interpreter(run: RunFolder, language: Language) -> Interpreter:
     """What `python` meant in the run, while that is still there; else what it means here."""
     try:
-        started = first_of(read_ledger(run.ledger_path).events, RunStarted)
+        started = first_payload(read_ledger(run.ledger_path).events, RunStarted)
         found = recorded_interpreter(started, run, Settings().paths.home) if started else None
     except (StorageError, ValueError):
         found = None

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from suture.core.records import Language
 from suture.project.languages import LANGUAGES
 from suture.project.python_source.parsing import first_line, parsed
-from suture.project.workspace import changed_stretches
+from suture.project.workspace import changed_ranges
 
 NO_STATEMENT = "no statement of a Python file was changed, or only of one that is too large"
 
@@ -28,12 +28,12 @@ def changed_lines(before: str, after: str) -> frozenset[int]:
     """
     old, new = before.split("\n"), after.split("\n")
     lines: set[int] = set()
-    for _, _, start, end in changed_stretches(old, new):
+    for _, _, start, end in changed_ranges(old, new):
         lines |= {start, start + 1} if start == end else set(range(start + 1, end + 1))
     return frozenset(lines) - {0}
 
 
-def touched_statements(before: str, after: str) -> tuple[range, ...]:
+def find_touched_statements(before: str, after: str) -> tuple[range, ...]:
     """The statements of a Python file that a change touched, each as its lines; docstrings are none.
 
     Of a statement with a body that is its head; an `except` and a `case` count as statements of their own.

@@ -8,11 +8,11 @@ from importlib import resources
 
 from suture.judge import Suite
 from suture.judge.certificates.certificate import Coverage
-from suture.judge.coverage.changed_statements import touched_statements, why_unmeasured
-from suture.judge.sandbox_programs import PRIVATE_FOLDER, make_program_limits, drop_private_files
+from suture.judge.coverage.changed_statements import find_touched_statements, why_unmeasured
+from suture.judge.sandbox_programs import PRIVATE_FOLDER, drop_private_files, make_program_limits
 from suture.project.languages import Interpreter, program_environment, resolve_command
 from suture.project.workspace import text_of
-from suture.sandbox import BOX, RunRequest, interpreter_mounts
+from suture.sandbox import BOX, RunRequest, mounts_for_interpreter
 
 LARGEST_BYTES = 512 << 10
 """A larger file is data more than code; to read it would keep everything else waiting."""
@@ -29,7 +29,7 @@ def touched(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> dict[str
         if path.endswith(".py") and before.get(path) != content and len(content) <= LARGEST_BYTES
     )
     texts = {path: (text_of(before.get(path, b"")), text_of(after[path])) for path in changed}
-    found = {path: touched_statements(*pair) for path, pair in texts.items()}
+    found = {path: find_touched_statements(*pair) for path, pair in texts.items()}
     return {path: statements for path, statements in found.items() if statements}
 
 
@@ -51,7 +51,7 @@ async def measure_coverage(suite: Suite, after: Mapping[str, bytes]) -> Coverage
         return Coverage(unmeasured=NO_COMMAND, changed=changed)
     interpreter = suite.command.interpreter
     argv = resolve_command(suite.task.test_command, interpreter)
-    ran = await watch_lines(argv, drop_private_files(after), statements, suite, interpreter)
+    ran = await record_executed_lines(argv, drop_private_files(after), statements, suite, interpreter)
     if ran is None:
         return Coverage(unmeasured=NOT_LOADED, changed=changed)
     covered = {
@@ -61,7 +61,7 @@ async def measure_coverage(suite: Suite, after: Mapping[str, bytes]) -> Coverage
     return Coverage(changed=changed, covered=covered)
 
 
-async def watch_lines(
+async def record_executed_lines(
     argv: Sequence[str],
     files: Mapping[str, bytes],
     statements: Mapping[str, Sequence[range]],
@@ -99,7 +99,7 @@ async def watch_lines(
                 "SUTURE_LINES": json.dumps(lines),
                 "SUTURE_NOTES": f"{BOX}/{NOTES}",
             },
-            mounts=interpreter_mounts(interpreter),
+            mounts=mounts_for_interpreter(interpreter),
             limits=make_program_limits(suite.settings, suite.settings.test_wall_s),
             collect=(NOTES,),
         )

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from suture.core.records import Candidate, Check
-from suture.judge.differential.questions import edge_questions, questions_near
+from suture.judge.differential.questions import edge_questions, generate_questions
 from suture.judge.split.answer_digest import ANSWER_NAME
 from suture.judge.split.split_runner import ProgramOutcome
 from suture.judge.suite import Suite
-from suture.judge.verdicts import rule_on
+from suture.judge.verdicts import run_programs
 
 FIRST_BATCH, BATCH = 6, 18
 """Calls made in one go: few at first, to find out who never ends."""
@@ -25,7 +25,7 @@ MOST_SHOWN = 5
 
 
 @dataclass(frozen=True, kw_only=True)
-class InputLimits:
+class ComparisonLimits:
     """What a comparison may use.
 
     Attributes:
@@ -46,7 +46,7 @@ class InputLimits:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Disagreement:
+class AnswerDifference:
     """A call that candidates answer differently.
 
     Attributes:
@@ -71,7 +71,7 @@ class Comparison:
     """
 
     clusters: tuple[tuple[str, ...], ...]
-    disagreements: tuple[Disagreement, ...]
+    disagreements: tuple[AnswerDifference, ...]
     calls: int
     reason: str
 
@@ -93,7 +93,7 @@ async def compare_candidates(
     *,
     hints: Sequence[Check] = (),
     drawn: Mapping[str, int] | None = None,
-    limits: InputLimits | None = None,
+    limits: ComparisonLimits | None = None,
     seed: int = 0,
 ) -> Comparison:
     """Ask candidates that pass the same checks what they answer to inputs near those of the checks.
@@ -109,11 +109,11 @@ async def compare_candidates(
     Raises:
         SandboxError: The wall failed.
     """
-    limits = limits or InputLimits()
+    limits = limits or ComparisonLimits()
     chosen = {candidate.hash: candidate for candidate in candidates[: limits.candidates]}
     if len(chosen) < 2:
         return _not_compared("there is no second candidate")
-    near = questions_near(suite.task, hints, limits.inputs, seed)
+    near = generate_questions(suite.task, hints, limits.inputs, seed)
     edges = edge_questions(suite.task, hints, limits.edges)
     answers: dict[str, list[_Answer | None]] = {name: [] for name in chosen}
     wall_s = min(limits.call_s, suite.settings.check_wall_s)
@@ -122,7 +122,7 @@ async def compare_candidates(
     async def ask(name: str, batch: Sequence[str]) -> None:
         if not _is_late(answers[name]):
             async with gate:
-                results = await rule_on(chosen[name], suite, [_program(call) for call in batch], wall_s)
+                results = await run_programs(chosen[name], suite, [_program(call) for call in batch], wall_s)
             answers[name] += map(_answer_of, results)
 
     async def ask_all(questions: Sequence[str]) -> None:
@@ -158,7 +158,7 @@ def _program(call: str) -> str:
 def _answer_of(result: ProgramOutcome) -> _Answer | None:
     if result.digest:
         return _Answer(key=result.digest[0], shown=result.digest[1])
-    if result.live:
+    if result.live_reason:
         return None
     if result.status == "timeout":
         return _Answer(key=LATE, shown=LATE)
@@ -204,11 +204,11 @@ def _is_late(given: Sequence[_Answer | None]) -> bool:
 
 def _disagreements(
     questions: Sequence[str], usable: Sequence[int], in_time: Mapping[str, Sequence[_Answer | None]]
-) -> Iterator[Disagreement]:
+) -> Iterator[AnswerDifference]:
     for n in usable:
         answers = {name: answer for name, given in in_time.items() if (answer := given[n]) is not None}
         if len({answer.key for answer in answers.values()}) > 1:
-            yield Disagreement(
+            yield AnswerDifference(
                 call=questions[n], answers={name: answer.shown for name, answer in answers.items()}
             )
 

@@ -32,7 +32,7 @@ def read_arguments(texts: Sequence[str]) -> list[Arguments]:
     return found
 
 
-def inputs_near(
+def mutate_inputs(
     seeds: Sequence[Arguments], count: int, draw: random.Random, *, reach: int = 0
 ) -> list[Arguments]:
     """New arguments of the same shape, none of them among the given ones.
@@ -74,7 +74,7 @@ def inputs_near(
     return found
 
 
-def edges_of(seeds: Sequence[Arguments], count: int) -> list[Arguments]:
+def edge_inputs(seeds: Sequence[Arguments], count: int) -> list[Arguments]:
     """Arguments at the edges of their types: nothing, one, the same twice, zero, negative; one at a time.
 
     They may break a precondition that all given arguments keep.
@@ -94,7 +94,7 @@ def edges_of(seeds: Sequence[Arguments], count: int) -> list[Arguments]:
     return list(found.values())[:count]
 
 
-def inputs_with(seeds: Sequence[Arguments], named: Sequence[Any], count: int) -> list[Arguments]:
+def inputs_with_constants(seeds: Sequence[Arguments], named: Sequence[Any], count: int) -> list[Arguments]:
     """Arguments with one value, or one length, just as some code names it, or beside that; one at a time.
 
     Of two conditions that differ at one value, no value that is drawn tells.

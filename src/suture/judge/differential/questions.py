@@ -8,12 +8,12 @@ import random
 from collections.abc import Iterator, Sequence
 
 from suture.core.records import Check, Task
-from suture.judge.differential.input_generation import edges_of, inputs_near, read_arguments
-from suture.judge.extraction.prose_examples import examples_in
+from suture.judge.differential.input_generation import edge_inputs, mutate_inputs, read_arguments
+from suture.judge.extraction.prose_examples import extract_examples
 from suture.project.python_source.parsing import parsed
 
 
-def questions_near(task: Task, hints: Sequence[Check], count: int, seed: int) -> tuple[str, ...]:
+def generate_questions(task: Task, hints: Sequence[Check], count: int, seed: int) -> tuple[str, ...]:
     """Calls of a task's function that no trusted check makes: those of the hints, then changed ones.
 
     Args:
@@ -27,7 +27,7 @@ def questions_near(task: Task, hints: Sequence[Check], count: int, seed: int) ->
     made = [
         _shown(name, repr(arguments))
         for name, texts in by_function.items()
-        for arguments in inputs_near(read_arguments(texts), count, draw)
+        for arguments in mutate_inputs(read_arguments(texts), count, draw)
     ]
     wanted = [_shown(name, arguments) for name, arguments in hinted[: count // 2]]
     return tuple(dict.fromkeys((*wanted, *made)))[:count]
@@ -39,13 +39,15 @@ def edge_questions(task: Task, hints: Sequence[Check], count: int) -> tuple[str,
     return tuple(
         _shown(name, repr(arguments))
         for name, texts in by_function.items()
-        for arguments in edges_of(read_arguments(texts), count)
+        for arguments in edge_inputs(read_arguments(texts), count)
     )[:count]
 
 
 def _seeds(task: Task, hints: Sequence[Check]) -> tuple[dict[str, list[str]], list[tuple[str, str]]]:
     """Function -> arguments that it is called with, as source; and the calls that only the hints make."""
-    given = dict.fromkeys(_calls_in((*task.checks, *examples_in(task.statement, task.entry_point)), task))
+    given = dict.fromkeys(
+        _calls_in((*task.checks, *extract_examples(task.statement, task.entry_point)), task)
+    )
     hinted = [call for call in dict.fromkeys(_calls_in(hints, task)) if call not in given]
     by_function: dict[str, list[str]] = {}
     for name, arguments in (*given, *hinted):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from suture.project.python_source.parsing import parsed
-from suture.project.workspace import changed_stretches, text_of
+from suture.project.workspace import changed_ranges, text_of
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 WORD = re.compile(r"\w+")
@@ -69,7 +69,7 @@ class _Place:
         return bool(named) or (self.path == other.path and bool(self.shared & other.shared))
 
 
-def parts_of(before: Mapping[str, bytes], files: Mapping[str, str]) -> list[ChangePart]:
+def split_into_parts(before: Mapping[str, bytes], files: Mapping[str, str]) -> list[ChangePart]:
     """The parts of a change that have nothing to do with each other, in the order of the files.
 
     Args:
@@ -94,7 +94,7 @@ def _part(group: Sequence[_Place]) -> ChangePart:
     return ChangePart(name=", ".join(names), edits=tuple(edit for place in group for edit in place.edits))
 
 
-def blocks_of(path: str, before: bytes | None, text: str) -> list[ChangedLines]:
+def diff_blocks(path: str, before: bytes | None, text: str) -> list[ChangedLines]:
     """The stretches in which a file differs.
 
     Args:
@@ -107,7 +107,7 @@ def blocks_of(path: str, before: bytes | None, text: str) -> list[ChangedLines]:
     old, new = lines_of(text_of(before)), lines_of(text)
     return [
         ChangedLines(path=path, start=start, end=end, lines=tuple(new[other:stop]))
-        for start, end, other, stop in changed_stretches(old, new)
+        for start, end, other, stop in changed_ranges(old, new)
     ]
 
 
@@ -120,7 +120,7 @@ def lines_of(text: str) -> list[str]:
 
 def _places(path: str, before: bytes | None, text: str) -> list[_Place]:
     """Where in a file something is changed; a file that is no Python is one place."""
-    blocks = blocks_of(path, before, text)
+    blocks = diff_blocks(path, before, text)
     old = parsed(text_of(before)) if before is not None else None
     new = parsed(text)
     if not path.endswith(".py") or old is None or new is None:

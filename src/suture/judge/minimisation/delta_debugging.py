@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from suture.judge.minimisation.change_parts import (
     ChangedLines,
     ChangePart,
-    blocks_of,
+    diff_blocks,
     lines_of,
-    parts_of,
+    split_into_parts,
 )
 from suture.project.python_source.parsing import parsed
 from suture.project.workspace import text_of
@@ -28,7 +28,7 @@ MOST_TRIED = 2_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Minimised:
+class MinimisedChange:
     """What is left of a change.
 
     Attributes:
@@ -55,7 +55,7 @@ async def minimise(
     *,
     max_runs: int,
     same: Oracle | None = None,
-) -> Minimised:
+) -> MinimisedChange:
     """Leave out parts of a change that the tests do not need, and that change no answer.
 
     Args:
@@ -66,12 +66,12 @@ async def minimise(
         same: Whether a smaller one answers as the whole does; without it only the tests are asked.
     """
     search = _Search(before=before, files=files, oracle=oracle, runs_left=max_runs)
-    parts = parts_of(before, files)
+    parts = split_into_parts(before, files)
     kept, is_minimal = await search.ddmin(parts)
     if same is not None and len(kept) < len(parts):
         kept = await _unchanged(parts, kept, search, same)
     left_out = tuple(part.name for part in parts if part not in kept)
-    return Minimised(
+    return MinimisedChange(
         files=search.files_with(kept) if left_out else dict(files),
         edits_found=_count(parts),
         edits=_count(kept),
@@ -83,7 +83,7 @@ async def minimise(
 
 async def minimise_lines(
     before: Mapping[str, bytes], files: Mapping[str, str], oracle: Oracle, *, max_runs: int
-) -> Minimised:
+) -> MinimisedChange:
     """Make a change smaller line by line: one that a search put together, and nobody wrote as a whole.
 
     Args:
@@ -93,13 +93,13 @@ async def minimise_lines(
         max_runs: The most calls of the oracle; what is smallest by then is the answer.
     """
     search = _Search(before=before, files=files, oracle=oracle, runs_left=max_runs)
-    blocks = [edit for path in sorted(files) for edit in blocks_of(path, before.get(path), files[path])]
+    blocks = [edit for path in sorted(files) for edit in diff_blocks(path, before.get(path), files[path])]
     kept, _ = await search.ddmin([_alone(block) for block in blocks])
     lines = [_alone(line) for part in kept for block in part.edits for line in _by_line(block)]
     is_minimal = True
     if len(lines) > 1:
         lines, is_minimal = await search.ddmin(lines)
-    return Minimised(
+    return MinimisedChange(
         files=search.files_with(lines) if blocks else dict(files),
         edits_found=sum(len(_by_line(block)) for block in blocks),
         edits=len(lines),

@@ -15,15 +15,15 @@ from pathlib import PurePosixPath
 from suture.core.records import Candidate, Task
 from suture.judge import Suite
 from suture.judge.differential.behaviour_comparison import compare_candidates
-from suture.judge.differential.input_generation import Arguments, edges_of, inputs_near, read_arguments
+from suture.judge.differential.input_generation import Arguments, edge_inputs, mutate_inputs, read_arguments
 from suture.judge.runners.test_command import TestCommand
-from suture.judge.trials.baseline import locate
-from suture.judge.trials.call_comparison import compare
-from suture.judge.trials.trial_records import Call, Proposal
+from suture.judge.trials.baseline import run_baseline
+from suture.judge.trials.call_comparison import compare_calls
+from suture.judge.trials.trial_records import ObservedCall, Proposal
 from suture.mutation import Edit
 from suture.project.languages import pytest_equivalent
 from suture.project.python_source.parsing import parsed
-from suture.project.workspace import overlay, text_of
+from suture.project.workspace import overlay_candidate, text_of
 
 Function = tuple[str, str]
 """A path, and a function at the top level of that file."""
@@ -88,7 +88,7 @@ def _is_named(name: str, files: Mapping[str, bytes]) -> bool:
     return any(word.search(content) for content in files.values())
 
 
-def asked_functions(task: Task) -> frozenset[str]:
+def functions_called_by_checks(task: Task) -> frozenset[str]:
     """The functions that a task's checks call by their names."""
     trees = [parsed(check.source) for check in task.checks]
     calls = (
@@ -124,7 +124,7 @@ class ChangeBehaviour:
     files: Mapping[str, str]
     seed: int = 0
     compared: int = 0
-    _seen: tuple[Call, ...] | None = field(default=None, init=False)
+    _seen: tuple[ObservedCall, ...] | None = field(default=None, init=False)
 
     async def same(self, part: Mapping[str, str]) -> bool:
         """Whether a part of the change is known to do what the whole does.
@@ -138,14 +138,14 @@ class ChangeBehaviour:
         Raises:
             SandboxError: The wall failed.
         """
-        less = overlay(self.suite.task.files, part)
-        changed = changed_functions(overlay(self.suite.task.files, self.files), less)
+        less = overlay_candidate(self.suite.task.files, part)
+        changed = changed_functions(overlay_candidate(self.suite.task.files, self.files), less)
         if not changed:
             return changed is not None
         command = self._command()
         if command is not None:
             return await self._same_by_trial(command, less, changed)
-        if {name for _, name in changed} - asked_functions(self.suite.task):
+        if {name for _, name in changed} - functions_called_by_checks(self.suite.task):
             return False
         candidates = [Candidate(files=files, origin="repair") for files in (self.files, part)]
         found = await compare_candidates(candidates, self.suite, seed=self.seed)
@@ -162,7 +162,7 @@ class ChangeBehaviour:
         )
         if argv is None:
             return None
-        files = overlay(self.suite.task.files, self.files)
+        files = overlay_candidate(self.suite.task.files, self.files)
         task = replace(self.suite.task, test_command=argv, files=files)
         return TestCommand(task, self.suite.sandbox, self.suite.settings, own.interpreter)
 
@@ -183,7 +183,7 @@ class ChangeBehaviour:
         whole = _instead(path, texts[path], texts[path])
         # Twice, so that what differs from one time to the next is told from what the change makes different.
         asked = [whole, whole, *proposals]
-        answers = await compare(command, asked, calls, texts, COMPARE_S)
+        answers = await compare_calls(command, asked, calls, texts, COMPARE_S)
         once, again = answers.get(0, []), answers.get(1, [])
         asked_of: set[Function] = set()
         for number, proposal in enumerate(proposals, start=2):
@@ -202,7 +202,7 @@ class ChangeBehaviour:
     async def _calls(self, command: TestCommand, texts: Mapping[str, str]) -> list[Asked]:
         """Calls of functions that the tests call, with arguments near the tests'."""
         if self._seen is None:
-            self._seen = (await locate(command, sorted(texts), (), LOCATE_S)).calls
+            self._seen = (await run_baseline(command, sorted(texts), (), LOCATE_S)).calls
         by_function: dict[tuple[str, str], list[str]] = {}
         for call in self._seen:
             if call.function in _functions(texts.get(call.path, "")):
@@ -211,7 +211,7 @@ class ChangeBehaviour:
         made: list[Asked] = []
         for (path, name), given in sorted(by_function.items())[:MOST_FUNCTIONS]:
             seeds = read_arguments(list(dict.fromkeys(given)))
-            new = [*inputs_near(seeds, INPUTS, draw), *edges_of(seeds, EDGES), *_in_other_cases(seeds)]
+            new = [*mutate_inputs(seeds, INPUTS, draw), *edge_inputs(seeds, EDGES), *_in_other_cases(seeds)]
             made += [(path, name, repr(arguments)) for arguments in new]
         return made
 

@@ -7,22 +7,28 @@ from collections.abc import Collection, Iterator, Mapping
 from suture.core.records import Language
 from suture.judge.coverage.changed_statements import changed_lines, why_unmeasured
 from suture.judge.coverage.coverage_run import LARGEST_BYTES, touched
-from suture.mutation import Mutant, generate_mutants, has_grammar
-from suture.mutation.syntax_repair.tree_repair import tree_has_fault
+from suture.mutation import Mutant, OperatorName, generate_mutants, has_grammar
+from suture.mutation.syntax_repair.tree_repair import tree_has_error
 from suture.mutation.tree_sitter.tree_mutants import generate_tree_mutants
 from suture.project.languages import LANGUAGES, is_source
 from suture.project.workspace import text_of
 
-FITTING = (
-    *("comparison", "boolean", "negation", "returned condition", "arithmetic sign", "off by one", "constant"),
-    "statement goes",
+FITTING: tuple[OperatorName, ...] = (
+    "comparison",
+    "boolean_operator",
+    "negation",
+    "returned_condition",
+    "arithmetic_operator",
+    "off_by_one",
+    "constant",
+    "delete_statement",
 )
 """Operators whose changes a compiler mostly takes."""
-OPERATORS = (*FITTING, "variable", "attribute", "arguments", "returned")
+OPERATORS: tuple[OperatorName, ...] = (*FITTING, "variable", "attribute", "arguments", "return_value")
 """Operators that change or remove what is there; those that add code mostly mean the same."""
 
 
-def touched_code(
+def find_mutable_lines(
     before: Mapping[str, bytes], after: Mapping[str, bytes], language: Language
 ) -> dict[str, tuple[range, ...]]:
     """Path -> what mutants of a change are made of, as lines of `after`; paths without any are left out.
@@ -42,7 +48,7 @@ def touched_code(
     found: dict[str, tuple[range, ...]] = {}
     for path, content in sorted(after.items()):
         changed = before.get(path) != content and len(content) <= LARGEST_BYTES
-        if changed and is_source(path, language) and not tree_has_fault(text_of(content), path, language):
+        if changed and is_source(path, language) and not tree_has_error(text_of(content), path, language):
             lines = changed_lines(text_of(before.get(path, b"")), text_of(content))
             found[path] = tuple(range(line, line + 1) for line in sorted(lines))
     return {path: spots for path, spots in found.items() if spots}
@@ -58,7 +64,9 @@ def why_no_mutants(language: Language) -> str:
     return f"nothing here reads {facts.label}"
 
 
-def mutants_of(path: str, source: str, lines: Collection[int], language: Language) -> Iterator[Mutant]:
+def generate_file_mutants(
+    path: str, source: str, lines: Collection[int], language: Language
+) -> Iterator[Mutant]:
     """The mutants of some lines of a file.
 
     Args:
@@ -69,7 +77,9 @@ def mutants_of(path: str, source: str, lines: Collection[int], language: Languag
     """
     facts = LANGUAGES[language]
     if facts.parsed:
-        return generate_mutants(source, lines, operators=OPERATORS, on_fault=lambda fault: None)
+        return generate_mutants(
+            source, lines, operators=OPERATORS, on_fault=lambda operator, line, fault: None
+        )
     if not facts.compiled:
         return generate_tree_mutants(source, path, language, lines, OPERATORS)
     raw = source.encode("utf-8", "surrogatepass")
@@ -84,6 +94,6 @@ def _answers_no_more(mutant: Mutant, raw: bytes) -> bool:
     )
 
 
-def can_be_read(path: str, source: str, language: Language) -> bool:
+def is_parsable_mutant(path: str, source: str, language: Language) -> bool:
     """Whether a mutated file is still one of its language; Python's mutants all are."""
-    return LANGUAGES[language].parsed or not tree_has_fault(source, path, language)
+    return LANGUAGES[language].parsed or not tree_has_error(source, path, language)

@@ -13,12 +13,16 @@ from itertools import islice
 from suture.core.records import Candidate, Language, Verdict, content_hash
 from suture.judge import Suite, check_candidate
 from suture.judge.certificates.certificate import MutantRun, Mutation
-from suture.judge.mutation_testing.mutant_generation import can_be_read, mutants_of, why_no_mutants
+from suture.judge.mutation_testing.mutant_generation import (
+    generate_file_mutants,
+    is_parsable_mutant,
+    why_no_mutants,
+)
 from suture.mutation import Mutant, apply_edits
 from suture.project.languages import LANGUAGES
-from suture.project.workspace import apply_diff, overlay, text_of, unified_diff
+from suture.project.workspace import apply_diff, overlay_candidate, text_of, unified_diff
 
-NoticedBy = Callable[[Mapping[str, str]], Awaitable[bool]]
+MutantDetector = Callable[[Mapping[str, str]], Awaitable[bool]]
 """Whether a test that passes on the result fails on files (path -> text) over the project's own."""
 
 AT_ONCE = 4
@@ -41,16 +45,16 @@ NO_TIME = "there was no time for it"
 
 
 @dataclass(frozen=True, kw_only=True)
-class MutantDraw:
+class MutantSelection:
     """Mutants of a change, none of them run yet: how many there are to draw from, and those to run."""
 
     generated: int
     mutants: tuple[MutantRun, ...]
 
 
-async def draw_mutants(
+async def select_mutants(
     after: Mapping[str, bytes], statements: Mapping[str, Sequence[range]], language: Language
-) -> MutantDraw:
+) -> MutantSelection:
     """The mutants of touched statements that are to be run: they follow from the change alone.
 
     Statements and mutants are put in the order of their own hashes, so that the first few are a sample that
@@ -58,13 +62,13 @@ async def draw_mutants(
 
     Args:
         after: The project with the change.
-        statements: Path -> touched statements, as lines; `touched_code` finds them.
+        statements: Path -> touched statements, as lines; `find_mutable_lines` finds them.
         language: What the project is written in.
     """
     pool: dict[str, tuple[str, Mutant]] = {}
     for path, lines in sorted(_drawn_lines(after, statements).items()):
         source = text_of(after[path])
-        for mutant in mutants_of(path, source, lines, language):
+        for mutant in generate_file_mutants(path, source, lines, language):
             if len(pool) >= MOST_MUTANTS:
                 break
             edits = [[edit.start, edit.end, edit.text] for edit in mutant.edits]
@@ -73,11 +77,11 @@ async def draw_mutants(
                 await asyncio.sleep(0)
     fitting = (pool[key] for key in sorted(pool) if _can_be_read(*pool[key], after, language))
     drawn = tuple(_written_out(path, mutant, after) for path, mutant in islice(fitting, DRAWN))
-    return MutantDraw(generated=len(pool), mutants=drawn)
+    return MutantSelection(generated=len(pool), mutants=drawn)
 
 
 def _can_be_read(path: str, mutant: Mutant, after: Mapping[str, bytes], language: Language) -> bool:
-    return can_be_read(path, apply_edits(text_of(after[path]), mutant.edits), language)
+    return is_parsable_mutant(path, apply_edits(text_of(after[path]), mutant.edits), language)
 
 
 def _drawn_lines(
@@ -102,10 +106,10 @@ def _written_out(path: str, mutant: Mutant, after: Mapping[str, bytes]) -> Mutan
     return MutantRun(path=path, line=mutant.line, label=mutant.label, diff=diff, killed=False)
 
 
-async def measure_mutation(
+async def measure_mutation_score(
     after: Mapping[str, bytes],
     statements: Mapping[str, Sequence[range]],
-    noticed: NoticedBy,
+    noticed: MutantDetector,
     *,
     most: int,
     seconds: float,
@@ -121,11 +125,11 @@ async def measure_mutation(
         seconds: The most seconds; mutants that were run by then count, those that were not as not noticed.
         language: What the project is written in.
     """
-    draw: MutantDraw | None = None
+    draw: MutantSelection | None = None
     done: list[MutantRun] = []
     try:
         async with asyncio.timeout(seconds):
-            draw = await draw_mutants(after, statements, language)
+            draw = await select_mutants(after, statements, language)
             wanted = draw.mutants[:most]
             for start in range(0, len(wanted), AT_ONCE):
                 done += await replay_mutants(after, wanted[start : start + AT_ONCE], noticed)
@@ -154,7 +158,7 @@ def _unmeasured(untouched: str, done: int, drawn: int, most: int) -> str:
 
 
 async def replay_mutants(
-    after: Mapping[str, bytes], runs: Sequence[MutantRun], noticed: NoticedBy
+    after: Mapping[str, bytes], runs: Sequence[MutantRun], noticed: MutantDetector
 ) -> list[MutantRun]:
     """The same mutants, with what the tests say of them now.
 
@@ -174,9 +178,9 @@ async def replay_mutants(
     return answers
 
 
-async def notices(
+async def build_mutant_detector(
     suite: Suite, files: Mapping[str, str], verdict: Verdict, fixed: Collection[str] = ()
-) -> NoticedBy:
+) -> MutantDetector:
     """Whether a check that passes on some files fails once they are changed further.
 
     Tests that the change has mended are asked first, since they run it: where one of them notices, the rest
@@ -231,5 +235,5 @@ def _missing(verdict: Verdict) -> frozenset[str]:
 async def _passing(suite: Suite, files: Mapping[str, str], tests: Collection[str]) -> frozenset[str]:
     """Those of some tests that pass where only they run."""
     assert suite.command is not None
-    outcomes = await suite.command.run_selected(overlay(suite.task.files, files), tests)
+    outcomes = await suite.command.run_selected(overlay_candidate(suite.task.files, files), tests)
     return frozenset(outcome.check_id for outcome in outcomes if outcome.passed)

@@ -5,7 +5,7 @@ are found. An evaluator decides nothing: whether code is right is the business o
 measurement runs behind the wall or not at all.
 """
 
-from suture.judge.quality.evaluator import Measured, Subject
-from suture.judge.quality.measurement import measure_quality, quality_as_mapping
+from suture.judge.quality.evaluator import QualityResult, QualitySubject
+from suture.judge.quality.measurement import flatten_quality, measure_quality
 
-__all__ = ["Measured", "Subject", "measure_quality", "quality_as_mapping"]
+__all__ = ["QualityResult", "QualitySubject", "flatten_quality", "measure_quality"]

@@ -11,7 +11,7 @@ from suture.project.languages import Interpreter
 
 
 @dataclass(frozen=True, kw_only=True)
-class Subject:
+class QualitySubject:
     """Accepted code, and what judged it.
 
     Attributes:
@@ -26,7 +26,7 @@ class Subject:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class QualityResult:
     """What an evaluator found.
 
     Attributes:
@@ -49,7 +49,7 @@ class Evaluator(Protocol):
         """One word, unique among the evaluators."""
         ...
 
-    async def evaluate(self, subject: Subject) -> Measured:
+    async def evaluate(self, subject: QualitySubject) -> QualityResult:
         """Measure; what is missing for it is said in `absent`, and never guessed.
 
         Raises:

@@ -13,7 +13,7 @@ from pathlib import Path
 from suture.core.settings import SandboxSettings
 from suture.judge.certificates.certificate import Lint
 from suture.judge.coverage.changed_statements import changed_lines
-from suture.judge.sandbox_programs import make_program_limits, drop_private_files
+from suture.judge.sandbox_programs import drop_private_files, make_program_limits
 from suture.project.languages import Interpreter
 from suture.project.workspace import text_of
 from suture.sandbox import BOX, Mount, RunRequest, Sandbox

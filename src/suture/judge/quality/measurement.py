@@ -8,7 +8,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from suture.errors import SandboxError, UsageError
-from suture.judge.quality.evaluator import Evaluator, Measured, Subject
+from suture.judge.quality.evaluator import Evaluator, QualityResult, QualitySubject
 from suture.judge.quality.source_metrics import Complexity, Docstrings, Lines
 from suture.judge.quality.tool_metrics import Covered, Lint, Security
 
@@ -24,9 +24,9 @@ class Missing:
     name: str
     reason: str
 
-    async def evaluate(self, subject: Subject) -> Measured:
+    async def evaluate(self, subject: QualitySubject) -> QualityResult:
         """Say why there is no measurement."""
-        return Measured(absent=self.reason)
+        return QualityResult(absent=self.reason)
 
 
 def evaluators(names: Sequence[str] = ()) -> tuple[Evaluator, ...]:
@@ -64,7 +64,7 @@ def _loaded(point: EntryPoint) -> Evaluator:
     return made
 
 
-async def measure_quality(subject: Subject, names: Sequence[str] = ()) -> dict[str, Measured]:
+async def measure_quality(subject: QualitySubject, names: Sequence[str] = ()) -> dict[str, QualityResult]:
     """Run evaluators one after the other; one of another package that raises has measured nothing.
 
     Args:
@@ -81,7 +81,7 @@ async def measure_quality(subject: Subject, names: Sequence[str] = ()) -> dict[s
     return {made.name: await _measured(made, subject) for made in evaluators(names)}
 
 
-async def _measured(made: Evaluator, subject: Subject) -> Measured:
+async def _measured(made: Evaluator, subject: QualitySubject) -> QualityResult:
     if isinstance(made, BUILT_IN):
         return await made.evaluate(subject)
     try:
@@ -89,15 +89,19 @@ async def _measured(made: Evaluator, subject: Subject) -> Measured:
     except SandboxError:
         raise
     except Exception as fault:  # whatever a package raises is its own fault, and no reason to lose the others
-        return Measured(absent=f"{made.name} failed: {_describe_fault(fault)}")
-    return found if isinstance(found, Measured) else Measured(absent=f"{made.name} answered no `Measured`")
+        return QualityResult(absent=f"{made.name} failed: {_describe_fault(fault)}")
+    return (
+        found
+        if isinstance(found, QualityResult)
+        else QualityResult(absent=f"{made.name} answered no `QualityResult`")
+    )
 
 
 def _describe_fault(fault: Exception) -> str:
     return f"{type(fault).__name__}: {fault}"
 
 
-def quality_as_mapping(measured: Mapping[str, Measured]) -> dict[str, float]:
+def flatten_quality(measured: Mapping[str, QualityResult]) -> dict[str, float]:
     """Every metric that was measured; one of an evaluator from elsewhere is called `evaluator.metric`."""
     own = {kind().name for kind in BUILT_IN}
     return {

@@ -8,7 +8,7 @@ import tokenize
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from suture.judge.quality.evaluator import Measured, Subject
+from suture.judge.quality.evaluator import QualityResult, QualitySubject
 from suture.project.python_source.parsing import parsed
 
 NO_PYTHON = "no file of it is Python"
@@ -23,7 +23,7 @@ class Lines:
 
     name = "lines"
 
-    async def evaluate(self, subject: Subject) -> Measured:
+    async def evaluate(self, subject: QualitySubject) -> QualityResult:
         """Count the files that can be parsed."""
         texts = [text for text in subject.files.values() if parsed(text) is not None]
         code = comments = 0
@@ -33,10 +33,10 @@ class Lines:
                 code += len({line for line, kind in kinds if kind not in IGNORED})
                 comments += len({line for line, kind in kinds if kind == tokenize.COMMENT})
         except (tokenize.TokenError, SyntaxError) as fault:
-            return Measured(absent=f"its lines cannot be told apart: {fault}")
+            return QualityResult(absent=f"its lines cannot be told apart: {fault}")
         total = sum(len(text.splitlines()) for text in texts)
         values = {"lines_total": total, "lines_of_code": code, "lines_with_comments": comments}
-        return Measured(values=values) if texts else Measured(absent=NO_PYTHON)
+        return QualityResult(values=values) if texts else QualityResult(absent=NO_PYTHON)
 
 
 def _kinds(text: str) -> Iterator[tuple[int, int]]:
@@ -51,16 +51,16 @@ class Docstrings:
 
     name = "docstrings"
 
-    async def evaluate(self, subject: Subject) -> Measured:
+    async def evaluate(self, subject: QualitySubject) -> QualityResult:
         """Look at every definition whose name has no leading underscore; nested functions do not count."""
         trees = {path: tree for path, text in subject.files.items() if (tree := parsed(text)) is not None}
         if not trees:
-            return Measured(absent=NO_PYTHON)
+            return QualityResult(absent=NO_PYTHON)
         public = [(path, node) for path, tree in trees.items() for node in _definitions(tree)]
         bare = [(path, node) for path, node in public if not ast.get_docstring(node)]
         if not public:
-            return Measured(absent="it defines nothing public")
-        return Measured(
+            return QualityResult(absent="it defines nothing public")
+        return QualityResult(
             values={"docstring_coverage": 1 - len(bare) / len(public)},
             findings=tuple(f"{path}:{node.lineno}: {node.name} has no docstring" for path, node in bare),
         )
@@ -87,30 +87,30 @@ class Complexity:
 
     name = "complexity"
 
-    async def evaluate(self, subject: Subject) -> Measured:
+    async def evaluate(self, subject: QualitySubject) -> QualityResult:
         """Measure the files that can be parsed. Radon reads them and runs nothing."""
         try:
             from radon.complexity import cc_visit
             from radon.metrics import mi_visit
         except ImportError:
-            return Measured(absent=NOT_INSTALLED)
+            return QualityResult(absent=NOT_INSTALLED)
         texts = {path: text for path, text in subject.files.items() if parsed(text) is not None}
         if not texts:
-            return Measured(absent=NO_PYTHON)
+            return QualityResult(absent=NO_PYTHON)
         try:
             return _measured(texts, cc_visit, mi_visit)
         except RecursionError:
-            return Measured(absent="it nests too deeply for radon")
+            return QualityResult(absent="it nests too deeply for radon")
 
 
 def _measured(
     texts: Mapping[str, str], cc_visit: Callable[[str], Any], mi_visit: Callable[..., float]
-) -> Measured:
+) -> QualityResult:
     blocks: list[tuple[str, Any]] = [
         (path, block) for path, text in texts.items() for block in cc_visit(text)
     ]
     paths = [block.complexity for _, block in blocks] or [1]
-    return Measured(
+    return QualityResult(
         values={
             "complexity_max": float(max(paths)),
             "complexity_mean": sum(paths) / len(paths),

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 from importlib import resources
 
-from suture.judge.coverage.coverage_run import touched, watch_lines
-from suture.judge.extraction.program_plans import module_name
-from suture.judge.quality.evaluator import Measured, Subject
+from suture.judge.coverage.coverage_run import record_executed_lines, touched
+from suture.judge.extraction.program_plans import get_module_name
+from suture.judge.quality.evaluator import QualityResult, QualitySubject
 from suture.judge.quality.linting import NOT_FOUND, find_ruff, ruff_findings
 from suture.judge.quality.source_metrics import NO_PYTHON
 from suture.judge.sandbox_programs import PRIVATE_FOLDER, drop_private_files
 from suture.project.languages import resolve_command
 from suture.project.python_source.parsing import parsed
 from suture.project.safety.scanning import NO_BANDIT, bandit_issues
-from suture.project.workspace import overlay
-from suture.sandbox import BOX, own_interpreter
+from suture.project.workspace import overlay_candidate
+from suture.sandbox import BOX, get_own_interpreter
 
 SEVERITIES = ("low", "medium", "high")
 
@@ -31,18 +31,18 @@ class Lint:
 
     name = "lint"
 
-    async def evaluate(self, subject: Subject) -> Measured:
+    async def evaluate(self, subject: QualitySubject) -> QualityResult:
         """Lint the files where they lie in the project; only the wall runs the linter."""
         paths = [path for path in subject.files if path.endswith(".py")]
         ruff = find_ruff(subject.interpreter)
         if not paths or ruff is None:
-            return Measured(absent=NO_PYTHON if not paths else NOT_FOUND)
+            return QualityResult(absent=NO_PYTHON if not paths else NOT_FOUND)
         suite = subject.suite
-        files = overlay(suite.task.files, subject.files)
+        files = overlay_candidate(suite.task.files, subject.files)
         found = await ruff_findings(ruff, files, paths, suite.sandbox, suite.settings)
         if found is None:
-            return Measured(absent="ruff did not end well on this code")
-        return Measured(
+            return QualityResult(absent="ruff did not end well on this code")
+        return QualityResult(
             values={"lint_findings": float(len(found))},
             findings=tuple(f"{path}:{line}: {text}" for path, line, text in found),
         )
@@ -53,21 +53,21 @@ class Security:
 
     name = "security"
 
-    async def evaluate(self, subject: Subject) -> Measured:
+    async def evaluate(self, subject: QualitySubject) -> QualityResult:
         """Look at the files that can be parsed; nothing of them is run."""
         texts = {path: text for path, text in subject.files.items() if parsed(text) is not None}
         if not texts:
-            return Measured(absent=NO_PYTHON)
+            return QualityResult(absent=NO_PYTHON)
         try:
             issues = bandit_issues(texts)
         except ValueError as fault:
-            return Measured(absent=str(fault))
+            return QualityResult(absent=str(fault))
         if issues is None:
-            return Measured(absent=NO_BANDIT)
+            return QualityResult(absent=NO_BANDIT)
         counts = {f"security_{level}": 0.0 for level in SEVERITIES}
         for issue in issues:
             counts[f"security_{issue.severity}"] += 1
-        return Measured(
+        return QualityResult(
             values=counts,
             findings=tuple(f"{issue.path}:{issue.line}: {issue.test} {issue.text}" for issue in issues),
         )
@@ -78,32 +78,30 @@ class Covered:
 
     name = "coverage"
 
-    async def evaluate(self, subject: Subject) -> Measured:
+    async def evaluate(self, subject: QualitySubject) -> QualityResult:
         """Run the test command where there is one, the function-level checks beside the code where not."""
         suite = subject.suite
-        files = drop_private_files(overlay(suite.task.files, subject.files))
+        files = drop_private_files(overlay_candidate(suite.task.files, subject.files))
         own = {path: content for path, content in files.items() if path in subject.files}
         statements = touched({}, own)
         if not statements:
-            return Measured(absent=NO_STATEMENT)
+            return QualityResult(absent=NO_STATEMENT)
         if suite.command is not None:
             interpreter = suite.command.interpreter
             argv = resolve_command(suite.task.test_command, interpreter)
         elif suite.task.checks:
-            interpreter = subject.interpreter or own_interpreter()
-            argv = (interpreter.executable, f"{BOX}/{PROGRAM}", module_name(suite.task.module))
-            files[PROGRAM] = (
-                resources.files("suture.judge.quality").joinpath("check_runner.py").read_bytes()
-            )
+            interpreter = subject.interpreter or get_own_interpreter()
+            argv = (interpreter.executable, f"{BOX}/{PROGRAM}", get_module_name(suite.task.module))
+            files[PROGRAM] = resources.files("suture.judge.quality").joinpath("check_runner.py").read_bytes()
             files[SOURCES] = json.dumps([check.source for check in suite.task.checks]).encode("ascii")
         else:
-            return Measured(absent=NO_TEST)
-        ran = await watch_lines(argv, files, statements, suite, interpreter)
+            return QualityResult(absent=NO_TEST)
+        ran = await record_executed_lines(argv, files, statements, suite, interpreter)
         if ran is None:
-            return Measured(absent=NOT_LOADED)
+            return QualityResult(absent=NOT_LOADED)
         spots = [(path, spot) for path, found in statements.items() for spot in found]
         missed = [(path, spot) for path, spot in spots if not any((path, line) in ran for line in spot)]
-        return Measured(
+        return QualityResult(
             values={"statement_coverage": 1 - len(missed) / len(spots)},
             findings=tuple(f"{path}:{spot.start}: no test runs it" for path, spot in missed),
         )

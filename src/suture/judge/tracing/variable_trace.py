@@ -11,11 +11,16 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from suture.core.settings import SandboxSettings
-from suture.judge.extraction.program_plans import module_name
-from suture.judge.sandbox_programs import PRIVATE_FOLDER, make_program_request, make_program_limits, drop_private_files
+from suture.judge.extraction.program_plans import get_module_name
+from suture.judge.sandbox_programs import (
+    PRIVATE_FOLDER,
+    drop_private_files,
+    make_program_limits,
+    make_program_request,
+)
 from suture.project.languages import Interpreter, program_environment
 from suture.project.workspace import text_of
-from suture.sandbox import BOX, RunRequest, RunResult, Sandbox, interpreter_mounts
+from suture.sandbox import BOX, RunRequest, RunResult, Sandbox, mounts_for_interpreter
 
 MOST_LINES = 60
 """Of a trace that is shown: of a longer one the middle is left out."""
@@ -24,7 +29,7 @@ SPARE_S = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Probe:
+class TraceTarget:
     """Where code is looked at.
 
     Attributes:
@@ -55,7 +60,7 @@ class TracedLine(BaseModel):
     note: str
 
 
-class Observation(BaseModel):
+class RunTrace(BaseModel):
     """What a run showed. The candidate ran in the same process, and could have written it.
 
     Attributes:
@@ -77,7 +82,7 @@ class Observation(BaseModel):
     left_out: int = 0
 
 
-async def observe(probe: Probe, code: str, *, setup: str = "", trace: bool = False) -> Observation:
+async def observe(probe: TraceTarget, code: str, *, setup: str = "", trace: bool = False) -> RunTrace:
     """Run a few lines beside a candidate.
 
     Args:
@@ -91,7 +96,7 @@ async def observe(probe: Probe, code: str, *, setup: str = "", trace: bool = Fal
     """
     wall_s = probe.settings.check_wall_s
     order = {
-        "module": module_name(probe.module),
+        "module": get_module_name(probe.module),
         "setup": setup,
         "code": code,
         "trace": trace,
@@ -101,7 +106,7 @@ async def observe(probe: Probe, code: str, *, setup: str = "", trace: bool = Fal
     return _observation(result, wall_s)
 
 
-def _request(probe: Probe, stdin: bytes, wall_s: float) -> RunRequest:
+def _request(probe: TraceTarget, stdin: bytes, wall_s: float) -> RunRequest:
     interpreter = probe.interpreter
     if interpreter is None:
         return replace(
@@ -113,26 +118,26 @@ def _request(probe: Probe, stdin: bytes, wall_s: float) -> RunRequest:
         argv=(interpreter.executable, "-B", f"{BOX}/{path}"),
         files={**drop_private_files(probe.files), path: program},
         env=program_environment(interpreter, BOX),
-        mounts=interpreter_mounts(interpreter),
+        mounts=mounts_for_interpreter(interpreter),
         limits=make_program_limits(probe.settings, wall_s),
         stdin=stdin,
     )
 
 
-def _observation(result: RunResult, wall_s: float) -> Observation:
+def _observation(result: RunResult, wall_s: float) -> RunTrace:
     try:
         observed: Any = json.loads(result.stdout)
         names = tuple(TracedLine.model_fields)
         observed["entries"] = [dict(zip(names, entry, strict=True)) for entry in observed["entries"]]
-        return Observation.model_validate_json(json.dumps(observed))
+        return RunTrace.model_validate_json(json.dumps(observed))
     except (ValueError, TypeError, KeyError, RecursionError, ValidationError):
         pass
     if result.status == "timeout":
-        return Observation(ended="lost", exception=f"it did not end within {wall_s:g} s")
-    return Observation(ended="lost", exception=f"the program ended without an answer ({result.status})")
+        return RunTrace(ended="lost", exception=f"it did not end within {wall_s:g} s")
+    return RunTrace(ended="lost", exception=f"the program ended without an answer ({result.status})")
 
 
-def render_trace(seen: Observation, files: Mapping[str, bytes]) -> str:
+def render_trace(seen: RunTrace, files: Mapping[str, bytes]) -> str:
     """What a run showed, for a reader: one line for each executed line, with its source and what changed.
 
     Args:
@@ -164,7 +169,7 @@ def _rendered(entry: TracedLine, sources: Mapping[str, list[str]]) -> str:
     return f"{indent}line {entry.line}: {source}" + (f"   -> {seen}" if seen else "")
 
 
-def _ending(seen: Observation) -> Iterator[str]:
+def _ending(seen: RunTrace) -> Iterator[str]:
     if seen.printed.strip():
         yield f"printed: {seen.printed.strip()}"
     if seen.ended == "raised":
@@ -177,7 +182,7 @@ def _ending(seen: Observation) -> Iterator[str]:
         yield f"The result is {seen.value}"
 
 
-def first_divergence(failing: Observation, reference: Observation) -> str:
+def find_divergence(failing: RunTrace, reference: RunTrace) -> str:
     """The first variable that has another value than in a run that went well; empty where none has.
 
     Variables are compared by function and name, value by value in the order in which they were given; those
@@ -199,7 +204,7 @@ def first_divergence(failing: Observation, reference: Observation) -> str:
     return ""
 
 
-def _values(seen: Observation) -> dict[tuple[str, str], list[str]]:
+def _values(seen: RunTrace) -> dict[tuple[str, str], list[str]]:
     values: dict[tuple[str, str], list[str]] = {}
     for entry in seen.entries:
         for name, value in entry.changed:

@@ -22,7 +22,9 @@ PROBE_S = 5.0
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def unreadable_test(outcome: CheckOutcome, files: Mapping[str, bytes], tests: Collection[str]) -> str:
+def describe_unreadable_test(
+    outcome: CheckOutcome, files: Mapping[str, bytes], tests: Collection[str]
+) -> str:
     """Why a test's own file cannot be read; empty where it can, or where the fault lies in the code.
 
     Args:
@@ -38,7 +40,7 @@ def unreadable_test(outcome: CheckOutcome, files: Mapping[str, bytes], tests: Co
     return f"{fact.file} is no Python, line {fact.line}: {fact.exception}"
 
 
-async def endless_tests(suite: Suite) -> dict[str, int]:
+async def find_endless_tests(suite: Suite) -> dict[str, int]:
     """Tests that never end, whatever the code does: their ids, with the line of the loop.
 
     Their text shows it, and a short run that does not end confirms it.
@@ -61,7 +63,7 @@ async def endless_tests(suite: Suite) -> dict[str, int]:
     return {o.check_id: shown[o.check_id] for o in ran if o.status == "timeout"}
 
 
-def shows_endless_loops(files: Mapping[str, bytes]) -> bool:
+def has_endless_loops(files: Mapping[str, bytes]) -> bool:
     """Whether some test's text has such a loop, so that not all are run without a look at them."""
     suspects = [path for path, content in files.items() if path.endswith(".py") and LOOPS.search(content)]
     return any(

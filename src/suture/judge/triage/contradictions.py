@@ -34,7 +34,7 @@ class Example:
     file: str
 
 
-def examples_of(files: Mapping[str, bytes]) -> dict[str, Example]:
+def find_documented_examples(files: Mapping[str, bytes]) -> dict[str, Example]:
     """Call -> what the project's docstrings show of it: literal arguments, functions defined once.
 
     Args:
@@ -55,7 +55,7 @@ def _definitions(name: str, code: Mapping[str, bytes]) -> int:
     return sum(content.count(f"def {name}(".encode()) for content in code.values())
 
 
-def contradictions_of(
+def find_contradictions(
     test: str, files: Mapping[str, bytes], documented: Mapping[str, Example]
 ) -> tuple[Contradiction, ...]:
     """Where one test disagrees with the docstrings of the project's code.
@@ -63,7 +63,7 @@ def contradictions_of(
     Args:
         test: The test's id, `path::name` or `path::Class::name`.
         files: The project's files, path -> content.
-        documented: What `examples_of` finds in the project.
+        documented: What `find_documented_examples` finds in the project.
     """
     path, _, name = test.partition("::")
     if not documented or not name:

@@ -10,8 +10,8 @@ from posixpath import basename, isabs, normpath, splitext
 
 from suture.core.records import Language
 from suture.judge.triage.missing_plugins import is_of_plugin, missing_plugin
-from suture.project.languages import LANGUAGES, languages_of_files
-from suture.project.workspace import UNSPEAKABLE, is_protected, text_of
+from suture.project.languages import LANGUAGES, detect_file_languages
+from suture.project.workspace import UNPRINTABLE_NAME, is_protected, text_of
 from suture.sandbox import BOX
 
 MODULE_RE = re.compile(r"^(?:ModuleNotFoundError|ImportError): No module named '(?P<name>[\w.]+)'")
@@ -122,10 +122,10 @@ def missing_file(
     if isabs(plain) or plain.startswith("../"):
         return None
     # The file, a folder that holds nothing else, or a file in a folder that was not copied.
-    odd = [name for name, why in left_out.items() if why == UNSPEAKABLE]
+    odd = [name for name, why in left_out.items() if why == UNPRINTABLE_NAME]
     for name in odd:
         if name == plain or name.startswith(f"{plain}/") or plain.startswith(f"{name}/"):
-            return f"'{name}' is not copied into the sandbox: {UNSPEAKABLE}", "give it another name"
+            return f"'{name}' is not copied into the sandbox: {UNPRINTABLE_NAME}", "give it another name"
     names = {basename(file) for file in files}
     # The code asks for a file that lies elsewhere in the project, or for nearly its name; or it should have
     # made the file itself, in which case something names it.
@@ -141,7 +141,7 @@ def _is_made(path: str, files: Mapping[str, bytes]) -> bool:
     name = re.escape(basename(path))
     making = re.compile(rf"{name}['\"]\s*,\s*['\"][wax]|(?:write|append|create)\w*\(.*{name}", re.IGNORECASE)
     return any(
-        making.search(text_of(content)) for path, content in files.items() if languages_of_files((path,))
+        making.search(text_of(content)) for path, content in files.items() if detect_file_languages((path,))
     )
 
 
@@ -168,7 +168,7 @@ def _nearly(name: str, known: Collection[str]) -> bool:
     return bool(get_close_matches(name, known, n=1, cutoff=0.8))
 
 
-def printed_errors(output: str, language: Language) -> list[str]:
+def find_printed_errors(output: str, language: Language) -> list[str]:
     """The lines of a test command's output that tell of an error: each must be one of the surroundings.
 
     Args:
@@ -185,11 +185,11 @@ def fault_in_line(line: str, files: Mapping[str, bytes], language: Language) -> 
     A module of the project's own, and a name that is nearly one that it requires, is a slip in the code.
 
     Args:
-        line: As `printed_errors` answers it.
+        line: As `find_printed_errors` answers it.
         files: The project's files, path -> content.
         language: What the project is written in.
     """
-    find = LANGUAGES[language].find_absent
+    find = LANGUAGES[language].find_missing
     if find is not None and (absent := find(line, files)):
         return absent
     if match := PRINTED_FILE_RE.search(line):

@@ -17,7 +17,7 @@ CHANGING = frozenset(name for names in CHANGERS.values() for name in names)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def shared_state_written_by(tree: ast.Module, name: str) -> str:
+def find_shared_state_write(tree: ast.Module, name: str) -> str:
     """The statement by which a test, or the set-up around it, changes something that outlives the test.
 
     What a test makes itself, and what a fixture hands it, does not count.

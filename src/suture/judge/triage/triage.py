@@ -10,17 +10,22 @@ from functools import cache, partial
 from suture.core.records import CheckOutcome, FaultCause, Verdict
 from suture.judge.failures import STOPPED
 from suture.judge.suite import Suite
-from suture.judge.triage.broken_tests import endless_tests, unreadable_test
-from suture.judge.triage.contradictions import Example, contradictions_of, examples_of
-from suture.judge.triage.environment_faults import fault_in_line, fault_of_surroundings, printed_errors, stays
+from suture.judge.triage.broken_tests import describe_unreadable_test, find_endless_tests
+from suture.judge.triage.contradictions import Example, find_contradictions, find_documented_examples
+from suture.judge.triage.environment_faults import (
+    fault_in_line,
+    fault_of_surroundings,
+    find_printed_errors,
+    stays,
+)
 from suture.judge.triage.missing_plugins import without_test
-from suture.judge.triage.pollution import shared_state_written_by
+from suture.judge.triage.pollution import find_shared_state_write
 from suture.judge.triage.reruns import Reruns
 from suture.project.languages import LANGUAGES
 from suture.project.python_source.parsing import parsed
 from suture.project.workspace import is_test_file, text_of
 
-FailedAgain = Callable[[], Awaitable[frozenset[str]]]
+RerunFailures = Callable[[], Awaitable[frozenset[str]]]
 LEAST_WALL_S = 5.0
 """Seconds for a rerun at least, however short the first run was."""
 SLOWER = 3
@@ -30,7 +35,7 @@ COME_BACK = ("SyntaxError", "IndentationError", "TabError", "ImportError", "Recu
 
 
 @dataclass(frozen=True, kw_only=True)
-class NotCode:
+class NonCodeFailure:
     """A failing test that no change of the code could mend.
 
     Attributes:
@@ -49,7 +54,7 @@ class NotCode:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Triage:
+class TriageResult:
     """What the failing tests turned out to be.
 
     Attributes:
@@ -57,8 +62,8 @@ class Triage:
         others: The failing tests that remain; they are the code's.
     """
 
-    set_apart: tuple[NotCode, ...] = ()
-    others: tuple[str, ...] = ()
+    not_code: tuple[NonCodeFailure, ...] = ()
+    code_failures: tuple[str, ...] = ()
 
     @property
     def cause(self) -> FaultCause | None:
@@ -67,23 +72,23 @@ class Triage:
         A test that contradicts its own documentation, cannot be read, or never ends, ends a run also beside
         real faults: whoever repaired them would have to repair around it.
         """
-        causes = Counter(found.cause for found in self.set_apart)
+        causes = Counter(found.cause for found in self.not_code)
         if causes["suspect_test"]:
             return "suspect_test"
-        return causes.most_common(1)[0][0] if causes and not self.others else None
+        return causes.most_common(1)[0][0] if causes and not self.code_failures else None
 
     @property
-    def end(self) -> FaultCause | None:
+    def ending_cause(self) -> FaultCause | None:
         """Why a run of the whole command ends here; `None` where a change could make all of it pass.
 
         Beside faults of the code, too, where a test is sure to go on failing: a search would be in vain.
         """
-        return self.cause or next((found.cause for found in self.set_apart if found.stays), None)
+        return self.cause or next((found.cause for found in self.not_code if found.stays), None)
 
     @property
     def reason(self) -> str:
         """The first test that ends the run, in one line; empty where none does."""
-        of_cause = [found for found in self.set_apart if found.cause == self.end]
+        of_cause = [found for found in self.not_code if found.cause == self.ending_cause]
         of_cause.sort(key=lambda found: not found.stays)
         if not of_cause:
             return ""
@@ -91,7 +96,9 @@ class Triage:
         return f"{of_cause[0].test}{more}: {of_cause[0].why}; {of_cause[0].advice}"
 
 
-async def triage(suite: Suite, base: Verdict, failed_again: FailedAgain | None = None) -> Triage:
+async def triage_failures(
+    suite: Suite, base: Verdict, failed_again: RerunFailures | None = None
+) -> TriageResult:
     """Look into the failures of the task's own files. Nothing is changed.
 
     Args:
@@ -106,12 +113,12 @@ async def triage(suite: Suite, base: Verdict, failed_again: FailedAgain | None =
     failed = base.failed
     failing = [o for o in base.outcomes if o.check_id in failed]
     if suite.command is None or not failing:
-        return Triage(others=tuple(o.check_id for o in failing))
+        return TriageResult(code_failures=tuple(o.check_id for o in failing))
     files = suite.task.files
     code = [text_of(c) for p, c in files.items() if p.endswith(".py") and not is_test_file(p)]
-    documented = examples_of(files)
-    found: dict[str, NotCode] = {}
-    why = cache(partial(fault_of_surroundings, files=files, written=code, left_out=suite.task.left_out))
+    documented = find_documented_examples(files)
+    found: dict[str, NonCodeFailure] = {}
+    why = cache(partial(fault_of_surroundings, files=files, written=code, left_out=suite.task.excluded_files))
     for outcome in failing:
         apart = _from_surroundings(outcome, base, suite, why)
         apart = apart or _from_text(outcome, suite) or _from_docstrings(outcome, suite, documented)
@@ -127,10 +134,10 @@ async def triage(suite: Suite, base: Verdict, failed_again: FailedAgain | None =
     others = tuple(o.check_id for o in failing if o.check_id not in found)
     if found and all(o.status == "missing" for o in failing if o.check_id not in found):
         others = ()  # what could not be loaded has kept pytest from running them
-    return Triage(set_apart=tuple(found.values()), others=others)
+    return TriageResult(not_code=tuple(found.values()), code_failures=others)
 
 
-async def triage_of_tests(suite: Suite) -> Triage:
+async def triage_endless_tests(suite: Suite) -> TriageResult:
     """Look for tests that cannot end, before the whole suite is run and waits for them.
 
     Args:
@@ -141,18 +148,20 @@ async def triage_of_tests(suite: Suite) -> Triage:
     """
     advice = "mend the test: no change of the code could end it"
     found = [
-        NotCode(test=test, cause="suspect_test", why=f"its own loop at line {line} has no end", advice=advice)
-        for test, line in (await endless_tests(suite)).items()
+        NonCodeFailure(
+            test=test, cause="suspect_test", why=f"its own loop at line {line} has no end", advice=advice
+        )
+        for test, line in (await find_endless_tests(suite)).items()
     ]
-    return Triage(set_apart=tuple(found))
+    return TriageResult(not_code=tuple(found))
 
 
-def _from_text(outcome: CheckOutcome, suite: Suite) -> NotCode | None:
-    why = unreadable_test(outcome, suite.task.files, suite.test_files)
+def _from_text(outcome: CheckOutcome, suite: Suite) -> NonCodeFailure | None:
+    why = describe_unreadable_test(outcome, suite.task.files, suite.test_files)
     if not why:
         return None
     advice = "mend the test file: tests are never changed here"
-    return NotCode(test=outcome.check_id, cause="suspect_test", why=why, advice=advice)
+    return NonCodeFailure(test=outcome.check_id, cause="suspect_test", why=why, advice=advice)
 
 
 def _may_differ(outcome: CheckOutcome) -> bool:
@@ -162,12 +171,12 @@ def _may_differ(outcome: CheckOutcome) -> bool:
 
 def _from_surroundings(
     outcome: CheckOutcome, base: Verdict, suite: Suite, why: Callable[[str], tuple[str, str] | None]
-) -> NotCode | None:
+) -> NonCodeFailure | None:
     files = suite.task.files
     raised = [without_test(outcome.counterexample.exception)] if outcome.counterexample else []
     if not LANGUAGES[suite.task.language].parsed:
         said = base.output if outcome.evidence == "exit_status" else "\n".join(raised)
-        lines = printed_errors(said, suite.task.language)
+        lines = find_printed_errors(said, suite.task.language)
         return _environment(outcome, [fault_in_line(line, files, suite.task.language) for line in lines])
     if outcome.evidence == "exit_status":  # the command as a whole: every error that it printed must be one
         raised = [line.strip() for line in base.output.splitlines() if _is_error(line)]
@@ -181,12 +190,12 @@ def _is_outside(outcome: CheckOutcome) -> bool:
     return outcome.evidence != "exit_status" and raised is not None and not raised.file
 
 
-def _environment(outcome: CheckOutcome, causes: Sequence[tuple[str, str] | None]) -> NotCode | None:
+def _environment(outcome: CheckOutcome, causes: Sequence[tuple[str, str] | None]) -> NonCodeFailure | None:
     """A failure whose every error is one of the surroundings."""
     if not causes or None in causes:
         return None
     why, advice = next(cause for cause in causes if cause is not None)
-    return NotCode(test=outcome.check_id, cause="environment", why=why, advice=advice)
+    return NonCodeFailure(test=outcome.check_id, cause="environment", why=why, advice=advice)
 
 
 def _is_error(line: str) -> bool:
@@ -196,18 +205,18 @@ def _is_error(line: str) -> bool:
 
 def _from_docstrings(
     outcome: CheckOutcome, suite: Suite, documented: Mapping[str, Example]
-) -> NotCode | None:
-    found = contradictions_of(outcome.check_id, suite.task.files, documented)
+) -> NonCodeFailure | None:
+    found = find_contradictions(outcome.check_id, suite.task.files, documented)
     if not found:
         return None
     advice = "one of the two is wrong: mend the test, or the docstring"
-    return NotCode(test=outcome.check_id, cause="suspect_test", why=str(found[0]), advice=advice)
+    return NonCodeFailure(test=outcome.check_id, cause="suspect_test", why=str(found[0]), advice=advice)
 
 
-async def _from_reruns(tests: Sequence[str], base: Verdict, reruns: Reruns) -> Mapping[str, NotCode]:
+async def _from_reruns(tests: Sequence[str], base: Verdict, reruns: Reruns) -> Mapping[str, NonCodeFailure]:
     """Tests that fail once more together, and each by itself, are the code's."""
     failed, passed_alone = await reruns.fail_and_pass_alone(tests)
-    found: dict[str, NotCode] = {}
+    found: dict[str, NonCodeFailure] = {}
     unsteady = [test for test in tests if test not in failed]
     ordered: frozenset[str] = frozenset()
     if unsteady and reruns.command.is_pytest:  # others run whole: the order of their tests was the same
@@ -222,7 +231,7 @@ async def _from_reruns(tests: Sequence[str], base: Verdict, reruns: Reruns) -> M
     return found
 
 
-async def _by_order(victim: str, base: Verdict, reruns: Reruns) -> Mapping[str, NotCode]:
+async def _by_order(victim: str, base: Verdict, reruns: Reruns) -> Mapping[str, NonCodeFailure]:
     """A test that passes by itself: set apart only where another test is seen to disturb it.
 
     Where no test writes what they share, the code keeps the state, and that is a fault of the code's.
@@ -231,16 +240,16 @@ async def _by_order(victim: str, base: Verdict, reruns: Reruns) -> Mapping[str, 
     polluter = await reruns.polluter_of(victim, order[: order.index(victim)])
     path, _, name = polluter.partition("::")
     tree = parsed(reruns.suite.task.files.get(path, b"")) if polluter else None
-    statement = shared_state_written_by(tree, name.partition("[")[0].split("::")[-1]) if tree else ""
+    statement = find_shared_state_write(tree, name.partition("[")[0].split("::")[-1]) if tree else ""
     if not statement:
         return {}
     why = f"it passes by itself, and fails after {polluter}, which leaves `{statement}` behind"
     advice = "let that test put back what it changes"
-    return {victim: NotCode(test=victim, cause="order_dependent", why=why, advice=advice)}
+    return {victim: NonCodeFailure(test=victim, cause="order_dependent", why=why, advice=advice)}
 
 
-def _flaky(test: str) -> NotCode:
+def _flaky(test: str) -> NonCodeFailure:
     why = "it failed, and passed when it ran again on the same files"
-    return NotCode(
+    return NonCodeFailure(
         test=test, cause="flaky", why=why, advice="make it steady first: no fix could be told from luck"
     )

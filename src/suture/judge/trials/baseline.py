@@ -14,11 +14,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from suture.judge.runners.test_command import TestCommand
-from suture.judge.trials.prefetched_run import LARGE, Ahead, keep
-from suture.judge.trials.process_reports import Seen, CollectionReport, lines_of
-from suture.judge.trials.spectrum import FAILED, Sights, spectrum_of, unseen
+from suture.judge.trials.prefetched_run import LARGE, PrefetchedRun, keep
+from suture.judge.trials.process_reports import CollectionReport, TestReport, lines_of
+from suture.judge.trials.spectrum import FAILED, TraceData, build_spectrum, unseen
 from suture.judge.trials.trial_records import Spectrum
-from suture.judge.trials.trial_worker import Worker
+from suture.judge.trials.trial_worker import TrialWorker
 
 MOST_TRACED_FAILING = 80
 """Failing tests that are looked at: each is run once more, and then traced."""
@@ -34,7 +34,7 @@ TRACED_SLOWER = 20.0
 """How much longer a failing test may take while its lines are noted; what it showed by then counts."""
 
 
-async def locate(
+async def run_baseline(
     command: TestCommand, files: Sequence[str], failing: Collection[str], seconds: float
 ) -> Spectrum:
     """All that a `Looking` shows, in processes of its own.
@@ -48,11 +48,11 @@ async def locate(
     Raises:
         SandboxError: The wall failed.
     """
-    workers = [Worker(command, {}, files, 2 * seconds + 30) for _ in range(2)]
+    workers = [TrialWorker(command, {}, files, 2 * seconds + 30) for _ in range(2)]
     looking = BaselineRun(workers, {}, failing, None, seconds)
     try:
-        await looking.first()
-        return await looking.whole()
+        await looking.run_failing_tests()
+        return await looking.run_all_tests()
     finally:
         await looking.close()
         await asyncio.gather(*(worker.close() for worker in workers))
@@ -74,7 +74,7 @@ class BaselineRun:
 
     def __init__(
         self,
-        workers: Sequence[Worker],
+        workers: Sequence[TrialWorker],
         texts: Mapping[str, str],
         failing: Collection[str],
         baseline: Mapping[str, str] | None,
@@ -82,7 +82,7 @@ class BaselineRun:
         *,
         whole_s: float | None = None,
         collecting: asyncio.Task[CollectionReport | None] | None = None,
-        ahead: Ahead | None = None,
+        ahead: PrefetchedRun | None = None,
     ) -> None:
         self._near, self._far = workers
         self._ahead = ahead
@@ -91,10 +91,10 @@ class BaselineRun:
         self._end_s = time.monotonic() + max(seconds, LEAST_LOOK_S)
         self._whole_end_s = time.monotonic() + (seconds if whole_s is None else whole_s)
         self._hang_s = max(LEAST_HANG_S, HANG_SHARE * seconds)
-        self._seen = Sights()
+        self._seen = TraceData()
         self._in_order: asyncio.Task[None] | None = None
 
-    async def first(self) -> Spectrum:
+    async def run_failing_tests(self) -> Spectrum:
         """The failing tests without the others, then their lines; all tests go on to be looked at meanwhile.
 
         Raises:
@@ -138,7 +138,7 @@ class BaselineRun:
         collection = self._collecting.result()
         if collection is None:
             return None
-        await self._near.know(self._texts, list(self._texts))
+        await self._near.set_files(self._texts, list(self._texts))
         return self._of_texts(collection)
 
     def _of_texts(self, collection: CollectionReport) -> CollectionReport:
@@ -147,7 +147,7 @@ class BaselineRun:
         lines = {path: packed for path, packed in collection.lines.items() if path in self._texts}
         return replace(collection, frames=own, lines=lines)
 
-    async def whole(self) -> Spectrum:
+    async def run_all_tests(self) -> Spectrum:
         """The same once all tests have run in their order, or the time for it is up.
 
         Raises:
@@ -179,7 +179,7 @@ class BaselineRun:
         slow = self._patience(_wanted(self._failing, ids) or ids)
         await _walk(self._far, seen.ordered, None, slow, self._whole_left_s())
 
-    async def _take_ahead(self, ahead: Ahead) -> None:
+    async def _take_ahead(self, ahead: PrefetchedRun) -> None:
         """What was seen beside the user's run; where that does not come to its end, what there is of it."""
         seen = self._seen
         is_ready = await ahead.finish(self._texts, self._whole_left_s())
@@ -201,7 +201,7 @@ class BaselineRun:
         collection = self._seen.collection
         if collection is None:
             return unseen(self._failing, self._texts)
-        return spectrum_of(collection, self._seen, self._texts, self._failing, self._baseline)
+        return build_spectrum(collection, self._seen, self._texts, self._failing, self._baseline)
 
 
 def _wanted(failing: Collection[str], ids: Sequence[str]) -> list[str]:
@@ -211,8 +211,8 @@ def _wanted(failing: Collection[str], ids: Sequence[str]) -> list[str]:
 
 
 async def _near(
-    worker: Worker,
-    sight: Sights,
+    worker: TrialWorker,
+    sight: TraceData,
     failing: Mapping[str, float],
     ids: Sequence[str],
     end_s: float,
@@ -245,8 +245,8 @@ def _by_nearness(failing: Sequence[str], ids: Sequence[str]) -> list[str]:
 
 
 async def _walk(
-    worker: Worker,
-    into: dict[str, Seen],
+    worker: TrialWorker,
+    into: dict[str, TestReport],
     tests: Sequence[str] | None,
     slow: Mapping[str, float],
     seconds: float,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from suture.judge.runners.test_command import TestCommand
 from suture.judge.trials.trial_records import Proposal, Spectrum
-from suture.judge.trials.trial_worker import Worker
+from suture.judge.trials.trial_worker import TrialWorker
 
 CALL_S = 0.15
 """CPU seconds of one call; one that takes longer counts as late."""
@@ -17,7 +17,7 @@ GRACE_S = 2.0
 """Seconds after its time in which an answer that is on its way is still taken."""
 
 
-async def compare(
+async def compare_calls(
     command: TestCommand,
     proposals: Sequence[Proposal],
     calls: Sequence[tuple[str, str, str]],
@@ -45,7 +45,7 @@ async def compare(
     Raises:
         SandboxError: The wall failed.
     """
-    worker = Worker(command, texts, (), seconds + 10)
+    worker = TrialWorker(command, texts, (), seconds + 10)
     answered: dict[int, list[str]] = {}
     try:
         # What was answered by then must do: nothing that a process does may cost the repairs themselves.
@@ -59,7 +59,7 @@ async def compare(
 
 
 async def _ask(
-    worker: Worker,
+    worker: TrialWorker,
     proposals: Sequence[Proposal],
     calls: Sequence[tuple[str, str, str]],
     call_s: float,
@@ -93,7 +93,7 @@ def unguided(spectrum: Spectrum) -> str:
     """Why nothing can be searched for, where no failing test fails in a trial of its own."""
     red = [one for one in spectrum.disagreements if one.run not in ("passed", "skipped")]
     if not red:
-        unseen = spectrum.known - {one.id for one in spectrum.tests}
+        unseen = spectrum.failing_in_suite - {one.id for one in spectrum.tests}
         if unseen:
             return f"{len(unseen)} failing test(s) were not reached in a trial: the time for looking was up"
         return "no test fails here"

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 
-from suture.judge.trials.process_reports import Seen, CollectionReport
-from suture.judge.trials.trial_worker import Worker
+from suture.judge.trials.process_reports import CollectionReport, TestReport
+from suture.judge.trials.trial_worker import TrialWorker
 
 LARGE = 5000
 """Tests from which on the collection itself is not traced."""
@@ -18,7 +18,7 @@ WORST = {"passed": 0, "skipped": 0, "failed": 1, "timeout": 1}
 """A test that is reported twice, as one that two items stand for, keeps its failure."""
 
 
-class Ahead:
+class PrefetchedRun:
     """A process that collects all tests and runs them in their order, in the background.
 
     Args:
@@ -31,10 +31,10 @@ class Ahead:
         ordered: Test -> what was seen of it, as far as it came.
     """
 
-    def __init__(self, worker: Worker, wall_s: float) -> None:
+    def __init__(self, worker: TrialWorker, wall_s: float) -> None:
         self.worker = worker
         self.collection: CollectionReport | None = None
-        self.ordered: dict[str, Seen] = {}
+        self.ordered: dict[str, TestReport] = {}
         self._wall_s = wall_s
         self._has_begun = False
         self._task: asyncio.Task[None] | None = None
@@ -60,7 +60,7 @@ class Ahead:
         async for seen in entries:
             keep(self.ordered, seen)
 
-    def is_of_use(self, statuses: Iterable[str]) -> bool:
+    def is_usable(self, statuses: Iterable[str]) -> bool:
         """Whether it may be waited for, by how the tests ended in the user's run.
 
         A test that has no end there has none here: nothing was known of that when this began.
@@ -76,7 +76,7 @@ class Ahead:
         self._task.result()
         if not self.worker.alive:
             return False
-        await self.worker.know(texts, list(texts))
+        await self.worker.set_files(texts, list(texts))
         return True
 
     async def close(self) -> None:
@@ -87,7 +87,7 @@ class Ahead:
         await self.worker.close()
 
 
-def keep(into: dict[str, Seen], seen: Seen) -> None:
+def keep(into: dict[str, TestReport], seen: TestReport) -> None:
     """Take in what was seen of a test."""
     before = into.get(seen.test)
     if before is None or not WORST[before.outcome]:

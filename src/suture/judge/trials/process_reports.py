@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from suture.core.records import from_plain
+from suture.core.records import decode_record
 from suture.judge.trials.trial_records import TestOutcome
 
 BITS = tuple(tuple(bit for bit in range(8) if byte >> bit & 1) for byte in range(256))
@@ -21,7 +21,7 @@ ToldT = TypeVar("ToldT")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Watched:
+class ExecutionReport:
     """What ran, and what it failed with; lines, frames and places as they were sent."""
 
     seconds: float
@@ -34,7 +34,7 @@ class Watched:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CollectionReport(Watched):
+class CollectionReport(ExecutionReport):
     """What was seen until the tests were collected."""
 
     collected: tuple[str, ...]
@@ -42,7 +42,7 @@ class CollectionReport(Watched):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seen(Watched):
+class TestReport(ExecutionReport):
     """What one test did."""
 
     test: str
@@ -51,7 +51,7 @@ class Seen(Watched):
 
 @dataclass(frozen=True, kw_only=True)
 class FailureTrace:
-    """How far a failing test got, as `suture.judge.trials.trial_records.Mark`, and its lines where noted."""
+    """How far a failing test got, as `suture.judge.trials.trial_records.FailurePoint`, and its lines where noted."""
 
     test: str
     fault: str
@@ -70,14 +70,14 @@ class AttemptReport:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RawAnswers:
+class AnswerReport:
     """What one candidate answered, each answer a JSON text."""
 
     mutant: int
     answers: tuple[str, ...]
 
 
-def entries_of(content: bytes | None, *kinds: type[ToldT]) -> Iterator[ToldT]:
+def parse_reports(content: bytes | None, *kinds: type[ToldT]) -> Iterator[ToldT]:
     """The entries of a file, a JSON object a line, each as the first kind that it fits.
 
     Args:
@@ -105,14 +105,14 @@ def lines_of(packed: str) -> frozenset[int]:
     return frozenset(8 * place + bit for place, byte in enumerate(found) if byte for bit in BITS[byte])
 
 
-def places_of(pairs: Sequence[tuple[Any, ...]]) -> tuple[tuple[str, int], ...]:
+def valid_places(pairs: Sequence[tuple[Any, ...]]) -> tuple[tuple[str, int], ...]:
     """Paths and lines, where they are such."""
     return tuple((one[0], one[1]) for one in pairs if tuple(map(type, one)) == (str, int))
 
 
 def _read(kind: type[ToldT], plain: dict[str, Any]) -> ToldT | None:
     try:
-        return from_plain(kind, plain)
+        return decode_record(kind, plain)
     except (ValueError, TypeError):
         return None
 

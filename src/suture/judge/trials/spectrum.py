@@ -6,10 +6,10 @@ import ast
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from suture.core.ledger.kinds import DifferingTrial
-from suture.judge.trials.process_reports import Seen, CollectionReport, lines_of, places_of
-from suture.judge.trials.target_tests import MOST_GUIDING, in_turns
-from suture.judge.trials.trial_records import Call, Spectrum, TestRun
+from suture.core.ledger.kinds import TrialDisagreement
+from suture.judge.trials.process_reports import CollectionReport, TestReport, lines_of, valid_places
+from suture.judge.trials.target_tests import MOST_GUIDING, order_target_tests
+from suture.judge.trials.trial_records import ObservedCall, Spectrum, TestRun
 from suture.project.python_source.parsing import parsed
 
 LEAST_S = 0.1
@@ -29,25 +29,27 @@ FAILED = {
 
 
 @dataclass
-class Sights:
+class TraceData:
     """What was seen up to now: by test, in the order of the run, alone, and traced."""
 
     collection: CollectionReport | None = None
     imported: dict[str, frozenset[int]] = field(default_factory=dict)
-    ordered: dict[str, Seen] = field(default_factory=dict)
-    alone: dict[str, Seen] = field(default_factory=dict)
-    traced: dict[str, Seen] = field(default_factory=dict)
+    ordered: dict[str, TestReport] = field(default_factory=dict)
+    alone: dict[str, TestReport] = field(default_factory=dict)
+    traced: dict[str, TestReport] = field(default_factory=dict)
 
 
 def unseen(failing: frozenset[str], texts: Mapping[str, str]) -> Spectrum:
     """Where nothing could be collected: what can be said by reading."""
     shown = tuple(sorted(failing))[:MOST_GUIDING]
-    return Spectrum(errors=1, known=failing, imported=importing(texts), guiding=shown)
+    return Spectrum(
+        collection_errors=1, failing_in_suite=failing, import_lines=importing(texts), target_tests=shown
+    )
 
 
-def spectrum_of(
+def build_spectrum(
     collection: CollectionReport,
-    sight: Sights,
+    sight: TraceData,
     texts: Mapping[str, str],
     failing: frozenset[str],
     baseline: Mapping[str, str] | None,
@@ -76,10 +78,10 @@ def spectrum_of(
                 outcome=outcome,
                 seconds=own.seconds,
                 wall_s=own.wall_s,
-                fault=own.fault or (traced.fault if traced else ""),
-                reached=places_of(own.reached or (traced.reached if traced else ())),
+                error=own.fault or (traced.fault if traced else ""),
+                traceback=valid_places(own.reached or (traced.reached if traced else ())),
                 lines={path: lines_of(packed) for path, packed in traced.lines.items()} if traced else {},
-                frames=places_of(frames),
+                frames=valid_places(frames),
             )
         )
     if collection.frames and not any(test.failed for test in tests):
@@ -95,13 +97,13 @@ def spectrum_of(
         guiding = tuple(sorted(failing))[:MOST_GUIDING]
     return Spectrum(
         tests=tuple(tests),
-        imported=imported,
+        import_lines=imported,
         collect_s=collection.seconds,
-        errors=collection.errors,
-        calls=tuple(Call(path=c[0], function=c[1], line=c[2], arguments=c[3]) for c in calls),
+        collection_errors=collection.errors,
+        calls=tuple(ObservedCall(path=c[0], function=c[1], line=c[2], arguments=c[3]) for c in calls),
         collected=tuple(dict.fromkeys(collection.collected)),
-        known=failing,
-        guiding=guiding,
+        failing_in_suite=failing,
+        target_tests=guiding,
         disagreements=differing,
         compared=len(sight.ordered.keys() & (baseline or {}).keys()),
         traced=len(sight.traced),
@@ -114,7 +116,7 @@ def spectrum_of(
 
 def _importing_failed(collection: CollectionReport, failing: Collection[str]) -> TestRun:
     """Tests that could not be imported, as one: the lines on which that went wrong."""
-    frames = places_of(collection.frames)
+    frames = valid_places(collection.frames)
     lines: dict[str, set[int]] = {}
     for path, line in frames:
         lines.setdefault(path, set()).add(line)
@@ -124,8 +126,8 @@ def _importing_failed(collection: CollectionReport, failing: Collection[str]) ->
         seconds=0.0,
         lines={path: frozenset(own) for path, own in lines.items()},
         frames=frames,
-        fault=collection.fault,
-        reached=places_of(collection.reached),
+        error=collection.fault,
+        traceback=valid_places(collection.reached),
     )
 
 
@@ -133,32 +135,32 @@ def _is_call(call: tuple[object, ...]) -> bool:
     return tuple(map(type, call)) == (str, str, int, str)
 
 
-def _guiding(sight: Sights, failing: frozenset[str], away: Collection[str]) -> tuple[str, ...]:
-    """Tests that fail in every trial, as `in_turns`; of those that never end, after all others."""
+def _guiding(sight: TraceData, failing: frozenset[str], away: Collection[str]) -> tuple[str, ...]:
+    """Tests that fail in every trial, as `order_target_tests`; of those that never end, after all others."""
     looked_at = sight.alone or {test: seen for test, seen in sight.ordered.items() if test in failing}
     failed = [
         seen for test, seen in looked_at.items() if FAILED[seen.outcome] == "failed" and test not in away
     ]
     failed.sort(key=lambda seen: (seen.outcome == "timeout", seen.seconds))
-    return tuple(seen.test for seen in in_turns(failed, sight.traced)[:MOST_GUIDING])
+    return tuple(seen.test for seen in order_target_tests(failed, sight.traced)[:MOST_GUIDING])
 
 
-def _disagreements(sight: Sights, baseline: Mapping[str, str]) -> tuple[DifferingTrial, ...]:
+def _disagreements(sight: TraceData, baseline: Mapping[str, str]) -> tuple[TrialDisagreement, ...]:
     """Tests that end otherwise than in the user's run; one that was not seen there is not compared."""
     found = []
     for test, seen in sight.ordered.items():
         run = FAILED.get(baseline.get(test, ""))
         if run is not None and run != FAILED[seen.outcome]:
-            found.append(DifferingTrial(test=test, run=baseline[test], trial=seen.outcome))
+            found.append(TrialDisagreement(test=test, run=baseline[test], trial=seen.outcome))
     known = {one.test for one in found}
     for test, seen in sight.alone.items():
         run = FAILED.get(baseline.get(test, ""))
         if run == "failed" and FAILED[seen.outcome] != "failed" and test not in known:
-            found.append(DifferingTrial(test=test, run=baseline[test], trial=seen.outcome, alone=True))
+            found.append(TrialDisagreement(test=test, run=baseline[test], trial=seen.outcome, alone=True))
     return tuple(found)
 
 
-def limits_of(spectrum: Spectrum) -> dict[str, tuple[float, float]]:
+def compute_cpu_limits(spectrum: Spectrum) -> dict[str, tuple[float, float]]:
     """What each test of a candidate may take, from what it took on the code as it is.
 
     Skipped tests, and those that are left to the verdict, have no limit: they are not run.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
-from suture.judge.trials.process_reports import Seen, lines_of
+from suture.judge.trials.process_reports import TestReport, lines_of
 
 MOST_GUIDING = 24
 """Failing tests that a candidate runs before all others."""
@@ -24,7 +24,7 @@ OTHERWISE = 1.0
 """What it counts that a test fails elsewhere, or with another exception, beside running all other lines."""
 
 
-def in_turns(failed: Sequence[Seen], traced: Mapping[str, Seen]) -> list[Seen]:
+def order_target_tests(failed: Sequence[TestReport], traced: Mapping[str, TestReport]) -> list[TestReport]:
     """The quickest, then quick ones that fail least like those before, then all others in their order.
 
     Args:
@@ -42,7 +42,7 @@ def in_turns(failed: Sequence[Seen], traced: Mapping[str, Seen]) -> list[Seen]:
     return [*chosen, *(seen for seen in failed if seen not in chosen)]
 
 
-def enough(took_s: Sequence[float]) -> tuple[int, int]:
+def choose_failure_limits(took_s: Sequence[float]) -> tuple[int, int]:
     """Failures after which a candidate is left: where no test has passed with it, and where one has.
 
     Args:
@@ -53,17 +53,17 @@ def enough(took_s: Sequence[float]) -> tuple[int, int]:
     return least, max(least, sum(used <= ONWARD_S for used in sums))
 
 
-def _apart(one: Seen, other: Seen, ran: Mapping[str, frozenset[tuple[str, int]]]) -> float:
+def _apart(one: TestReport, other: TestReport, ran: Mapping[str, frozenset[tuple[str, int]]]) -> float:
     """How unlike two tests fail: by the lines that only one of them ran, and by where and with what."""
     either = ran[one.test] | ran[other.test]
     lines = 1 - len(ran[one.test] & ran[other.test]) / len(either) if either else 0.0
     return lines + OTHERWISE * (_kind(one) != _kind(other))
 
 
-def _kind(seen: Seen) -> tuple[object, ...]:
+def _kind(seen: TestReport) -> tuple[object, ...]:
     return seen.fault.partition(":")[0], *seen.reached[-1:]
 
 
-def _lines(seen: Seen | None) -> frozenset[tuple[str, int]]:
+def _lines(seen: TestReport | None) -> frozenset[tuple[str, int]]:
     told = {} if seen is None else seen.lines
     return frozenset((path, line) for path, packed in told.items() for line in lines_of(packed))

@@ -9,15 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from suture.core.ledger.kinds import DifferingTrial
+from suture.core.ledger.kinds import TrialDisagreement
 from suture.mutation.edits import Edit
 
-Lines = Mapping[str, Mapping[str, frozenset[int]]]
+TestLines = Mapping[str, Mapping[str, frozenset[int]]]
 TestOutcome = Literal["passed", "failed", "skipped", "timeout"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Call:
+class ObservedCall:
     """A call out of the tests: where the function that was called begins, and the arguments as source."""
 
     path: str
@@ -27,7 +27,7 @@ class Call:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mark:
+class FailurePoint:
     """How far a failing test got.
 
     Attributes:
@@ -37,8 +37,8 @@ class Mark:
     """
 
     test: str
-    fault: str = ""
-    reached: tuple[tuple[str, int], ...] = ()
+    error: str = ""
+    traceback: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,7 @@ class TestRun:
         lines: Path -> the lines that ran; empty where it was not traced.
         frames: Where an exception, or the time-out, went through the project's code, the outermost first.
         wall_s: Wall-clock seconds, likewise.
-        fault: As in `Mark`.
+        fault: As in `FailurePoint`.
         reached: Likewise.
     """
 
@@ -64,8 +64,8 @@ class TestRun:
     lines: Mapping[str, frozenset[int]]
     frames: tuple[tuple[str, int], ...] = ()
     wall_s: float = 0.0
-    fault: str = ""
-    reached: tuple[tuple[str, int], ...] = ()
+    error: str = ""
+    traceback: tuple[tuple[str, int], ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -73,9 +73,9 @@ class TestRun:
         return self.outcome in ("failed", "timeout")
 
     @property
-    def mark(self) -> Mark:
+    def failure_point(self) -> FailurePoint:
         """How far it got, where it failed."""
-        return Mark(test=self.id, fault=self.fault, reached=self.reached)
+        return FailurePoint(test=self.id, error=self.error, traceback=self.traceback)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,14 +99,14 @@ class Spectrum:
     """
 
     tests: tuple[TestRun, ...] = ()
-    imported: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    import_lines: Mapping[str, frozenset[int]] = field(default_factory=dict)
     collect_s: float = 0.0
-    errors: int = 0
-    calls: tuple[Call, ...] = ()
+    collection_errors: int = 0
+    calls: tuple[ObservedCall, ...] = ()
     collected: tuple[str, ...] = ()
-    known: frozenset[str] = frozenset()
-    guiding: tuple[str, ...] = ()
-    disagreements: tuple[DifferingTrial, ...] = ()
+    failing_in_suite: frozenset[str] = frozenset()
+    target_tests: tuple[str, ...] = ()
+    disagreements: tuple[TrialDisagreement, ...] = ()
     compared: int = 0
     traced: int = 0
     partly: str = ""
@@ -116,7 +116,7 @@ class Spectrum:
     def failing(self) -> tuple[TestRun, ...]:
         """Tests that fail; of those that fail only when they are run alone, none."""
         failed = tuple(test for test in self.tests if test.failed)
-        return tuple(test for test in failed if test.id in self.known) or failed
+        return tuple(test for test in failed if test.id in self.failing_in_suite) or failed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +137,7 @@ class Proposal:
     label: str
     score: float
     operators: tuple[str, ...]
-    swap: bool = True
+    is_swappable: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,9 +156,9 @@ class Trial:
     passing: int
     failing: int
     broken: int
-    plausible: bool
-    late: bool
-    marks: tuple[Mark, ...] = ()
-    passed: frozenset[str] = frozenset()
-    held: bool = False
-    lines: Lines = field(default_factory=dict)
+    is_plausible: bool
+    timed_out: bool
+    failures: tuple[FailurePoint, ...] = ()
+    now_passing: frozenset[str] = frozenset()
+    is_pending: bool = False
+    lines: TestLines = field(default_factory=dict)

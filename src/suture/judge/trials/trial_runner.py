@@ -8,11 +8,11 @@ from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from suture.judge.trials.process_reports import AttemptReport, lines_of, places_of
-from suture.judge.trials.spectrum import limits_of
-from suture.judge.trials.target_tests import MOST_GUIDING, enough
-from suture.judge.trials.trial_records import Lines, Mark, Proposal, Spectrum, Trial
-from suture.judge.trials.trial_worker import TrialRequest, Worker
+from suture.judge.trials.process_reports import AttemptReport, lines_of, valid_places
+from suture.judge.trials.spectrum import compute_cpu_limits
+from suture.judge.trials.target_tests import MOST_GUIDING, choose_failure_limits
+from suture.judge.trials.trial_records import FailurePoint, Proposal, Spectrum, TestLines, Trial
+from suture.judge.trials.trial_worker import TrialRequest, TrialWorker
 
 SLACK_S = 4.0
 """Wall-clock seconds without a word, beyond a test's own, after which a trial is killed."""
@@ -30,7 +30,7 @@ CUT_S = 0.2
 """Wall-clock seconds before the end of a trial's time, from which on that is what has cut it off."""
 
 
-class Bench:
+class TrialRunner:
     """Tries candidates one after another.
 
     Args:
@@ -42,7 +42,7 @@ class Bench:
 
     def __init__(
         self,
-        worker: Worker,
+        worker: TrialWorker,
         spectrum: Spectrum,
         texts: Mapping[str, str],
         coming: asyncio.Task[Spectrum] | None = None,
@@ -59,12 +59,12 @@ class Bench:
 
     def _learn(self, spectrum: Spectrum) -> None:
         self._spectrum = spectrum
-        self._limits = limits_of(spectrum)
+        self._limits = compute_cpu_limits(spectrum)
         self._runs = {test.id: test for test in spectrum.tests}
-        self._guiding = list(spectrum.guiding)
+        self._guiding = list(spectrum.target_tests)
         self._whole = spectrum.suite_s <= WHOLE_S
         took_s = [self._runs[test].seconds if test in self._runs else 0.0 for test in self._guiding]
-        self._enough = enough(took_s)
+        self._enough = choose_failure_limits(took_s)
         self._is_told = False
 
     @property
@@ -77,7 +77,7 @@ class Bench:
         """Whether it is known what all tests do, so that a candidate can be tried to its end."""
         return self._coming is None or self._coming.done()
 
-    async def knows_all(self, seconds: float) -> bool:
+    async def wait_for_spectrum(self, seconds: float) -> bool:
         """Wait until that is known, for so many seconds; whether it is."""
         if self._coming is not None and not self._coming.done():
             await asyncio.wait([self._coming], timeout=max(0.0, seconds))
@@ -96,7 +96,7 @@ class Bench:
             self._is_told = True
             await self._worker.set_limits(self._limits)
 
-    async def trial(self, proposal: Proposal, seconds: float, patience: float = 0.0) -> Trial | None:
+    async def run_trial(self, proposal: Proposal, seconds: float, patience: float = 0.0) -> Trial | None:
         """Try a candidate; `None` where it could not be tried at all.
 
         Args:
@@ -109,13 +109,15 @@ class Bench:
             await self._prepare()
             return await self._tried(proposal, patience)
 
-    async def lines_with(self, proposal: Proposal) -> Lines:
+    async def trace_lines(self, proposal: Proposal) -> TestLines:
         """The lines that failing tests run with a change; none of those that a trial of it did not come to.
 
         A line stands where it stood without the change: one that moves lines is not looked at.
         """
         raw = self._texts[proposal.path].encode("utf-8", "surrogatepass")
-        if not proposal.swap or any("\n" in e.text or b"\n" in raw[e.start : e.end] for e in proposal.edits):
+        if not proposal.is_swappable or any(
+            "\n" in e.text or b"\n" in raw[e.start : e.end] for e in proposal.edits
+        ):
             return {}
         async with self._turn:
             self._end_s = time.monotonic() + TRACED_S
@@ -125,7 +127,7 @@ class Bench:
         return {one.test: {path: lines_of(lines) for path, lines in one.lines.items()} for one in told}
 
     async def _tried(self, proposal: Proposal, patience: float) -> Trial | None:
-        anew = not proposal.swap
+        anew = not proposal.is_swappable
         if anew and not await self._is_right_anew():
             return None
         first = await self._run(proposal, self._guiding, anew, self._enough, patience)
@@ -154,8 +156,8 @@ class Bench:
             passing=passing,
             failing=0,
             broken=int("f" in rest.words),
-            plausible=rest.ended and "f" not in rest.words,
-            late=late,
+            is_plausible=rest.ended and "f" not in rest.words,
+            timed_out=late,
         )
 
     async def _rest(self, proposal: Proposal, anew: bool, patience: float) -> AttemptReport | None:
@@ -255,10 +257,10 @@ def _trial(attempted: AttemptReport, passing: int, failing: int) -> Trial:
         passing=passing,
         failing=failing,
         broken=0,
-        plausible=False,
-        late=not attempted.ended,
-        marks=tuple(
-            Mark(test=got.test, fault=got.fault, reached=places_of(got.reached))
+        is_plausible=False,
+        timed_out=not attempted.ended,
+        failures=tuple(
+            FailurePoint(test=got.test, error=got.fault, traceback=valid_places(got.reached))
             for got in attempted.marks[:MOST_GUIDING]
         ),
     )

@@ -10,7 +10,13 @@ from importlib import resources
 from typing import Any
 
 from suture.judge.runners.test_command import TestCommand
-from suture.judge.trials.process_reports import AttemptReport, RawAnswers, Seen, CollectionReport, entries_of
+from suture.judge.trials.process_reports import (
+    AnswerReport,
+    AttemptReport,
+    CollectionReport,
+    TestReport,
+    parse_reports,
+)
 from suture.judge.trials.trial_records import Proposal
 from suture.sandbox import Channel
 
@@ -51,7 +57,7 @@ class TrialRequest:
     import_s: float = 30.0
 
 
-class Worker:
+class TrialWorker:
     """A conversation with one process.
 
     Args:
@@ -83,7 +89,7 @@ class Worker:
         """
         files = resources.files("suture.judge.trials.inside").iterdir()
         own = {f"{PACKAGE}/{one.name}": one.read_bytes() for one in files if one.name.endswith(".py")}
-        opened = self._command.open_with(PLUGIN, own, wall_s=self._wall_s)
+        opened = self._command.open_with_plugin(PLUGIN, own, wall_s=self._wall_s)
         self._channel = await self._stack.enter_async_context(opened)
         await self._send(self._job)
 
@@ -100,9 +106,9 @@ class Worker:
             seconds: Wall-clock seconds for it.
         """
         await self._send({"op": "collect", "trace": trace})
-        return next(entries_of(await self._receive(seconds), CollectionReport), None)
+        return next(parse_reports(await self._receive(seconds), CollectionReport), None)
 
-    async def know(self, texts: Mapping[str, str], files: Sequence[str]) -> None:
+    async def set_files(self, texts: Mapping[str, str], files: Sequence[str]) -> None:
         """Say which files candidates change and which are looked at, where that was not known at the start.
 
         Args:
@@ -125,7 +131,7 @@ class Worker:
         slow: Mapping[str, float],
         limit_s: float,
         seconds: float,
-    ) -> AsyncIterator[Seen]:
+    ) -> AsyncIterator[TestReport]:
         """Run tests on the code as it is, each once, as long as there is time.
 
         Args:
@@ -141,7 +147,7 @@ class Worker:
         while (frame := await self._receive(seconds + START_S)) is not None:
             if frame.startswith((b'{"done"', LOST)):
                 return
-            for entry in entries_of(frame, Seen):
+            for entry in parse_reports(frame, TestReport):
                 yield entry
 
     async def attempt(self, request: TrialRequest) -> AttemptReport | None:
@@ -156,11 +162,11 @@ class Worker:
         if request.anew and request.tests is not None:
             asked["places"] = list(dict.fromkeys(test.partition("::")[0] for test in request.tests))
         await self._send(asked)
-        return next(entries_of(await self._receive(request.seconds + START_S), AttemptReport), None)
+        return next(parse_reports(await self._receive(request.seconds + START_S), AttemptReport), None)
 
     async def call(
         self, proposal: Proposal, number: int, calls: Sequence[Sequence[str]], call_s: float, seconds: float
-    ) -> RawAnswers | None:
+    ) -> AnswerReport | None:
         """What a candidate answers to calls; `None` where the process died of it."""
         await self._send(
             {
@@ -169,7 +175,7 @@ class Worker:
                 **{"call_s": call_s, "quiet_s": 4 + 4 * call_s, "seconds": seconds, "import_s": seconds},
             }
         )
-        return next(entries_of(await self._receive(seconds + START_S), RawAnswers), None)
+        return next(parse_reports(await self._receive(seconds + START_S), AnswerReport), None)
 
     async def _send(self, value: Mapping[str, Any]) -> None:
         if self._channel is not None:

@@ -8,18 +8,25 @@ from statistics import mean
 from types import MappingProxyType
 
 from suture.core.records import Candidate, Check, Task, Verdict
-from suture.judge.extraction.prose_examples import examples_in
+from suture.judge.extraction.prose_examples import extract_examples
 from suture.judge.suite import Suite
 from suture.judge.trust.check_claims import contradict
 from suture.judge.trust.check_matrix import GIVEN, CandidateRow, MatrixLimits, run_matrix
-from suture.judge.trust.prefilter import Removed, Sifted, sift
-from suture.judge.trust.scoring import Signs, Voices, agreement, hear, trust_of, unsureness
+from suture.judge.trust.prefilter import FilteredChecks, RejectedCheck, filter_checks
+from suture.judge.trust.scoring import (
+    BehaviourGroups,
+    TrustSignals,
+    agreement,
+    compute_trust,
+    compute_uncertainty,
+    hear,
+)
 
 NOT_TOLD: Mapping[str, float] = MappingProxyType({})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Assessed:
+class AssessedCheck:
     """A check with its trust, and why it is that much.
 
     Attributes:
@@ -30,11 +37,11 @@ class Assessed:
 
     check: Check
     reasons: tuple[str, ...]
-    signs: Signs
+    signs: TrustSignals
 
 
 @dataclass(frozen=True, kw_only=True)
-class Assessment:
+class TrustAssessment:
     """What became of generated checks.
 
     Attributes:
@@ -44,8 +51,8 @@ class Assessment:
         behaviours: How many different ones they showed.
     """
 
-    kept: tuple[Assessed, ...]
-    removed: tuple[Removed, ...]
+    kept: tuple[AssessedCheck, ...]
+    removed: tuple[RejectedCheck, ...]
     heard: int
     behaviours: int
 
@@ -58,12 +65,12 @@ class Assessment:
 def given_checks(task: Task) -> tuple[Check, ...]:
     """What is right by definition: the user's and the visible checks, and the examples of the statement."""
     own = tuple(check for check in task.checks if check.provenance in GIVEN)
-    return (*own, *examples_in(task.statement, task.entry_point))
+    return (*own, *extract_examples(task.statement, task.entry_point))
 
 
 def assess(
-    sifted: Sifted, rows: Sequence[CandidateRow], logprobs: Mapping[str, float] = NOT_TOLD
-) -> Assessment:
+    sifted: FilteredChecks, rows: Sequence[CandidateRow], logprobs: Mapping[str, float] = NOT_TOLD
+) -> TrustAssessment:
     """Give each check its trust; of checks that contradict each other at most one stays.
 
     Args:
@@ -74,10 +81,11 @@ def assess(
     """
     voices = hear(rows)
     assessed = [
-        _assessed(check, sifted, voices, unsureness(logprobs.get(check.source))) for check in sifted.checks
+        _assessed(check, sifted, voices, compute_uncertainty(logprobs.get(check.source)))
+        for check in sifted.checks
     ]
     assessed.sort(key=lambda one: -one.check.trust)
-    kept: list[Assessed] = []
+    kept: list[AssessedCheck] = []
     removed = list(sifted.removed)
     for one in assessed:
         rivals = [other for other in assessed if other is not one and _rivals(one, other, sifted)]
@@ -86,8 +94,8 @@ def assess(
             kept.append(one)
         else:
             reason = f"it contradicts {better.check.id!r}, which has as much trust or more"
-            removed.append(Removed(check=one.check, reason=reason))
-    return Assessment(
+            removed.append(RejectedCheck(check=one.check, reason=reason))
+    return TrustAssessment(
         kept=tuple(kept), removed=tuple(removed), heard=len(voices.rows), behaviours=len(voices.sets)
     )
 
@@ -99,7 +107,7 @@ async def assess_checks(
     *,
     limits: MatrixLimits | None = None,
     logprobs: Mapping[str, float] = NOT_TOLD,
-) -> Assessment:
+) -> TrustAssessment:
     """Run generated checks on candidates behind the wall, and give each its trust.
 
     Args:
@@ -112,16 +120,16 @@ async def assess_checks(
     Raises:
         SandboxError: The wall failed.
     """
-    sifted = sift(generated, given_checks(suite.task), suite.task.entry_point)
+    sifted = filter_checks(generated, given_checks(suite.task), suite.task.entry_point)
     rows = await run_matrix(sifted.checks, judged, suite, limits) if sifted.checks else ()
     return assess(sifted, rows, logprobs)
 
 
-def _assessed(check: Check, sifted: Sifted, voices: Voices, unsure: float) -> Assessed:
+def _assessed(check: Check, sifted: FilteredChecks, voices: BehaviourGroups, unsure: float) -> AssessedCheck:
     votes, sets = agreement(check.id, voices)
     others = [other for other in sifted.checks if other.provenance == check.provenance and other is not check]
     right, wrong = sifted.record.get(check.provenance, (0, 0))
-    signs = Signs(
+    signs = TrustSignals(
         votes=votes,
         sets=sets,
         author=mean(agreement(other.id, voices)[1] for other in others) if others else 0.0,
@@ -140,11 +148,11 @@ def _assessed(check: Check, sifted: Sifted, voices: Voices, unsure: float) -> As
         reasons.append(f"its author repeated {right} given checks rightly and {wrong} wrongly")
     if unsure:
         reasons.append("the model was not sure of its words")
-    trust = trust_of(signs, heard=len(ran), unsure=unsure)
-    return Assessed(check=replace(check, trust=trust), reasons=tuple(reasons), signs=signs)
+    trust = compute_trust(signs, heard=len(ran), unsure=unsure)
+    return AssessedCheck(check=replace(check, trust=trust), reasons=tuple(reasons), signs=signs)
 
 
-def _rivals(one: Assessed, other: Assessed, sifted: Sifted) -> bool:
+def _rivals(one: AssessedCheck, other: AssessedCheck, sifted: FilteredChecks) -> bool:
     left, right = sifted.claims[one.check.id], sifted.claims[other.check.id]
     if left.expected is None or right.expected is None or left.call != right.call:
         return False

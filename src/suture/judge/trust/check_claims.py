@@ -47,7 +47,7 @@ class Claim:
     trivial: bool = False
 
 
-def claim_of(check: Check) -> Claim | None:
+def parse_claim(check: Check) -> Claim | None:
     """Read a check; `None` where its source is not Python, or nests too deeply."""
     tree = parsed(check.source)
     try:

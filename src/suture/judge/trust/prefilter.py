@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from suture.core.records import Check, Provenance
-from suture.judge.extraction.assert_checks import distinct
-from suture.judge.trust.check_claims import Claim, claim_of, contradict
+from suture.judge.extraction.assert_checks import deduplicate_checks
+from suture.judge.trust.check_claims import Claim, contradict, parse_claim
 
 SAME = "a given check says the same"
 CONTRADICTS = "it contradicts a given check"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Removed:
+class RejectedCheck:
     """A generated check that is not used, and why."""
 
     check: Check
@@ -22,7 +22,7 @@ class Removed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sifted:
+class FilteredChecks:
     """Generated checks that are worth a run.
 
     Attributes:
@@ -34,11 +34,13 @@ class Sifted:
 
     checks: tuple[Check, ...]
     claims: dict[str, Claim]
-    removed: tuple[Removed, ...]
+    removed: tuple[RejectedCheck, ...]
     record: dict[Provenance, tuple[int, int]]
 
 
-def sift(generated: Sequence[Check], given: Sequence[Check], entry_point: str | None = None) -> Sifted:
+def filter_checks(
+    generated: Sequence[Check], given: Sequence[Check], entry_point: str | None = None
+) -> FilteredChecks:
     """Remove what repeats or contradicts the given checks, what repeats another, and what tests nothing.
 
     Of generated checks that contradict each other all stay: which of them is wrong is found out by running.
@@ -48,26 +50,28 @@ def sift(generated: Sequence[Check], given: Sequence[Check], entry_point: str | 
         given: Checks of the user and examples of the statement, which are right by definition.
         entry_point: What the checks should use; anything where it is not known.
     """
-    examples = tuple(claim for check in given if (claim := claim_of(check)) is not None)
+    examples = tuple(claim for check in given if (claim := parse_claim(check)) is not None)
     kept: list[Check] = []
     claims: list[Claim] = []
-    removed: list[Removed] = []
+    removed: list[RejectedCheck] = []
     record = {check.provenance: (0, 0) for check in generated}
     for check in generated:
-        claim = claim_of(check)
+        claim = parse_claim(check)
         if claim is None:
-            removed.append(Removed(check=check, reason="it cannot be read as Python"))
+            removed.append(RejectedCheck(check=check, reason="it cannot be read as Python"))
             continue
         reason = _unfit(claim, entry_point) or _against(claim, examples) or _repeats(claim, claims)
         if reason:
-            removed.append(Removed(check=check, reason=reason))
+            removed.append(RejectedCheck(check=check, reason=reason))
             right, wrong = record[check.provenance]
             record[check.provenance] = (right + (reason == SAME), wrong + reason.startswith(CONTRADICTS))
         else:
             kept.append(check)
             claims.append(claim)
-    named = distinct((*given, *kept))[len(distinct(given)) :]  # equal ids of different checks are told apart
-    return Sifted(
+    named = deduplicate_checks((*given, *kept))[
+        len(deduplicate_checks(given)) :
+    ]  # equal ids of different checks are told apart
+    return FilteredChecks(
         checks=named,
         claims={check.id: claim for check, claim in zip(named, claims, strict=True)},
         removed=tuple(removed),

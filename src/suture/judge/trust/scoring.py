@@ -26,7 +26,7 @@ PER_NAT = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Voices:
+class BehaviourGroups:
     """The candidates that are heard, as sets of equal behaviour.
 
     Attributes:
@@ -39,7 +39,7 @@ class Voices:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Signs:
+class TrustSignals:
     """What speaks for a check, or against it where it is negative.
 
     Attributes:
@@ -55,17 +55,17 @@ class Signs:
     examples: float = 0.0
 
 
-def hear(rows: Sequence[CandidateRow]) -> Voices:
+def hear(rows: Sequence[CandidateRow]) -> BehaviourGroups:
     """Who is heard: viable candidates that pass anything at all; code that passes nothing is only broken."""
     heard = tuple(row for row in rows if row.viable and row.passed)
     sets: dict[frozenset[str], int] = {}
     for row in heard:
         sets[row.passed] = sets.get(row.passed, 0) + len(row.passed)
-    return Voices(rows=heard, sets=sets)
+    return BehaviourGroups(rows=heard, sets=sets)
 
 
-def agreement(check: str, voices: Voices) -> tuple[float, float]:
-    """Votes and sets (see `Signs`) for one check."""
+def agreement(check: str, voices: BehaviourGroups) -> tuple[float, float]:
+    """Votes and sets (see `TrustSignals`) for one check."""
     ran = [row for row in voices.rows if check in row.statuses]
     passing = sum(check in row.passed for row in ran)
     votes = math.log((passing + 0.5) / (len(ran) - passing + 0.5))
@@ -76,12 +76,12 @@ def agreement(check: str, voices: Voices) -> tuple[float, float]:
     return votes, 2 * share - 1
 
 
-def unsureness(mean_logprob: float | None) -> float:
+def compute_uncertainty(mean_logprob: float | None) -> float:
     """How many nats per token the model was less sure than it should be; 0 where nothing is known."""
     return 0.0 if mean_logprob is None else max(0.0, SURE_LOGPROB - mean_logprob)
 
 
-def logit_of(signs: Signs, unsure: float = 0.0) -> float:
+def compute_logit(signs: TrustSignals, unsure: float = 0.0) -> float:
     """The log odds that a check with these signs is right."""
     values = asdict(signs)
     return (
@@ -89,13 +89,13 @@ def logit_of(signs: Signs, unsure: float = 0.0) -> float:
     )
 
 
-def trust_of(signs: Signs, *, heard: int, unsure: float = 0.0) -> float:
+def compute_trust(signs: TrustSignals, *, heard: int, unsure: float = 0.0) -> float:
     """A trust in [0, 1].
 
     Args:
         signs: What speaks for the check.
         heard: Candidates that were run on it and are heard.
-        unsure: See `unsureness`.
+        unsure: See `compute_uncertainty`.
     """
-    trust = 1 / (1 + math.exp(-max(-30.0, min(30.0, logit_of(signs, unsure)))))
+    trust = 1 / (1 + math.exp(-max(-30.0, min(30.0, compute_logit(signs, unsure)))))
     return round(min(trust, MOST_BY_VOICES.get(heard, 1.0)), 4)
