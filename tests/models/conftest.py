@@ -6,13 +6,12 @@ import os
 from collections.abc import Callable, Iterator
 
 import pytest
+from suture.models.llama_server.list_shared_servers import stop_shared_servers
 
 from models.openai_stub import OpenAIStub
-from suture.core.settings.schema import ModelSettings
-from suture.core.settings.schema import Settings
+from suture.core.settings.schema import ModelSettings, Settings
 from suture.errors import SutureError
 from suture.models import pull_model
-from suture.models.llama_server.shared_servers import stop_servers
 
 SMALL_MODEL = "qwen2.5-coder-0.5b"
 
@@ -41,4 +40,4 @@ def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIStub]:
 @pytest.fixture(scope="module", autouse=True)
 def no_other_servers() -> None:
     """Servers that tests of other rooms have left to this process are ended."""
-    stop_servers()
+    stop_shared_servers()

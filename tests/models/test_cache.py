@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from suture.errors import PrerequisiteError, UsageError
-from suture.models import list_models, model_path, remove_model
-from suture.models.weights.model_catalogue import CATALOGUE, WheelParts, find_entry
-from suture.models.weights.weights_cache import exclusive, partial_path, weights_path, write_stamp
+from suture.models import list_cached_models, model_path, remove_model
+from suture.models.weights.model_catalogue import CATALOGUE, WheelParts, find_catalogue_entry
+from suture.models.weights.weights_cache import lock_weights, partial_path, weights_path, write_stamp
 
 NAME = "qwen2.5-coder-0.5b"
 
@@ -27,32 +27,32 @@ def test_the_catalogue_holds_together() -> None:
 
 
 def test_a_model_that_is_here(tmp_path: Path) -> None:
-    entry = find_entry(NAME)
+    entry = find_catalogue_entry(NAME)
     pretend_to_have(weights_path(entry, tmp_path), entry.size_bytes)
     write_stamp(weights_path(entry, tmp_path), entry.sha256)
     assert model_path(NAME, tmp_path) == weights_path(entry, tmp_path)
-    here = {model.entry.name: model.path is not None for model in list_models(tmp_path)}
+    here = {model.entry.name: model.path is not None for model in list_cached_models(tmp_path)}
     assert here == {"qwen2.5-coder-1.5b": False, NAME: True}
 
 
 def test_a_file_of_another_size_is_not_the_model(tmp_path: Path) -> None:
-    pretend_to_have(weights_path(find_entry(NAME), tmp_path), 1000)
+    pretend_to_have(weights_path(find_catalogue_entry(NAME), tmp_path), 1000)
     with pytest.raises(PrerequisiteError, match=f"suture models pull {NAME}"):
         model_path(NAME, tmp_path)
 
 
 def test_a_file_of_its_size_and_other_content_is_not_the_model(tmp_path: Path) -> None:
-    entry = find_entry(NAME)
+    entry = find_catalogue_entry(NAME)
     pretend_to_have(weights_path(entry, tmp_path), entry.size_bytes)
     with pytest.raises(PrerequisiteError, match="is not the published file"):
         model_path(NAME, tmp_path)
 
 
 def test_removing_takes_the_unfinished_too(tmp_path: Path) -> None:
-    entry = find_entry(NAME)
+    entry = find_catalogue_entry(NAME)
     pretend_to_have(weights_path(entry, tmp_path), entry.size_bytes)
     pretend_to_have(partial_path(entry, tmp_path), 10)
-    assert [model.partial_bytes for model in list_models(tmp_path)] == [0, 10]
+    assert [model.partial_bytes for model in list_cached_models(tmp_path)] == [0, 10]
     assert remove_model(NAME, tmp_path) == entry.size_bytes + 10
     assert {path.suffix for path in (tmp_path / "models").iterdir()} == {".lock"}
     assert remove_model(NAME, tmp_path) == 0
@@ -61,7 +61,7 @@ def test_removing_takes_the_unfinished_too(tmp_path: Path) -> None:
 
 def test_what_is_being_fetched_is_not_removed(tmp_path: Path) -> None:
     with (
-        exclusive(find_entry(NAME), tmp_path, on_wait=lambda: None),
+        lock_weights(find_catalogue_entry(NAME), tmp_path, on_wait=lambda: None),
         pytest.raises(UsageError, match="being fetched"),
     ):
         remove_model(NAME, tmp_path)

@@ -6,8 +6,8 @@ import pytest
 
 from suture.core.settings.schema import Settings
 from suture.models.llama_server.thread_calibration import (
-    Speed,
-    calibrate,
+    TokenSpeed,
+    calibrate_threads,
     choose_threads,
     list_calibrations,
     measure_speed,
@@ -27,10 +27,10 @@ class Machine:
         self.rates = rates
         self.tried: list[int] = []
 
-    def __call__(self, model_path: Path, threads: int) -> Speed:
+    def __call__(self, model_path: Path, threads: int) -> TokenSpeed:
         self.tried.append(threads)
         rate = self.rates[threads]
-        return Speed(threads=threads, reply_tokens_per_s=rate, prompt_tokens_per_s=rate)
+        return TokenSpeed(threads=threads, reply_tokens_per_s=rate, prompt_tokens_per_s=rate)
 
 
 @pytest.mark.parametrize(
@@ -66,28 +66,28 @@ def test_which_counts_are_tried(rates: dict[int, float], cores: int, tried: list
 def test_the_answer_is_kept(tmp_path: Path) -> None:
     machine = Machine(dict.fromkeys(range(1, 1025), 5.0))
     assert read_calibration(MODEL, tmp_path) is None
-    found = calibrate(MODEL, tmp_path, measure=machine)
+    found = calibrate_threads(MODEL, tmp_path, measure=machine)
     tried = len(machine.tried)
-    assert calibrate(MODEL, tmp_path, measure=machine) == found == read_calibration(MODEL, tmp_path)
-    other = calibrate(Path("other.gguf"), tmp_path, measure=machine)
+    assert calibrate_threads(MODEL, tmp_path, measure=machine) == found == read_calibration(MODEL, tmp_path)
+    other = calibrate_threads(Path("other.gguf"), tmp_path, measure=machine)
     assert list_calibrations(tmp_path) == (found, other)
     assert len(machine.tried) == 2 * tried
 
 
 def test_what_was_measured_beside_other_work_is_measured_again_when_that_is_over(tmp_path: Path) -> None:
     loaded, idle = Machine({1: 8.0, 2: 2.0}), Machine({1: 8.0, 2: 15.0, 4: 15.0})
-    assert calibrate(MODEL, tmp_path, measure=loaded, load=3.0).threads == 1
-    assert calibrate(MODEL, tmp_path, measure=idle, load=2.0).threads == 1
+    assert calibrate_threads(MODEL, tmp_path, measure=loaded, load=3.0).threads == 1
+    assert calibrate_threads(MODEL, tmp_path, measure=idle, load=2.0).threads == 1
     assert idle.tried == []
-    found = calibrate(MODEL, tmp_path, measure=idle, load=0.2)
+    found = calibrate_threads(MODEL, tmp_path, measure=idle, load=0.2)
     assert found.load == 0.2
     assert idle.tried != []
-    assert calibrate(MODEL, tmp_path, measure=loaded, load=0.0) == found
+    assert calibrate_threads(MODEL, tmp_path, measure=loaded, load=0.0) == found
 
 
 def test_a_damaged_store_is_measured_anew(tmp_path: Path) -> None:
     (tmp_path / "calibration.json").write_text('[{"cpu": 1}]')
-    found = calibrate(MODEL, tmp_path, measure=Machine(dict.fromkeys(range(1, 1025), 5.0)))
+    found = calibrate_threads(MODEL, tmp_path, measure=Machine(dict.fromkeys(range(1, 1025), 5.0)))
     assert list_calibrations(tmp_path) == (found,)
 
 

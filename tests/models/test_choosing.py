@@ -13,11 +13,17 @@ from pydantic import SecretStr
 
 from models.openai_stub import OpenAIStub
 from models.raw_server import RawServer
-from suture.core.settings.schema import PathSettings
-from suture.core.settings.schema import ModelSettings, RoleSettings
-from suture.core.settings.schema import KeySettings, Settings
+from suture.core.settings.schema import KeySettings, ModelSettings, PathSettings, RoleSettings, Settings
 from suture.errors import PrerequisiteError, UsageError
-from suture.models import Model, Models, Role, choose_model, detect_models, list_models, open_models
+from suture.models import (
+    Model,
+    Role,
+    RoleModels,
+    choose_model,
+    detect_models,
+    list_cached_models,
+    open_role_models,
+)
 from suture.models.weights.weights_cache import write_stamp
 from suture.testing import ScriptedModel
 
@@ -29,7 +35,7 @@ def here(cache: Path, **knobs: object) -> Settings:
 
 
 def with_weights(cache: Path, name: str) -> None:
-    entry = next(cached.entry for cached in list_models(cache) if cached.entry.name == name)
+    entry = next(cached.entry for cached in list_cached_models(cache) if cached.entry.name == name)
     path = cache / "models" / entry.filename
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
@@ -60,7 +66,9 @@ def test_the_embedded_model_comes_first_and_the_default_before_others(tmp_path: 
 def test_then_an_ollama_that_answers(
     tmp_path: Path, stub: OpenAIStub, monkeypatch: pytest.MonkeyPatch, names: list[str], found: str
 ) -> None:
-    monkeypatch.setattr("suture.models.auto_detection.OLLAMA_PATIENCE_S", 60)  # the machine may be busy
+    monkeypatch.setattr(
+        "suture.models.auto_detection.OLLAMA_DETECTION_TIMEOUT_S", 60
+    )  # the machine may be busy
     stub.pages["/api/tags"] = {"models": [{"name": name} for name in names]}
     assert choose_model(here(tmp_path, base_url=stub.address))[0] == found
 
@@ -69,7 +77,7 @@ def test_then_an_ollama_that_answers(
 def test_what_answers_like_no_ollama_is_none(tmp_path: Path, stub: OpenAIStub, page: object) -> None:
     stub.pages["/api/tags"] = page
     *_, ollama = detect_models(here(tmp_path, base_url=stub.address))
-    assert (ollama.what, ollama.model) == ("ollama", "")
+    assert (ollama.label, ollama.model) == ("ollama", "")
 
 
 def test_the_password_of_an_address_is_not_told(tmp_path: Path) -> None:
@@ -94,16 +102,16 @@ def roles(model: dict[str, object] | None = None, **named: object) -> Settings:
     )
 
 
-def open_all(settings: Settings, given: BaseChatModel | Model | None = None) -> Models:
-    return open_models(settings, given, in_use=[role for role in get_args(Role) if role != "escalate"])
+def open_all(settings: Settings, given: BaseChatModel | Model | None = None) -> RoleModels:
+    return open_role_models(settings, given, in_use=[role for role in get_args(Role) if role != "escalate"])
 
 
 def test_a_role_that_no_run_uses_needs_no_key_and_no_price() -> None:
     settings = roles(critic="openai:new", planner="qwen:qwen-plus")
-    models = open_models(settings)
-    assert models.unpriced == ()
+    models = open_role_models(settings)
+    assert models.unpriced_models == ()
     models.require_prices()
-    assert open_models(roles(coder="openai:new")).unpriced == ("openai:new",)
+    assert open_role_models(roles(coder="openai:new")).unpriced_models == ("openai:new",)
 
 
 @pytest.mark.parametrize("part", ["head", "body", "nothing"])
@@ -145,12 +153,12 @@ def test_escalating_asks_the_stronger_model_as_the_coder_would() -> None:
     models = open_all(roles(coder="openai:small", escalate="openai:big", coder_max_tokens=77))
     escalated = models.for_role("escalate")
     assert (escalated.model.name, escalated.max_tokens) == ("openai:big", 77)
-    assert models.stronger is escalated
-    assert models.unpriced == ("openai:small", "openai:big")
+    assert models.escalation is escalated
+    assert models.unpriced_models == ("openai:small", "openai:big")
 
 
 def test_nobody_is_escalated_to_unless_the_user_named_somebody() -> None:
-    assert open_all(roles(coder="openai:small", escalate_temperature=0.1)).stronger is None
+    assert open_all(roles(coder="openai:small", escalate_temperature=0.1)).escalation is None
 
 
 @pytest.mark.parametrize("role", get_args(Role))
@@ -191,9 +199,9 @@ def test_the_address_is_for_models_of_its_provider_alone() -> None:
 def test_a_given_model_of_another_provider_does_not_inherit_the_address() -> None:
     settings = Settings(model=ModelSettings(name="local:x", base_url=NOWHERE))  # perhaps the project's wish
     with pytest.raises(PrerequisiteError, match="OPENAI_API_KEY"):
-        open_models(settings, "openai:m")
+        open_role_models(settings, "openai:m")
     own = Settings(model=ModelSettings(name="openai:x", base_url=NOWHERE))
-    assert open_models(own, "openai:m").for_role("coder").model.name == "openai:m"
+    assert open_role_models(own, "openai:m").for_role("coder").model.name == "openai:m"
 
 
 def test_a_role_with_a_model_that_is_not_there_is_said_at_once() -> None:
@@ -215,11 +223,11 @@ async def test_what_was_handed_in_is_not_closed_and_what_was_opened_is() -> None
 
 def test_models_of_unknown_price_are_listed_once() -> None:
     models = open_all(roles({"fallbacks": ("openai:new", "openai:gpt-4o")}, critic="openai:new"))
-    assert models.unpriced == ("openai:new",)
+    assert models.unpriced_models == ("openai:new",)
 
 
 def test_wrapping_wraps_each_model_once() -> None:
     models = open_all(roles(critic="openai:gpt-4o"))
-    wrapped = models.wrapped(lambda model: ScriptedModel(["x"], name=f"in:{model.name}"))
+    wrapped = models.with_wrapped_models(lambda model: ScriptedModel(["x"], name=f"in:{model.name}"))
     assert wrapped.for_role("coder").model is wrapped.for_role("planner").model
     assert wrapped.for_role("critic").model.name == "in:openai:gpt-4o"

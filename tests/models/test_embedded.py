@@ -13,20 +13,20 @@ from typing import Any
 
 import httpx
 import pytest
+from suture.models.llama_server.list_shared_servers import (
+    affordable_slots,
+    list_shared_servers,
+    required_memory_bytes,
+    size_server,
+    stop_shared_servers,
+    useful_slots,
+)
 
 from suture.core.settings.schema import Settings
 from suture.errors import ContextTooLong, ModelError, PrerequisiteError
-from suture.models import Message, Sampling, heard_by, open_model
-from suture.models.llama_server.server_process import LlamaServer, ServerOptions, start_server
-from suture.models.llama_server.shared_servers import (
-    affordable_slots,
-    required_bytes,
-    server_options,
-    shared_servers,
-    stop_servers,
-    useful_slots,
-)
-from suture.models.weights.model_catalogue import find_entry
+from suture.models import Message, Sampling, listen_to_replies, open_model
+from suture.models.llama_server.server_process import LlamaServer, LlamaServerOptions, start_llama_server
+from suture.models.weights.model_catalogue import find_catalogue_entry
 
 pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
 live = pytest.mark.live
@@ -69,7 +69,7 @@ async def test_greedy_replies_are_code_and_the_server_is_shared(local_settings: 
     two = await second.complete(PROMPT, Sampling(max_tokens=60))
     assert "def " in one.text
     assert "def " in two.text
-    assert len({server.url for server in shared_servers()}) == len(shared_servers()) == 1
+    assert len({server.url for server in list_shared_servers()}) == len(list_shared_servers()) == 1
     await first.close()
     await second.close()
 
@@ -96,7 +96,7 @@ async def test_replies_that_come_at_once_are_heard_apart_and_while_they_come(
 ) -> None:
     model = open_model(local_settings)
     heard: dict[int, list[str | None]] = {}
-    with heard_by(lambda number, words: heard.setdefault(number, []).append(words)):
+    with listen_to_replies(lambda number, words: heard.setdefault(number, []).append(words)):
         replies = await asyncio.gather(
             *(model.complete(PROMPT, Sampling(temperature=0.8, max_tokens=12, index=n)) for n in (1, 2))
         )
@@ -140,7 +140,7 @@ async def test_a_prompt_that_does_not_fit(local_settings: Settings) -> None:
 async def test_a_server_that_stopped_starts_again(local_settings: Settings) -> None:
     model = open_model(local_settings)
     await model.complete(PROMPT, Sampling(max_tokens=1))
-    for server in shared_servers():
+    for server in list_shared_servers():
         server.stop()
     assert (await model.complete(PROMPT, Sampling(max_tokens=1))).completion_tokens == 1
     await model.close()
@@ -150,14 +150,14 @@ async def test_a_server_that_stopped_starts_again(local_settings: Settings) -> N
 async def test_a_server_that_dies_while_it_answers_is_started_again(local_settings: Settings) -> None:
     model = open_model(local_settings)
     await model.complete(PROMPT, Sampling(max_tokens=1))
-    before = shared_servers()
+    before = list_shared_servers()
     asking = asyncio.create_task(model.complete(PROMPT, Sampling(temperature=1, max_tokens=60, index=1)))
     await asyncio.sleep(0.2)
     for server in before:
         os.kill(server.pid, signal.SIGKILL)
     reply = await asking
     assert reply.text
-    assert {server.pid for server in shared_servers()}.isdisjoint(server.pid for server in before)
+    assert {server.pid for server in list_shared_servers()}.isdisjoint(server.pid for server in before)
     await model.close()
 
 
@@ -169,7 +169,7 @@ async def test_a_server_that_dies_twice_is_given_up(local_settings: Settings) ->
     killed: set[int] = set()
     while not asking.done():
         await asyncio.sleep(0.1)
-        for server in shared_servers():
+        for server in list_shared_servers():
             if server.pid not in killed and server.alive:
                 killed.add(server.pid)
                 os.kill(server.pid, signal.SIGKILL)
@@ -206,10 +206,10 @@ async def test_log_probabilities_are_told_when_asked_for(local_settings: Setting
 
 @live
 async def test_only_who_has_the_key_is_answered(local_settings: Settings) -> None:
-    stop_servers()  # those of tests with other settings
+    stop_shared_servers()  # those of tests with other settings
     model = open_model(local_settings)
     await model.complete(PROMPT, Sampling(max_tokens=1))
-    (server,) = shared_servers()
+    (server,) = list_shared_servers()
     assert await asyncio.to_thread(status_without_key, server) == 401
     assert server.key.encode() not in await asyncio.to_thread(what_others_may_read, server)
     await model.close()
@@ -266,9 +266,9 @@ def test_a_process_that_the_parent_forked_keeps_no_server_alive(local_settings: 
 def test_a_file_that_is_no_model(tmp_path: Path) -> None:
     junk = tmp_path / "junk.gguf"
     junk.write_bytes(b"GGUF" + os.urandom(1000))
-    options = ServerOptions(model_path=junk, context_tokens=512, slots=1, threads=1, batch_threads=1)
+    options = LlamaServerOptions(model_path=junk, context_tokens=512, slots=1, threads=1, batch_threads=1)
     with pytest.raises(ModelError, match=r"junk\.gguf") as caught:
-        start_server(options)
+        start_llama_server(options)
     assert "it said nothing" not in str(caught.value)
     assert caught.value.remedy
 
@@ -278,8 +278,8 @@ def test_few_cores_draw_one_reply_after_another() -> None:
 
 
 def test_memory_is_checked_before_loading() -> None:
-    entry = find_entry("qwen2.5-coder-1.5b")
-    plenty = required_bytes(entry, 8192, 4)
+    entry = find_catalogue_entry("qwen2.5-coder-1.5b")
+    plenty = required_memory_bytes(entry, 8192, 4)
     assert affordable_slots(entry, 8192, plenty, most=4) == 4
     assert affordable_slots(entry, 8192, plenty - 1, most=4) == 3
     assert affordable_slots(entry, 8192, plenty, most=1) == 1
@@ -288,18 +288,18 @@ def test_memory_is_checked_before_loading() -> None:
 
 
 def test_what_is_asked_for_and_does_not_fit_is_not_loaded() -> None:
-    entry = find_entry("qwen2.5-coder-1.5b")
+    entry = find_catalogue_entry("qwen2.5-coder-1.5b")
     knobs = Settings().model.model_copy(update={"threads": 2, "context_tokens": 8192})
-    free = required_bytes(entry, 8192, 2)
+    free = required_memory_bytes(entry, 8192, 2)
 
-    def options(slots: int | None, free_bytes: int) -> ServerOptions:
+    def options(slots: int | None, free_bytes: int) -> LlamaServerOptions:
         settings = Settings(model=knobs.model_copy(update={"slots": slots}))
-        return server_options(entry, Path("unread.gguf"), settings, free_bytes=free_bytes)
+        return size_server(entry, Path("unread.gguf"), settings, free_bytes=free_bytes)
 
     assert options(2, free).slots == 2
     assert (options(None, free).slots, options(None, free).cache_mb) == (
         1,
-        (free - required_bytes(entry, 8192, 1)) // 4 >> 20,
+        (free - required_memory_bytes(entry, 8192, 1)) // 4 >> 20,
     )
     with pytest.raises(PrerequisiteError, match=r"2 replies at once.*lower model\.slots"):
         options(2, free - 1)
@@ -324,7 +324,7 @@ async def test_the_prompt_of_a_round_is_read_once(local_settings: Settings, slot
         samplings = [Sampling(temperature=0.8, max_tokens=4, index=index) for index in range(3)]
         replies = await asyncio.gather(*(model.complete(PROMPT, sampling) for sampling in samplings))
         prompt = replies[0].prompt_tokens
-        evaluated = await read_tokens(shared_servers()[-1])
+        evaluated = await read_tokens(list_shared_servers()[-1])
         assert prompt <= evaluated < prompt + len(samplings)  # a slot reads the last token again
         assert sum(reply.prompt_tokens - reply.cached_tokens for reply in replies) == evaluated
         assert [reply.completion_tokens for reply in replies] == [4, 4, 4]
@@ -333,4 +333,4 @@ async def test_the_prompt_of_a_round_is_read_once(local_settings: Settings, slot
         assert {reply.text for reply in alone} & {reply.text for reply in replies}
     finally:
         await model.close()
-        stop_servers()
+        stop_shared_servers()

@@ -8,20 +8,19 @@ import pytest
 from pydantic import SecretStr
 
 from models.openai_stub import Answer, OpenAIStub, chat_completion
-from suture.core.settings.schema import ModelSettings
-from suture.core.settings.schema import KeySettings, Settings
+from suture.core.settings.schema import KeySettings, ModelSettings, Settings
 from suture.errors import (
     ContextTooLong,
-    ModelProtocolError,
     ModelAuthError,
     ModelError,
     ModelNotFound,
+    ModelProtocolError,
     ModelRateLimited,
     ModelTimeout,
     ReplyLost,
 )
 from suture.models import Message, Reply, Sampling, open_model
-from suture.models.providers.error_mapping import AskedModel, as_model_error
+from suture.models.providers.error_mapping import ModelTarget, map_provider_error
 
 PROMPT = (Message(role="user", content="hi"),)
 KEY = "sk-very-secret"
@@ -145,11 +144,11 @@ class VendorRateLimit(Exception):
 
 
 def test_retry_after_is_carried() -> None:
-    fault = as_model_error(VendorRateLimit("slow down"), AskedModel(name="vendor:model"))
+    fault = map_provider_error(VendorRateLimit("slow down"), ModelTarget(name="vendor:model"))
     assert isinstance(fault, ModelRateLimited)
     assert fault.retry_after_s == 7.5
 
 
 def test_our_own_errors_pass_through() -> None:
     ours = ModelTimeout("late")
-    assert as_model_error(ours, AskedModel(name="vendor:model")) is ours
+    assert map_provider_error(ours, ModelTarget(name="vendor:model")) is ours

@@ -15,20 +15,20 @@ from pydantic import SecretStr
 from models.openai_stub import Answer, OpenAIStub, chat_completion
 from models.raw_server import RawServer, head
 from models.wire_formats import FORMATS, WireFormat
-from suture.core.settings.schema import ModelSettings
-from suture.core.settings.schema import KeySettings, Settings
+from suture.core.settings.schema import KeySettings, ModelSettings, Settings
 from suture.errors import (
-    ModelProtocolError,
     ModelAuthError,
     ModelError,
     ModelNotFound,
+    ModelProtocolError,
     ModelTimeout,
     ModelUnreachable,
     ReplyLost,
 )
-from suture.models import Message, Model, Reply, Sampling, heard_by, open_model
-from suture.models.providers.http_guard import ERROR_BYTES, FRAME_BYTES, reply_bytes
-from suture.models.tokens import count_upper_bound, text_lower_bound
+from suture.models import Message, Model, Reply, Sampling, listen_to_replies, open_model
+from suture.models.providers.http_guard import max_response_bytes
+from suture.models.tokens import prompt_token_upper_bound, token_lower_bound
+from suture.models.tuning import MAX_ERROR_BODY_BYTES, RESPONSE_FRAME_BYTES
 
 KEY = "sk-very-secret"
 PROMPT = (Message(role="user", content="print the sum of all numbers " * 20),)
@@ -99,8 +99,8 @@ async def test_a_packed_body_without_end_that_holds_nothing_is_not_read_on(wire:
 
 
 async def test_a_bomb_is_refused_by_its_unpacked_size(wire: WireFormat) -> None:
-    bomb = gzip.compress(b" " * (reply_bytes(SAMPLING.max_tokens) + 1))
-    assert len(bomb) < FRAME_BYTES
+    bomb = gzip.compress(b" " * (max_response_bytes(SAMPLING.max_tokens) + 1))
+    assert len(bomb) < RESPONSE_FRAME_BYTES
     with (
         RawServer(lambda peer: peer.sendall(head(content_encoding="gzip", **JSON) + bomb)) as server,
         pytest.raises(ReplyLost, match="more than a reply"),
@@ -132,7 +132,7 @@ async def test_a_server_that_packs_all_the_same_is_understood(
 
 async def test_a_text_longer_than_was_asked_for_is_no_reply(wire: WireFormat) -> None:
     answer = head(**JSON) + body_of(wire, "a" * 100_000)
-    assert len(answer) < reply_bytes(SAMPLING.max_tokens)
+    assert len(answer) < max_response_bytes(SAMPLING.max_tokens)
     with (
         RawServer(lambda peer: peer.sendall(answer)) as server,
         pytest.raises(ReplyLost, match="64 tokens were asked for"),
@@ -145,7 +145,7 @@ async def test_the_body_of_an_error_is_cut_and_its_status_counts(wire: WireForma
     with RawServer(talk) as server, pytest.raises(ModelError, match="refused the key") as caught:
         await ask(wire, server.address)
     assert talk.taken_bytes < TAKEN_AT_MOST
-    assert len(str(caught.value)) < ERROR_BYTES // 64
+    assert len(str(caught.value)) < MAX_ERROR_BODY_BYTES // 64
 
 
 async def test_headers_without_end_are_not_read_on(wire: WireFormat) -> None:
@@ -275,8 +275,8 @@ async def test_a_count_that_cannot_be_true_is_replaced_by_our_bound(
         reply = await ask(FORMATS[0], stub.address)
     except ModelProtocolError:
         return  # the SDK itself refuses it; the whole reservation is booked then
-    assert reply.counted == "bound"
-    assert reply.prompt_tokens == count_upper_bound(PROMPT)
+    assert reply.counted_by == "bound"
+    assert reply.prompt_tokens == prompt_token_upper_bound(PROMPT)
     assert reply.completion_tokens == len(text)
 
 
@@ -291,7 +291,7 @@ async def test_ollama_and_anthropic_are_not_believed_either(stub: OpenAIStub) ->
     ):
         stub.answer(Answer(body=body))
         reply = await ask(wire, stub.address)
-        assert (reply.counted, reply.prompt_tokens) == ("bound", count_upper_bound(PROMPT))
+        assert (reply.counted_by, reply.prompt_tokens) == ("bound", prompt_token_upper_bound(PROMPT))
 
 
 @pytest.mark.parametrize("body", [b"7", b"[1]", b"null", b'"text"', b"true", b"[" * 5000, b"\xff{", b""])
@@ -311,7 +311,7 @@ async def test_an_honest_count_is_kept(stub: OpenAIStub) -> None:
     details = {"prompt_tokens_details": {"cached_tokens": 100}}
     stub.answer(Answer(body={**body, "usage": {"prompt_tokens": 121, "completion_tokens": 64, **details}}))
     reply = await ask(FORMATS[0], stub.address)
-    told = (reply.counted, reply.prompt_tokens, reply.completion_tokens, reply.cached_tokens)
+    told = (reply.counted_by, reply.prompt_tokens, reply.completion_tokens, reply.cached_tokens)
     assert told == ("provider", 121, 64, 100)
 
 
@@ -320,8 +320,8 @@ async def test_an_honest_count_is_kept(stub: OpenAIStub) -> None:
 )
 def test_the_least_count_is_below_what_real_tokenizers_say(text: str) -> None:
     """One token for each word and each sixteen letters is less than any of them makes of prose or code."""
-    assert (text_lower_bound(text) > 0) == bool(text.strip())
-    assert text_lower_bound(text) <= max(len(text.split()), len(text.encode()) // 16, 1)
+    assert (token_lower_bound(text) > 0) == bool(text.strip())
+    assert token_lower_bound(text) <= max(len(text.split()), len(text.encode()) // 16, 1)
 
 
 @pytest.mark.parametrize(
@@ -382,7 +382,7 @@ async def test_a_stream_without_end_that_nobody_asked_for_is_not_read(
 ) -> None:
     """Of these only the embedded model's server is asked for events, also where somebody listens."""
     talk = Endless(head(content_type="text/event-stream"), b"data: {}\n\n")
-    listened = heard_by(lambda *_: None) if listening else nullcontext()
+    listened = listen_to_replies(lambda *_: None) if listening else nullcontext()
     with listened, RawServer(talk) as server, pytest.raises(ModelProtocolError, match="stream of events"):
         await ask(wire, server.address)
     assert len(server.requests) == 1

@@ -14,10 +14,9 @@ from typing import Any
 import pytest
 
 from requirements import Require
-from suture.core.settings.schema import ModelSettings
-from suture.core.settings.schema import Settings
+from suture.core.settings.schema import ModelSettings, Settings
 from suture.errors import ContextTooLong, ModelTimeout, PrerequisiteError
-from suture.models import Message, Model, Sampling, count_upper_bound, heard_by, open_model
+from suture.models import Message, Model, Sampling, listen_to_replies, open_model, prompt_token_upper_bound
 
 PROMPT = (
     Message(role="system", content="You write code."),
@@ -89,7 +88,7 @@ async def test_a_reply_is_drawn_and_counted(tiny_model: Path) -> None:
     reply = await model.complete(PROMPT, Sampling(max_tokens=12))
     assert reply.model == model.name == f"huggingface:{tiny_model}"
     assert reply.text
-    assert 0 < reply.prompt_tokens <= count_upper_bound(PROMPT)
+    assert 0 < reply.prompt_tokens <= prompt_token_upper_bound(PROMPT)
     assert 0 < reply.completion_tokens <= 12
     assert reply.finish in ("stop", "length")
     await model.close()
@@ -128,7 +127,7 @@ async def test_it_ends_when_its_time_is_up(tiny_model: Path) -> None:
 
 async def test_words_are_heard_while_they_come(tiny_model: Path) -> None:
     told: list[str | None] = []
-    with heard_by(lambda number, text: told.append(text)):
+    with listen_to_replies(lambda number, text: told.append(text)):
         reply = await opened(tiny_model).complete(PROMPT, Sampling(max_tokens=12))
     assert len(told) == reply.completion_tokens + 1
     assert told[-2:] == [reply.text, None]
@@ -140,7 +139,7 @@ async def test_it_stops_before_a_text_and_draws_no_more(tiny_model: Path) -> Non
     # One letter that was written well before the end: bytes of broken characters are no stop.
     middle = next(letter for letter in whole.text[4:] if letter.isascii())
     told: list[str | None] = []
-    with heard_by(lambda number, text: told.append(text)):
+    with listen_to_replies(lambda number, text: told.append(text)):
         cut = await model.complete(PROMPT, Sampling(max_tokens=24, stop=("never written", middle)))
     assert cut.text == whole.text[: whole.text.index(middle)]
     assert cut.finish == "stop"

@@ -9,9 +9,8 @@ import pytest
 from pydantic import SecretStr
 
 from models.openai_stub import OpenAIStub
-from suture.core.settings.schema import ModelSettings
-from suture.core.settings.schema import KeySettings, Settings
-from suture.models import Message, Model, RecordedModel, Sampling, count_upper_bound, open_model
+from suture.core.settings.schema import KeySettings, ModelSettings, Settings
+from suture.models import Message, Model, RecordedModel, Sampling, open_model, prompt_token_upper_bound
 from suture.testing import ScriptedModel
 
 PROMPT = (
@@ -55,7 +54,7 @@ async def test_a_reply_is_whole(model: Model) -> None:
 
 async def test_tokens_are_counted_and_bounded(model: Model) -> None:
     reply = await model.complete(PROMPT, Sampling(max_tokens=16))
-    assert 0 < reply.prompt_tokens <= count_upper_bound(PROMPT)
+    assert 0 < reply.prompt_tokens <= prompt_token_upper_bound(PROMPT)
     assert 0 < reply.completion_tokens <= 16
 
 

@@ -10,14 +10,13 @@ from pydantic import SecretStr
 
 from models.openai_stub import Answer, OpenAIStub
 from models.wire_formats import FORMATS, WireFormat
-from suture.core.settings.schema import ModelSettings
-from suture.core.settings.schema import KeySettings, Settings
+from suture.core.settings.schema import KeySettings, ModelSettings, Settings
 from suture.errors import (
     ContextTooLong,
-    ModelProtocolError,
     ModelAuthError,
     ModelError,
     ModelNotFound,
+    ModelProtocolError,
     ModelRateLimited,
     ModelTimeout,
     ModelUnreachable,
@@ -25,7 +24,16 @@ from suture.errors import (
     ReplyLost,
     RequestRefused,
 )
-from suture.models import Message, Model, Reply, Sampling, Tool, may_begin, may_call_tools, open_model
+from suture.models import (
+    Message,
+    Model,
+    Reply,
+    Sampling,
+    ToolDeclaration,
+    open_model,
+    supports_prefill,
+    supports_tool_calls,
+)
 
 PROMPT = (Message(role="user", content="hi"),)
 KEY = "sk-very-secret"
@@ -60,7 +68,7 @@ async def ask(wire: WireFormat, stub: OpenAIStub, sampling: Sampling | None = No
 async def test_a_reply_and_what_was_asked_for_it(wire: WireFormat, stub: OpenAIStub) -> None:
     reply = await ask(wire, stub, Sampling(temperature=0.5, max_tokens=99))
     assert (reply.text, reply.finish, reply.model) == ("hello", "stop", wire.name)
-    assert (reply.prompt_tokens, reply.completion_tokens, reply.counted) == (11, 7, "provider")
+    assert (reply.prompt_tokens, reply.completion_tokens, reply.counted_by) == (11, 7, "provider")
     (sent,) = stub.requests
     assert wire.prompt_of(sent) == ([{"role": "user", "content": "hi"}], 99)
     assert stub.paths == [wire.path]
@@ -115,8 +123,8 @@ async def test_a_beginning_that_the_server_repeats_is_not_there_twice(
     ],
 )
 def test_whose_replies_are_begun_is_known_from_the_name(name: str, begins: bool) -> None:
-    assert may_begin(name, Settings()) is begins
-    assert may_begin(name, Settings(model=ModelSettings(prefill=not begins))) is not begins
+    assert supports_prefill(name, Settings()) is begins
+    assert supports_prefill(name, Settings(model=ModelSettings(prefill=not begins))) is not begins
 
 
 async def test_a_reply_cut_by_the_token_limit_keeps_its_text(wire: WireFormat, stub: OpenAIStub) -> None:
@@ -129,7 +137,7 @@ async def test_a_model_is_told_of_tools_and_its_call_is_read_as_text(
     wire: WireFormat, stub: OpenAIStub
 ) -> None:
     stub.answer(Answer(body=wire.tool_call))
-    look = Tool(name="look", description="looks around", inputs={"at": "where"})
+    look = ToolDeclaration(name="look", description="looks around", inputs={"at": "where"})
     reply = await ask(wire, stub, Sampling(tools=(look,)))
     assert reply.text == "TOOL: look\nINPUT: {}"
     (sent,) = stub.requests
@@ -152,8 +160,8 @@ async def test_a_model_is_told_of_tools_and_its_call_is_read_as_text(
     ],
 )
 def test_who_calls_tools_is_known_from_the_name(name: str, address: str | None, calls: bool) -> None:
-    assert may_call_tools(name, Settings(model=ModelSettings(base_url=address))) is calls
-    assert may_call_tools(name, Settings(model=ModelSettings(tools=not calls))) is not calls
+    assert supports_tool_calls(name, Settings(model=ModelSettings(base_url=address))) is calls
+    assert supports_tool_calls(name, Settings(model=ModelSettings(tools=not calls))) is not calls
 
 
 async def test_a_tool_call_is_its_arguments_and_never_prose(wire: WireFormat, stub: OpenAIStub) -> None:

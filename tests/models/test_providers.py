@@ -8,9 +8,7 @@ import pytest
 from langchain_core.language_models import FakeListChatModel
 from pydantic import SecretStr
 
-from suture.core.settings.schema import PathSettings
-from suture.core.settings.schema import ModelSettings
-from suture.core.settings.schema import KeySettings, Settings
+from suture.core.settings.schema import KeySettings, ModelSettings, PathSettings, Settings
 from suture.errors import PrerequisiteError, UsageError
 from suture.models import Message, Sampling, open_model
 from suture.testing import ScriptedModel

@@ -9,8 +9,16 @@ from pathlib import Path
 import pytest
 
 from suture.errors import ModelTimeout, StorageError, UsageError
-from suture.models import Message, RecordedModel, Reply, Sampling, absent_model, call_hash, open_replies
-from suture.models.reply_recordings import ReplyMissing
+from suture.models import (
+    Message,
+    RecordedModel,
+    Reply,
+    Sampling,
+    call_hash,
+    load_recording,
+    replay_only_model,
+)
+from suture.models.reply_recordings import ReplyNotRecorded
 from suture.testing import ScriptedModel
 
 PROMPT = (Message(role="user", content="hi"),)
@@ -28,8 +36,8 @@ async def record(run: Path, *replies: str | Exception | Reply, prompt: tuple[Mes
 
 async def test_a_replay_asks_no_model(tmp_path: Path) -> None:
     await record(tmp_path / "old", "one", Reply(text="two", finish="length", prompt_tokens=7))
-    absent = absent_model("scripted:replies")
-    model = RecordedModel(absent, tmp_path / "new", source=open_replies(tmp_path / "old"))
+    absent = replay_only_model("scripted:replies")
+    model = RecordedModel(absent, tmp_path / "new", source=load_recording(tmp_path / "old"))
     one, two = [await model.complete(PROMPT, Sampling(index=index)) for index in (0, 1)]
     assert (one.text, one.replayed, one.from_run) == ("one", True, "old")
     assert (two.text, two.finish, two.prompt_tokens) == ("two", "length", 7)
@@ -40,13 +48,15 @@ async def test_a_replay_asks_no_model(tmp_path: Path) -> None:
 async def test_what_was_replayed_is_on_record_again(tmp_path: Path) -> None:
     await record(tmp_path / "old", "one")
     first = RecordedModel(
-        absent_model("scripted:replies"), tmp_path / "new/replies", source=open_replies(tmp_path / "old")
+        replay_only_model("scripted:replies"),
+        tmp_path / "new/replies",
+        source=load_recording(tmp_path / "old"),
     )
     await first.complete(PROMPT, Sampling())
     again = await first.complete(PROMPT, Sampling())
     assert (again.replayed, again.from_run) == (True, "")
     second = RecordedModel(
-        absent_model("scripted:replies"), tmp_path / "third", source=open_replies(tmp_path / "new")
+        replay_only_model("scripted:replies"), tmp_path / "third", source=load_recording(tmp_path / "new")
     )
     assert (await second.complete(PROMPT, Sampling())).from_run == "new"
 
@@ -54,32 +64,32 @@ async def test_what_was_replayed_is_on_record_again(tmp_path: Path) -> None:
 async def test_a_call_that_was_never_recorded_is_an_error(tmp_path: Path) -> None:
     await record(tmp_path / "old", "one")
     script = ScriptedModel(["live"])
-    model = RecordedModel(script, tmp_path / "new", source=open_replies(tmp_path / "old"))
-    with pytest.raises(ReplyMissing, match="sample 5") as caught:
+    model = RecordedModel(script, tmp_path / "new", source=load_recording(tmp_path / "old"))
+    with pytest.raises(ReplyNotRecorded, match="sample 5") as caught:
         await model.complete(PROMPT, Sampling(index=5))
     assert "--or-live" in caught.value.remedy
     assert script.calls == []
     other = RecordedModel(
-        ScriptedModel(["live"], name="scripted:other"), tmp_path, source=open_replies(tmp_path / "old")
+        ScriptedModel(["live"], name="scripted:other"), tmp_path, source=load_recording(tmp_path / "old")
     )
-    with pytest.raises(ReplyMissing, match="its replies are of scripted:replies"):
+    with pytest.raises(ReplyNotRecorded, match="its replies are of scripted:replies"):
         await other.complete(PROMPT, Sampling())
 
 
 async def test_or_live_asks_for_it_and_records_it(tmp_path: Path) -> None:
     await record(tmp_path / "old", "one")
     script = ScriptedModel(["live"])
-    model = RecordedModel(script, tmp_path / "new", source=open_replies(tmp_path / "old"), or_live=True)
+    model = RecordedModel(script, tmp_path / "new", source=load_recording(tmp_path / "old"), or_live=True)
     assert (await model.complete(PROMPT, Sampling())).text == "one"
     live = await model.complete(PROMPT, Sampling(index=5))
     assert (live.text, live.replayed, len(script.calls)) == ("live", False, 1)
-    assert open_replies(tmp_path / "new").find(live.call_hash) is not None
+    assert load_recording(tmp_path / "new").find(live.call_hash) is not None
 
 
 async def test_a_model_that_failed_fails_again(tmp_path: Path) -> None:
     await record(tmp_path / "old", ModelTimeout("too late", remedy="raise model.timeout_s"))
     model = RecordedModel(
-        absent_model("scripted:replies"), tmp_path / "new", source=open_replies(tmp_path / "old")
+        replay_only_model("scripted:replies"), tmp_path / "new", source=load_recording(tmp_path / "old")
     )
     with pytest.raises(ModelTimeout, match="too late") as caught:
         await model.complete(PROMPT, Sampling())
@@ -92,7 +102,7 @@ async def test_an_answer_after_a_failure_is_what_counts(tmp_path: Path) -> None:
     with pytest.raises(ModelTimeout):
         await model.complete(PROMPT, Sampling())
     await model.complete(PROMPT, Sampling())
-    found = open_replies(tmp_path / "old").find(call_hash(script.name, PROMPT, Sampling()))
+    found = load_recording(tmp_path / "old").find(call_hash(script.name, PROMPT, Sampling()))
     assert found is not None
     assert found.text == "one"
 
@@ -103,10 +113,10 @@ async def test_a_prompt_with_another_duration_is_the_same_call(tmp_path: Path) -
 
     await record(tmp_path / "old", "one", prompt=prompt("1 failed in 0.12s"))
     model = RecordedModel(
-        absent_model("scripted:replies"), tmp_path / "new", source=open_replies(tmp_path / "old")
+        replay_only_model("scripted:replies"), tmp_path / "new", source=load_recording(tmp_path / "old")
     )
     assert (await model.complete(prompt("1 failed in 3.40s"), Sampling())).text == "one"
-    with pytest.raises(ReplyMissing):
+    with pytest.raises(ReplyNotRecorded):
         await model.complete(prompt("2 failed in 0.12s"), Sampling())
 
 
@@ -115,9 +125,9 @@ async def test_a_file_of_replies_does_as_well_as_a_folder(tmp_path: Path) -> Non
     entries = [json.loads(path.read_bytes()) for path in (tmp_path / "old/replies").glob("*.json")]
     file = tmp_path / "replies.jsonl"
     file.write_text("\n".join(map(json.dumps, entries)) + "\n\n")
-    source = open_replies(file)
+    source = load_recording(file)
     assert (source.name, len(source.entries)) == ("replies.jsonl", 2)
-    assert source.entries.keys() == open_replies(tmp_path / "old/replies").entries.keys()
+    assert source.entries.keys() == load_recording(tmp_path / "old/replies").entries.keys()
 
 
 async def test_replies_of_an_older_or_newer_suture_are_read(tmp_path: Path) -> None:
@@ -127,7 +137,7 @@ async def test_replies_of_an_older_or_newer_suture_are_read(tmp_path: Path) -> N
     del entry["reply"]["from_run"]
     entry["reply"]["mood"] = "cheerful"
     path.write_text(json.dumps(entry))
-    source = open_replies(tmp_path / "old")
+    source = load_recording(tmp_path / "old")
     (key,) = source.entries
     found = source.find(key)
     assert found is not None
@@ -137,25 +147,25 @@ async def test_replies_of_an_older_or_newer_suture_are_read(tmp_path: Path) -> N
 def test_a_run_without_replies_has_other_files_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "ledger.jsonl").write_text("")
     (tmp_path / "certificate.json").write_text("{}")
-    assert open_replies(tmp_path, may_be_empty=True).entries == {}
+    assert load_recording(tmp_path, may_be_empty=True).entries == {}
     with pytest.raises(UsageError, match="holds no replies"):
-        open_replies(tmp_path)
+        load_recording(tmp_path)
 
 
 def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no"):
-        open_replies(tmp_path / "nowhere")
+        load_recording(tmp_path / "nowhere")
     with pytest.raises(UsageError, match="holds no replies"):
-        open_replies(tmp_path)
+        load_recording(tmp_path)
     (tmp_path / "a.jsonl").write_text('{"model": "m"}\n')
     with pytest.raises(StorageError, match="line 1"):
-        open_replies(tmp_path / "a.jsonl")
+        load_recording(tmp_path / "a.jsonl")
 
 
 async def test_all_of_a_round_are_asked_before_any_is_answered(tmp_path: Path) -> None:
     await record(tmp_path / "old", "one", "two")
     model = RecordedModel(
-        absent_model("scripted:replies"), tmp_path / "new", source=open_replies(tmp_path / "old")
+        replay_only_model("scripted:replies"), tmp_path / "new", source=load_recording(tmp_path / "old")
     )
     order: list[str] = []
 

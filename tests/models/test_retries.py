@@ -9,17 +9,15 @@ from dataclasses import dataclass, field
 import pytest
 
 from suture.errors import ContextTooLong, MalformedReply, ModelError, ModelRateLimited, ReplyLost
-from suture.models.providers.endpoints import (
-    FAULTS_TO_OPEN,
-    LONGEST_PAUSE_S,
-    OPEN_S,
-    Endpoint,
-    EndpointLimits,
-    endpoint_of,
-    retried,
+from suture.models.providers.endpoints import Endpoint, EndpointLimits, call_with_retries, get_endpoint
+from suture.models.providers.error_mapping import (
+    ModelTarget,
+    classify_provider_error,
+    map_provider_error,
+    read_retry_after_s,
 )
-from suture.models.providers.error_mapping import AskedModel, as_model_error, classify, retry_after_s
-from suture.models.providers.error_table import FAULTS, FaultKind
+from suture.models.providers.error_table import ERROR_TABLE, ProviderErrorKind
+from suture.models.tuning import CIRCUIT_BREAKER_FAULTS, CIRCUIT_BREAKER_PAUSE_S, MAX_RETRY_PAUSE_S
 
 
 def fault(*, passing: bool, retry_after_s: float | None = None) -> ModelError:
@@ -47,7 +45,7 @@ class Script:
         self.pauses.append(seconds)
 
     async def run(self, *, retries: int = 2, patience_s: float = 600) -> str:
-        return await retried(self.ask, retries=retries, patience_s=patience_s, sleep=self.sleep)
+        return await call_with_retries(self.ask, retries=retries, timeout_s=patience_s, sleep=self.sleep)
 
 
 async def test_a_passing_fault_is_asked_again_after_growing_pauses() -> None:
@@ -61,7 +59,7 @@ async def test_pauses_are_drawn_and_bounded() -> None:
     script = Script([fault(passing=True)])
     with pytest.raises(ModelRateLimited):
         await script.run(retries=40, patience_s=1e9)
-    assert max(script.pauses) <= LONGEST_PAUSE_S
+    assert max(script.pauses) <= MAX_RETRY_PAUSE_S
     assert len(set(script.pauses)) > 30
 
 
@@ -87,9 +85,9 @@ async def test_the_last_cause_is_raised_when_tries_run_out() -> None:
     assert script.tries == 3
 
 
-@pytest.mark.parametrize("kind", FAULTS)
-def test_no_row_of_the_table_asks_again_for_what_may_have_been_paid(kind: FaultKind) -> None:
-    row = FAULTS[kind]
+@pytest.mark.parametrize("kind", ERROR_TABLE)
+def test_no_row_of_the_table_asks_again_for_what_may_have_been_paid(kind: ProviderErrorKind) -> None:
+    row = ERROR_TABLE[kind]
     if issubclass(row.error, ReplyLost | MalformedReply | ContextTooLong):
         assert not row.retry
     assert row.sentence
@@ -104,9 +102,9 @@ class Vendor(Exception):
 
 
 def test_a_used_up_quota_is_no_matter_of_waiting() -> None:
-    kind = classify(Vendor("{'code': 'insufficient_quota'}", 429))
-    assert (kind, FAULTS[kind].retry) == ("quota", False)
-    error = as_model_error(Vendor("{'code': 'insufficient_quota'}", 429), AskedModel(name="openai:m"))
+    kind = classify_provider_error(Vendor("{'code': 'insufficient_quota'}", 429))
+    assert (kind, ERROR_TABLE[kind].retry) == ("quota", False)
+    error = map_provider_error(Vendor("{'code': 'insufficient_quota'}", 429), ModelTarget(name="openai:m"))
     assert "has no quota left" in str(error)
     assert not error.passing
 
@@ -124,7 +122,7 @@ def test_a_used_up_quota_is_no_matter_of_waiting() -> None:
     ],
 )
 def test_retry_after_in_all_its_forms(headers: dict[str, str], seconds: float | None) -> None:
-    assert retry_after_s(Vendor("slow", 429, **headers), now_s=10) == seconds
+    assert read_retry_after_s(Vendor("slow", 429, **headers), now_s=10) == seconds
 
 
 class Steps:
@@ -196,9 +194,9 @@ async def test_who_stops_waiting_keeps_no_turn() -> None:
 async def test_a_password_in_an_address_is_not_told() -> None:
     address = "https://user:hunter2@proxy/v1"
     endpoint = Endpoint(address, EndpointLimits())
-    fault = as_model_error(RuntimeError(f"no answer from {address}"), AskedModel(name="openai:m"))
-    for _ in range(FAULTS_TO_OPEN):
-        endpoint.failed(fault, counts=True)
+    fault = map_provider_error(RuntimeError(f"no answer from {address}"), ModelTarget(name="openai:m"))
+    for _ in range(CIRCUIT_BREAKER_FAULTS):
+        endpoint.record_failure(fault, counts=True)
     with pytest.raises(ModelError, match=r"https://\*\*\*@proxy/v1") as caught:
         await endpoint.admit()
     assert "hunter2" not in f"{fault}{caught.value}"
@@ -207,39 +205,39 @@ async def test_a_password_in_an_address_is_not_told() -> None:
 async def test_too_many_faults_in_a_row_open_the_circuit_until_one_try_works() -> None:
     steps = Steps()
     endpoint = gate(steps)
-    for _ in range(FAULTS_TO_OPEN):
+    for _ in range(CIRCUIT_BREAKER_FAULTS):
         await endpoint.admit()
-        endpoint.failed(ModelError("boom"), counts=True)
+        endpoint.record_failure(ModelError("boom"), counts=True)
     with pytest.raises(ModelError, match=r"left alone for 30 s more, after 6 faults in a row; .* boom"):
         await endpoint.admit()
-    await steps.sleep(OPEN_S)
+    await steps.sleep(CIRCUIT_BREAKER_PAUSE_S)
     await endpoint.admit()  # one may try
     with pytest.raises(ModelError, match="left alone"):
         await endpoint.admit()  # and the others wait for what comes of it
-    endpoint.failed(ModelError("boom"), counts=True)
+    endpoint.record_failure(ModelError("boom"), counts=True)
     with pytest.raises(ModelError, match="left alone"):
         await endpoint.admit()
-    await steps.sleep(OPEN_S)
+    await steps.sleep(CIRCUIT_BREAKER_PAUSE_S)
     await endpoint.admit()
-    endpoint.answered()
+    endpoint.record_success()
     await endpoint.admit()
     await endpoint.admit()
 
 
 async def test_a_refusal_shows_that_somebody_is_there() -> None:
     endpoint = gate(Steps())
-    for number in range(3 * FAULTS_TO_OPEN):
+    for number in range(3 * CIRCUIT_BREAKER_FAULTS):
         await endpoint.admit()
-        endpoint.failed(ModelError("boom"), counts=number % 3 > 0)
+        endpoint.record_failure(ModelError("boom"), counts=number % 3 > 0)
     await endpoint.admit()
 
 
 def test_models_at_one_address_share_its_gate_for_as_long_as_one_is_used() -> None:
     limits = EndpointLimits()
-    first = endpoint_of("http://shared", limits)
-    assert endpoint_of("http://shared", limits) is first
-    assert endpoint_of("http://other", limits) is not first
-    first.failed(ModelError("boom"), counts=True)
+    first = get_endpoint("http://shared", limits)
+    assert get_endpoint("http://shared", limits) is first
+    assert get_endpoint("http://other", limits) is not first
+    first.record_failure(ModelError("boom"), counts=True)
     del first
     gc.collect()
-    assert endpoint_of("http://shared", limits)._faults == 0
+    assert get_endpoint("http://shared", limits)._faults == 0

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from suture.core.settings.schema import ModelSettings
-from suture.core.settings.schema import Settings
+from suture.core.settings.schema import ModelSettings, Settings
 from suture.errors import ModelTimeout, UsageError
 from suture.models import Message, Reply, Sampling, open_model
-from suture.models.scripted import ScriptRanDry
+from suture.models.scripted import ScriptExhausted
 from suture.testing import ScriptedModel
 
 PROMPT = (Message(role="user", content="hi"),)
@@ -34,7 +33,7 @@ async def test_replies_and_faults_come_in_order() -> None:
 async def test_running_dry_has_a_name() -> None:
     model = ScriptedModel(["one"])
     await texts(model, 1)
-    with pytest.raises(ScriptRanDry, match="asked 2 times"):
+    with pytest.raises(ScriptExhausted, match="asked 2 times"):
         await texts(model, 1)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from suture.errors import ModelError
 from suture.models import Message, Reply, Sampling
-from suture.models.llama_server.local_model import PromptSharing
+from suture.models.llama_server.local_model import PromptBatcher
 
 PROMPT = (Message(role="user", content="add two numbers"),)
 OTHER = (Message(role="user", content="add three numbers"),)
@@ -43,7 +43,7 @@ def warm(index: int, max_tokens: int = 50, **knobs: Any) -> Sampling:
 async def drawn(
     server: Server, samplings: Sequence[Sampling], *, most: int = 4, prompt: Sequence[Message] = PROMPT
 ) -> list[str]:
-    sharing = PromptSharing(server.draw)
+    sharing = PromptBatcher(server.draw)
     replies = await asyncio.gather(*(sharing.complete(prompt, one, most=most) for one in samplings))
     return [reply.text for reply in replies]
 
@@ -86,7 +86,7 @@ async def test_the_same_call_twice_is_two_requests(server: Server) -> None:
 
 
 async def test_calls_of_one_prompt_wait_for_each_other_and_of_another_do_not(server: Server) -> None:
-    sharing = PromptSharing(server.draw)
+    sharing = PromptBatcher(server.draw)
     server.answering.clear()
     first = asyncio.create_task(sharing.complete(PROMPT, warm(1), most=4))
     await server.asked.wait()
@@ -102,7 +102,7 @@ async def test_calls_of_one_prompt_wait_for_each_other_and_of_another_do_not(ser
 
 async def test_a_fault_is_for_one_call_and_the_others_ask_again() -> None:
     server = Server(faults=1)
-    sharing = PromptSharing(server.draw)
+    sharing = PromptBatcher(server.draw)
     calls = (sharing.complete(PROMPT, warm(index), most=4) for index in range(3))
     ended = await asyncio.gather(*calls, return_exceptions=True)
     assert [isinstance(one, ModelError) for one in ended] == [True, False, False]
@@ -111,7 +111,7 @@ async def test_a_fault_is_for_one_call_and_the_others_ask_again() -> None:
 
 @pytest.mark.parametrize("gone", range(3))
 async def test_a_call_that_is_given_up_takes_nobody_with_it(server: Server, gone: int) -> None:
-    sharing = PromptSharing(server.draw)
+    sharing = PromptBatcher(server.draw)
     server.answering.clear()
     calls = [asyncio.create_task(sharing.complete(PROMPT, warm(index), most=4)) for index in range(3)]
     await server.asked.wait()

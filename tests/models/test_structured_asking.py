@@ -17,9 +17,9 @@ from models.bad_replies import BAD_REPLIES, JSON, MEANT, Triage
 from suture.core.settings.schema import Settings
 from suture.errors import BudgetExceeded, MalformedReply, ModelError, ModelTimeout
 from suture.models import Message, RecordedModel, Reply, Sampling, call_hash, open_model
-from suture.models.structured_output import ask, describe_schema
-from suture.models.structured_output.reply_parsing import Unreadable, read_reply
-from suture.models.structured_output.reply_schemas import schema_of
+from suture.models.structured_output import ask_structured, describe_schema
+from suture.models.structured_output.reply_parsing import UnreadableReply, parse_reply
+from suture.models.structured_output.reply_schemas import strict_schema
 from suture.testing import ScriptedModel
 
 PROMPT = (Message(role="user", content="What is wrong?"),)
@@ -32,16 +32,16 @@ def cut(text: str, tokens: int = 64) -> Reply:
 
 async def test_a_good_reply_is_the_answer() -> None:
     model = ScriptedModel([JSON])
-    answer = await ask(model.complete, PROMPT, Triage, SAMPLING)
-    assert (answer.value, answer.salvaged, answer.asked) == (MEANT, False, 1)
-    assert model.calls[0].sampling.schema == schema_of(Triage)
+    answer = await ask_structured(model.complete, PROMPT, Triage, SAMPLING)
+    assert (answer.value, answer.salvaged, answer.calls) == (MEANT, False, 1)
+    assert model.calls[0].sampling.schema == strict_schema(Triage)
     assert model.calls[0].messages == PROMPT
 
 
 async def test_what_does_not_validate_is_shown_with_the_reason_and_asked_for_warmer() -> None:
     model = ScriptedModel([JSON.replace("off_by_one", "runtime"), JSON])
-    answer = await ask(model.complete, PROMPT, Triage, SAMPLING)
-    assert (answer.value, answer.asked) == (MEANT, 2)
+    answer = await ask_structured(model.complete, PROMPT, Triage, SAMPLING)
+    assert (answer.value, answer.calls) == (MEANT, 2)
     again = model.calls[1]
     assert again.sampling.temperature > model.calls[0].sampling.temperature
     assert [message.role for message in again.messages] == ["user", "assistant", "user"]
@@ -53,14 +53,14 @@ async def test_what_cannot_be_read_ends_as_malformed_after_so_many_tries(bad: ob
     assert isinstance(bad, type(BAD_REPLIES[0]))
     model = ScriptedModel([bad.text], repeat_last=True)
     with pytest.raises(MalformedReply, match="in 3 replies"):
-        await ask(model.complete, PROMPT, bad.type_, SAMPLING)
+        await ask_structured(model.complete, PROMPT, bad.type_, SAMPLING)
     assert len(model.calls) == 3
 
 
 async def test_a_cut_reply_gets_twice_the_room_and_is_not_read() -> None:
     model = ScriptedModel([cut(JSON), cut(JSON, 128), JSON])  # whole JSON, but who knows what was to follow
-    answer = await ask(model.complete, PROMPT, Triage, SAMPLING, limit_tokens=200)
-    assert answer.asked == 3
+    answer = await ask_structured(model.complete, PROMPT, Triage, SAMPLING, limit_tokens=200)
+    assert answer.calls == 3
     assert [call.sampling.max_tokens for call in model.calls] == [64, 128, 200]
     assert {call.sampling.temperature for call in model.calls} == {0.0}
     assert all(call.messages == PROMPT for call in model.calls)
@@ -69,7 +69,7 @@ async def test_a_cut_reply_gets_twice_the_room_and_is_not_read() -> None:
 async def test_a_reply_that_is_cut_at_the_limit_is_drawn_warmer_and_then_malformed() -> None:
     model = ScriptedModel([cut(JSON)], repeat_last=True)
     with pytest.raises(MalformedReply, match="cut at 64 tokens") as caught:
-        await ask(model.complete, PROMPT, Triage, SAMPLING)
+        await ask_structured(model.complete, PROMPT, Triage, SAMPLING)
     assert caught.value.remedy == "raise model.max_tokens"
     assert [call.sampling.temperature for call in model.calls] == [0.0, 0.2, 0.4]
 
@@ -77,27 +77,27 @@ async def test_a_reply_that_is_cut_at_the_limit_is_drawn_warmer_and_then_malform
 async def test_a_reply_that_something_else_cut_is_not_drawn_again() -> None:
     model = ScriptedModel([cut(JSON, 40), JSON])  # as where a budget left no more
     with pytest.raises(MalformedReply, match="cut at 40 tokens, before the 64") as caught:
-        await ask(model.complete, PROMPT, Triage, SAMPLING, limit_tokens=200)
+        await ask_structured(model.complete, PROMPT, Triage, SAMPLING, limit_tokens=200)
     assert "budget.completion_tokens" in str(caught.value.remedy)
     assert len(model.calls) == 1
 
 
 async def test_a_cut_reply_whose_tokens_are_only_bounded_is_drawn_again() -> None:
     model = ScriptedModel([replace(cut(JSON, 40), counted="bound"), JSON])
-    assert (await ask(model.complete, PROMPT, Triage, SAMPLING)).asked == 2
+    assert (await ask_structured(model.complete, PROMPT, Triage, SAMPLING)).calls == 2
 
 
 async def test_a_reply_that_ended_oddly_is_read_only_if_it_is_plain_json() -> None:
     model = ScriptedModel([Reply(text=JSON[:-1], finish="other"), Reply(text=JSON, finish="other")])
-    answer = await ask(model.complete, PROMPT, Triage, SAMPLING)
-    assert (answer.asked, answer.salvaged) == (2, False)
+    answer = await ask_structured(model.complete, PROMPT, Triage, SAMPLING)
+    assert (answer.calls, answer.salvaged) == (2, False)
 
 
 @pytest.mark.parametrize("fault", [ModelTimeout("late"), ModelError("HTTP 500"), MalformedReply("no JSON")])
 async def test_a_fault_of_the_model_is_not_asked_away(fault: ModelError) -> None:
     model = ScriptedModel([fault, JSON])
     with pytest.raises(type(fault)):
-        await ask(model.complete, PROMPT, Triage, SAMPLING)
+        await ask_structured(model.complete, PROMPT, Triage, SAMPLING)
     assert len(model.calls) == 1
 
 
@@ -113,18 +113,20 @@ async def test_each_repetition_goes_through_the_purse() -> None:
         return await model.complete(messages, sampling)
 
     with pytest.raises(BudgetExceeded):
-        await ask(complete, PROMPT, Triage, SAMPLING, tries=5)
+        await ask_structured(complete, PROMPT, Triage, SAMPLING, tries=5)
     assert len(model.calls) == 2
 
 
 async def test_the_schema_is_part_of_the_call(tmp_path: Path) -> None:
     model = RecordedModel(ScriptedModel(["prose", JSON]), tmp_path)
     assert (await model.complete(PROMPT, SAMPLING)).text == "prose"
-    answer = await ask(model.complete, PROMPT, Triage, SAMPLING)
+    answer = await ask_structured(model.complete, PROMPT, Triage, SAMPLING)
     assert answer.reply.call_hash != call_hash(model.name, PROMPT, SAMPLING)
     stored = json.loads((tmp_path / f"{answer.reply.call_hash}.json").read_text("ascii"))
     assert stored["sampling"]["schema"]["title"] == "Triage"
-    replayed = await ask(RecordedModel(ScriptedModel([]), tmp_path).complete, PROMPT, Triage, SAMPLING)
+    replayed = await ask_structured(
+        RecordedModel(ScriptedModel([]), tmp_path).complete, PROMPT, Triage, SAMPLING
+    )
     assert replayed.value == answer.value
 
 
@@ -133,13 +135,13 @@ def test_a_type_with_a_default_is_refused() -> None:
         approved: bool = True
 
     with pytest.raises(TypeError, match="approved"):
-        schema_of(Lenient)
+        strict_schema(Lenient)
 
     class Outer(BaseModel):
         inner: Lenient
 
     with pytest.raises(TypeError, match="approved"):
-        schema_of(Outer)
+        strict_schema(Outer)
 
 
 def test_a_type_is_described_in_words() -> None:
@@ -163,8 +165,8 @@ def test_a_type_is_described_in_words() -> None:
 
 @given(st.text())
 def test_any_text_is_read_or_refused(text: str) -> None:
-    with pytest.raises(Unreadable):
-        read_reply(text, Triage)
+    with pytest.raises(UnreadableReply):
+        parse_reply(text, Triage)
 
 
 @given(st.data())
@@ -176,8 +178,8 @@ def test_any_damage_to_a_reply_is_read_as_it_was_or_refused_or_said_to_be_salvag
     gone = data.draw(st.integers(0, 4))
     text = JSON[:at] + damage + JSON[at + gone :]
     try:
-        reading = read_reply(text, Triage)
-    except Unreadable:
+        reading = parse_reply(text, Triage)
+    except UnreadableReply:
         return
     if not reading.salvaged:
         assert json.loads(text) == reading.value.model_dump()
@@ -191,6 +193,6 @@ async def test_the_embedded_model_writes_what_the_schema_allows_and_nothing_else
     model = open_model(local_settings)
     asked = "def f(n): return range(1, n)\n\nf(3) should be 1, 2, 3. What is wrong?"
     prompt = (Message(role="user", content=asked),)
-    answer = await ask(model.complete, prompt, Triage, Sampling(max_tokens=200), tries=1)
+    answer = await ask_structured(model.complete, prompt, Triage, Sampling(max_tokens=200), tries=1)
     await model.close()
-    assert (answer.asked, answer.salvaged) == (1, False)
+    assert (answer.calls, answer.salvaged) == (1, False)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from models.bad_replies import BAD_REPLIES, BadReply
-from suture.models.structured_output.reply_parsing import Unreadable, read_reply
+from suture.models.structured_output.reply_parsing import UnreadableReply, parse_reply
 
 SALVAGED = [bad for bad in BAD_REPLIES if bad.expected is not None]
 
@@ -15,11 +15,11 @@ SALVAGED = [bad for bad in BAD_REPLIES if bad.expected is not None]
 @pytest.mark.parametrize("bad", BAD_REPLIES, ids=lambda bad: bad.id)
 def test_a_bad_reply_is_read_as_it_was_meant_or_refused(bad: BadReply) -> None:
     if bad.expected is None:
-        with pytest.raises(Unreadable) as refused:
-            read_reply(bad.text, bad.type_)
+        with pytest.raises(UnreadableReply) as refused:
+            parse_reply(bad.text, bad.type_)
         assert str(refused.value)
         return
-    reading = read_reply(bad.text, bad.type_)
+    reading = parse_reply(bad.text, bad.type_)
     assert reading.value == bad.expected
     assert reading.salvaged
 
@@ -27,8 +27,8 @@ def test_a_bad_reply_is_read_as_it_was_meant_or_refused(bad: BadReply) -> None:
 @pytest.mark.parametrize("bad", BAD_REPLIES, ids=lambda bad: bad.id)
 def test_without_salvage_only_json_is_read(bad: BadReply) -> None:
     try:
-        reading = read_reply(bad.text, bad.type_, salvage=False)
-    except Unreadable:
+        reading = parse_reply(bad.text, bad.type_, salvage=False)
+    except UnreadableReply:
         return
     json.loads(bad.text)
     assert reading.value == bad.expected

@@ -9,11 +9,10 @@ import pytest
 from pydantic import BaseModel, SecretStr
 
 from models.openai_stub import Answer, OpenAIStub, chat_completion
-from suture.core.settings.schema import ModelSettings
-from suture.core.settings.schema import KeySettings, Settings
+from suture.core.settings.schema import KeySettings, ModelSettings, Settings
 from suture.models import Message, Sampling, open_model
-from suture.models.structured_output import ask
-from suture.models.structured_output.reply_schemas import schema_of
+from suture.models.structured_output import ask_structured
+from suture.models.structured_output.reply_schemas import strict_schema
 
 PROMPT = (Message(role="user", content="How ripe is it?"),)
 
@@ -36,7 +35,7 @@ def settings(name: str, base_url: str) -> Settings:
 async def answered(base_url: str, chat: Any = None) -> Any:
     model = open_model(settings("openai:stub", base_url), chat)
     try:
-        return await ask(model.complete, PROMPT, Ripeness, Sampling(max_tokens=32), tries=1)
+        return await ask_structured(model.complete, PROMPT, Ripeness, Sampling(max_tokens=32), tries=1)
     finally:
         await model.close()
 
@@ -48,7 +47,7 @@ async def test_openai_gets_a_response_format(stub: OpenAIStub) -> None:
     (request,) = stub.requests
     assert request["response_format"] == {
         "type": "json_schema",
-        "json_schema": {"name": "Ripeness", "strict": True, "schema": schema_of(Ripeness)},
+        "json_schema": {"name": "Ripeness", "strict": True, "schema": strict_schema(Ripeness)},
     }
     assert request["max_tokens"] == 32
     assert request["response_format"]["json_schema"]["schema"]["additionalProperties"] is False
@@ -62,7 +61,7 @@ async def test_ollama_gets_a_format(stub: OpenAIStub) -> None:
     chat = ollama.ChatOllama(model="m", base_url=stub.base_url.removesuffix("/v1"))
     answer = await answered(stub.base_url, chat)
     assert answer.value.stage == "ripe"
-    assert stub.requests[0]["format"] == schema_of(Ripeness)
+    assert stub.requests[0]["format"] == strict_schema(Ripeness)
 
 
 async def test_anthropic_gets_a_tool_that_it_must_call(stub: OpenAIStub) -> None:
@@ -81,7 +80,7 @@ async def test_anthropic_gets_a_tool_that_it_must_call(stub: OpenAIStub) -> None
     answer = await answered(stub.base_url, chat)
     assert (answer.value.days, answer.reply.finish, answer.salvaged) == (2, "stop", False)
     request = stub.requests[0]
-    assert request["tools"][0]["input_schema"] == schema_of(Ripeness)
+    assert request["tools"][0]["input_schema"] == strict_schema(Ripeness)
     assert request["tool_choice"]["name"] == "Ripeness"
 
 
@@ -95,7 +94,7 @@ async def test_without_a_schema_nothing_is_constrained(stub: OpenAIStub) -> None
 async def test_a_cut_reply_keeps_its_text_and_usage(stub: OpenAIStub) -> None:
     stub.answer(Answer(body=chat_completion('{"stage": "ri', finish="length")))
     model = open_model(settings("openai:stub", stub.base_url))
-    reply = await model.complete(PROMPT, Sampling(schema=schema_of(Ripeness)))
+    reply = await model.complete(PROMPT, Sampling(schema=strict_schema(Ripeness)))
     await model.close()
     assert (reply.text, reply.finish, reply.completion_tokens) == ('{"stage": "ri', "length", 7)
 
@@ -104,7 +103,7 @@ async def test_a_server_that_takes_no_schema_is_asked_without_one(stub: OpenAISt
     refusal = {"error": {"message": "response_format type json_schema is not supported", "code": 400}}
     stub.answer(Answer(body=refusal, status=400), Answer(body=chat_completion(json.dumps(GOOD))))
     model = open_model(settings("openai:stub", stub.base_url))
-    answer = await ask(model.complete, PROMPT, Ripeness, Sampling(), tries=2)
+    answer = await ask_structured(model.complete, PROMPT, Ripeness, Sampling(), tries=2)
     await model.close()
-    assert (answer.value.days, answer.asked) == (2, 2)
+    assert (answer.value.days, answer.calls) == (2, 2)
     assert ["response_format" in request for request in stub.requests] == [True, False]

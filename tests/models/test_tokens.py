@@ -5,20 +5,20 @@ from pathlib import Path
 
 import httpx
 import pytest
+from suture.models.llama_server.list_shared_servers import list_shared_servers
 
 from suture.core.settings.schema import Settings
 from suture.models import (
     Message,
     RecordedModel,
     Sampling,
-    absent_model,
     count_tokens,
-    count_upper_bound,
+    load_recording,
     open_model,
-    open_replies,
+    prompt_token_upper_bound,
+    replay_only_model,
 )
 from suture.models.llama_server.server_process import LlamaServer
-from suture.models.llama_server.shared_servers import shared_servers
 from suture.models.tokens import estimate_tokens
 from suture.testing import ScriptedModel
 
@@ -35,14 +35,14 @@ HARD_TEXTS = [
 
 
 def test_the_bound_counts_bytes_and_the_template() -> None:
-    assert count_upper_bound([]) > 0
-    one = count_upper_bound([Message(role="user", content="é\udcff")])
-    assert one - count_upper_bound([Message(role="user", content="")]) == 5
+    assert prompt_token_upper_bound([]) > 0
+    one = prompt_token_upper_bound([Message(role="user", content="é\udcff")])
+    assert one - prompt_token_upper_bound([Message(role="user", content="")]) == 5
 
 
 def test_an_estimate_lies_below_the_bound() -> None:
     messages = [Message(role="user", content="def f(x):\n    return x * 31\n" * 20)]
-    assert 0 < estimate_tokens(messages) < count_upper_bound(messages)
+    assert 0 < estimate_tokens(messages) < prompt_token_upper_bound(messages)
 
 
 async def test_a_model_that_cannot_count_is_estimated() -> None:
@@ -63,8 +63,8 @@ async def test_a_count_is_kept_and_answered_from_the_record(tmp_path: Path) -> N
     recorded = RecordedModel(live, tmp_path / "replies")
     assert [await recorded.count_tokens(messages) for _ in range(2)] == [4711, 4711]
     assert live.counted == 1
-    source = open_replies(tmp_path / "replies")
-    replayed = RecordedModel(absent_model(live.name), tmp_path / "again", source=source)
+    source = load_recording(tmp_path / "replies")
+    replayed = RecordedModel(replay_only_model(live.name), tmp_path / "again", source=source)
     assert await replayed.count_tokens(messages) == 4711
     assert (await recorded.complete(messages, Sampling())).text == "hi"  # a count is not taken for a reply
 
@@ -87,9 +87,9 @@ async def test_no_prompt_is_longer_than_its_bound(local_settings: Settings) -> N
     for text in HARD_TEXTS:
         messages = [Message(role="user", content=text)]
         reply = await model.complete(messages, Sampling(max_tokens=1))
-        assert reply.prompt_tokens <= count_upper_bound(messages)
+        assert reply.prompt_tokens <= prompt_token_upper_bound(messages)
     await model.close()
-    (server,) = shared_servers()
+    (server,) = list_shared_servers()
     assert all(token_count(server, text) <= len(text.encode()) for text in HARD_TEXTS)
 
 

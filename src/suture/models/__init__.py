@@ -1,63 +1,77 @@
-"""One chat seam over every model: `complete(messages, sampling) -> Reply`.
+"""Chat models behind one seam: `Model.complete(messages, sampling) -> Reply`.
 
-This room owns the seam, the embedded llama.cpp server with its weights, the providers behind LangChain, the
-scripted model, and the store that holds every reply before it is used. It must not know roles. Vendor SDKs
-are imported only when a model of theirs is used.
+This package owns the seam, the providers, structured replies, recordings, prices, the embedded llama.cpp
+server and its weights. It does not know what roles ask, and it decides nothing about a run. The SDK of a
+vendor is imported only when one of its models is called.
 """
 
 from suture.models.auto_detection import choose_model, detect_models
-from suture.models.chat_model import NO_MODEL, Message, Model, Reply, Sampling, Tool, without_model
+from suture.models.chat_model import (
+    NO_MODEL,
+    Message,
+    Model,
+    Reply,
+    Sampling,
+    ToolDeclaration,
+    model_required_error,
+)
 from suture.models.llama_server.thread_calibration import read_calibration
 from suture.models.pricing import Price
 from suture.models.providers.registry import PROVIDERS, require_model_name
-from suture.models.reply_recordings import RecordedModel, ReplySource, absent_model, call_hash, open_replies
-from suture.models.reply_streaming import heard_by
+from suture.models.reply_recordings import (
+    RecordedModel,
+    ReplyRecording,
+    call_hash,
+    load_recording,
+    replay_only_model,
+)
+from suture.models.reply_streaming import listen_to_replies
 from suture.models.role_models import (
-    Models,
     Role,
     RoleModel,
-    may_begin,
-    may_call_tools,
+    RoleModels,
     open_model,
-    open_models,
+    open_role_models,
+    supports_prefill,
+    supports_tool_calls,
 )
 from suture.models.scripted import ScriptedModel
-from suture.models.tokens import count_tokens, count_upper_bound
+from suture.models.tokens import count_tokens, prompt_token_upper_bound
 from suture.models.weights.download import pull_model
-from suture.models.weights.weights_cache import list_models, model_path, remove_model
+from suture.models.weights.weights_cache import list_cached_models, model_path, remove_model
 
 __all__ = [
     "NO_MODEL",
     "PROVIDERS",
     "Message",
     "Model",
-    "Models",
     "Price",
     "RecordedModel",
     "Reply",
-    "ReplySource",
+    "ReplyRecording",
     "Role",
     "RoleModel",
+    "RoleModels",
     "Sampling",
     "ScriptedModel",
-    "Tool",
-    "absent_model",
+    "ToolDeclaration",
     "call_hash",
     "choose_model",
     "count_tokens",
-    "count_upper_bound",
     "detect_models",
-    "heard_by",
-    "list_models",
-    "may_begin",
-    "may_call_tools",
+    "list_cached_models",
+    "listen_to_replies",
+    "load_recording",
     "model_path",
+    "model_required_error",
     "open_model",
-    "open_models",
-    "open_replies",
+    "open_role_models",
+    "prompt_token_upper_bound",
     "pull_model",
     "read_calibration",
     "remove_model",
+    "replay_only_model",
     "require_model_name",
-    "without_model",
+    "supports_prefill",
+    "supports_tool_calls",
 ]

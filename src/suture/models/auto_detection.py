@@ -1,10 +1,13 @@
-"""What `auto` means here: the first of what this machine has, free of charge and without leaving it.
+"""What the model name `auto` stands for: the first model that this machine can use free of charge.
 
-1. The embedded model, where its weights are here: the default one first, then the catalogue's others.
-2. An Ollama that answers at its address: a model for code first, then the first that it lists.
-3. The embedded default all the same; opening it says how to fetch its weights.
+The order is:
 
-A key in the environment is no wish to send code away, nor to spend: such a provider is used by naming it.
+1. The embedded model if its weights are here: the default one first, then the others of the catalogue.
+2. A model of an Ollama server that answers at its address: one for code first, then the first in its list.
+3. The embedded default in any case; opening it explains how to download its weights.
+
+A key in the environment does not count: it does not mean that the user wants to send code away or to spend
+money. Such a provider is used only when it is named.
 """
 
 from __future__ import annotations
@@ -20,38 +23,37 @@ from typing import TYPE_CHECKING, Any
 from suture.core.settings.schema import Settings
 from suture.models.providers.connections import is_loopback
 from suture.models.providers.registry import PROVIDERS
-from suture.models.providers.urls import without_credentials
+from suture.models.providers.urls import mask_credentials
+from suture.models.tuning import MAX_OLLAMA_LISTING_BYTES, OLLAMA_DETECTION_TIMEOUT_S
 from suture.models.weights.model_catalogue import CATALOGUE
-from suture.models.weights.weights_cache import list_models
+from suture.models.weights.weights_cache import list_cached_models
 
 if TYPE_CHECKING:
     import httpx
 
 
 AUTO = "auto"
-OLLAMA_PATIENCE_S = 1.0
-"""Seconds that detection waits for Ollama's list of models."""
-LISTING_BYTES = 4 * 1024 * 1024
-"""Of a listing of models; thousands of them have less."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Detected:
-    """One thing that `auto` looks for.
+class DetectedModel:
+    """The result of looking in one place for a model.
 
     Attributes:
-        what: What was looked for.
-        model: `provider:model` where it was found; empty where not.
-        detail: What was found on this machine, for people.
+        label: The place, for people.
+        model: `provider:model` if a model was found there, else empty.
+        detail: What was found, for people.
     """
 
-    what: str
+    label: str
     model: str = ""
     detail: str
 
 
 def choose_model(settings: Settings) -> tuple[str, str]:
-    """The model that the settings mean, as `provider:model`, and in a few words why that one."""
+    """Return the model that the settings mean, as `provider:model`, and the reason in a few words for
+    people.
+    """
     name = settings.model.name
     if name != AUTO:
         return name, "as set"
@@ -61,11 +63,11 @@ def choose_model(settings: Settings) -> tuple[str, str]:
     return f"local:{next(iter(CATALOGUE))}", "the default; nothing else was found"
 
 
-def with_chosen_model(settings: Settings, given: str | None = None) -> Settings:
-    """The settings with a model's name in place of `auto`: the given one, else what `auto` means here.
+def resolve_auto_model(settings: Settings, given: str | None = None) -> Settings:
+    """Return the settings with a concrete model name: `given`, or what `auto` stands for.
 
-    `model.base_url` was said, and checked against sending a key astray, for the provider in `model.name`
-    (`auto` may become Ollama), so a given model of another provider does not inherit it.
+    `model.base_url` was written (and checked against sending a key to the wrong server) for the provider in
+    `model.name`, where `auto` may become Ollama. A given model of another provider does not inherit it.
     """
     name = given or choose_model(settings)[0]
     before, now = (text.partition(":")[0] for text in (settings.model.name, name))
@@ -75,41 +77,45 @@ def with_chosen_model(settings: Settings, given: str | None = None) -> Settings:
     return settings.model_copy(update={"model": settings.model.model_copy(update=update)})
 
 
-def detect_models(settings: Settings) -> Iterator[Detected]:
-    """What `auto` looks for, in its order; each is looked for when its turn comes."""
+def detect_models(settings: Settings) -> Iterator[DetectedModel]:
+    """Yield what each place has, in the order of `auto`; a place is inspected when its turn comes."""
     yield _embedded(settings)
     yield _ollama(settings)
 
 
-def _embedded(settings: Settings) -> Detected:
-    what = "embedded model"
+def _embedded(settings: Settings) -> DetectedModel:
+    label = "embedded model"
     if importlib.util.find_spec("xllamacpp") is None:
-        return Detected(what=what, detail="the extra `local` is not installed")
-    here = [cached.entry.name for cached in list_models(settings.paths.cache) if cached.path is not None]
+        return DetectedModel(label=label, detail="the extra `local` is not installed")
+    here = [
+        cached.entry.name for cached in list_cached_models(settings.paths.cache) if cached.path is not None
+    ]
     if not here:
-        return Detected(what=what, detail=f"no weights in {settings.paths.cache}")
-    return Detected(what=what, model=f"local:{here[0]}", detail="its weights are here")
+        return DetectedModel(label=label, detail=f"no weights in {settings.paths.cache}")
+    return DetectedModel(label=label, model=f"local:{here[0]}", detail="its weights are here")
 
 
-def _ollama(settings: Settings) -> Detected:
-    what = "ollama"
+def _ollama(settings: Settings) -> DetectedModel:
+    label = "ollama"
     if importlib.util.find_spec("langchain_ollama") is None:
-        return Detected(what=what, detail="the extra `ollama` is not installed")
+        return DetectedModel(label=label, detail="the extra `ollama` is not installed")
     address = settings.model.base_url or PROVIDERS["ollama"].address
     names = _ollama_models(address)
-    address = without_credentials(address)  # from here on it is only told
+    address = mask_credentials(address)  # from here on it is only displayed
     if names is None:
-        return Detected(what=what, detail=f"nobody answers at {address}")
+        return DetectedModel(label=label, detail=f"no server answers at {address}")
     if not names:
-        return Detected(what=what, detail=f"it answers at {address} and has no model")
+        return DetectedModel(label=label, detail=f"it answers at {address} and has no model")
     best = next((name for name in names if "code" in name.lower()), names[0])
-    return Detected(what=what, model=f"ollama:{best}", detail=f"it answers at {address}")
+    return DetectedModel(label=label, model=f"ollama:{best}", detail=f"it answers at {address}")
 
 
 def _ollama_models(address: str) -> list[str] | None:
-    """The models of an Ollama server, newest first as it lists them; `None` where there is no such server.
+    """Return the models of an Ollama server in its order (newest first), or `None` if there is no such
+    server.
 
-    Asked in a thread, because whoever listens there may let its head drip as long as it likes.
+    The request runs in a thread because a server may send its headers arbitrarily slowly, which httpx's
+    timeouts do not bound.
     """
     import httpx
 
@@ -117,11 +123,11 @@ def _ollama_models(address: str) -> list[str] | None:
     proxied = not is_loopback(address)
     with (
         contextlib.suppress(ValueError),
-        httpx.Client(timeout=OLLAMA_PATIENCE_S, trust_env=proxied) as client,
+        httpx.Client(timeout=OLLAMA_DETECTION_TIMEOUT_S, trust_env=proxied) as client,
     ):
         asking = threading.Thread(target=lambda: listed.append(_listing(client, address)), daemon=True)
         asking.start()
-        asking.join(OLLAMA_PATIENCE_S)  # what is not here by then ends with the client
+        asking.join(OLLAMA_DETECTION_TIMEOUT_S)  # what is not here by then ends with the client
     return listed[0] if listed else None
 
 
@@ -135,7 +141,7 @@ def _listing(client: httpx.Client, address: str) -> list[str] | None:
             answer.raise_for_status()
             for piece in answer.iter_raw():  # as it comes: what is packed is no listing
                 listing += piece
-                if len(listing) > LISTING_BYTES:
+                if len(listing) > MAX_OLLAMA_LISTING_BYTES:
                     return None
         listed: Any = json.loads(listing)
         return [str(model["name"]) for model in listed["models"]]

@@ -1,4 +1,4 @@
-"""The one seam to a model: messages in, a `Reply` out, and the reply on disk before anyone uses it."""
+"""The chat seam: messages and sampling go in, a `Reply` comes out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal, NoReturn, Protocol, runtime_checkable
 
 from suture.errors import PrerequisiteError, SutureError
 
-Finish = Literal["stop", "length", "other"]
+FinishReason = Literal["stop", "length", "other"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,13 +20,13 @@ class Message:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tool:
-    """What a model may call in place of writing a command out.
+class ToolDeclaration:
+    """A tool that a model may call through its provider's tool protocol.
 
     Attributes:
-        name: A word.
-        description: What it does.
-        inputs: Name of each input, a text -> what it is.
+        name: The tool's name, one word.
+        description: What the tool does.
+        inputs: Name of each text input -> its description.
     """
 
     name: str
@@ -36,19 +36,18 @@ class Tool:
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """How to draw a reply.
+    """How a reply is generated.
 
     Attributes:
-        temperature: The sampling temperature; 0 takes the likeliest token each time.
-        max_tokens: The most tokens of the reply.
-        index: Distinguishes replies to the same prompt; with it the call hash, and the seed, change.
-        logprobs: Whether to tell how likely each token was, where the provider can.
-        schema: The JSON schema that the reply must follow, with a `title`. It is a wish: where the provider
-            can constrain its output it does, and elsewhere nothing happens. So whoever asks validates, as
-            `structured.ask` does.
-        stop: Texts before which the reply ends; for models that go on from a beginning (`may_begin`).
-        tools: What a model may call, where it calls tools (`may_call_tools`). Its first call becomes the end
-            of the reply's text: a line `TOOL: name`, and one `INPUT:` with the inputs as JSON.
+        temperature: The sampling temperature; 0 always takes the likeliest token.
+        max_tokens: Upper limit of the reply's length.
+        index: Distinguishes several replies to one prompt. It is part of the call hash and of the seed.
+        logprobs: Whether to return the log probability of each token, where the provider supports it.
+        schema: JSON schema (with a `title`) for the reply. Providers that can constrain their output do so;
+            others ignore it. The caller must validate the reply in any case, as `ask_structured` does.
+        stop: The reply ends before the first of these texts; for models that support prefill.
+        tools: Tools that the model may call, where it supports tool calls. The first call is appended to the
+            reply's text as a line `TOOL: name` and a line `INPUT:` with the inputs as JSON.
     """
 
     temperature: float = 0.0
@@ -57,38 +56,40 @@ class Sampling:
     logprobs: bool = False
     schema: Mapping[str, Any] | None = None
     stop: tuple[str, ...] = ()
-    tools: tuple[Tool, ...] = ()
+    tools: tuple[ToolDeclaration, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reply:
-    """What a model answered.
+    """The reply of a model, with its cost.
 
     Attributes:
-        text: The reply's text; what it went on from stands in front once it has left the seam.
-        begun: The beginning that it was given; empty for most.
-        finish: `length` means that it was cut short.
-        prompt_tokens: Tokens of the prompt, as the provider counts.
+        text: The reply's text; it includes the prefill, once it has left this package.
+        prefill: The beginning that the model was given; usually empty.
+        finish: `length` means that the reply was cut at the token limit.
+        prompt_tokens: Tokens of the prompt, as the provider counts them.
         completion_tokens: Tokens of the reply.
-        cached_tokens: Those of the prompt that the provider had evaluated before and did not again.
-        counted: Who counted them: the provider, or we, as an upper `bound`.
-        logprobs: The natural logarithm of each token's probability, where asked for and told.
+        cached_tokens: Prompt tokens that the provider took from its cache.
+        counted_by: The `provider`, or `bound`: our own upper bound, because the provider's count was missing
+            or implausible.
+        logprobs: Natural logarithm of each token's probability, if requested and supported.
         tokens: The text of each of those tokens.
-        seconds: How long it took.
-        model: Who answered, as `provider:model`.
-        call_hash: Names the call (model, messages, sampling) in the run's reply store.
-        retries: Tries after the first one, which failed and cost nothing.
-        replayed: Whether the reply was recorded before, and so cost nothing now.
-        from_run: The run whose record it came from, where that is not the run that asks. Its tokens count
-            against the budget as they did there, so that a replay decides alike; other replayed ones do not.
+        seconds: Duration of the call.
+        model: The model that replied, as `provider:model`.
+        call_hash: Identifies the call (model, messages, sampling) among the recorded replies.
+        retries: Failed tries before this one; they cost nothing.
+        replayed: Whether the reply comes from a recording and cost nothing now.
+        from_run: The recorded run that the reply comes from, if it is another run. Such a reply counts
+            against the budget as it did there, so that a replay makes the same decisions. Other replayed
+            replies do not count.
     """
 
     text: str
-    finish: Finish = "stop"
+    finish: FinishReason = "stop"
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
-    counted: Literal["provider", "bound"] = "provider"
+    counted_by: Literal["provider", "bound"] = "provider"
     logprobs: tuple[float, ...] = ()
     tokens: tuple[str, ...] = ()
     seconds: float = 0.0
@@ -97,30 +98,30 @@ class Reply:
     retries: int = 0
     replayed: bool = False
     from_run: str = ""
-    begun: str = ""
+    prefill: str = ""
 
 
 @runtime_checkable
 class Model(Protocol):
-    """A chat model behind our one seam: messages in, a `Reply` out."""
+    """A chat model."""
 
     name: str
-    """`provider:model`, as the user would write it."""
+    """The name as the user writes it: `provider:model`."""
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
-        """Ask for one reply.
+        """Generate one reply.
 
         Args:
-            messages: The conversation, oldest first. Where the last turn is the assistant's, the reply goes
-                on from there, and its text begins behind it.
-            sampling: How to draw the reply.
+            messages: The conversation, oldest message first. If the last one is the assistant's, the reply
+                continues it, and `Reply.text` starts after it.
+            sampling: How the reply is generated.
 
         Raises:
-            ModelAuthError: The key was refused.
-            ModelRateLimited: The provider asks for fewer calls, or a pause.
-            ModelTimeout: No reply in time.
-            ContextTooLong: The prompt does not fit.
-            ModelError: Anything else on the model's side.
+            ModelAuthError: The provider refused the key.
+            ModelRateLimited: The provider asks for fewer calls, or for a pause.
+            ModelTimeout: There was no reply in time.
+            ContextTooLong: The prompt does not fit into the context.
+            ModelError: Any other fault of the model or its provider.
         """
         ...
 
@@ -130,23 +131,24 @@ class Model(Protocol):
 
 
 NO_MODEL = "none"
-"""The value of `model.name` with which nobody is asked: what a search finds is all that a run can find."""
+"""The value of `model.name` for runs without a model, which repair by search alone."""
 
 
-class RefusingModel:
-    """Stands where there is no model to ask: none is wanted, something is missing for it, or it is replayed.
+class UnavailableModel:
+    """Stand-in for a model that cannot be called: none is configured, a prerequisite is missing, or only its
+    recording is used.
 
     Args:
         name: `provider:model`, or `NO_MODEL`.
-        fault: Makes the error that whoever asks it all the same is told.
+        make_error: Makes the error that each call raises.
     """
 
-    def __init__(self, name: str, fault: Callable[[], SutureError]) -> None:
+    def __init__(self, name: str, make_error: Callable[[], SutureError]) -> None:
         self.name = name
-        self._fault = fault
+        self._fault = make_error
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> NoReturn:
-        """Refuse.
+        """Raise the error.
 
         Raises:
             SutureError: Always.
@@ -154,11 +156,15 @@ class RefusingModel:
         raise self._fault()
 
     async def close(self) -> None:
-        """Do nothing: no connection is held."""
+        """Do nothing: there is no connection."""
 
 
-def without_model(why: str) -> PrerequisiteError:
-    """What cannot be done without a model, as an error; `why` says what would ask one."""
+def model_required_error(why: str) -> PrerequisiteError:
+    """Return the error for something that needs a model while `model.name` is `none`.
+
+    Args:
+        why: What needs the model; the message starts with it.
+    """
     return PrerequisiteError(
         f"{why}, and model.name is {NO_MODEL!r}", remedy="name a model with --model, as docs/models.md shows"
     )

@@ -1,4 +1,4 @@
-"""What tokens cost: data, never code. The user's own go before those of `genai-prices`."""
+"""Prices of tokens. The user's own prices take precedence over those of `genai-prices`."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
     from genai_prices.types import TieredPrices
 
 
-FREE = ("local", "ollama", "huggingface", "scripted")
-"""Providers that run on machines of the user's own, so that tokens cost nothing."""
-MOST_BYTES = 2**20
-"""The most of a file of prices that is read."""
+FREE_PROVIDERS = ("local", "ollama", "huggingface", "scripted")
+"""Providers that run on the user's own machines, so that tokens cost nothing."""
+MAX_PRICE_FILE_BYTES = 2**20
+"""Limit of a price file, so that a wrong path does not fill the memory."""
 _SNAPSHOT = re.compile(r"-(latest|\d{4}-\d{2}-\d{2}|\d{8})$")
-"""The end of a name that pins a version of a model; it costs what the model costs."""
+"""The suffix that pins a snapshot of a model; a snapshot costs what the model costs."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Price:
-    """What a model costs.
+    """The price of a model.
 
     Attributes:
-        input: US dollars for a million tokens of prompt.
-        output: US dollars for a million tokens of reply.
-        checked: The day on which somebody saw it; `None` for what is free or of `genai-prices`.
-        up_to_prompt_tokens: Longer prompts cost another price, which nobody wrote down; `None` for no end.
+        input: US dollars per million prompt tokens.
+        output: US dollars per million reply tokens.
+        checked: The day on which somebody looked the price up; `None` for free models and for `genai-prices`.
+        up_to_prompt_tokens: Longer prompts have another, unknown price; `None` for no limit.
     """
 
     input: float
@@ -44,39 +44,45 @@ class Price:
     up_to_prompt_tokens: int | None = None
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """US dollars of one call.
+        """Return the US dollars of one call.
 
-        A prompt that is served from the provider's cache may cost less; it is counted in full.
+        Prompt tokens from the provider's cache may be cheaper; they are charged in full here.
         """
         return (prompt_tokens * self.input + completion_tokens * self.output) / 1_000_000
 
     def affordable_tokens(self, money: float, prompt_tokens: int) -> int | None:
-        """The most tokens of a reply to such a prompt for so many US dollars; `None` for any number."""
+        """Return how many reply tokens `money` US dollars buy after the prompt is paid; `None` for any
+        number.
+        """
         if self.output == 0:
             return None
         left = money * 1_000_000 - prompt_tokens * self.input
         return max(0, int(left / self.output))
 
 
-class Prices:
+class PriceTable:
     """Prices by `provider:model`.
 
     Args:
-        table: What `genai-prices` lacks: `provider:model`, exactly -> its price.
-        elsewhere: A provider whose models are served at an address of the user's choice, where its own
-            prices need not hold.
-        own: The user's own prices; they hold anywhere.
+        table: Prices that `genai-prices` lacks: exact `provider:model` -> price.
+        custom_address_provider: A provider whose models are served at an address of the user's choice, where
+            its published prices need not apply.
+        own: The user's own prices; they always apply.
     """
 
     def __init__(
-        self, table: Mapping[str, Price], *, elsewhere: str = "", own: Mapping[str, Price] | None = None
+        self,
+        table: Mapping[str, Price],
+        *,
+        custom_address_provider: str = "",
+        own: Mapping[str, Price] | None = None,
     ) -> None:
         self._table = table
-        self._elsewhere = elsewhere
+        self._elsewhere = custom_address_provider
         self._own = own or {}
 
-    def of(self, name: str, prompt_tokens: int = 0) -> Price | None:
-        """What a model costs for prompts of such a length; `None` where nobody knows."""
+    def find(self, name: str, prompt_tokens: int = 0) -> Price | None:
+        """Return a model's price for a prompt of this length, or `None` if it is unknown."""
         provider = name.partition(":")[0]
         tables = (self._own,) if provider == self._elsewhere else (self._own, self._table)
         for table in tables:
@@ -85,17 +91,18 @@ class Prices:
                 if price is not None:
                     most = price.up_to_prompt_tokens
                     return price if most is None or prompt_tokens <= most else None
-        if provider in FREE:
+        if provider in FREE_PROVIDERS:
             return Price(input=0, output=0)
         return None if provider == self._elsewhere else published_price(name, prompt_tokens)
 
 
 def published_price(name: str, prompt_tokens: int) -> Price | None:
-    """What a provider asks, by the data that `genai-prices` was published with; nothing is fetched.
+    """Return the provider's price in the data that ships with `genai-prices`; nothing is downloaded.
 
     Args:
         name: `provider:model`.
-        prompt_tokens: The prompt's length: some ask more for long ones, of the reply's tokens too.
+        prompt_tokens: Length of the prompt: some providers charge more for long ones, also for the reply's
+            tokens.
     """
     from genai_prices.data_snapshot import get_snapshot
 
@@ -116,42 +123,46 @@ def published_price(name: str, prompt_tokens: int) -> Price | None:
 
 
 def _rate(asked: Decimal | TieredPrices | None, prompt_tokens: int) -> float | None:
-    """US dollars for a million tokens; the last tier that a prompt is long enough for holds for all of it."""
+    """Return US dollars per million tokens. The highest tier that the prompt reaches applies to all of its
+    tokens.
+    """
     if asked is None or isinstance(asked, Decimal):
         return None if asked is None else float(asked)
     reached = [tier.price for tier in asked.tiers if prompt_tokens > tier.start]
     return float(reached[-1] if reached else asked.base)
 
 
-def read_prices(settings: Settings) -> Prices:
-    """The prices that hold under these settings.
+def load_prices(settings: Settings) -> PriceTable:
+    """Return the prices that apply under these settings.
 
     Raises:
-        UsageError: `model.prices` names a file that cannot be read, or that is no such table.
+        UsageError: The file that `model.prices` names cannot be read or is not a price table.
     """
     shipped = (files("suture.models") / "prices.toml").read_text("utf-8")
     own: Mapping[str, Price] = {}
     path = settings.model.prices
     if path is not None:
-        text = read_text_file(path, MOST_BYTES, "the prices", remedy="see model.prices")
+        text = read_text_file(path, MAX_PRICE_FILE_BYTES, "the prices", remedy="see model.prices")
         own = parse_prices(text, str(path))
     scheme = settings.model.name.partition(":")[0]
-    return Prices(
+    return PriceTable(
         parse_prices(shipped, "prices.toml"),
-        elsewhere=scheme if settings.model.base_url is not None and scheme not in FREE else "",
+        custom_address_provider=scheme
+        if settings.model.base_url is not None and scheme not in FREE_PROVIDERS
+        else "",
         own=own,
     )
 
 
 def parse_prices(text: str, place: str) -> dict[str, Price]:
-    """Read a file of prices: a table for each `provider:model`, with `input`, `output` and `checked`.
+    """Parse a price file: one table per `provider:model` with `input`, `output` and `checked`.
 
     Args:
-        text: A table of prices, as TOML.
-        place: Its name, for the error.
+        text: The file's TOML text.
+        place: The file's name, for errors.
 
     Raises:
-        UsageError: It is no such file.
+        UsageError: The text is not such a table.
     """
     try:
         tables = parse_toml(text)

@@ -1,4 +1,8 @@
-"""What names a call: model, messages and sampling."""
+"""Recordings of replies: each reply is on disk before it is used, so that it is never paid for twice.
+
+`RecordedModel` writes and reads the replies of a run; `ReplyRecording` holds those of an earlier run for a
+replay.
+"""
 
 from __future__ import annotations
 
@@ -11,31 +15,28 @@ from typing import Any, NoReturn, TypeVar
 
 from suture.core.ledger import normalise_text
 from suture.core.records import content_hash, decode_record
-from suture.core.safe_files import read_stored, write_atomically
+from suture.core.safe_files import read_state_file, write_file_atomically
 from suture.errors import ModelError, StorageError, UsageError
-from suture.models.chat_model import Message, Model, RefusingModel, Reply, Sampling
+from suture.models.chat_model import Message, Model, Reply, Sampling, UnavailableModel
 from suture.models.tokens import count_tokens
-
-FIRST_FIELDS = ("temperature", "max_tokens", "index")
-"""Of a sampling. Others came later; they name a call only where they are used, so that old hashes stay."""
 
 
 def call_hash(model: str, messages: Sequence[Message], sampling: Sampling) -> str:
-    """Name a call by what was asked of whom: model, messages and sampling, the index included.
+    """Return the hash that identifies a call by model, messages and sampling (including the index).
 
-    Prompts that differ only in what no two runs of a program share (see `normalise_text`), such as the
-    duration that pytest prints, are the same call, so that a replay finds it again.
+    Prompts that differ only in details that no two runs of a program share, such as the duration that pytest
+    prints, have the same hash (see `normalise_text`), so that a replay finds the call again.
     """
-    call = call_as_plain(model, messages, sampling)
+    call = call_record(model, messages, sampling)
     for message in call["messages"]:
         message["content"] = normalise_text(message["content"])
     return content_hash(call)
 
 
-def call_as_plain(model: str, messages: Sequence[Message], sampling: Sampling) -> dict[str, Any]:
-    """A call as JSON values."""
+def call_record(model: str, messages: Sequence[Message], sampling: Sampling) -> dict[str, Any]:
+    """Return a call as JSON values, without sampling fields that have their default."""
     plain = asdict(sampling)
-    unused = {f.name for f in fields(sampling) if f.name not in FIRST_FIELDS and plain[f.name] == f.default}
+    unused = {f.name for f in fields(sampling) if plain[f.name] == f.default}
     return {
         "model": model,
         "messages": [asdict(message) for message in messages],
@@ -45,16 +46,17 @@ def call_as_plain(model: str, messages: Sequence[Message], sampling: Sampling) -
 
 T = TypeVar("T")
 MAX_RECORDING_BYTES = 2**30
-"""Of a file of replies, and of one reply with its prompt; those of a benchmark have a tenth of it."""
+"""Limit of a file of replies; those of the benchmarks have a tenth of it."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReplySource:
-    """Recorded replies by the hash of their call.
+class ReplyRecording:
+    """The replies of an earlier run, by call hash.
 
     Attributes:
-        name: Where they come from, for people: a run's id, or a file's name.
-        models: Who gave them, as `provider:model`.
+        name: The recording's origin, for people: a run's id or a file's name.
+        models: Names of the models that replied, as `provider:model`.
+        entries: Call hash -> the entry as it was recorded.
     """
 
     name: str
@@ -62,10 +64,10 @@ class ReplySource:
     entries: Mapping[str, Mapping[str, Any]]
 
     def find(self, key: str) -> Reply | None:
-        """The reply to a call, or `None`.
+        """Return the recorded reply to a call, or `None`.
 
         Raises:
-            ModelError: The model failed when it was asked then.
+            ModelError: The model failed when the call was recorded.
             StorageError: The entry is damaged.
         """
         entry = self.entries.get(key)
@@ -73,19 +75,19 @@ class ReplySource:
             return None
         if "reply" not in entry:
             _raise_again(entry.get("fault", {}))
-        return replace(reply_of_record(entry["reply"]), replayed=True, from_run=self.name)
+        return replace(parse_recorded_reply(entry["reply"]), replayed=True, from_run=self.name)
 
 
-class ReplyMissing(UsageError):
-    """A replay came to a call that was never recorded.
+class ReplyNotRecorded(UsageError):
+    """A replay made a call that is not in its recording.
 
     Args:
-        source: Where it was looked for.
-        model: The model that was to be asked, `provider:model`.
-        sampling: Temperature, limits and index of the sample that was asked for.
+        source: The recording.
+        model: The model of the call, `provider:model`.
+        sampling: Sampling of the call.
     """
 
-    def __init__(self, source: ReplySource, model: str, sampling: Sampling) -> None:
+    def __init__(self, source: ReplyRecording, model: str, sampling: Sampling) -> None:
         others = "" if model in source.models else f"; its replies are of {', '.join(sorted(source.models))}"
         super().__init__(
             f"{source.name!r} holds no reply to this call of {model!r} (sample {sampling.index}){others}",
@@ -93,22 +95,24 @@ class ReplyMissing(UsageError):
         )
 
 
-def absent_model(name: str) -> RefusingModel:
-    """Stands for a model that only answers from a record, so that neither key nor weights are needed."""
+def replay_only_model(name: str) -> UnavailableModel:
+    """Return a stand-in for a model whose replies all come from a recording, so that no key or weights are
+    needed.
+    """
     why = f"{name!r} is only replayed here and cannot be asked"
-    return RefusingModel(name, lambda: ModelError(why))
+    return UnavailableModel(name, lambda: ModelError(why))
 
 
-def open_replies(where: Path, *, may_be_empty: bool = False) -> ReplySource:
-    """The replies of a run, or of a file of them.
+def load_recording(where: Path, *, may_be_empty: bool = False) -> ReplyRecording:
+    """Load the replies of a run, or of a file of replies.
 
     Args:
-        where: A run's folder, its folder of replies, or a file with one entry a line.
-        may_be_empty: Accept a run that asked no model.
+        where: A run's folder, its folder of replies, or a file with one entry per line.
+        may_be_empty: Whether a run without model calls is accepted.
 
     Raises:
-        UsageError: There are no replies, or there is no such file.
-        StorageError: They cannot be read.
+        UsageError: There are no replies, or no such file.
+        StorageError: The replies cannot be read.
     """
     is_run = (where / "ledger.jsonl").is_file()  # it may have asked nobody
     folder = where / "replies" if is_run or (where / "replies").is_dir() else where
@@ -121,48 +125,50 @@ def open_replies(where: Path, *, may_be_empty: bool = False) -> ReplySource:
     if not entries and not may_be_empty:
         raise UsageError(f"{str(where)!r} holds no replies", remedy="name a run that asked a model")
     models = frozenset(str(entry.get("model", "")) for entry in entries.values())
-    return ReplySource(name=name, models=models, entries=entries)
+    return ReplyRecording(name=name, models=models, entries=entries)
 
 
 def _entries_of_folder(folder: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for path in sorted(folder.glob("*.json")):
-        yield _keyed(_read(path, MAX_REPLY_RECORD_BYTES), str(path))
+        yield _parse_entry(_read(path, MAX_REPLY_RECORD_BYTES), str(path))
 
 
 def _entries_of_file(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for number, line in enumerate(_read(path).splitlines(), 1):
         if line.strip():
-            yield _keyed(line, f"line {number} of {str(path)!r}")
+            yield _parse_entry(line, f"line {number} of {str(path)!r}")
 
 
 def _read(path: Path, most_bytes: int = MAX_RECORDING_BYTES) -> bytes:
     try:
-        return read_stored(path, most_bytes, "the replies")
+        return read_state_file(path, most_bytes, "the replies")
     except FileNotFoundError as fault:
         raise UsageError(f"there is no {str(path)!r}", remedy="name a run or a file of replies") from fault
 
 
-def _keyed(raw: bytes, where: str) -> tuple[str, Mapping[str, Any]]:
-    """An entry by the hash of its call, computed anew: the file's name is not asked."""
+def _parse_entry(raw: bytes, where: str) -> tuple[str, Mapping[str, Any]]:
+    """Return an entry with its call hash, which is computed from the entry and not taken from the file's
+    name.
+    """
     try:
         entry = json.loads(raw)
         messages = [Message(**message) for message in entry["messages"]]
-        return call_hash(entry["model"], messages, _known(Sampling, entry["sampling"])), entry
+        return call_hash(entry["model"], messages, _parse_record(Sampling, entry["sampling"])), entry
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as fault:
         raise StorageError(f"{where} is no recorded reply: {fault!r}") from fault
 
 
-def reply_of_record(plain: Mapping[str, Any]) -> Reply:
-    """A reply as it was recorded, by this version or another.
+def parse_recorded_reply(plain: Mapping[str, Any]) -> Reply:
+    """Parse a recorded reply.
 
     Raises:
-        StorageError: It is damaged.
+        StorageError: The record is damaged.
     """
-    return _known(Reply, plain)
+    return _parse_record(Reply, plain)
 
 
-def _known(cls: type[T], plain: Mapping[str, Any]) -> T:
-    """A record of ours out of a JSON object; what a newer Suture wrote besides is passed over."""
+def _parse_record(cls: type[T], plain: Mapping[str, Any]) -> T:
+    """Parse one of our records; fields that a newer Suture added are ignored."""
     try:
         return decode_record(cls, plain)
     except (ValueError, TypeError, AttributeError) as fault:
@@ -170,33 +176,34 @@ def _known(cls: type[T], plain: Mapping[str, Any]) -> T:
 
 
 def _raise_again(fault: Mapping[str, Any]) -> NoReturn:
-    kinds = {kind.__name__: kind for kind in _with_subclasses(ModelError)}
+    kinds = {kind.__name__: kind for kind in _class_tree(ModelError)}
     kind = kinds.get(str(fault.get("kind")), ModelError)
     again = kind(str(fault.get("message") or "the model failed"), remedy=str(fault.get("remedy") or ""))
     again.replayed = True
     raise again
 
 
-def _with_subclasses(kind: type[ModelError]) -> Iterator[type[ModelError]]:
+def _class_tree(kind: type[ModelError]) -> Iterator[type[ModelError]]:
     yield kind
     for narrower in kind.__subclasses__():
-        yield from _with_subclasses(narrower)
+        yield from _class_tree(narrower)
 
 
 MAX_REPLY_RECORD_BYTES = 256 * 2**20
-"""Of a stored reply with its prompt."""
-COUNTING = Sampling(max_tokens=0)
-"""A count is kept like a reply without text, so that a replay shrinks its prompts as the run did."""
+"""Limit of one recorded reply with its prompt."""
+COUNT_SAMPLING = Sampling(max_tokens=0)
+"""A token count is recorded like a reply without text, so that a replay shrinks its prompts as the run
+did."""
 
 
 class RecordedModel:
-    """A model whose replies are stored in a run folder and answered from there when asked again.
+    """A model whose replies are recorded in a run folder, and answered from there when a call is repeated.
 
     Args:
-        model: Who answers what is not stored yet.
-        replies_dir: Holds one JSON file per call, with the prompt beside the reply; made when first needed.
-        source: The replies of another run, asked before the model is.
-        or_live: Whether the model is asked for what the source does not hold.
+        model: The model for calls that are not recorded yet.
+        replies_dir: Holds one JSON file per call, with the prompt beside the reply; created when needed.
+        source: A recording of another run, which is consulted before the model.
+        or_live: Whether the model is called for what the source lacks.
         on_stored: Called when something new is on disk, before anyone uses it.
     """
 
@@ -205,7 +212,7 @@ class RecordedModel:
         model: Model,
         replies_dir: Path,
         *,
-        source: ReplySource | None = None,
+        source: ReplyRecording | None = None,
         or_live: bool = False,
         on_stored: Callable[[], None] | None = None,
     ) -> None:
@@ -218,23 +225,23 @@ class RecordedModel:
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
-        """Answer from the store, else ask and store; see `Model.complete`.
+        """Return the recorded reply, else call the model and record its reply; see `Model.complete`.
 
         Raises:
-            StorageError: A stored reply is damaged, or the disk is full.
-            ReplyMissing: The source does not hold the reply, and the model is not to be asked.
+            StorageError: A recorded reply is damaged, or the disk is full.
+            ReplyNotRecorded: The source lacks the reply, and the model may not be called.
             ModelError: The model failed, now or when the source was recorded.
         """
         key = call_hash(self.name, messages, sampling)
-        # Two equal calls at once are one call: the second waits and finds the first one's reply.
+        # Two equal concurrent calls are one call: the second waits and finds the first one's reply.
         async with self._locks.setdefault(key, asyncio.Lock()):
             stored = self._load(key)
             if stored is not None:
                 return stored
-            # The branches of a round reserve their budget before any of them is answered, as they do with
-            # a model that takes its time: a replay must decide as the run did.
+            # With a live model all branches of a round reserve budget before the first reply arrives. A
+            # replay must decide alike, so it lets the other branches run first.
             await asyncio.sleep(0)
-            call = call_as_plain(self.name, messages, sampling)
+            call = call_record(self.name, messages, sampling)
             try:
                 reply = replace(await self._ask(key, messages, sampling), call_hash=key)
             except ModelError as fault:
@@ -245,18 +252,18 @@ class RecordedModel:
             return reply
 
     async def count_tokens(self, messages: Sequence[Message]) -> int:
-        """The tokens of a prompt, from the store or the source; else counted, and stored."""
-        key = call_hash(self.name, messages, COUNTING)
+        """Return the tokens of a prompt from the recordings, else count and record them."""
+        key = call_hash(self.name, messages, COUNT_SAMPLING)
         known = self._load(key) or (self._source.find(key) if self._source is not None else None)
         tokens = known.prompt_tokens if known else await count_tokens(self.model, messages)
         if known is None or known.from_run:
             counted = Reply(text="", prompt_tokens=tokens, model=self.name, call_hash=key)
-            call = call_as_plain(self.name, messages, COUNTING)
+            call = call_record(self.name, messages, COUNT_SAMPLING)
             self._store(f"{key}.json", {**call, "reply": asdict(counted)})
         return tokens
 
     async def close(self) -> None:
-        """Close the model behind it."""
+        """Close the model behind the recordings."""
         await self.model.close()
 
     async def _ask(self, key: str, messages: Sequence[Message], sampling: Sampling) -> Reply:
@@ -265,14 +272,14 @@ class RecordedModel:
             if recorded is not None:
                 return recorded
             if not self._or_live:
-                raise ReplyMissing(self._source, self.name, sampling)
+                raise ReplyNotRecorded(self._source, self.name, sampling)
         return await self.model.complete(messages, sampling)
 
     def _load(self, key: str) -> Reply | None:
         path = self._replies_dir / f"{key}.json"
         try:
-            stored = reply_of_record(
-                json.loads(read_stored(path, MAX_REPLY_RECORD_BYTES, "the reply"))["reply"]
+            stored = parse_recorded_reply(
+                json.loads(read_state_file(path, MAX_REPLY_RECORD_BYTES, "the reply"))["reply"]
             )
             return replace(stored, replayed=True, from_run="")
         except FileNotFoundError:
@@ -285,6 +292,6 @@ class RecordedModel:
 
     def _store(self, name: str, entry: Mapping[str, Any]) -> None:
         # ASCII only: a lone surrogate in model text must not make the record unwritable.
-        write_atomically(self._replies_dir / name, json.dumps(entry, indent=1).encode("ascii"))
+        write_file_atomically(self._replies_dir / name, json.dumps(entry, indent=1).encode("ascii"))
         if self._on_stored is not None:
             self._on_stored()

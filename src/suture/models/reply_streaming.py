@@ -1,4 +1,4 @@
-"""Words of a reply while they come, for who watches; nobody decides anything by them."""
+"""Streaming of replies to listeners while they are generated. Listeners only display; they never decide."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ from contextvars import ContextVar
 from functools import partial
 from itertools import count
 
-Hearer = Callable[[int, str | None], None]
-"""Told a reply's number and its text so far, at every token; `None` for the text when no more comes."""
+ReplyListener = Callable[[int, str | None], None]
+"""Called with a reply's number and its text so far for every token, and with `None` when the reply is
+complete."""
 
 _numbers = count()
-_hearer: ContextVar[Hearer | None] = ContextVar("hearer", default=None)
+_hearer: ContextVar[ReplyListener | None] = ContextVar("hearer", default=None)
 
 
 @contextmanager
-def heard_by(hearer: Hearer) -> Iterator[None]:
-    """Whoever is asked from here on is listened to, where the provider tells its words one by one."""
+def listen_to_replies(hearer: ReplyListener) -> Iterator[None]:
+    """Let `listener` follow all replies that are generated inside this context, if the provider can
+    stream.
+    """
     token = _hearer.set(hearer)
     try:
         yield
@@ -26,8 +29,10 @@ def heard_by(hearer: Hearer) -> Iterator[None]:
 
 
 @contextmanager
-def one_reply(hearer: Hearer) -> Iterator[Callable[[str], None]]:
-    """Give what is to be told of one reply's text so far; several may come at the same time."""
+def report_reply(hearer: ReplyListener) -> Iterator[Callable[[str], None]]:
+    """Yield a function that reports one reply's text so far; several replies may be reported at the same
+    time.
+    """
     number = next(_numbers)
     try:
         yield partial(hearer, number)
@@ -35,6 +40,6 @@ def one_reply(hearer: Hearer) -> Iterator[Callable[[str], None]]:
         hearer(number, None)
 
 
-def current_hearer() -> Hearer | None:
-    """Who listens; `None` where nobody does."""
+def current_listener() -> ReplyListener | None:
+    """Return the listener of the current context, or `None`."""
     return _hearer.get()

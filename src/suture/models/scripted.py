@@ -1,4 +1,4 @@
-"""A model that answers from a script: replies and faults, in order."""
+"""A model for tests and demos that returns the entries of a script in order."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from typing import Any, get_args
 from suture import errors
 from suture.core.safe_files import read_text_file
 from suture.errors import ModelError, UsageError
-from suture.models.chat_model import Finish, Message, Reply, Sampling
-from suture.models.tokens import count_upper_bound, text_upper_bound
+from suture.models.chat_model import FinishReason, Message, Reply, Sampling
+from suture.models.tokens import prompt_token_upper_bound, token_upper_bound
+from suture.models.tuning import SCRIPTED_BYTES_PER_TOKEN
 
-RAISABLE: Mapping[str, type[errors.SutureError]] = {
+SCRIPTABLE_ERRORS: Mapping[str, type[errors.SutureError]] = {
     fault.__name__: fault
     for fault in (
         errors.ContextTooLong,
@@ -27,35 +28,32 @@ RAISABLE: Mapping[str, type[errors.SutureError]] = {
         errors.ModelTimeout,
     )
 }
-"""What a script may raise, by name."""
+"""Errors that a script may raise, by class name."""
 
-MOST_BYTES = 16 * 2**20
-"""The most of a script file that is read."""
-SHOWN = "docs/models.md shows what a script is"
-"""What to do about a script that is none."""
-BYTES_PER_TOKEN = 4
-"""A usual size of a token in English and code; scripted replies count themselves with it."""
+MAX_SCRIPT_BYTES = 16 * 2**20
+"""Limit of a script file, so that a wrong path does not fill the memory."""
+SCRIPT_REMEDY = "docs/models.md shows what a script is"
 
 
-class ScriptRanDry(ModelError):
-    """A scripted model was asked more often than its script answers."""
+class ScriptExhausted(ModelError):
+    """A scripted model was called more often than its script has entries."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScriptedCall:
-    """What a scripted model was asked."""
+    """The arguments of one call to a scripted model."""
 
     messages: tuple[Message, ...]
     sampling: Sampling
 
 
 class ScriptedModel:
-    """Answers from a list and records what it was asked; safe under concurrent calls.
+    """Returns scripted replies and records its calls; safe for concurrent use.
 
     Args:
         replies: In order: a text, a `Reply`, or an exception to raise.
-        name: How the model calls itself.
-        repeat_last: Answer with the last reply for ever, instead of running dry.
+        name: The model's name.
+        repeat_last: Whether the last entry answers all further calls.
     """
 
     def __init__(
@@ -72,10 +70,10 @@ class ScriptedModel:
         self._lock = threading.Lock()
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
-        """Answer with the next entry of the script; see `Model.complete`.
+        """Return the next entry of the script; see `Model.complete`.
 
         Raises:
-            ScriptRanDry: The script has no more entries.
+            ScriptExhausted: The script has no more entries.
             Exception: The entry is an exception.
         """
         with self._lock:
@@ -88,8 +86,8 @@ class ScriptedModel:
             return replace(entry, model=self.name)
         return Reply(
             text=entry,
-            prompt_tokens=count_upper_bound(messages) // BYTES_PER_TOKEN,
-            completion_tokens=text_upper_bound(entry) // BYTES_PER_TOKEN,
+            prompt_tokens=prompt_token_upper_bound(messages) // SCRIPTED_BYTES_PER_TOKEN,
+            completion_tokens=token_upper_bound(entry) // SCRIPTED_BYTES_PER_TOKEN,
             model=self.name,
         )
 
@@ -98,22 +96,22 @@ class ScriptedModel:
             return self._replies[position]
         if self._repeat_last and self._replies:
             return self._replies[-1]
-        raise ScriptRanDry(
+        raise ScriptExhausted(
             f"{self.name!r} was asked {position + 1} times but its script holds {len(self._replies)} replies",
             remedy="add replies to the script, or `repeat: true` to its last one",
         )
 
     async def close(self) -> None:
-        """Nothing to release."""
+        """Do nothing: there is nothing to release."""
 
 
 def open_script(name: str) -> ScriptedModel:
-    """The model that `scripted:NAME` means.
+    """Return the model that `scripted:NAME` means.
 
     Args:
-        name: A YAML or JSON file with a list, or `example` for the script that comes with Suture. An entry
-            is a text or a mapping: `{text: ..., finish: stop|length|other, repeat: true}` or
-            `{raise: ModelTimeout, message: ...}`. With `repeat` the last entry answers every later call too.
+        name: A YAML or JSON file with a list, or the name of a packaged script such as `example`. An entry is
+            a text or a mapping: `{text: ..., finish: stop|length|other, repeat: true}` or
+            `{raise: ModelTimeout, message: ...}`. With `repeat` the last entry answers all further calls.
 
     Raises:
         UsageError: The file cannot be read or is not such a list.
@@ -133,37 +131,42 @@ def open_script(name: str) -> ScriptedModel:
 def _read_entries(name: str) -> Any:
     packaged = resources.files("suture.models") / "scripts" / f"{name}.yaml"
     ours = "/" not in name and packaged.is_file()
-    text = packaged.read_text("utf-8") if ours else read_text_file(Path(name), MOST_BYTES, "the script")
+    text = packaged.read_text("utf-8") if ours else read_text_file(Path(name), MAX_SCRIPT_BYTES, "the script")
     if name.endswith(".json"):
         try:
             return json.loads(text)
         except (ValueError, RecursionError) as fault:
-            raise UsageError(f"the script {name!r} is not JSON: {fault}", remedy=SHOWN) from fault
+            raise UsageError(f"the script {name!r} is not JSON: {fault}", remedy=SCRIPT_REMEDY) from fault
     import yaml
 
     try:
         return yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as fault:  # ValueError: a date that is none
-        raise UsageError(f"the script {name!r} is not YAML: {fault}", remedy=SHOWN) from fault
+        raise UsageError(f"the script {name!r} is not YAML: {fault}", remedy=SCRIPT_REMEDY) from fault
 
 
 def _parse_entry(entry: Any, where: str) -> str | Exception | Reply:
     if isinstance(entry, str):
         return entry
     if not isinstance(entry, dict):
-        raise UsageError(f"{where} is neither a text nor a mapping", remedy=SHOWN)
+        raise UsageError(f"{where} is neither a text nor a mapping", remedy=SCRIPT_REMEDY)
     unknown = entry.keys() - {"text", "finish", "repeat", "raise", "message"}
     if unknown:
-        raise UsageError(f"{where} has unknown keys {sorted(map(str, unknown))!r}", remedy=SHOWN)
+        raise UsageError(f"{where} has unknown keys {sorted(map(str, unknown))!r}", remedy=SCRIPT_REMEDY)
     if "raise" in entry:
-        fault = RAISABLE.get(entry["raise"])
+        fault = SCRIPTABLE_ERRORS.get(entry["raise"])
         if fault is None:
-            raise UsageError(f"{where} raises {entry['raise']!r}", remedy=f"one of {', '.join(RAISABLE)}")
+            raise UsageError(
+                f"{where} raises {entry['raise']!r}", remedy=f"one of {', '.join(SCRIPTABLE_ERRORS)}"
+            )
         return fault(str(entry.get("message") or "raised by the script"))
-    finish: Finish = entry.get("finish", "stop")
-    if not isinstance(entry.get("text"), str) or finish not in get_args(Finish):
+    finish: FinishReason = entry.get("finish", "stop")
+    if not isinstance(entry.get("text"), str) or finish not in get_args(FinishReason):
         raise UsageError(
-            f"{where} needs a `text`, and a `finish` of {', '.join(get_args(Finish))}", remedy=SHOWN
+            f"{where} needs a `text`, and a `finish` of {', '.join(get_args(FinishReason))}",
+            remedy=SCRIPT_REMEDY,
         )
     text = entry["text"]
-    return Reply(text=text, finish=finish, completion_tokens=text_upper_bound(text) // BYTES_PER_TOKEN)
+    return Reply(
+        text=text, finish=finish, completion_tokens=token_upper_bound(text) // SCRIPTED_BYTES_PER_TOKEN
+    )

@@ -1,8 +1,9 @@
-"""Calls of one prompt that come together become one request, so that the server reads the prompt once.
+"""`local:NAME`: the embedded model as a `Model`. The server starts with the first call.
 
-The slots of llama.cpp's server that work at the same time share nothing: each reads the whole prompt. The
-replies of one request do share it: their slots begin with a copy of the first one's state. So does a later
-request, which goes to the slot that holds the most of its prompt.
+Concurrent calls with one prompt become one request, so that the server evaluates the prompt once. The slots
+of llama.cpp's server that work at the same time share nothing: each evaluates the whole prompt. The replies
+of one request do share it: their slots start from a copy of the first one's state. A later request goes to
+the slot that holds most of its prompt.
 """
 
 from __future__ import annotations
@@ -16,17 +17,16 @@ from functools import partial
 from suture.core.settings.schema import Settings
 from suture.errors import ContextTooLong, ModelError, PrerequisiteError
 from suture.models.chat_model import Message, Reply, Sampling
+from suture.models.llama_server.list_shared_servers import get_shared_server
 from suture.models.llama_server.server_process import LlamaServer
-from suture.models.llama_server.shared_servers import shared_server
 from suture.models.providers.connections import connect_openai
 from suture.models.providers.langchain_model import LangChainModel
-from suture.models.weights.model_catalogue import find_entry
+from suture.models.tuning import BATCH_WINDOW_S, SERVER_EXIT_WAIT_S
+from suture.models.weights.model_catalogue import find_catalogue_entry
 from suture.models.weights.weights_cache import model_path
 
-Draw = Callable[[Sequence[Message], Sequence[Sampling]], Awaitable[Sequence[Reply]]]
-"""One request: the replies to one prompt, for samplings that differ in nothing but consecutive indices."""
-GATHERING_S = 0.05
-"""How long calls of one prompt are waited for: the branches of a round come within milliseconds."""
+DrawReplies = Callable[[Sequence[Message], Sequence[Sampling]], Awaitable[Sequence[Reply]]]
+"""Makes one request: several replies to one prompt, for samplings that differ only in consecutive indices."""
 
 
 @dataclass(eq=False)
@@ -41,41 +41,43 @@ class _Queue:
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
-class PromptSharing:
-    """Puts calls together, and lets those of one prompt that do not go together go one after the other.
+class PromptBatcher:
+    """Combines calls with the same prompt into requests; calls that cannot be combined run one after the
+    other.
 
     Args:
-        draw: Makes one request. What it raises is for the call that made it; the others try by themselves.
+        draw: Makes one request. Its exception goes to the call that made it; the other calls try by
+            themselves.
     """
 
-    def __init__(self, draw: Draw) -> None:
+    def __init__(self, draw: DrawReplies) -> None:
         self._draw = draw
         self._queues: dict[object, _Queue] = {}
 
-    async def complete(self, messages: Sequence[Message], sampling: Sampling, *, most: int) -> Reply:
+    async def complete(self, messages: Sequence[Message], sampling: Sampling, *, max_batch: int) -> Reply:
         """Answer one call; raises as `draw` does."""
         key = (asyncio.get_running_loop(), tuple(messages))
         queue = self._queues.setdefault(key, _Queue())
         call = _Call(sampling=sampling)
         queue.waiting.append(call)
         try:
-            await asyncio.sleep(GATHERING_S)
+            await asyncio.sleep(BATCH_WINDOW_S)
             async with queue.turn:
                 if call.reply is not None:
                     return call.reply
-                together = _together(call, queue.waiting, most)
-                replies = await self._draw(messages, [one.sampling for one in together])
-                for one, reply in zip(together, replies, strict=True):
+                batch = _compatible_calls(call, queue.waiting, max_batch)
+                replies = await self._draw(messages, [one.sampling for one in batch])
+                for one, reply in zip(batch, replies, strict=True):
                     one.reply = reply
-                return replies[together.index(call)]
+                return replies[batch.index(call)]
         finally:
             queue.waiting.remove(call)
             if not queue.waiting:
                 self._queues.pop(key, None)
 
 
-def _together(call: _Call, waiting: Sequence[_Call], most: int) -> list[_Call]:
-    """The call and those that can be answered by the same request, in the order of their indices."""
+def _compatible_calls(call: _Call, waiting: Sequence[_Call], max_batch: int) -> list[_Call]:
+    """Return the call and those that the same request can answer, in the order of their indices."""
     if call.sampling.schema is not None or call.sampling.logprobs:
         return [call]
     alike = {
@@ -85,27 +87,23 @@ def _together(call: _Call, waiting: Sequence[_Call], most: int) -> list[_Call]:
     }
     alike[call.sampling.index] = call
     first = last = call.sampling.index
-    while last + 1 in alike and last + 1 - first < most:
+    while last + 1 in alike and last + 1 - first < max_batch:
         last += 1
-    while first - 1 in alike and last - (first - 1) < most:
+    while first - 1 in alike and last - (first - 1) < max_batch:
         first -= 1
     return [alike[index] for index in range(first, last + 1)]
 
 
-DYING_S = 1.0
-"""The connection breaks a moment before the process is gone."""
+class _ServerExited(ModelError):
+    """The server process ended in the middle of a reply."""
 
 
-class _ServerDied(ModelError):
-    """The child went away in the middle of a reply."""
-
-
-class EmbeddedModel:
-    """A model of the catalogue, served by a child process that all of this process shares.
+class LocalModel:
+    """A model of the catalogue, served by a child process that this process shares.
 
     Args:
-        model: Its name in the catalogue.
-        settings: Context, threads, seed, time-outs and the cache folder.
+        model: The model's name in the catalogue.
+        settings: Context, threads, seed, time limits and the cache folder.
 
     Raises:
         UsageError: The catalogue has no such model.
@@ -114,10 +112,10 @@ class EmbeddedModel:
 
     def __init__(self, model: str, settings: Settings) -> None:
         self.name = f"local:{model}"
-        self._entry = find_entry(model)
+        self._entry = find_catalogue_entry(model)
         self._settings = settings
         self._chat: tuple[LlamaServer, LangChainModel] | None = None
-        self._sharing = PromptSharing(self._drawn)
+        self._sharing = PromptBatcher(self._draw_batch)
         if importlib.util.find_spec("xllamacpp") is None:
             raise PrerequisiteError(
                 f"{self.name!r} needs the package 'xllamacpp'", remedy='pip install "suture[local]"'
@@ -125,33 +123,35 @@ class EmbeddedModel:
         self._path = model_path(model, settings.paths.cache)
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
-        """Ask for one reply, starting the server where it does not run; see `Model.complete`.
+        """Generate one reply, starting the server if necessary; see `Model.complete`.
 
-        A server that dies meanwhile is started again and asked once more.
+        If the server dies, it is started again and called once more.
 
         Raises:
             PrerequisiteError: There is too little memory.
-            ModelError: The server does not come up, died twice, or failed.
+            ModelError: The server does not start, died twice, or failed.
         """
         try:
             return await self._answer(messages, sampling)
-        except _ServerDied:
+        except _ServerExited:
             pass
         try:
             return await self._answer(messages, sampling)
-        except _ServerDied as fault:
+        except _ServerExited as fault:
             raise ModelError(
-                f"the server of {self.name!r} died while it answered, and again when it was asked anew",
+                f"the server of {self.name!r} died during a reply, and again at the second attempt",
                 remedy="lower model.context_tokens or model.slots if memory is short",
             ) from fault
 
     async def _answer(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
         server = await asyncio.to_thread(self._server)
         if server.slots > 1:
-            return await self._sharing.complete(messages, sampling, most=server.slots)
-        return (await self._drawn(messages, [sampling]))[0]
+            return await self._sharing.complete(messages, sampling, max_batch=server.slots)
+        return (await self._draw_batch(messages, [sampling]))[0]
 
-    async def _drawn(self, messages: Sequence[Message], samplings: Sequence[Sampling]) -> tuple[Reply, ...]:
+    async def _draw_batch(
+        self, messages: Sequence[Message], samplings: Sequence[Sampling]
+    ) -> tuple[Reply, ...]:
         server = await asyncio.to_thread(self._server)
         if self._chat is None or self._chat[0] is not server:
             stale, self._chat = self._chat, (server, self._connect(server))
@@ -159,24 +159,26 @@ class EmbeddedModel:
                 await stale[1].close()
         chat = self._chat[1]
         try:
-            return await chat.complete_together(messages, samplings)
+            return await chat.complete_batch(messages, samplings)
         except ModelError as fault:
-            if isinstance(fault, ContextTooLong) or not await asyncio.to_thread(server.dies_within, DYING_S):
+            if isinstance(fault, ContextTooLong) or not await asyncio.to_thread(
+                server.exits_within, SERVER_EXIT_WAIT_S
+            ):
                 raise
-            raise _ServerDied(f"the server of {self.name!r} died while it answered") from fault
+            raise _ServerExited(f"the server of {self.name!r} died while it answered") from fault
 
     async def count_tokens(self, messages: Sequence[Message]) -> int:
-        """The tokens of a prompt, counted by the server, which starts where it does not run.
+        """Return the tokens of a prompt, counted by the server, which is started if necessary.
 
         Raises:
             PrerequisiteError: There is too little memory.
-            ModelError: The server does not come up, or failed.
+            ModelError: The server does not start, or failed.
         """
         server = await asyncio.to_thread(self._server)
         return await asyncio.to_thread(server.count_tokens, [asdict(message) for message in messages])
 
     async def close(self) -> None:
-        """Close the connection; the server stays for the next model object (see `stop_servers`)."""
+        """Close the connection; the server stays for the next model object (see `stop_shared_servers`)."""
         if self._chat is not None:
             await self._chat[1].close()
 
@@ -188,7 +190,7 @@ class EmbeddedModel:
             key=server.key,
             base_url=f"{server.url}/v1",
             timeout_s=knobs.timeout_s,
-            goes_on_by={},  # llama.cpp's server goes on from a last turn of the assistant's by itself
+            prefill_body={},  # llama.cpp's server goes on from a last turn of the assistant's by itself
             streams=True,
         )
         return LangChainModel(
@@ -196,4 +198,4 @@ class EmbeddedModel:
         )
 
     def _server(self) -> LlamaServer:
-        return shared_server(self._entry, self._path, self._settings)
+        return get_shared_server(self._entry, self._path, self._settings)

@@ -1,9 +1,9 @@
-"""The child process around llama.cpp's server; run as a file, it needs nothing but xllamacpp.
+"""The child process around llama.cpp's server; it runs as a file and needs nothing but xllamacpp.
 
 It reads one JSON line of options from stdin, writes `{"url": ...}` to stdout once the model is loaded, and
-ends when stdin does: the pipe breaks with the parent, however the parent died. A process that the parent
-forked may hold the pipe's other end still, so the parent itself is watched too. The key comes in that line
-and not in the arguments, which every user of the machine can read.
+ends when stdin closes: the pipe breaks with the parent, however the parent dies. A process that the parent
+forked may still hold the other end of the pipe, so the parent's process id is watched too. The key is in that
+line and not in the arguments, which every user of the machine can read.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ WATCH_EVERY_S = 0.5
 
 
 def main() -> None:
-    """Serve until stdin ends."""
+    """Serve until stdin closes."""
     options = json.loads(sys.stdin.buffer.readline())
-    threading.Thread(target=_end_with, args=(options["parent"],), daemon=True).start()
-    # Whatever the library prints goes to stderr: stdout is for the one line that the parent waits for.
+    threading.Thread(target=_exit_with_parent, args=(options["parent"],), daemon=True).start()
+    # The library's output goes to stderr: stdout carries only the line that the parent waits for.
     answer = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     import xllamacpp  # type: ignore[import-untyped]  # ships no type information
@@ -44,10 +44,10 @@ def main() -> None:
     answer.write(json.dumps({"url": server.listening_address}) + "\n")
     answer.close()
     sys.stdin.buffer.read()
-    os._exit(0)  # an orderly end would wait for replies that nobody reads any more
+    os._exit(0)  # an orderly shutdown would wait for replies that nobody reads any more
 
 
-def _end_with(parent: int) -> None:
+def _exit_with_parent(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(WATCH_EVERY_S)
     os._exit(0)

@@ -1,4 +1,4 @@
-"""llama.cpp's own OpenAI-compatible server, in a child process on loopback."""
+"""llama.cpp's OpenAI-compatible server in a child process on loopback."""
 
 from __future__ import annotations
 
@@ -19,27 +19,24 @@ from typing import IO
 from urllib.parse import urlsplit
 
 from suture.errors import ModelError, PrerequisiteError
+from suture.models.tuning import SERVER_START_TIMEOUT_S, TOKEN_COUNT_TIMEOUT_S
 
-START_TIMEOUT_S = 300.0
-"""A gigabyte from a slow disk takes its time."""
-COUNT_TIMEOUT_S = 60.0
-"""Counting takes milliseconds, but the server may be busy with replies."""
 QUOTED_STDERR_BYTES = 1500
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServerOptions:
-    """How to serve a model.
+class LlamaServerOptions:
+    """How a model is served.
 
     Attributes:
         model_path: The weights, a GGUF file.
-        context_tokens: Context of each slot.
-        slots: Replies drawn at the same time.
-        threads: Threads that write replies.
-        batch_threads: Threads that read prompts.
+        context_tokens: Context size of each slot.
+        slots: Replies that are generated in parallel.
+        threads: Threads for generating replies.
+        batch_threads: Threads for evaluating prompts.
         cache_mb: MiB for prompts that a slot has left.
-        host: The address to listen at.
-        port: The port; 0 takes a free one.
+        host: The address to listen on.
+        port: The port; 0 chooses a free one.
     """
 
     model_path: Path
@@ -56,9 +53,9 @@ class LlamaServer:
     """A running server. It ends with `stop`, and with this process however that ends.
 
     Attributes:
-        url: Its address, without `/v1`.
-        key: Its random API key.
-        slots: Replies that it draws at the same time.
+        url: The base URL, without `/v1`.
+        key: The random API key.
+        slots: Replies that are generated in parallel.
     """
 
     def __init__(
@@ -73,87 +70,91 @@ class LlamaServer:
 
     @property
     def pid(self) -> int:
-        """The child's process id."""
+        """Return the child's process id."""
         return self._process.pid
 
     @property
     def alive(self) -> bool:
-        """Whether the child still runs."""
+        """Return whether the child is running."""
         return self._process.poll() is None
 
     @property
     def port(self) -> int:
-        """The port that it listens at."""
+        """Return the port that it listens on."""
         return urlsplit(self.url).port or 80
 
     def wait(self) -> int:
-        """Wait for the child to end; answers its exit status."""
+        """Wait for the child to end, and return its exit status."""
         return self._process.wait()
 
-    def dies_within(self, seconds: float) -> bool:
-        """Whether the child has ended, or ends so soon."""
+    def exits_within(self, seconds: float) -> bool:
+        """Return whether the child has ended or ends within so many seconds."""
         try:
             self._process.wait(timeout=seconds)
         except subprocess.TimeoutExpired:
             return False
         return True
 
-    def last_words(self) -> str:
-        """The end of what the child said on stderr."""
-        return _last_words(self._log)
+    def stderr_tail(self) -> str:
+        """Return the end of the child's stderr."""
+        return _read_tail(self._log)
 
     def count_tokens(self, messages: Sequence[Mapping[str, str]]) -> int:
-        """The tokens of a prompt, those of the model's chat template included.
+        """Return the tokens of a prompt, including those of the model's chat template.
 
         Raises:
             ModelError: The server does not answer.
         """
         import httpx
 
-        # A lone surrogate has no place in UTF-8; one character stands for it here as in a real call.
+        # UTF-8 has no lone surrogates; they are replaced here as in a real call.
         sent = [
             {name: text.encode("utf-8", "replace").decode() for name, text in m.items()} for m in messages
         ]
         headers = {"Authorization": f"Bearer {self.key}"}
         try:
             with httpx.Client(
-                base_url=self.url, headers=headers, trust_env=False, timeout=COUNT_TIMEOUT_S
-            ) as ask:
-                filled = ask.post("/apply-template", json={"messages": sent}).raise_for_status()
-                text = {"content": filled.json()["prompt"], "add_special": True, "parse_special": True}
-                counted = ask.post("/tokenize", json=text).raise_for_status()
+                base_url=self.url, headers=headers, trust_env=False, timeout=TOKEN_COUNT_TIMEOUT_S
+            ) as client:
+                templated = client.post("/apply-template", json={"messages": sent}).raise_for_status()
+                text = {
+                    "content": templated.json()["prompt"],
+                    "add_special": True,
+                    "parse_special": True,
+                }
+                counted = client.post("/tokenize", json=text).raise_for_status()
                 return len(counted.json()["tokens"])
         except (httpx.HTTPError, ValueError, KeyError) as fault:
             raise ModelError(f"the embedded server cannot count tokens: {fault}") from fault
 
     def stop(self) -> None:
-        """End the server; safe to call twice. A forked copy of this object leaves it alone."""
+        """End the server; safe to call twice. A forked copy of this object does nothing."""
         if os.getpid() == self._owner_pid:
-            _end(self._process, self._log)
+            _kill(self._process, self._log)
 
 
-def start_server(
-    options: ServerOptions, *, key: str | None = None, timeout_s: float = START_TIMEOUT_S
+def start_llama_server(
+    options: LlamaServerOptions, *, key: str | None = None, timeout_s: float = SERVER_START_TIMEOUT_S
 ) -> LlamaServer:
-    """Load a model and serve it; answers when the server does.
+    """Load a model and serve it; return once the server is healthy.
 
     Args:
         options: Weights, threads, slots and context of the server.
-        key: What callers must show; a random one where not given.
-        timeout_s: The most seconds until it answers.
+        key: The API key that callers must send; random by default.
+        timeout_s: Maximum seconds until the server answers.
 
     Raises:
         PrerequisiteError: `xllamacpp` is not installed.
-        ModelError: The server did not come up; the message holds the end of what it said.
+        ModelError: The server did not start; the message holds the end of its stderr.
     """
     if importlib.util.find_spec("xllamacpp") is None:
         raise PrerequisiteError(
             "`local:` models need the package 'xllamacpp'", remedy='pip install "suture[local]"'
         )
     key = key or secrets.token_urlsafe(32)
-    # Not a pipe: one that nobody reads stops the server when it is full. `_end` closes the file.
+    # A file and not a pipe: a full pipe that nobody reads blocks the server. `_end` closes the file.
     log = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the server
-    # -P: the user's working directory must not shadow modules. A session of its own: Ctrl-C is for us.
+    # -P: the user's working directory must not shadow modules. A new session keeps Ctrl-C from the server.
     process = subprocess.Popen(
         [sys.executable, "-P", str(Path(__file__).with_name("server_child.py"))],
         stdin=subprocess.PIPE,
@@ -165,21 +166,21 @@ def start_server(
         _send_options(process, options, key)
         url = _await_url(process, timeout_s)
         if url is None or not _await_health(process, url, timeout_s):
-            raise ModelError(_obituary(process, log, options.model_path), remedy=_remedy(process))
+            raise ModelError(_start_failure(process, log, options.model_path), remedy=_remedy(process))
     except BaseException:
-        _end(process, log)
+        _kill(process, log)
         raise
     return LlamaServer(process, log, url, key, slots=options.slots)
 
 
-def _send_options(process: subprocess.Popen[bytes], options: ServerOptions, key: str) -> None:
+def _send_options(process: subprocess.Popen[bytes], options: LlamaServerOptions, key: str) -> None:
     assert process.stdin is not None
     line = {**asdict(options), "model_path": str(options.model_path), "key": key, "parent": os.getpid()}
     try:
         process.stdin.write(json.dumps(line).encode() + b"\n")
         process.stdin.flush()
     except BrokenPipeError:
-        pass  # it died before it read; waiting for its address will find that out
+        pass  # the child died before it read this; waiting for its address reports that
 
 
 def _await_url(process: subprocess.Popen[bytes], timeout_s: float) -> str | None:
@@ -204,27 +205,27 @@ def _await_health(process: subprocess.Popen[bytes], url: str, timeout_s: float) 
     return False
 
 
-def _obituary(process: subprocess.Popen[bytes], log: IO[bytes], model_path: Path) -> str:
+def _start_failure(process: subprocess.Popen[bytes], log: IO[bytes], model_path: Path) -> str:
     try:
         code: int | None = process.wait(timeout=1)
     except subprocess.TimeoutExpired:
         code = None
     how = "gave no answer in time" if code is None else f"ended with {code}"
-    return f"the server of {model_path.name!r} {how}: {_last_words(log)}"
+    return f"the server of {model_path.name!r} {how}: {_read_tail(log)}"
 
 
-def _last_words(log: IO[bytes]) -> str:
+def _read_tail(log: IO[bytes]) -> str:
     log.seek(max(0, log.seek(0, os.SEEK_END) - QUOTED_STDERR_BYTES))
     return log.read().decode("utf-8", "replace").strip() or "it said nothing"
 
 
 def _remedy(process: subprocess.Popen[bytes]) -> str:
     if process.poll() == -9:
-        return "it was killed, most likely for want of memory: lower model.context_tokens"
+        return "it was killed, most likely because memory ran out: lower model.context_tokens"
     return "if the file is damaged, `suture models rm` it and `pull` it again"
 
 
-def _end(process: subprocess.Popen[bytes], log: IO[bytes]) -> None:
+def _kill(process: subprocess.Popen[bytes], log: IO[bytes]) -> None:
     process.kill()
     process.wait()
     for pipe in (process.stdin, process.stdout, log):

@@ -1,4 +1,6 @@
-"""How the embedded server is to run here: threads, slots and memory; and the servers of this process."""
+"""Servers of this process: sized to this machine, shared by all model objects, or served to other
+programs.
+"""
 
 from __future__ import annotations
 
@@ -11,91 +13,94 @@ from pathlib import Path
 
 from suture.core.settings.schema import Settings
 from suture.errors import ModelError, PrerequisiteError
-from suture.models.llama_server.server_process import LlamaServer, ServerOptions, start_server
-from suture.models.llama_server.thread_calibration import available_bytes, calibrate
-from suture.models.weights.model_catalogue import CatalogueEntry, find_entry
+from suture.models.llama_server.server_process import LlamaServer, LlamaServerOptions, start_llama_server
+from suture.models.llama_server.thread_calibration import available_memory_bytes, calibrate_threads
+from suture.models.tuning import (
+    MAX_PROMPT_CACHE_BYTES,
+    MAX_SERVER_SLOTS,
+    MIN_SERVER_UPTIME_S,
+    SERVER_WORKING_BYTES,
+    THREADS_PER_SLOT,
+)
+from suture.models.weights.model_catalogue import CatalogueEntry, find_catalogue_entry
 from suture.models.weights.weights_cache import model_path
-
-MAX_SLOTS = 4
-"""Replies drawn at the same time; more of them wait in the server's queue."""
-THREADS_PER_SLOT = 2
-"""With fewer threads a further slot brings nothing: they are busy with one reply, and several at once are
-written no faster than one after the other."""
-WORKING_BYTES = 300 << 20
-"""Memory for the interpreter, compute buffers and the server itself; 240 MiB were seen."""
-MAX_CACHE_BYTES = 512 << 20
-"""For prompts that a slot has left and may come back to; the library's own limit is 8 GiB."""
 
 _servers: dict[tuple[str, int], LlamaServer] = {}
 _servers_lock = threading.Lock()
 
 
-def required_bytes(entry: CatalogueEntry, context_tokens: int, slots: int) -> int:
-    """Memory to serve a model: its weights, the attention cache of all slots, and working space."""
-    return entry.size_bytes + entry.kv_bytes_per_token * context_tokens * slots + WORKING_BYTES
+def required_memory_bytes(entry: CatalogueEntry, context_tokens: int, slots: int) -> int:
+    """Return the memory to serve a model: its weights, the attention cache of all slots, and working
+    space.
+    """
+    return entry.size_bytes + entry.kv_bytes_per_token * context_tokens * slots + SERVER_WORKING_BYTES
 
 
 def useful_slots(threads: int) -> int:
-    """How many replies are worth drawing at once with so many threads."""
-    return max(1, min(MAX_SLOTS, threads // THREADS_PER_SLOT))
+    """Return how many replies are worth generating in parallel with so many threads."""
+    return max(1, min(MAX_SERVER_SLOTS, threads // THREADS_PER_SLOT))
 
 
-def affordable_slots(entry: CatalogueEntry, context_tokens: int, available_bytes: int, *, most: int) -> int:
-    """How many replies can be drawn at once in so much memory, at most `most`.
+def affordable_slots(
+    entry: CatalogueEntry, context_tokens: int, available_bytes: int, *, max_slots: int
+) -> int:
+    """Return how many parallel replies fit into the available memory, at most `max_slots`.
 
     Raises:
-        PrerequisiteError: There is not memory enough for a single slot.
+        PrerequisiteError: There is not enough memory for a single slot.
     """
-    for slots in range(most, 0, -1):
-        if required_bytes(entry, context_tokens, slots) <= available_bytes:
+    for slots in range(max_slots, 0, -1):
+        if required_memory_bytes(entry, context_tokens, slots) <= available_bytes:
             return slots
-    raise _too_little(entry, context_tokens, 1, available_bytes, "take a smaller model")
+    raise _memory_error(entry, context_tokens, 1, available_bytes, "take a smaller model")
 
 
-def server_options(
+def size_server(
     entry: CatalogueEntry, path: Path, settings: Settings, *, free_bytes: int | None = None
-) -> ServerOptions:
-    """Options for this machine; threads are measured once where no setting says them.
+) -> LlamaServerOptions:
+    """Return server options for this machine; the thread count is measured once unless a setting fixes it.
 
     Args:
-        entry: The model's entry in the catalogue.
-        path: The file of its weights.
-        settings: Threads, slots and context, and the cache folder.
-        free_bytes: Memory that can be had; asked of the machine where not given.
+        entry: The model's catalogue entry.
+        path: The weights file.
+        settings: Threads, slots, context, and the cache folder.
+        free_bytes: Available memory; the machine's by default.
 
     Raises:
         PrerequisiteError: There is too little memory; nothing was loaded.
-        ModelError: The server did not come up while it was timed.
+        ModelError: The server did not start for the measurement.
     """
     knobs = settings.model
-    free = available_bytes() if free_bytes is None else free_bytes
+    free = available_memory_bytes() if free_bytes is None else free_bytes
     wanted = knobs.slots or 1
-    if required_bytes(entry, knobs.context_tokens, wanted) > free:
+    if required_memory_bytes(entry, knobs.context_tokens, wanted) > free:
         remedy = "lower model.slots" if wanted > 1 else "take a smaller model"
-        raise _too_little(entry, knobs.context_tokens, wanted, free, remedy)
+        raise _memory_error(entry, knobs.context_tokens, wanted, free, remedy)
     if knobs.threads is not None:
         threads = batch_threads = knobs.threads
     else:
-        measured = calibrate(path, settings.paths.cache)
+        measured = calibrate_threads(path, settings.paths.cache)
         threads, batch_threads = measured.threads, measured.batch_threads
-    slots = knobs.slots or affordable_slots(entry, knobs.context_tokens, free, most=useful_slots(threads))
-    spare = free - required_bytes(entry, knobs.context_tokens, slots)
-    return ServerOptions(
+    slots = knobs.slots or affordable_slots(
+        entry, knobs.context_tokens, free, max_slots=useful_slots(threads)
+    )
+    spare = free - required_memory_bytes(entry, knobs.context_tokens, slots)
+    return LlamaServerOptions(
         model_path=path,
         context_tokens=knobs.context_tokens,
         slots=slots,
         threads=threads,
         batch_threads=batch_threads,
-        cache_mb=min(MAX_CACHE_BYTES, spare // 4) >> 20,
+        cache_mb=min(MAX_PROMPT_CACHE_BYTES, spare // 4) >> 20,
     )
 
 
-def shared_server(entry: CatalogueEntry, path: Path, settings: Settings) -> LlamaServer:
-    """The server of a model that all of this process shares; started where it does not run.
+def get_shared_server(entry: CatalogueEntry, path: Path, settings: Settings) -> LlamaServer:
+    """Return this process's server of a model, starting it if it does not run.
 
     Raises:
         PrerequisiteError: There is too little memory.
-        ModelError: The server does not come up.
+        ModelError: The server does not start.
     """
     key = (str(path), settings.model.context_tokens)
     with _servers_lock:
@@ -103,38 +108,34 @@ def shared_server(entry: CatalogueEntry, path: Path, settings: Settings) -> Llam
         if server is not None and server.alive:
             return server
         if server is not None:
-            server.stop()  # it is dead; this lets go of its pipes
-        _servers[key] = start_server(server_options(entry, path, settings))
+            server.stop()  # it is dead; this closes its pipes
+        _servers[key] = start_llama_server(size_server(entry, path, settings))
         return _servers[key]
 
 
-def shared_servers() -> tuple[LlamaServer, ...]:
-    """The servers that this process has started."""
+def list_shared_servers() -> tuple[LlamaServer, ...]:
+    """Return the servers that this process has started."""
     with _servers_lock:
         return tuple(_servers.values())
 
 
 @atexit.register
-def stop_servers() -> None:
-    """End every server of this process; the next question starts one again."""
+def stop_shared_servers() -> None:
+    """End all servers of this process; the next call starts them again."""
     with _servers_lock:
         while _servers:
             _servers.popitem()[1].stop()
 
 
-def _too_little(
-    entry: CatalogueEntry, context_tokens: int, slots: int, free_bytes: int, otherwise: str
+def _memory_error(
+    entry: CatalogueEntry, context_tokens: int, slots: int, free_bytes: int, alternative: str
 ) -> PrerequisiteError:
-    needed_mb = required_bytes(entry, context_tokens, slots) >> 20
+    needed_mb = required_memory_bytes(entry, context_tokens, slots) >> 20
     replies = "" if slots == 1 else f" for {slots} replies at once"
     return PrerequisiteError(
         f"{entry.name!r} needs {needed_mb} MiB of memory{replies} and {free_bytes >> 20} MiB are free",
-        remedy=f"close other programs, lower model.context_tokens, or {otherwise}",
+        remedy=f"close other programs, lower model.context_tokens, or {alternative}",
     )
-
-
-LEAST_UPTIME_S = 60.0
-"""A server that dies sooner after it was started again would only die once more."""
 
 
 def serve_model(
@@ -144,40 +145,40 @@ def serve_model(
     host: str,
     port: int,
     key: str | None = None,
-    on_ready: Callable[[LlamaServer, ServerOptions], None],
+    on_ready: Callable[[LlamaServer, LlamaServerOptions], None],
     died: Callable[[str], None],
 ) -> None:
-    """Serve a model over OpenAI's protocol until this process is stopped; a server that dies starts again.
+    """Serve a model over OpenAI's protocol until this process is stopped; a server that dies is restarted.
 
     Args:
-        name: Its name in the catalogue.
+        name: The model's name in the catalogue.
         settings: Threads, slots, context and the cache folder.
-        host: The address to listen at.
-        port: The port; 0 takes a free one.
-        key: What callers must show; a random one where not given.
-        on_ready: Called when the server answers, with its address and key.
-        died: Called with its last words when it died and is started again, at the same address and key.
+        host: The address to listen on.
+        port: The port; 0 chooses a free one.
+        key: The API key that callers must send; random by default.
+        on_ready: Called when the server answers.
+        on_restart: Called with the reason when the server died and is restarted at the same address and key.
 
     Raises:
         UsageError: The catalogue has no such model.
         PrerequisiteError: The weights, the package or the memory are missing.
-        ModelError: The server does not come up, or dies again and again.
+        ModelError: The server does not start, or dies repeatedly.
     """
-    entry = find_entry(name)
+    entry = find_catalogue_entry(name)
     path = model_path(name, settings.paths.cache)
-    options = replace(server_options(entry, path, settings), host=host, port=port)
-    server = start_server(options, key=key)
+    options = replace(size_server(entry, path, settings), host=host, port=port)
+    server = start_llama_server(options, key=key)
     try:
         on_ready(server, options)
         options = replace(options, port=server.port)
         while True:
             started_s = time.monotonic()
             status = server.wait()
-            words = f"the server of {name!r} ended with {status}: {server.last_words()}"
-            if time.monotonic() - started_s < LEAST_UPTIME_S:
+            words = f"the server of {name!r} ended with {status}: {server.stderr_tail()}"
+            if time.monotonic() - started_s < MIN_SERVER_UPTIME_S:
                 raise ModelError(words, remedy="lower model.context_tokens or model.slots if memory is short")
             died(words)
             server.stop()
-            server = start_server(options, key=server.key)
+            server = start_llama_server(options, key=server.key)
     finally:
         server.stop()

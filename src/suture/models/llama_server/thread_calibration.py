@@ -1,4 +1,8 @@
-"""What this machine has for a model: cores and memory."""
+"""The best thread count for the embedded model, measured once per machine.
+
+On some virtual machines two threads generate four times slower than one, because each step waits for a core
+that the host has given to another guest. The number of cores does not show that; timing a few tokens does.
+"""
 
 from __future__ import annotations
 
@@ -12,27 +16,28 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from suture.core.safe_files import write_atomically
+from suture.core.safe_files import write_file_atomically
 from suture.errors import ModelError
-from suture.models.llama_server.server_process import ServerOptions, start_server
+from suture.models.llama_server.server_process import LlamaServerOptions, start_llama_server
+from suture.models.tuning import BUSY_LOAD, CALIBRATION_REPLY_TOKENS, MIN_THREAD_GAIN
 
 
 def usable_cores() -> int:
-    """Physical cores that this process may use."""
+    """Return how many physical cores this process may use."""
     import psutil  # type: ignore[import-untyped]  # ships no type information
 
     return max(1, min(psutil.cpu_count(logical=False) or 1, len(os.sched_getaffinity(0))))
 
 
-def available_bytes() -> int:
-    """Memory that can be had without swapping."""
+def available_memory_bytes() -> int:
+    """Return the memory that is available without swapping."""
     import psutil
 
     return int(psutil.virtual_memory().available)
 
 
 def cpu_name() -> str:
-    """The processor's name, as the system tells it."""
+    """Return the processor's name as the system reports it."""
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):
@@ -42,18 +47,12 @@ def cpu_name() -> str:
     return platform.processor() or platform.machine()
 
 
-WORTHWHILE_GAIN = 1.1
-"""More threads must bring at least this factor: each of them is taken from the sandbox."""
 PROMPT = "def add(a, b):\n    return a + b\n\n" * 6
-REPLY_TOKENS = 12
-"""By taste: more would tell numbers of threads apart better, and the first use waits for it."""
-BUSY = 0.5
-"""Of the load average: what was measured beside so much other work is measured anew when that is over."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Speed:
-    """Tokens per second at one thread count: of writing a reply and of reading a prompt."""
+class TokenSpeed:
+    """Tokens per second at one thread count: generating a reply, and evaluating a prompt."""
 
     threads: int
     reply_tokens_per_s: float
@@ -61,18 +60,18 @@ class Speed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MachineCalibration:
-    """What was measured for one model file on one machine.
+class ThreadCalibration:
+    """The measurement of one model file on one machine.
 
     Attributes:
         cpu: The processor's name.
         cores: Physical cores that this process may use.
-        model_file: The name of the file of weights.
-        engine: The version of xllamacpp, whose speed was measured.
-        threads: The count for writing replies.
-        batch_threads: The count for reading prompts.
-        speeds: All that was measured.
-        load: The machine's load average of a minute when that began.
+        model_file: The name of the weights file.
+        engine: The version of xllamacpp.
+        threads: Thread count for generating replies.
+        batch_threads: Thread count for evaluating prompts.
+        speeds: All measured speeds.
+        load: The machine's one-minute load average when the measurement began.
     """
 
     cpu: str
@@ -81,36 +80,36 @@ class MachineCalibration:
     engine: str
     threads: int
     batch_threads: int
-    speeds: tuple[Speed, ...]
+    speeds: tuple[TokenSpeed, ...]
     load: float = 0.0
 
 
-def calibrate(
+def calibrate_threads(
     model_path: Path,
     cache: Path,
     *,
-    measure: Callable[[Path, int], Speed] | None = None,
+    measure: Callable[[Path, int], TokenSpeed] | None = None,
     load: float | None = None,
-) -> MachineCalibration:
-    """The cached calibration, or a new one (some seconds).
+) -> ThreadCalibration:
+    """Return the cached calibration, or measure a new one (some seconds).
 
     Args:
         model_path: The weights, a GGUF file.
-        cache: The folder `paths.cache`, where the measurement is kept.
-        measure: Times one thread count; `measure_speed` unless a test says otherwise.
-        load: The load average of now; the machine's where not given.
+        cache: The folder `paths.cache`, where the measurement is stored.
+        measure: Times one thread count; `measure_speed` by default.
+        load: The current load average; the machine's by default.
 
     Raises:
-        ModelError: The server did not come up.
-        StorageError: The answer cannot be stored.
+        ModelError: The server did not start.
+        StorageError: The measurement cannot be stored.
     """
     known = read_calibration(model_path, cache)
     load = os.getloadavg()[0] if load is None else load
-    if known is not None and (known.load <= BUSY or load > known.load / 2):
+    if known is not None and (known.load <= BUSY_LOAD or load > known.load / 2):
         return known
     speeds = measure_speeds(model_path, usable_cores(), measure or measure_speed)
-    found = MachineCalibration(
-        **_machine(model_path),
+    found = ThreadCalibration(
+        **_machine_fields(model_path),
         threads=choose_threads({speed.threads: speed.reply_tokens_per_s for speed in speeds}),
         batch_threads=choose_threads({speed.threads: speed.prompt_tokens_per_s for speed in speeds}),
         speeds=speeds,
@@ -118,47 +117,52 @@ def calibrate(
     )
     others = [c for c in list_calibrations(cache) if _key(c) != _key(found)]
     entries = [asdict(calibration) for calibration in (*others, found)]
-    write_atomically(_store(cache), json.dumps(entries, indent=1).encode())
+    write_file_atomically(_store_path(cache), json.dumps(entries, indent=1).encode())
     return found
 
 
-def read_calibration(model_path: Path, cache: Path) -> MachineCalibration | None:
-    """What was measured before for this file on this machine, if anything."""
+def read_calibration(model_path: Path, cache: Path) -> ThreadCalibration | None:
+    """Return the stored calibration of this file on this machine, or `None`."""
     if importlib.util.find_spec("xllamacpp") is None:
         return None
-    machine = tuple(_machine(model_path).values())
+    machine = tuple(_machine_fields(model_path).values())
     return next((c for c in list_calibrations(cache) if _key(c) == machine), None)
 
 
-def list_calibrations(cache: Path) -> tuple[MachineCalibration, ...]:
-    """All that was ever measured; a damaged file counts as nothing measured."""
+def list_calibrations(cache: Path) -> tuple[ThreadCalibration, ...]:
+    """Return all stored calibrations; a damaged file counts as empty."""
     try:
-        entries = json.loads(_store(cache).read_bytes())
+        entries = json.loads(_store_path(cache).read_bytes())
         return tuple(
-            MachineCalibration(**{**entry, "speeds": tuple(Speed(**speed) for speed in entry["speeds"])})
+            ThreadCalibration(**{**entry, "speeds": tuple(TokenSpeed(**speed) for speed in entry["speeds"])})
             for entry in entries
         )
     except (OSError, ValueError, TypeError, KeyError):
         return ()
 
 
-def measure_speed(model_path: Path, threads: int) -> Speed:
+def measure_speed(model_path: Path, threads: int) -> TokenSpeed:
     """Load the model with so many threads and time a few tokens.
 
     Raises:
-        ModelError: The server did not come up or did not answer.
+        ModelError: The server did not start or did not answer.
     """
     import httpx
 
-    options = ServerOptions(
+    options = LlamaServerOptions(
         model_path=model_path, context_tokens=512, slots=1, threads=threads, batch_threads=threads
     )
-    server = start_server(options)
+    server = start_llama_server(options)
     try:
         answer = httpx.post(
             f"{server.url}/completion",
             headers={"Authorization": f"Bearer {server.key}"},
-            json={"prompt": PROMPT, "n_predict": REPLY_TOKENS, "temperature": 0, "ignore_eos": True},
+            json={
+                "prompt": PROMPT,
+                "n_predict": CALIBRATION_REPLY_TOKENS,
+                "temperature": 0,
+                "ignore_eos": True,
+            },
             trust_env=False,
             timeout=120,
         )
@@ -167,26 +171,28 @@ def measure_speed(model_path: Path, threads: int) -> Speed:
         raise ModelError(f"the embedded model did not answer while it was timed: {fault}") from fault
     finally:
         server.stop()
-    return Speed(
+    return TokenSpeed(
         threads=threads,
         reply_tokens_per_s=round(timings["predicted_per_second"], 1),
         prompt_tokens_per_s=round(timings["prompt_per_second"], 1),
     )
 
 
-def measure_speeds(model_path: Path, cores: int, measure: Callable[[Path, int], Speed]) -> tuple[Speed, ...]:
-    """Time 1, 2, 4 ... up to all cores, until it only gets worse."""
-    speeds: list[Speed] = []
+def measure_speeds(
+    model_path: Path, cores: int, measure: Callable[[Path, int], TokenSpeed]
+) -> tuple[TokenSpeed, ...]:
+    """Time 1, 2, 4 ... up to all cores, until more threads are slower."""
+    speeds: list[TokenSpeed] = []
     threads = 1
     while threads <= cores:
         speeds.append(measure(model_path, threads))
-        if len(speeds) > 1 and _slower(speeds[-1], speeds[-2]):
+        if len(speeds) > 1 and _is_slower(speeds[-1], speeds[-2]):
             break
         threads = cores if threads < cores < 2 * threads else 2 * threads
     return tuple(speeds)
 
 
-def _slower(now: Speed, before: Speed) -> bool:
+def _is_slower(now: TokenSpeed, before: TokenSpeed) -> bool:
     return (
         now.reply_tokens_per_s < before.reply_tokens_per_s
         and now.prompt_tokens_per_s < before.prompt_tokens_per_s
@@ -194,15 +200,15 @@ def _slower(now: Speed, before: Speed) -> bool:
 
 
 def choose_threads(rates: Mapping[int, float]) -> int:
-    """The fastest count, where each step up must be worth its threads."""
+    """Return the fastest thread count, where each further step must be worth its threads."""
     best = min(rates)
     for threads in sorted(rates):
-        if rates[threads] >= rates[best] * WORTHWHILE_GAIN:
+        if rates[threads] >= rates[best] * MIN_THREAD_GAIN:
             best = threads
     return best
 
 
-def _machine(model_path: Path) -> dict[str, Any]:
+def _machine_fields(model_path: Path) -> dict[str, Any]:
     return {
         "cpu": cpu_name(),
         "cores": usable_cores(),
@@ -211,9 +217,9 @@ def _machine(model_path: Path) -> dict[str, Any]:
     }
 
 
-def _key(calibration: MachineCalibration) -> tuple[str, int, str, str]:
+def _key(calibration: ThreadCalibration) -> tuple[str, int, str, str]:
     return calibration.cpu, calibration.cores, calibration.model_file, calibration.engine
 
 
-def _store(cache: Path) -> Path:
+def _store_path(cache: Path) -> Path:
     return cache.expanduser() / "calibration.json"

@@ -1,7 +1,8 @@
-"""Connections to the vendors' LangChain models, each with an HTTP client of its own and without own retries.
+"""Connections to the vendors' LangChain models, each with its own guarded HTTP client and without SDK
+retries.
 
-The vendors' SDKs are imported when a connection is made. Their retries are off: ours would multiply them.
-Only their async sides are used, and each of these has the guard of `guarded_http` below it.
+SDK retries are off because they would multiply ours. Only the async clients are used; `http_guard` checks
+every response below the SDK.
 """
 
 from __future__ import annotations
@@ -12,38 +13,38 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from suture.models.providers.http_guard import guard
+from suture.models.providers.http_guard import guarded_client_options
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
 
-async def _nothing() -> None:
+async def _close_nothing() -> None:
     return None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Connection:
-    """A chat model that one event loop may use, and how to let go of it.
+    """A chat model for one event loop.
 
     Attributes:
         chat: The LangChain model.
         close: Closes its HTTP client.
-        always_says_how_it_ended: A reply without a reason for its end was cut.
-        goes_on_by: What the body of a request says where a reply is to go on from its beginning; empty for
-            servers that do so unasked.
-        streams: Whether a reply may be asked for word by word: with its usage, and ended as it would be.
+        reports_finish_reason: Whether a reply without a finish reason was cut off.
+        prefill_body: Extra request fields that make the server continue the last assistant message; empty for
+            servers that do so by themselves.
+        streams: Whether a streamed reply ends and reports usage like a complete one.
     """
 
     chat: BaseChatModel
-    close: Callable[[], Awaitable[None]] = _nothing
-    always_says_how_it_ended: bool = False
-    goes_on_by: Mapping[str, Any] = field(default_factory=dict)
+    close: Callable[[], Awaitable[None]] = _close_nothing
+    reports_finish_reason: bool = False
+    prefill_body: Mapping[str, Any] = field(default_factory=dict)
     streams: bool = False
 
 
-GOES_ON = {"continue_final_message": True, "add_generation_prompt": False}
-"""How vLLM and SGLang are told that the last turn is the reply's own beginning."""
+VLLM_PREFILL_BODY = {"continue_final_message": True, "add_generation_prompt": False}
+"""Tells vLLM and SGLang to continue the last assistant message."""
 
 
 def connect_openai(
@@ -52,7 +53,7 @@ def connect_openai(
     key: str,
     base_url: str | None,
     timeout_s: float,
-    goes_on_by: Mapping[str, Any] = GOES_ON,
+    prefill_body: Mapping[str, Any] = VLLM_PREFILL_BODY,
     streams: bool = False,
 ) -> Connection:
     """Connect to OpenAI, or to any server that speaks its protocol.
@@ -60,17 +61,17 @@ def connect_openai(
     Args:
         model: The model's name at the server.
         key: The API key.
-        base_url: The server's address up to `/v1`; `None` is OpenAI itself.
-        timeout_s: The most seconds without a byte.
-        goes_on_by: As in `Connection`.
-        streams: As there; a server may not know the option that brings the usage along.
+        base_url: The server's address up to `/v1`; `None` means OpenAI itself.
+        timeout_s: Maximum seconds without a byte.
+        prefill_body: See `Connection`.
+        streams: See `Connection`; some servers do not know the option that includes the usage.
     """
     from langchain_openai import ChatOpenAI
     from openai import DefaultAsyncHttpxClient
     from pydantic import SecretStr
 
     client = DefaultAsyncHttpxClient(
-        timeout=timeout_s, trust_env=not is_loopback(base_url), **guard("OpenAI")
+        timeout=timeout_s, trust_env=not is_loopback(base_url), **guarded_client_options("OpenAI")
     )
     chat = ChatOpenAI(
         model=model,
@@ -79,11 +80,11 @@ def connect_openai(
         timeout=timeout_s,
         max_retries=0,
         http_async_client=client,
-        # A marker for `with_sampling`: servers other than OpenAI's may know only `max_tokens`.
+        # A marker for `apply_sampling`: servers other than OpenAI's may support only `max_tokens`.
         extra_body={} if base_url else None,
         stream_usage=streams,
     )
-    return Connection(chat=chat, close=client.aclose, goes_on_by=goes_on_by, streams=streams)
+    return Connection(chat=chat, close=client.aclose, prefill_body=prefill_body, streams=streams)
 
 
 def connect_anthropic(model: str, *, key: str, base_url: str | None, timeout_s: float) -> Connection:
@@ -97,10 +98,10 @@ def connect_anthropic(model: str, *, key: str, base_url: str | None, timeout_s: 
         model_name=model, api_key=SecretStr(key), timeout=timeout_s, max_retries=0, stop=None, **address
     )
     client = DefaultAsyncHttpxClient(
-        timeout=timeout_s, trust_env=not is_loopback(base_url), **guard("Anthropic")
+        timeout=timeout_s, trust_env=not is_loopback(base_url), **guarded_client_options("Anthropic")
     )
-    # LangChain's own client is shared by the whole process, and fails in the second event loop. This is the
-    # place where its cached property keeps it, and there is no argument for it.
+    # LangChain shares one client in the whole process, which fails in the second event loop. There is no
+    # argument for another client, so it is put where the cached property keeps it.
     chat.__dict__["_async_client"] = AsyncAnthropic(
         api_key=key, base_url=chat.anthropic_api_url, timeout=timeout_s, max_retries=0, http_client=client
     )
@@ -111,10 +112,10 @@ def connect_ollama(model: str, *, base_url: str, timeout_s: float, context_token
     """Connect to Ollama.
 
     Args:
-        model: The model's name there.
+        model: The model's name at the server.
         base_url: The server's address.
-        timeout_s: The most seconds without a byte.
-        context_tokens: The context to load the model with; Ollama's own default cuts longer prompts silently.
+        timeout_s: Maximum seconds without a byte.
+        context_tokens: Context size to load the model with; Ollama's default silently cuts longer prompts.
     """
     from langchain_ollama import ChatOllama
 
@@ -123,17 +124,17 @@ def connect_ollama(model: str, *, base_url: str, timeout_s: float, context_token
         base_url=base_url,
         num_ctx=context_tokens,
         client_kwargs={"timeout": timeout_s, "trust_env": not is_loopback(base_url)},
-        async_client_kwargs=guard("Ollama"),
+        async_client_kwargs=guarded_client_options("Ollama"),
     )
 
     async def close() -> None:
         await chat._async_client._client.aclose()
 
-    return Connection(chat=chat, close=close, always_says_how_it_ended=True, streams=True)
+    return Connection(chat=chat, close=close, reports_finish_reason=True, streams=True)
 
 
 def is_loopback(url: str | None) -> bool:
-    """Whether an address is on this machine, so that a proxy which the environment names is not for it."""
+    """Return whether a URL points to this machine, so that the environment's proxy does not apply."""
     host = urlsplit(url or "").hostname or ""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback

@@ -1,4 +1,4 @@
-"""What one address can take: calls at once, calls a minute, and a pause after too many faults in a row."""
+"""Limits of one server address: concurrent calls, calls per minute, retries, and a circuit breaker."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from suture.errors import ModelError, ModelRateLimited
-from suture.models.providers.urls import without_credentials
+from suture.models.providers.urls import mask_credentials
+from suture.models.tuning import (
+    CIRCUIT_BREAKER_FAULTS,
+    CIRCUIT_BREAKER_PAUSE_S,
+    FIRST_RETRY_PAUSE_S,
+    MAX_RETRY_PAUSE_S,
+)
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState
 
 
-FAULTS_TO_OPEN = 6
-"""Faults in a row after which an endpoint is left alone: two calls with both their retries."""
-OPEN_S = 30.0
-"""For how long; then one call may try."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class EndpointLimits:
-    """What an endpoint is asked at most.
+    """The load that an endpoint may get.
 
     Attributes:
-        concurrency: The most calls that go on at the same time.
-        requests_per_minute: Tries started in a minute, evenly spaced; `None` for no limit.
+        concurrency: Maximum number of concurrent calls.
+        requests_per_minute: Tries started per minute, evenly spaced; `None` for no limit.
     """
 
     concurrency: int = 8
@@ -38,13 +38,13 @@ class EndpointLimits:
 
 
 class Endpoint:
-    """The gate before one address, shared by every model of this process that goes there.
+    """The limits of one address, shared by all models of this process that use it.
 
     Args:
-        address: The server's address, which messages show without credentials.
-        limits: What it is asked at most.
-        now: Seconds of a clock that never goes back.
-        sleep: Waits so many seconds.
+        address: The server's address; messages show it without credentials.
+        limits: The load that it may get.
+        now: Monotonic clock in seconds.
+        sleep: Waits for a number of seconds.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Endpoint:
         now: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        self.address = without_credentials(address)
+        self.address = mask_credentials(address)
         self._limits = limits
         self._now = now
         self._sleep = sleep
@@ -70,17 +70,17 @@ class Endpoint:
 
     @contextlib.asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
-        """Wait for one of the places; a call keeps it through its retries."""
+        """Wait for one of the concurrent slots; a call keeps it during its retries."""
         loop = asyncio.get_running_loop()
         slots = self._slots.setdefault(loop, asyncio.Semaphore(self._limits.concurrency))
         async with slots:
             yield
 
     async def admit(self) -> None:
-        """Wait for the turn of one try. Who stops waiting has taken no turn from those behind.
+        """Wait until one try may start. A cancelled waiter does not take a turn from those behind it.
 
         Raises:
-            ModelError: The circuit is open: too many tries in a row have failed a moment ago.
+            ModelError: The circuit breaker is open: too many consecutive tries have just failed.
         """
         with self._lock:
             self._refuse_if_open()
@@ -89,14 +89,16 @@ class Endpoint:
                 await self._sleep(wait_s)
 
     def _take_turn(self) -> float:
-        """Take the turn if it has come, else say how many seconds are left until then."""
+        """Take the turn if it has come, else return the seconds until then."""
         with self._lock:
             self._refuse_if_open()
             now = self._now()
             if now < self._next_start:
                 return self._next_start - now
-            if self._faults >= FAULTS_TO_OPEN:
-                self._closed_until = now + OPEN_S  # one try goes through; the others wait for its outcome
+            if self._faults >= CIRCUIT_BREAKER_FAULTS:
+                self._closed_until = (
+                    now + CIRCUIT_BREAKER_PAUSE_S
+                )  # one try goes through; the others wait for its outcome
             if self._limits.requests_per_minute is not None:
                 self._next_start = now + 60 / self._limits.requests_per_minute
             return 0
@@ -105,24 +107,24 @@ class Endpoint:
         left_s = self._closed_until - self._now()
         if left_s > 0:
             raise ModelError(
-                f"{self.address!r} is left alone for {left_s:.0f} s more, after "
-                f"{self._faults} faults in a row; the last one: {self._last_fault}",
-                remedy="see to that fault, or wait",
+                f"calls to {self.address!r} are paused for {left_s:.0f} s more after "
+                f"{self._faults} consecutive faults; the last one: {self._last_fault}",
+                remedy="fix the cause of that fault, or wait",
             )
 
-    def failed(self, fault: ModelError, *, counts: bool) -> None:
-        """Note a fault; `counts` says whether it tells against the endpoint."""
+    def record_failure(self, fault: ModelError, *, counts: bool) -> None:
+        """Record a fault; `counts` says whether it counts towards the circuit breaker."""
         with self._lock:
             if not counts:
-                self._faults, self._closed_until = 0, 0.0  # it did answer
+                self._faults, self._closed_until = 0, 0.0  # the server did answer
                 return
             self._faults += 1
             self._last_fault = fault.message
-            if self._faults >= FAULTS_TO_OPEN:
-                self._closed_until = self._now() + OPEN_S
+            if self._faults >= CIRCUIT_BREAKER_FAULTS:
+                self._closed_until = self._now() + CIRCUIT_BREAKER_PAUSE_S
 
-    def answered(self) -> None:
-        """Note a success: earlier faults no longer count towards closing the endpoint."""
+    def record_success(self) -> None:
+        """Record a success, which resets the count of consecutive faults."""
         with self._lock:
             self._faults, self._closed_until = 0, 0.0
 
@@ -131,8 +133,8 @@ _endpoints: WeakValueDictionary[tuple[str, EndpointLimits], Endpoint] = WeakValu
 _endpoints_lock = threading.Lock()
 
 
-def endpoint_of(address: str, limits: EndpointLimits) -> Endpoint:
-    """The gate before an address; the same one for as long as any model uses it."""
+def get_endpoint(address: str, limits: EndpointLimits) -> Endpoint:
+    """Return the shared endpoint of an address; it exists as long as any model uses it."""
     with _endpoints_lock:
         found = _endpoints.get((address, limits))
         if found is None:
@@ -142,37 +144,31 @@ def endpoint_of(address: str, limits: EndpointLimits) -> Endpoint:
 
 T = TypeVar("T")
 
-FIRST_PAUSE_S = 0.5
-"""Doubled at each further try, and drawn by chance below that: runs side by side must not knock in step."""
-LONGEST_PAUSE_S = 30.0
-"""Of our own choosing; a provider may ask for another."""
 
-
-async def retried(
+async def call_with_retries(
     ask: Callable[[], Awaitable[T]],
     *,
     retries: int,
-    patience_s: float,
+    timeout_s: float,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> T:
-    """Ask until there is an answer, a fault that does not pass, or no patience left.
+    """Call `ask` until it succeeds, fails permanently, or the time is used up.
 
-    The pause is the provider's own Retry-After, or else drawn at random up to a bound that doubles each time
-    ("full jitter", Brooker 2015). A pause that would outlast the patience is not begun: the fault is raised
-    at once, with what the provider said.
+    The pause is the provider's Retry-After, or random up to a bound that doubles each time ("full jitter",
+    Brooker 2015). A pause that would exceed the time limit is not started: the fault is raised at once.
 
     Args:
-        ask: Makes one try of the call.
-        retries: The most tries after the first.
-        patience_s: The most seconds of all tries and pauses together.
-        sleep: Waits so many seconds.
+        ask: Makes one try.
+        retries: Maximum number of tries after the first.
+        timeout_s: Maximum seconds of all tries and pauses together.
+        sleep: Waits for a number of seconds.
 
     Raises:
         ModelError: The fault of the last try.
     """
     import tenacity
 
-    backoff = tenacity.wait_random_exponential(multiplier=FIRST_PAUSE_S, max=LONGEST_PAUSE_S)
+    backoff = tenacity.wait_random_exponential(multiplier=FIRST_RETRY_PAUSE_S, max=MAX_RETRY_PAUSE_S)
 
     def pause_s(state: RetryCallState) -> float:
         fault = state.outcome.exception() if state.outcome else None
@@ -182,7 +178,7 @@ async def retried(
     tries = tenacity.AsyncRetrying(
         sleep=sleep,
         wait=pause_s,
-        stop=tenacity.stop_after_attempt(retries + 1) | tenacity.stop_before_delay(patience_s),
+        stop=tenacity.stop_after_attempt(retries + 1) | tenacity.stop_before_delay(timeout_s),
         retry=tenacity.retry_if_exception(lambda fault: isinstance(fault, ModelError) and fault.passing),
         reraise=True,
     )

@@ -1,6 +1,7 @@
-"""What a vendor's exception says beside its kind: how long to wait, and why no connection came about.
+"""Mapping of vendors' exceptions to ours.
 
-The second by the chain of exceptions: SDKs say "Connection error." to all.
+Each SDK has its own exception tree, and none of them is imported here. They are recognised by what they
+share: an HTTP status, a `response` with headers, class names, and the httpx exceptions that they wrap.
 """
 
 from __future__ import annotations
@@ -19,26 +20,25 @@ from suture.errors import (
     ModelNotFound,
     ModelRateLimited,
 )
-from suture.models.providers.error_table import FAULTS, FaultKind
-from suture.models.providers.http_guard import WireFault
-from suture.models.providers.urls import without_credentials
+from suture.models.providers.error_table import ERROR_TABLE, ProviderErrorKind
+from suture.models.providers.http_guard import ResponseRefused
+from suture.models.providers.urls import mask_credentials
+from suture.models.tuning import MAX_RETRY_AFTER_S
 
 MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86400.0
-LONGEST_S = 366 * DAY_S
-"""Whoever asks for more says nothing that can be planned with."""
 
 
-def retry_after_s(fault: Exception, now_s: float | None = None) -> float | None:
-    """Seconds to wait, from the headers of the response that a vendor's exception carries.
+def read_retry_after_s(fault: Exception, now_s: float | None = None) -> float | None:
+    """Return the seconds to wait, from the response headers that a vendor's exception carries.
 
-    Read are `retry-after-ms`, and `retry-after` as seconds or as a date (RFC 9110, section 10.2.3).
+    The headers are `retry-after-ms`, and `retry-after` in seconds or as a date (RFC 9110, section 10.2.3).
 
     Args:
-        fault: What the vendor's SDK raised.
-        now_s: The time now, in seconds since the epoch; the machine's where not given.
+        fault: The exception of the vendor's SDK.
+        now_s: The current time in seconds since the epoch; the system's by default.
 
     Returns:
-        Seconds, from 0 to those of a year, or `None` where the provider did not say.
+        Seconds, from 0 to a year, or `None` if the provider does not say.
     """
     headers = getattr(getattr(fault, "response", None), "headers", None) or {}
     for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
@@ -54,15 +54,15 @@ def retry_after_s(fault: Exception, now_s: float | None = None) -> float | None:
 
 
 def _bounded(seconds: float) -> float | None:
-    return None if math.isnan(seconds) else min(LONGEST_S, max(0.0, seconds))
+    return None if math.isnan(seconds) else min(MAX_RETRY_AFTER_S, max(0.0, seconds))
 
 
-def describe_wait(seconds: float, now_s: float | None = None) -> str:
-    """A wait for people: how long, and from an hour on also until when.
+def format_wait(seconds: float, now_s: float | None = None) -> str:
+    """Return a wait for people: how long, and from an hour on also until when.
 
     Args:
-        seconds: The length of the wait, from now.
-        now_s: The time now, in seconds since the epoch; the machine's where not given.
+        seconds: Length of the wait from now.
+        now_s: The current time in seconds since the epoch; the system's by default.
     """
     if seconds < 2 * MINUTE_S:
         return f"{math.ceil(seconds)} s"
@@ -74,24 +74,27 @@ def describe_wait(seconds: float, now_s: float | None = None) -> str:
     return f"{length}, until {time.strftime('%Y-%m-%d %H:%M', until)} UTC"
 
 
-Unreached = Literal["closed", "unknown_host", "tls"]
+ConnectionFailure = Literal["closed", "unknown_host", "tls"]
 
-NAMES = ("ConnectError", "ConnectTimeout")
-"""Of httpx, of what came after it, and of httpcore below them."""
+CONNECT_ERROR_NAMES = ("ConnectError", "ConnectTimeout")
+"""Class names of httpx, of its successor, and of httpcore below them."""
 
 
-def why_unreached(fault: BaseException) -> tuple[Unreached, str] | None:
-    """Why nobody was talked to, and the system's words for it; `None` where it is another kind of fault."""
+def find_connection_failure(fault: BaseException) -> tuple[ConnectionFailure, str] | None:
+    """Return why no connection was made, with the system's message; `None` for another kind of fault.
+
+    The whole chain of exceptions is inspected, because SDKs say "Connection error." for all of them.
+    """
     links = list(_links(fault))
-    if not any(type(link).__name__ in NAMES or _is_refusal(link) for link in links):
+    if not any(type(link).__name__ in CONNECT_ERROR_NAMES or _is_refusal(link) for link in links):
         return None
-    for link in reversed(links):  # the innermost knows best
+    for link in reversed(links):  # the innermost exception is the most precise
         if isinstance(link, ssl.SSLError):
             return "tls", link.strerror or str(link)
         if isinstance(link, socket.gaierror):
             return "unknown_host", link.strerror or str(link)
     if any(type(link).__name__ == "ConnectTimeout" for link in links):
-        return "closed", "the connection was not taken in time"
+        return "closed", "the connection was not accepted in time"
     system = next((link for link in reversed(links) if isinstance(link, OSError) and link.strerror), None)
     return "closed", (system.strerror if system else None) or str(links[-1]) or type(links[-1]).__name__
 
@@ -102,7 +105,7 @@ def _is_refusal(link: BaseException) -> bool:
 
 
 def _links(fault: BaseException) -> Iterator[BaseException]:
-    """A fault and what led to it; of several tries to connect, all."""
+    """Yield an exception and its causes; of several attempts to connect, all."""
     link: BaseException | None = fault
     while link is not None:
         yield link
@@ -112,7 +115,7 @@ def _links(fault: BaseException) -> Iterator[BaseException]:
         link = link.__cause__ or link.__context__
 
 
-STATUSES: Mapping[int, FaultKind] = {
+STATUSES: Mapping[int, ProviderErrorKind] = {
     401: "key",
     402: "quota",
     403: "key",
@@ -130,19 +133,19 @@ STATUSES: Mapping[int, FaultKind] = {
     529: "busy",
 }
 MAX_QUOTED_CHARS = 300
-MAX_READ_CHARS = 4000
-TOLD_KEY_CHARS = 8
-"""Of the beginning of a key; so much says whose and of what kind it is (`sk-proj-`), and no more."""
+MAX_SCANNED_CHARS = 4000
+SHOWN_KEY_CHARS = 8
+"""A prefix of this length shows only the kind of a key (`sk-proj-`); longer prefixes are masked."""
 UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
-"""What SDKs raise when the body is not what the wire format promises."""
+"""Exceptions of SDKs on a body that does not follow the wire format."""
 PROTOCOLS = {"anthropic": "Anthropic", "ollama": "Ollama"}
-"""Those of other providers are OpenAI's."""
+"""Provider -> protocol; all other providers speak OpenAI's."""
 NO_QUOTA = (
     *("insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "current quota"),
     *("credit balance is too low", "insufficient balance", "arrearage"),
 )
 """How OpenAI, Anthropic, DeepSeek and Model Studio say that an account is used up."""
-UNREACHED: Mapping[Unreached, FaultKind] = {
+UNREACHED: Mapping[ConnectionFailure, ProviderErrorKind] = {
     "closed": "unreachable",
     "unknown_host": "unknown_host",
     "tls": "tls",
@@ -150,14 +153,14 @@ UNREACHED: Mapping[Unreached, FaultKind] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedModel:
-    """Who was asked, for the words about a fault.
+class ModelTarget:
+    """The model that was called, for messages about a fault.
 
     Attributes:
-        name: The model, as `provider:model`.
-        address: Where it is; empty where that is not known.
+        name: `provider:model`.
+        address: The server's address; empty if unknown.
         secret: The key, which some servers echo; it is masked.
-        key_variable: Where its users set the key.
+        key_variable: Where users set the key.
     """
 
     name: str
@@ -166,38 +169,36 @@ class AskedModel:
     key_variable: str = ""
 
     def remedy(self, text: str) -> str:
-        """A remedy with what it leaves open filled in."""
+        """Return a remedy with its placeholders filled in."""
         protocol = PROTOCOLS.get(self.name.partition(":")[0], "OpenAI")
         key = self.key_variable or "the provider's key"
         return text.replace("{protocol}", protocol).replace("{key}", key)
 
     def masked(self, text: str) -> str:
-        """A text without the key, and without credentials in addresses."""
+        """Return a text without the key and without credentials in URLs."""
         for form in (self.secret, ascii(self.secret)[1:-1]) if self.secret else ():
             text = text.replace(form, "***")
-        # What is quoted of an answer was cut, maybe in the middle of the key.
-        for length in range(len(self.secret) - 1, TOLD_KEY_CHARS, -1):
+        # A quoted answer may have been cut in the middle of the key.
+        for length in range(len(self.secret) - 1, SHOWN_KEY_CHARS, -1):
             text = text.replace(self.secret[:length], "***")
-        return without_credentials(text)
+        return mask_credentials(text)
 
 
-def as_model_error(fault: Exception, asked: AskedModel) -> ModelError:
-    """Turn a vendor's exception into ours."""
+def map_provider_error(fault: Exception, target: ModelTarget) -> ModelError:
+    """Return our exception for a vendor's."""
     if isinstance(fault, ModelError):
         return fault
-    kind = classify(fault)
-    row = FAULTS[kind]
+    kind = classify_provider_error(fault)
+    row = ERROR_TABLE[kind]
     status = getattr(fault, "status_code", None)
     code = f" (HTTP {status})" if isinstance(status, int) and status > 0 else ""
-    said = " ".join(asked.masked(_detail(fault, asked)).split())[:MAX_QUOTED_CHARS] or type(fault).__name__
-    if issubclass(row.error, ModelNotFound) and asked.address:
-        said = f"{asked.address}: {said}"
-    wait_s = retry_after_s(fault)
-    wait = (
-        f"; it asks to wait {describe_wait(wait_s)}" if wait_s and kind in ("rate", "quota", "busy") else ""
-    )
-    message = f"{asked.name!r} {row.sentence}{code}: {said}{wait}"
-    remedy = asked.remedy(row.remedy)
+    said = " ".join(target.masked(_detail(fault, target)).split())[:MAX_QUOTED_CHARS] or type(fault).__name__
+    if issubclass(row.error, ModelNotFound) and target.address:
+        said = f"{target.address}: {said}"
+    wait_s = read_retry_after_s(fault)
+    wait = f"; it asks to wait {format_wait(wait_s)}" if wait_s and kind in ("rate", "quota", "busy") else ""
+    message = f"{target.name!r} {row.sentence}{code}: {said}{wait}"
+    remedy = target.remedy(row.remedy)
     error = (
         ModelRateLimited(message, retry_after_s=wait_s, remedy=remedy)
         if row.error is ModelRateLimited
@@ -207,22 +208,22 @@ def as_model_error(fault: Exception, asked: AskedModel) -> ModelError:
     return error
 
 
-def _detail(fault: Exception, asked: AskedModel) -> str:
-    """What was seen, in the words of who saw it first: an SDK's own are often "Connection error."."""
+def _detail(fault: Exception, target: ModelTarget) -> str:
+    """Return the most precise message: the SDK's own is often just "Connection error."."""
     refused = _refused(fault)
     if refused is not None:
         return str(refused)
-    if classify(fault) == "unsendable":
-        return "it is not shown here"  # the key itself would stand in the words of who refuses it
-    if _has_no_status(fault) and (reached := why_unreached(fault)) is not None:
-        return f"{asked.address}: {reached[1]}" if asked.address else reached[1]
+    if classify_provider_error(fault) == "unsendable":
+        return "it is not shown here"  # the library's message contains the key itself
+    if _has_no_status(fault) and (reached := find_connection_failure(fault)) is not None:
+        return f"{target.address}: {reached[1]}" if target.address else reached[1]
     if any(kind.__name__ == "APIConnectionError" for kind in type(fault).__mro__):
         return [said for link in _chain(fault) if (said := str(link))][-1]
     return str(fault)
 
 
-def classify(fault: Exception) -> FaultKind:
-    """Which row of the table a vendor's exception is."""
+def classify_provider_error(fault: Exception) -> ProviderErrorKind:
+    """Return the kind of a vendor's exception in the error table."""
     refused = _refused(fault)
     if refused is not None:
         return refused.kind
@@ -231,7 +232,7 @@ def classify(fault: Exception) -> FaultKind:
         return "context"
     if not _has_no_status(fault):
         return _from_status(int(getattr(fault, "status_code", 0)), fault)
-    if (reached := why_unreached(fault)) is not None:
+    if (reached := find_connection_failure(fault)) is not None:
         return UNREACHED[reached[0]]
     if any("Timeout" in kind for kind in kinds):
         return "timeout"
@@ -240,7 +241,7 @@ def classify(fault: Exception) -> FaultKind:
     if "RemoteProtocolError" in kinds and "without sending a response" in _said(fault):
         return "dropped"
     if "RemoteProtocolError" in kinds and "closed" not in _said(fault):
-        return "foreign"  # what came is no HTTP
+        return "foreign"  # the response is not HTTP
     if kinds & {"OSError", "APIConnectionError", "TransportError"}:
         return "lost"
     if isinstance(fault, UNREADABLE):
@@ -248,19 +249,19 @@ def classify(fault: Exception) -> FaultKind:
     return "other"
 
 
-def _refused(fault: BaseException) -> WireFault | None:
-    return next((link for link in _chain(fault) if isinstance(link, WireFault)), None)
+def _refused(fault: BaseException) -> ResponseRefused | None:
+    return next((link for link in _chain(fault) if isinstance(link, ResponseRefused)), None)
 
 
 def _has_no_status(fault: Exception) -> bool:
     status = getattr(fault, "status_code", None)
-    return not isinstance(status, int) or status <= 0  # Ollama's client says -1 where there was none
+    return not isinstance(status, int) or status <= 0  # Ollama's client reports -1 without a response
 
 
-def _from_status(status: int, fault: Exception) -> FaultKind:
-    # OpenAI's SDK shows only the message; what kind of error it is stands beside it.
+def _from_status(status: int, fault: Exception) -> ProviderErrorKind:
+    # OpenAI's SDK puts only the message into the text; code and type are attributes.
     kind = f"{fault} {getattr(fault, 'code', '')} {getattr(fault, 'type', '')}".lower()
-    answer = f"{kind} {str(getattr(fault, 'body', ''))[:MAX_READ_CHARS]}".lower()
+    answer = f"{kind} {str(getattr(fault, 'body', ''))[:MAX_SCANNED_CHARS]}".lower()
     if status in (400, 403, 429) and any(words in answer for words in NO_QUOTA):
         return "quota"
     if status in (400, 413) and _is_about_context(kind):
@@ -274,7 +275,7 @@ def _is_about_context(said: str) -> bool:
 
 
 def _chain(fault: BaseException) -> Iterator[BaseException]:
-    """A fault and what it was raised from, as SDKs wrap httpx."""
+    """Yield an exception and its explicit causes, as SDKs wrap httpx."""
     link: BaseException | None = fault
     while link is not None:
         yield link

@@ -1,7 +1,10 @@
-"""What an answer of a protocol looks like, so that whatever else comes is named and not taken for a reply.
+"""The HTTP guard: checks every response of a model's server below the vendor's SDK.
 
-A wrong address, a gateway, a captive portal, a server of another protocol: all of them may answer a question
-with HTTP 200. What they say is no reply to be paid for and tried again, but something to be set right.
+The guard runs in the event hooks of the HTTP client. It follows no redirect, and it counts and unpacks a body
+while it arrives, so that an endless body or a decompression bomb is never held in memory. A wrong address, a
+gateway, a captive portal or a server of another protocol may answer with HTTP 200: a body that is not an
+answer of the protocol is refused, and the call is not repeated. The call's duration is bounded in
+`LangChainModel`, and the size of headers by the HTTP library (h11: 100 KiB).
 """
 
 from __future__ import annotations
@@ -14,41 +17,48 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any, Literal
 
-Protocol = Literal["OpenAI", "Anthropic", "Ollama"]
-WireFaultKind = Literal["redirect", "page", "flood", "encoded", "foreign", "lost"]
+from suture.models.tuning import (
+    BODY_BYTES_PER_TOKEN,
+    MAX_ERROR_BODY_BYTES,
+    MAX_RESPONSE_BYTES,
+    RESPONSE_FRAME_BYTES,
+)
+
+WireProtocol = Literal["OpenAI", "Anthropic", "Ollama"]
+ResponseFault = Literal["redirect", "page", "flood", "encoded", "foreign", "lost"]
 QUOTED_CHARS = 200
-HOLDS: Mapping[Protocol, str] = {
+EXPECTED_CONTENT: Mapping[WireProtocol, str] = {
     "OpenAI": "`choices` with a message in each",
     "Anthropic": "`content` with its parts",
     "Ollama": "a `message`",
 }
-"""What every answer has."""
+"""What every answer of the protocol contains, for messages."""
 
 
-class WireFault(Exception):
-    """An answer that is refused.
+class ResponseRefused(Exception):
+    """A response that the guard refuses.
 
     Args:
-        kind: What is wrong with it; a row of the table of faults.
-        detail: What was seen, for people.
+        kind: What is wrong with it; a key of the error table.
+        detail: What was received, for people.
     """
 
-    def __init__(self, kind: WireFaultKind, detail: str) -> None:
+    def __init__(self, kind: ResponseFault, detail: str) -> None:
         super().__init__(detail)
         self.kind = kind
 
 
-async def checked(protocol: Protocol, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The body of a successful answer, whose size somebody else bounds.
+async def check_body(protocol: WireProtocol, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield the body of a successful answer; the caller bounds its size.
 
     Raises:
-        WireFault: It is no answer of this protocol.
+        ResponseRefused: The body is not an answer of this protocol.
     """
     rest, began = bytearray(), False
     async for piece in pieces:
         rest += piece
         began = began or bool(piece.strip())
-        if protocol == "Ollama" and b"\n" in piece:  # line by line: the last one may be long in coming
+        if protocol == "Ollama" and b"\n" in piece:  # pass on complete lines: the last one may take long
             whole, _, begun = bytes(rest).rpartition(b"\n")
             rest = bytearray(begun)
             for line in filter(bytes.strip, whole.split(b"\n")):
@@ -59,21 +69,21 @@ async def checked(protocol: Protocol, pieces: AsyncIterator[bytes]) -> AsyncIter
     yield bytes(rest)
 
 
-def _require(protocol: Protocol, text: bytes) -> None:
+def _require(protocol: WireProtocol, text: bytes) -> None:
     try:
         said: Any = json.loads(text)
     except (ValueError, RecursionError):
         shown = ascii(text[:QUOTED_CHARS].decode("utf-8", "replace")) if text.strip() else "an empty body"
         if text.lstrip().startswith(b"{") and not text.rstrip().endswith(b"}"):
-            raise WireFault("lost", f"its JSON has no end: {shown}") from None
-        raise WireFault("foreign", f"it is no JSON: {shown}") from None
+            raise ResponseRefused("lost", f"its JSON has no end: {shown}") from None
+        raise ResponseRefused("foreign", f"it is no JSON: {shown}") from None
     complaint = _complaint(protocol, said)
     if complaint:
-        raise WireFault("foreign", complaint)
+        raise ResponseRefused("foreign", complaint)
 
 
-def _complaint(protocol: Protocol, said: Any) -> str:
-    """What is wrong with an answer; empty where nothing is."""
+def _complaint(protocol: WireProtocol, said: Any) -> str:
+    """Return what is wrong with an answer; empty if nothing is."""
     if not isinstance(said, Mapping):
         return f"a JSON {type(said).__name__} in place of an object: {_quoted(said)}"
     error = said.get("error")
@@ -82,11 +92,11 @@ def _complaint(protocol: Protocol, said: Any) -> str:
         return f"an error in place of a reply: {_quoted(message or error)}"
     if not _is_answer(protocol, said):
         names = ", ".join(ascii(key) for key in list(said)[:8]) or "nothing"
-        return f"it has not {HOLDS[protocol]}, but {names[:QUOTED_CHARS]}"
+        return f"it has not {EXPECTED_CONTENT[protocol]}, but {names[:QUOTED_CHARS]}"
     return ""
 
 
-def _is_answer(protocol: Protocol, said: Mapping[str, Any]) -> bool:
+def _is_answer(protocol: WireProtocol, said: Mapping[str, Any]) -> bool:
     if protocol == "Ollama":
         return isinstance(said.get("message"), Mapping)
     if protocol == "Anthropic":
@@ -105,89 +115,81 @@ def _quoted(value: Any) -> str:
     return ascii(text[:QUOTED_CHARS])
 
 
-FRAME_BYTES = 256 * 1024
-"""For what stands around a reply: ids, usage, the headers of a stream, the signature of a thought."""
-BYTES_PER_TOKEN = 1024
-"""Of a reply's body. A streamed line of Ollama's around one token has about 150 bytes, llama.cpp's 350, a
-token with its log probabilities in OpenAI's format about 300; what a server says beyond that is no reply."""
-MOST_BYTES = 64 * 1024 * 1024
-"""Of any reply, however long a one was asked for."""
-ERROR_BYTES = 64 * 1024
-"""Of the body of an error, which is only quoted; what follows is not read."""
 AUTODETECT = 32 + zlib.MAX_WBITS
-"""For zlib: the gzip and the zlib format, told apart by their headers."""
+"""Tells zlib to detect the gzip and zlib formats by their headers."""
 BLANKS = b"\xef\xbb\xbf \t\r\n"
-"""Before the first letter of a JSON text; some gateways send them to keep a slow call alive."""
+"""Allowed before a JSON text; some gateways send blanks to keep a slow call alive."""
 PLAIN = ("", "identity")
 PACKED = ("gzip", "x-gzip", "deflate")
 
-_room: ContextVar[int] = ContextVar("_room", default=FRAME_BYTES)
-_by_events: ContextVar[bool] = ContextVar("_by_events", default=False)
+_max_body_bytes: ContextVar[int] = ContextVar("_room", default=RESPONSE_FRAME_BYTES)
+_expects_events: ContextVar[bool] = ContextVar("_by_events", default=False)
 
 
-def reply_bytes(tokens: int, replies: int = 1) -> int:
-    """The most bytes of an answer with so many replies of so many tokens."""
-    return min(MOST_BYTES, FRAME_BYTES + BYTES_PER_TOKEN * tokens * replies)
+def max_response_bytes(tokens: int, replies: int = 1) -> int:
+    """Return the size limit of a response with so many replies of so many tokens."""
+    return min(MAX_RESPONSE_BYTES, RESPONSE_FRAME_BYTES + BODY_BYTES_PER_TOKEN * tokens * replies)
 
 
 @contextlib.contextmanager
-def room_for(size_bytes: int, *, by_events: bool = False) -> Iterator[None]:
-    """Let the answers to what this task asks meanwhile have so many bytes, decoded.
+def limit_response_bytes(size_bytes: int, *, expects_events: bool = False) -> Iterator[None]:
+    """Limit the decoded size of the responses to requests that this task makes inside the context.
 
     Args:
-        size_bytes: The most.
-        by_events: Whether they were asked for as a stream, with one event for each token.
+        size_bytes: The limit.
+        expects_events: Whether the replies are streamed, with one event per token.
     """
-    room = _room.set(size_bytes)
-    events = _by_events.set(by_events)
+    left_bytes = _max_body_bytes.set(size_bytes)
+    events = _expects_events.set(expects_events)
     try:
         yield
     finally:
-        _room.reset(room)
-        _by_events.reset(events)
+        _max_body_bytes.reset(left_bytes)
+        _expects_events.reset(events)
 
 
-def guard(protocol: Protocol) -> dict[str, Any]:
-    """Arguments for an async client of httpx, or of its successor httpx2, that put the guard in place."""
-    from http.cookiejar import CookieJar, DefaultCookiePolicy  # slow to load, and nobody is asked yet
+def guarded_client_options(protocol: WireProtocol) -> dict[str, Any]:
+    """Return arguments for an async client of httpx, or of its successor httpx2, that install the guard."""
+    from http.cookiejar import CookieJar, DefaultCookiePolicy  # slow to import
 
     return {
-        # A redirected POST is a second paid call, and it carries prompt, code and key to where nobody sent
-        # them.
+        # A redirected POST is a second paid call, and it would send prompt, code and key to another server.
         "follow_redirects": False,
         "cookies": CookieJar(DefaultCookiePolicy(allowed_domains=())),
-        "event_hooks": {"request": [_ask_plainly], "response": [partial(_watch, protocol)]},
+        "event_hooks": {"request": [_request_plain_body], "response": [partial(_check_response, protocol)]},
     }
 
 
-async def _ask_plainly(request: Any) -> None:
-    request.headers["accept-encoding"] = "identity"  # a reply is small; a compressed one has no honest size
+async def _request_plain_body(request: Any) -> None:
+    request.headers["accept-encoding"] = "identity"  # the size of a compressed reply says nothing
 
 
-async def _watch(protocol: Protocol, response: Any) -> None:
-    """Refuse what is no answer, and count the rest while it comes in.
+async def _check_response(protocol: WireProtocol, response: Any) -> None:
+    """Refuse a response that is not an answer, and bound the body of any other.
 
     Raises:
-        WireFault: It is a redirect, a stream that nobody asked for, or encoded in a way that is not known.
+        ResponseRefused: The response is a redirect, an unexpected stream, or in an unknown encoding.
     """
     if 300 <= response.status_code < 400:
-        raise WireFault("redirect", _target(response))
+        raise ResponseRefused("redirect", _target(response))
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding not in (*PLAIN, *PACKED):
-        raise WireFault("encoded", f"content-encoding {encoding[:QUOTED_CHARS]!a}")
+        raise ResponseRefused("encoded", f"content-encoding {encoding[:QUOTED_CHARS]!a}")
     if encoding in PACKED:
-        del response.headers["content-encoding"]  # the library's decoder unpacks all of a piece at once
+        del response.headers["content-encoding"]  # the library's decoder would unpack a chunk without limit
     unpack = zlib.decompressobj(AUTODETECT) if encoding in PACKED else None
     if response.status_code >= 400:
-        pieces = _bounded(response.stream, ERROR_BYTES, unpack, cut=True)
+        pieces = _bounded(response.stream, MAX_ERROR_BODY_BYTES, unpack, cut=True)
         if protocol == "Ollama":
             pieces = _as_object(pieces)
     elif response.headers.get("content-type", "").strip().lower().startswith("text/event-stream"):
-        if protocol == "Ollama" or not _by_events.get():  # Ollama streams in lines of JSON
-            raise WireFault("foreign", "a stream of events, which nobody asked for")
-        pieces = _bounded(response.stream, _room.get(), unpack, cut=False)
+        if protocol == "Ollama" or not _expects_events.get():  # Ollama streams in lines of JSON
+            raise ResponseRefused("foreign", "a stream of events, which was not requested")
+        pieces = _bounded(response.stream, _max_body_bytes.get(), unpack, cut=False)
     else:
-        pieces = checked(protocol, _no_page(_bounded(response.stream, _room.get(), unpack, cut=False)))
+        pieces = check_body(
+            protocol, _refuse_web_page(_bounded(response.stream, _max_body_bytes.get(), unpack, cut=False))
+        )
     response.stream = _as_stream(response.stream, pieces)
 
 
@@ -197,46 +199,46 @@ def _target(response: Any) -> str:
     return f"HTTP {response.status_code} to {where}"
 
 
-async def _bounded(stream: Any, most: int, unpack: Any, *, cut: bool) -> AsyncIterator[bytes]:
-    """A body, unpacked; one longer than `most` bytes is cut there, or refused.
+async def _bounded(stream: Any, max_bytes: int, unpack: Any, *, cut: bool) -> AsyncIterator[bytes]:
+    """Yield a body, unpacked; one longer than `max_bytes` is cut there, or refused.
 
     Raises:
-        WireFault: It is longer, or not in the encoding that it names.
+        ResponseRefused: The body is too long, or not in the encoding that it names.
     """
-    packed_bytes, room = 0, most
+    packed_bytes, left_bytes = 0, max_bytes
     async for packed in stream:
         packed_bytes += len(packed)
         try:
-            piece = packed if unpack is None else unpack.decompress(packed, room + 1)
+            piece = packed if unpack is None else unpack.decompress(packed, left_bytes + 1)
         except zlib.error as fault:
-            raise WireFault("encoded", f"its body is not packed as it says: {fault}") from fault
-        # A packed body can be without end and hold nothing, so both sides of it are counted.
-        if len(piece) > room or packed_bytes > most:
+            raise ResponseRefused("encoded", f"its body is not in its content-encoding: {fault}") from fault
+        # A compressed body can be endless and unpack to nothing, so both sizes are counted.
+        if len(piece) > left_bytes or packed_bytes > max_bytes:
             if not cut:
-                raise WireFault("flood", f"it goes on after {most:,} bytes")
-            yield piece[:room]
+                raise ResponseRefused("flood", f"the body continues after {max_bytes:,} bytes")
+            yield piece[:left_bytes]
             return
-        room -= len(piece)
+        left_bytes -= len(piece)
         yield piece
 
 
-async def _no_page(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The same, unless it begins as a web page does.
+async def _refuse_web_page(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield the same pieces, unless they start like a web page.
 
     Raises:
-        WireFault: It is a page of HTML.
+        ResponseRefused: The body is HTML.
     """
     began = False
     async for piece in pieces:
         start = b"" if began else piece.lstrip(BLANKS)
         if start.startswith(b"<"):
-            raise WireFault("page", ascii(start[:QUOTED_CHARS].decode("utf-8", "replace")))
+            raise ResponseRefused("page", ascii(start[:QUOTED_CHARS].decode("utf-8", "replace")))
         began = began or bool(start)
         yield piece
 
 
 async def _as_object(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The body of an error as an object of JSON: Ollama's library breaks on JSON of any other kind."""
+    """Yield an error body as a JSON object: Ollama's library crashes on any other JSON."""
     body = b"".join([piece async for piece in pieces])
     try:
         plain = isinstance(json.loads(body), dict)
@@ -246,7 +248,9 @@ async def _as_object(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 
 def _as_stream(stream: Any, pieces: AsyncIterator[bytes]) -> Any:
-    """`pieces` as a stream of the library that `stream` is of: httpx and httpx2 each know only their own."""
+    """Return `pieces` as a stream of the library of `stream`: httpx and httpx2 accept only their own
+    classes.
+    """
     base = next(kind for kind in type(stream).__mro__ if kind.__name__ == "AsyncByteStream")
     kind = type(
         "GuardedStream",

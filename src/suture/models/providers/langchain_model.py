@@ -1,4 +1,4 @@
-"""A `Model` over a LangChain chat model."""
+"""A `Model` on top of any LangChain chat model."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ from weakref import WeakKeyDictionary
 from suture.errors import ModelRateLimited, ModelUnreachable, ReplyLost
 from suture.models.chat_model import Message, Reply, Sampling
 from suture.models.providers.connections import Connection
-from suture.models.providers.endpoints import Endpoint, EndpointLimits, retried
-from suture.models.providers.error_mapping import AskedModel, as_model_error, classify
-from suture.models.providers.error_table import FAULTS
-from suture.models.providers.http_guard import reply_bytes, room_for
-from suture.models.providers.reply_conversion import as_reply, counted_apart, said_ending
-from suture.models.reply_streaming import Hearer, current_hearer, one_reply
-from suture.models.structured_output.reply_schemas import constrained, text_of, with_tools
+from suture.models.providers.endpoints import Endpoint, EndpointLimits, call_with_retries
+from suture.models.providers.error_mapping import ModelTarget, classify_provider_error, map_provider_error
+from suture.models.providers.error_table import ERROR_TABLE
+from suture.models.providers.http_guard import limit_response_bytes, max_response_bytes
+from suture.models.providers.reply_conversion import (
+    convert_answer,
+    count_replies_separately,
+    provider_finish_reason,
+)
+from suture.models.reply_streaming import ReplyListener, current_listener, report_reply
+from suture.models.structured_output.reply_schemas import answer_text, bind_tools_to, constrain_to_schema
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -26,23 +30,23 @@ if TYPE_CHECKING:
     from langchain_core.runnables import Runnable
 
 
-MOST_QUOTED_CHARS = 200
+MAX_QUOTED_CHARS = 200
 
 
 class LangChainModel:
-    """Any LangChain chat model behind our seam.
+    """A LangChain chat model behind our seam.
 
     Args:
         name: `provider:model`.
-        connect: Makes the connection. It is called once per event loop: an async HTTP client belongs to the
-            loop that first used it, and fails in the next one.
-        seed: Reply `index` is drawn with `seed + index`, where the provider takes a seed.
-        timeout_s: The most seconds of one call, retries and the wait for its turn included.
-        retries: The most tries after the first, where the table of faults allows them.
-        secret: The key, so that no message shows it.
-        address: Where the model is, for messages.
-        key_variable: Where its users set the key, for messages.
-        endpoint: The gate that models at the same address share; one of its own where not given.
+        connect: Makes the connection. It is called once per event loop, because an async HTTP client belongs
+            to the loop that first used it and fails in the next one.
+        seed: Reply `index` is generated with `seed + index`, if the provider takes a seed.
+        timeout_s: Limit of one call in seconds, including retries and the wait for its turn.
+        retries: Maximum number of retries, where the error table allows them.
+        secret: The key, which is masked in messages.
+        address: The server's address, for messages.
+        key_variable: Where users set the key, for messages.
+        endpoint: The rate limits that all models at one address share; by default this model has its own.
     """
 
     def __init__(
@@ -63,34 +67,37 @@ class LangChainModel:
         self._seed = seed
         self._timeout_s = timeout_s
         self._retries = retries
-        self._asked = AskedModel(name=name, address=address, secret=secret, key_variable=key_variable)
+        self._target = ModelTarget(name=name, address=address, secret=secret, key_variable=key_variable)
         self._endpoint = endpoint or Endpoint(name, EndpointLimits(concurrency=64))
         self._connections: WeakKeyDictionary[asyncio.AbstractEventLoop, Connection] = WeakKeyDictionary()
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
-        """Ask for one reply; see `Model.complete`."""
-        return (await self.complete_together(messages, [sampling]))[0]
+        """Generate one reply; see `Model.complete`."""
+        return (await self.complete_batch(messages, [sampling]))[0]
 
-    async def complete_together(
+    async def complete_batch(
         self, messages: Sequence[Message], samplings: Sequence[Sampling]
     ) -> tuple[Reply, ...]:
-        """Ask for replies to one prompt in one request; raises as `complete` does.
+        """Generate several replies to one prompt in one request; raises as `complete` does.
 
         Args:
             messages: The prompt, oldest message first.
-            samplings: How to draw each. More than one only for a server that draws reply `n` of a request
-                with its seed and `n`, as llama.cpp's does; they are alike but for consecutive indices.
+            samplings: How each reply is generated. More than one only for a server that generates reply `n`
+                of a request with its seed plus `n`, as llama.cpp does; they may differ only in consecutive
+                indices.
         """
         connection, sampling = self._connection(), samplings[0]
-        drawn = with_sampling(connection.chat, sampling, seed=self._seed + sampling.index)
-        if messages[-1].role == "assistant" and connection.goes_on_by:
+        drawn = apply_sampling(connection.chat, sampling, seed=self._seed + sampling.index)
+        if messages[-1].role == "assistant" and connection.prefill_body:
             drawn = drawn.model_copy(
-                update={"extra_body": {**(getattr(drawn, "extra_body", None) or {}), **connection.goes_on_by}}
+                update={
+                    "extra_body": {**(getattr(drawn, "extra_body", None) or {}), **connection.prefill_body}
+                }
             )
-        if len(samplings) > 1:  # the usage counts the first reply alone, so tokens come one by one
+        if len(samplings) > 1:  # the usage covers only the first reply, so tokens are requested one by one
             drawn = drawn.model_copy(update={"n": len(samplings), "logprobs": True, "top_logprobs": 1})
         tools = sampling.tools
-        chat = with_tools(drawn, tools) if tools else constrained(drawn, sampling.schema)
+        chat = bind_tools_to(drawn, tools) if tools else constrain_to_schema(drawn, sampling.schema)
         tries = 0
         async with self._endpoint.slot():
             start_s = time.perf_counter()
@@ -98,13 +105,13 @@ class LangChainModel:
             async def ask() -> tuple[Reply, ...]:
                 nonlocal tries
                 tries += 1
-                return await self._try(connection, chat, messages, samplings, start_s + self._timeout_s)
+                return await self._send(connection, chat, messages, samplings, start_s + self._timeout_s)
 
-            replies = await retried(ask, retries=self._retries, patience_s=self._timeout_s)
+            replies = await call_with_retries(ask, retries=self._retries, timeout_s=self._timeout_s)
             took_s = time.perf_counter() - start_s
             return tuple(replace(reply, retries=tries - 1, seconds=took_s) for reply in replies)
 
-    async def _try(
+    async def _send(
         self,
         connection: Connection,
         chat: Runnable[LanguageModelInput, AIMessage],
@@ -112,48 +119,48 @@ class LangChainModel:
         samplings: Sequence[Sampling],
         until_s: float,
     ) -> tuple[Reply, ...]:
-        """One request.
+        """Send one request.
 
         Raises:
-            ModelError: Whatever went wrong, by the table of faults.
+            ModelError: The request failed, as the error table classifies it.
         """
         turns = [{"role": m.role, "content": _encodable(m.content)} for m in messages]
         await self._wait_for_turn(until_s)
         try:
-            room = reply_bytes(max(one.max_tokens for one in samplings), len(samplings))
-            hearer = current_hearer() if connection.streams and _is_plain(samplings) else None
-            with room_for(room, by_events=hearer is not None):
+            max_bytes = max_response_bytes(max(one.max_tokens for one in samplings), len(samplings))
+            listener = current_listener() if connection.streams and _can_stream(samplings) else None
+            with limit_response_bytes(max_bytes, by_events=listener is not None):
                 async with asyncio.timeout(until_s - time.perf_counter()):
                     stop = list(samplings[0].stop) or None
-                    if hearer is not None:
-                        answers = [await _heard(chat, turns, stop, hearer)]
+                    if listener is not None:
+                        answers = [await _stream_answer(chat, turns, stop, listener)]
                     else:
-                        answers = await _answers(chat, turns, len(samplings), stop)
-            if connection.always_says_how_it_ended and not all(map(said_ending, answers)):
+                        answers = await _invoke(chat, turns, len(samplings), stop)
+            if connection.reports_finish_reason and not all(map(provider_finish_reason, answers)):
                 raise ReplyLost(f"{self.name!r} broke off in the middle of its reply")
-            replies = [as_reply(a, messages, samplings[0], self.name, len(answers)) for a in answers]
-            replies = replies if len(replies) == 1 else counted_apart(replies)
+            replies = [convert_answer(a, messages, samplings[0], self.name, len(answers)) for a in answers]
+            replies = replies if len(replies) == 1 else count_replies_separately(replies)
         except Exception as fault:
-            # The seam to SDKs that share no base class: whatever they raise becomes ours here.
-            error = as_model_error(fault, self._asked)
-            counts = isinstance(fault, ReplyLost) or FAULTS[classify(fault)].counts
-            self._endpoint.failed(error, counts=counts)
+            # Vendor SDKs share no base class for errors: every exception is mapped here.
+            error = map_provider_error(fault, self._target)
+            counts = isinstance(fault, ReplyLost) or ERROR_TABLE[classify_provider_error(fault)].counts
+            self._endpoint.record_failure(error, counts=counts)
             raise error from fault
-        self._endpoint.answered()
+        self._endpoint.record_success()
         return tuple(replies)
 
     async def _wait_for_turn(self, until_s: float) -> None:
         try:
             async with asyncio.timeout(until_s - time.perf_counter()):
                 await self._endpoint.admit()
-        except TimeoutError as fault:  # nothing was asked, so this is no `ModelTimeout`
+        except TimeoutError as fault:  # no request was sent, so this is not a `ModelTimeout`
             raise ModelRateLimited(
                 f"{self.name!r} was not asked: its turn did not come in {self._timeout_s:g} s",
                 remedy="raise model.requests_per_minute or model.timeout_s",
             ) from fault
 
     async def close(self) -> None:
-        """Close this loop's connection; safe to call twice."""
+        """Close this event loop's connection; safe to call twice."""
         connection = self._connections.pop(asyncio.get_running_loop(), None)
         if connection is not None:
             await connection.close()
@@ -164,25 +171,25 @@ class LangChainModel:
         if connection is None:
             try:
                 connection = self._connections[loop] = self._connect()
-            except Exception as fault:  # as above: of whichever library finds the address or a proxy odd
-                said = self._asked.masked(ascii(str(fault)))[:MOST_QUOTED_CHARS]
+            except Exception as fault:  # any library below may reject the address or a proxy
+                said = self._target.masked(ascii(str(fault)))[:MAX_QUOTED_CHARS]
                 raise ModelUnreachable(
-                    f"{self.name!r} cannot be connected to at {self._asked.address}: {said}",
+                    f"{self.name!r} cannot be connected to at {self._target.address}: {said}",
                     remedy="check model.base_url, and the proxy that your environment names",
                 ) from fault
         return connection
 
 
-def with_sampling(chat: BaseChatModel, sampling: Sampling, *, seed: int) -> BaseChatModel:
-    """A copy of `chat` that draws as asked, as far as it has such knobs.
+def apply_sampling(chat: BaseChatModel, sampling: Sampling, *, seed: int) -> BaseChatModel:
+    """Return a copy of `chat` with these sampling parameters, as far as it has them.
 
-    The fields of LangChain's models are set rather than passed with the call: each provider takes different
-    call arguments, but nearly all have these fields.
+    The fields of LangChain's models are set instead of passing call arguments: each provider takes different
+    arguments, but nearly all have these fields.
     """
     fields = type(chat).model_fields
     update: dict[str, Any] = {"temperature": sampling.temperature, "seed": seed}
     if (getattr(chat, "profile", None) or {}).get("temperature") is False:
-        del update["temperature"]  # models that reason refuse one
+        del update["temperature"]  # reasoning models refuse a temperature
     extra_body = getattr(chat, "extra_body", None)
     if extra_body is not None:
         update["extra_body"] = {**extra_body, "max_tokens": sampling.max_tokens}
@@ -193,25 +200,25 @@ def with_sampling(chat: BaseChatModel, sampling: Sampling, *, seed: int) -> Base
     return chat.model_copy(update={field: value for field, value in update.items() if field in fields})
 
 
-def _is_plain(samplings: Sequence[Sampling]) -> bool:
-    """Whether one text is asked for and nothing else, so that it may come word by word."""
+def _can_stream(samplings: Sequence[Sampling]) -> bool:
+    """Return whether one plain text is requested, so that it may be streamed."""
     one = samplings[0]
     return len(samplings) == 1 and one.schema is None and not one.tools and not one.logprobs
 
 
-async def _heard(
+async def _stream_answer(
     chat: Runnable[LanguageModelInput, AIMessage],
     turns: list[dict[str, str]],
     stop: list[str] | None,
-    hearer: Hearer,
+    listener: ReplyListener,
 ) -> AIMessage:
-    """The answer, with somebody told of it while it comes."""
+    """Return the answer, and report it to the listener while it is generated."""
     whole: Any = None
     text = ""
-    with one_reply(hearer) as tell:
+    with report_reply(listener) as tell:
         async for part in chat.astream(turns, stop=stop) if stop else chat.astream(turns):
             whole = part if whole is None else whole + part
-            text += text_of(part)
+            text += answer_text(part)
             tell(text)
     if whole is None:
         raise ReplyLost("nothing came")
@@ -219,7 +226,7 @@ async def _heard(
     return answer
 
 
-async def _answers(
+async def _invoke(
     chat: Runnable[LanguageModelInput, AIMessage],
     turns: list[dict[str, str]],
     count: int,
@@ -238,5 +245,5 @@ async def _answers(
 
 
 def _encodable(text: str) -> str:
-    # JSON over HTTP is UTF-8, which has no lone surrogates; program output and model text may hold some.
+    # JSON over HTTP is UTF-8, which has no lone surrogates; program output and model text may contain some.
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,6 +1,7 @@
-"""From a name such as `openai:gpt-5` to a model: the providers there are, and how each is opened.
+"""Providers by name: from a model name such as `openai:gpt-5` to an open `Model`.
 
-A model that is missing is an error only when it is asked (`open_or_defer`): a cheaper repair may do without.
+If something is missing for a model, the run fails only when the model is called (`open_model_lazily`),
+because the search may repair the code without it.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from pydantic import SecretStr
 from suture.core.plugins import load_plugin, plugin_names
 from suture.core.settings.schema import Settings
 from suture.errors import PrerequisiteError, UsageError
-from suture.models.chat_model import NO_MODEL, Model, RefusingModel, without_model
+from suture.models.chat_model import NO_MODEL, Model, UnavailableModel, model_required_error
 from suture.models.providers.connections import Connection, connect_anthropic, connect_ollama, connect_openai
-from suture.models.providers.endpoints import EndpointLimits, endpoint_of
+from suture.models.providers.endpoints import EndpointLimits, get_endpoint
 from suture.models.providers.langchain_model import LangChainModel
-from suture.models.providers.urls import without_credentials
+from suture.models.providers.urls import mask_credentials
 from suture.models.scripted import open_script
 
 if TYPE_CHECKING:
@@ -29,15 +30,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Provider:
+class ProviderSpec:
     """A provider that is reached over HTTP through LangChain.
 
     Attributes:
-        packages: What must be installed.
-        extra: The extra of ours that installs it; empty for what is always there.
-        address: Where it listens; `model.base_url` goes before.
-        needs_key: Whether it refuses calls without a key at that address.
-        key_variable: The variable that its users have set anyway.
+        packages: Python packages that must be installed.
+        extra: Suture's extra that installs them; empty for those that are always installed.
+        address: The default base URL; `model.base_url` overrides it.
+        needs_key: Whether that address refuses calls without a key.
+        key_variable: The environment variable in which users keep the key.
     """
 
     packages: tuple[str, ...]
@@ -48,21 +49,21 @@ class Provider:
 
 
 PROVIDERS = {
-    "openai": Provider(
+    "openai": ProviderSpec(
         packages=("langchain_openai",), address="https://api.openai.com/v1", key_variable="OPENAI_API_KEY"
     ),
-    "anthropic": Provider(
+    "anthropic": ProviderSpec(
         packages=("langchain_anthropic",),
         extra="anthropic",
         address="https://api.anthropic.com",
         key_variable="ANTHROPIC_API_KEY",
     ),
-    "qwen": Provider(
+    "qwen": ProviderSpec(
         packages=("langchain_openai",),
         address="https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
         key_variable="QWEN_API_KEY",
     ),
-    "ollama": Provider(
+    "ollama": ProviderSpec(
         packages=("langchain_ollama",),
         extra="ollama",
         address="http://127.0.0.1:11434",
@@ -70,35 +71,35 @@ PROVIDERS = {
         key_variable="OLLAMA_API_KEY",
     ),
 }
-GROUP = "suture.providers"
-"""The group of entry points: each loads to `open(model, settings)`; what that gives is a `Model`, or a chat
-model of LangChain's."""
-OTHERS = ("local", "huggingface", "scripted")
-"""Providers that answer without a server of someone else's."""
+PROVIDER_PLUGIN_GROUP = "suture.providers"
+"""Entry point group of provider plugins. Each loads to `open(model, settings)`, which returns a `Model` or a
+LangChain chat model."""
+LOCAL_PROVIDERS = ("local", "huggingface", "scripted")
+"""Providers that need no server of somebody else."""
 
 
-def open_given(settings: Settings, chat: BaseChatModel) -> Model:
-    """A LangChain chat model that was handed in, behind our seam."""
+def wrap_langchain_chat(settings: Settings, chat: BaseChatModel) -> Model:
+    """Return a LangChain chat model behind our seam."""
     kind = str(getattr(chat, "_llm_type", type(chat).__name__))
     model = getattr(chat, "model_name", None) or getattr(chat, "model", None) or type(chat).__name__
-    return _langchain(settings, f"{kind}:{model}", lambda: Connection(chat=chat))
+    return _build_langchain_model(settings, f"{kind}:{model}", lambda: Connection(chat=chat))
 
 
-def open_named(settings: Settings, name: str) -> Model:
-    """The model of a name, as `provider:model`. Nothing is loaded or called yet.
+def open_model_by_name(settings: Settings, name: str) -> Model:
+    """Return the model called `provider:model`. Nothing is loaded or called yet.
 
     Raises:
-        PrerequisiteError: A key, an extra or the weights are missing; there is no stand-in.
-        UsageError: The name means nothing.
+        PrerequisiteError: A key, an extra or the weights are missing.
+        UsageError: The name is not a model name.
     """
     require_model_name(name)
     provider, _, model = name.partition(":")
     if name == NO_MODEL:
-        return RefusingModel(NO_MODEL, partial(without_model, "this recipe's helpers ask a model"))
+        return UnavailableModel(NO_MODEL, partial(model_required_error, "this recipe's helpers ask a model"))
     if provider == "local":
-        from suture.models.llama_server.local_model import EmbeddedModel
+        from suture.models.llama_server.local_model import LocalModel
 
-        return EmbeddedModel(model, settings)
+        return LocalModel(model, settings)
     if provider == "huggingface":
         from suture.models.providers.transformers_model import TransformersModel
 
@@ -107,15 +108,17 @@ def open_named(settings: Settings, name: str) -> Model:
         return open_script(model)
     if provider in PROVIDERS:
         return _open_remote(settings, name, PROVIDERS[provider])
-    opened = load_plugin(GROUP, provider, what="provider of models", where="a provider")(model, settings)
-    return opened if isinstance(opened, Model) else open_given(settings, opened)
+    opened = load_plugin(PROVIDER_PLUGIN_GROUP, provider, what="provider of models", where="a provider")(
+        model, settings
+    )
+    return opened if isinstance(opened, Model) else wrap_langchain_chat(settings, opened)
 
 
 def require_model_name(name: str) -> None:
-    """Refuse what no model can be called; whether there is such a model, its provider knows.
+    """Refuse a string that cannot be a model name. Only the provider knows whether the model exists.
 
     Raises:
-        UsageError: It is not of the form `provider:model`, or of an unknown provider.
+        UsageError: The name does not have the form `provider:model`, or the provider is unknown.
     """
     provider, _, model = name.partition(":")
     if name == NO_MODEL:
@@ -125,7 +128,7 @@ def require_model_name(name: str) -> None:
             f"the model {name!r} is not of the form provider:model",
             remedy="such as local:qwen2.5-coder-1.5b or openai:gpt-4o; none asks nobody",
         )
-    known = (*OTHERS, *PROVIDERS, *plugin_names(GROUP))
+    known = (*LOCAL_PROVIDERS, *PROVIDERS, *plugin_names(PROVIDER_PLUGIN_GROUP))
     if provider not in known:
         near = get_close_matches(provider, known, n=1)
         raise UsageError(
@@ -136,7 +139,7 @@ def require_model_name(name: str) -> None:
         )
 
 
-def _open_remote(settings: Settings, name: str, provider: Provider) -> Model:
+def _open_remote(settings: Settings, name: str, provider: ProviderSpec) -> Model:
     for package in provider.packages:
         if importlib.util.find_spec(package) is None:
             raise PrerequisiteError(
@@ -168,15 +171,17 @@ def _open_remote(settings: Settings, name: str, provider: Provider) -> Model:
         address = base_url if scheme == "openai" else base_url or provider.address
         connect = partial(connect_openai, model, key=key or "none", base_url=address, timeout_s=timeout_s)
     where = base_url or provider.address
-    return _langchain(settings, name, connect, secret=key, address=where, key_variable=provider.key_variable)
+    return _build_langchain_model(
+        settings, name, connect, secret=key, address=where, key_variable=provider.key_variable
+    )
 
 
 def base_url_for(settings: Settings, scheme: str) -> str | None:
-    """`model.base_url`, for models of the provider that `model.name` is of; the others' own address holds."""
+    """Return `model.base_url` for the provider of `model.name`, and `None` for other providers."""
     return settings.model.base_url if settings.model.name.partition(":")[0] == scheme else None
 
 
-def _langchain(
+def _build_langchain_model(
     settings: Settings,
     name: str,
     connect: Callable[[], Connection],
@@ -194,20 +199,20 @@ def _langchain(
         timeout_s=knobs.timeout_s,
         retries=knobs.retries,
         secret=secret,
-        address=without_credentials(address),
+        address=mask_credentials(address),
         key_variable=key_variable,
-        endpoint=endpoint_of(address or name, limits),
+        endpoint=get_endpoint(address or name, limits),
     )
 
 
-def open_or_defer(settings: Settings, name: str) -> Model:
-    """As `open_named`, but what is missing for the model is said when it is asked.
+def open_model_lazily(settings: Settings, name: str) -> Model:
+    """Open a model as `open_model_by_name` does, but report missing prerequisites only when it is called.
 
     Raises:
-        UsageError: The name means nothing.
+        UsageError: The name is not a model name.
     """
     try:
-        return open_named(settings, name)
+        return open_model_by_name(settings, name)
     except PrerequisiteError as fault:
         missing = fault
-        return RefusingModel(name, lambda: missing)
+        return UnavailableModel(name, lambda: missing)

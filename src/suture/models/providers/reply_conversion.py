@@ -1,7 +1,7 @@
-"""What a chat model of LangChain answered, as our `Reply`: its text, how it ended, what it cost.
+"""Conversion of LangChain's messages into our `Reply`: text, finish reason and usage.
 
-A count of tokens is data from a server: it may be missing, negative, a text, or a trillion. What is booked
-decides when a budget ends, so what cannot be true is no count, and our own bound is booked.
+Token counts come from a server: they may be missing, negative, a string, or a trillion. They decide when a
+budget ends, so an implausible count is replaced by our own upper bound.
 """
 
 from __future__ import annotations
@@ -11,16 +11,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from suture.models.chat_model import Finish, Message, Reply, Sampling
-from suture.models.providers.http_guard import WireFault
-from suture.models.structured_output.reply_schemas import text_of, text_with_call
-from suture.models.tokens import count_upper_bound, text_lower_bound, text_upper_bound
+from suture.models.chat_model import FinishReason, Message, Reply, Sampling
+from suture.models.providers.http_guard import ResponseRefused
+from suture.models.structured_output.reply_schemas import answer_text, answer_text_with_tool_call
+from suture.models.tokens import prompt_token_upper_bound, token_lower_bound, token_upper_bound
+from suture.models.tuning import MAX_PROVIDER_OVERHEAD_TOKENS, MAX_TEXT_BYTES_PER_TOKEN, SPARE_TEXT_BYTES
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage
 
 
-FINISHES: Mapping[str, Finish] = {
+FINISHES: Mapping[str, FinishReason] = {
     "stop": "stop",
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -29,43 +30,41 @@ FINISHES: Mapping[str, Finish] = {
     "length": "length",
     "max_tokens": "length",
 }
-"""How providers call the end of a reply."""
-TEXT_BYTES_PER_TOKEN = 128
-"""The longest single tokens of today's models. A text longer than so many times the tokens that were asked
-for is no reply to the question, whatever its server says that it is."""
-SPARE_TEXT_BYTES = 4096
+"""Provider's finish reason -> ours; any other is `other`."""
 
 
-def said_ending(answer: AIMessage) -> str:
-    """Why the reply ended, in the provider's word; empty where it did not say."""
-    said = answer.response_metadata
-    return str(said.get("finish_reason") or said.get("stop_reason") or said.get("done_reason") or "")
+def provider_finish_reason(answer: AIMessage) -> str:
+    """Return why the reply ended, in the provider's words; empty if it does not say."""
+    reported = answer.response_metadata
+    return str(
+        reported.get("finish_reason") or reported.get("stop_reason") or reported.get("done_reason") or ""
+    )
 
 
-def as_reply(
+def convert_answer(
     answer: AIMessage, messages: Sequence[Message], sampling: Sampling, name: str, replies: int
 ) -> Reply:
-    """The answer in our words.
+    """Convert an answer into a `Reply`.
 
     Raises:
-        WireFault: It is longer than was asked for, whichever way its bytes came.
+        ResponseRefused: The text is longer than the requested tokens can be.
     """
-    text = text_with_call(answer) if sampling.tools else text_of(answer)
-    if messages[-1].role == "assistant":  # some servers repeat it
+    text = answer_text_with_tool_call(answer) if sampling.tools else answer_text(answer)
+    if messages[-1].role == "assistant":  # some servers repeat the prefill
         text = text.removeprefix(messages[-1].content)
-    most_bytes = TEXT_BYTES_PER_TOKEN * sampling.max_tokens + SPARE_TEXT_BYTES
-    if (size_bytes := text_upper_bound(text)) > most_bytes:
+    most_bytes = MAX_TEXT_BYTES_PER_TOKEN * sampling.max_tokens + SPARE_TEXT_BYTES
+    if (size_bytes := token_upper_bound(text)) > most_bytes:
         asked = f"{sampling.max_tokens:,} tokens were asked for"
-        raise WireFault("flood", f"a text of {size_bytes:,} bytes, where {asked}")
-    usage = usage_of(getattr(answer, "usage_metadata", None), messages, text, sampling, replies)
+        raise ResponseRefused("flood", f"a text of {size_bytes:,} bytes, where {asked}")
+    usage = measure_usage(getattr(answer, "usage_metadata", None), messages, text, sampling, replies)
     tokens = _tokens(answer)
     return Reply(
         text=text,
-        finish=FINISHES.get((said_ending(answer) or "stop").lower(), "other"),
+        finish=FINISHES.get((provider_finish_reason(answer) or "stop").lower(), "other"),
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,
         cached_tokens=usage.cached_tokens,
-        counted=usage.counted,
+        counted_by=usage.counted,
         logprobs=tuple(logprob for _, logprob in tokens),
         tokens=tuple(token for token, _ in tokens),
         model=name,
@@ -73,7 +72,7 @@ def as_reply(
 
 
 def _tokens(answer: AIMessage) -> list[tuple[str, float]]:
-    """Each token of the reply with its log probability; nothing where not all of them were told."""
+    """Return each token with its log probability; nothing unless all of them are present."""
     logprobs = answer.response_metadata.get("logprobs")
     content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
     tokens: list[tuple[str, float]] = []
@@ -85,8 +84,10 @@ def _tokens(answer: AIMessage) -> list[tuple[str, float]]:
     return tokens
 
 
-def counted_apart(replies: Sequence[Reply]) -> list[Reply]:
-    """Replies of one request with their own tokens; all but the first found the prompt evaluated."""
+def count_replies_separately(replies: Sequence[Reply]) -> list[Reply]:
+    """Give each reply of one request its own token count; all but the first took the prompt from the
+    cache.
+    """
     return [
         replace(
             reply,
@@ -99,20 +100,15 @@ def counted_apart(replies: Sequence[Reply]) -> list[Reply]:
     ]
 
 
-AROUND_THE_PROMPT = 4096
-"""Tokens that a provider may add to what we send: a schema, and what it tells its model of tools (Anthropic
-names up to 804 for these)."""
-
-
 @dataclass(frozen=True, kw_only=True)
-class Usage:
-    """What a reply cost.
+class TokenUsage:
+    """The tokens of a reply.
 
     Attributes:
         prompt_tokens: Tokens of the prompt.
-        completion_tokens: Tokens of the reply, thoughts that are not shown included.
-        cached_tokens: Tokens of the prompt that the provider had evaluated before.
-        counted: Who counted: the provider, or where it did not, or not truly, we, as an upper `bound`.
+        completion_tokens: Tokens of the reply, including reasoning that is not shown.
+        cached_tokens: Prompt tokens that the provider took from its cache.
+        counted: `provider`, or `bound` if the provider's count is missing or implausible.
     """
 
     prompt_tokens: int
@@ -121,47 +117,51 @@ class Usage:
     counted: Literal["provider", "bound"]
 
 
-def usage_of(
-    said: Mapping[str, Any] | None, messages: Sequence[Message], text: str, sampling: Sampling, replies: int
-) -> Usage:
-    """The usage to book.
+def measure_usage(
+    reported: Mapping[str, Any] | None,
+    messages: Sequence[Message],
+    text: str,
+    sampling: Sampling,
+    replies: int,
+) -> TokenUsage:
+    """Return the usage to charge to the budget.
 
     Args:
-        said: What the provider says, in LangChain's words.
+        reported: The provider's usage, with LangChain's keys.
         messages: The prompt, oldest message first.
         text: The reply's text.
-        sampling: How it was drawn.
-        replies: How many came with it; the provider counts them together.
+        sampling: How the reply was generated.
+        replies: How many replies the request returned; the provider counts them together.
     """
-    said = said or {}
-    prompt = _believed(
-        said.get("input_tokens"),
-        least=sum(text_lower_bound(message.content) for message in messages),
-        most=2 * count_upper_bound(messages) + AROUND_THE_PROMPT,
+    reported = reported or {}
+    prompt = _plausible(
+        reported.get("input_tokens"),
+        minimum=sum(token_lower_bound(message.content) for message in messages),
+        maximum=2 * prompt_token_upper_bound(messages) + MAX_PROVIDER_OVERHEAD_TOKENS,
     )
-    # A server that does not know our limit may write more; it cannot write more tokens than bytes.
-    completion = _believed(
-        said.get("output_tokens"),
-        least=text_lower_bound(text),
-        most=replies * max(sampling.max_tokens, text_upper_bound(text)),
+    # A server that ignores our limit may write more tokens, but never more tokens than bytes.
+    completion = _plausible(
+        reported.get("output_tokens"),
+        minimum=token_lower_bound(text),
+        maximum=replies * max(sampling.max_tokens, token_upper_bound(text)),
     )
-    if prompt is None or completion is None:  # who miscounts one of them is not believed the other
-        return Usage(
-            prompt_tokens=count_upper_bound(messages),
-            completion_tokens=min(text_upper_bound(text), sampling.max_tokens),
+    if prompt is None or completion is None:  # if one count is wrong, the other is not trusted either
+        return TokenUsage(
+            prompt_tokens=prompt_token_upper_bound(messages),
+            completion_tokens=min(token_upper_bound(text), sampling.max_tokens),
             cached_tokens=0,
             counted="bound",
         )
-    details = said.get("input_token_details")
+    details = reported.get("input_token_details")
     cached = details.get("cache_read") if isinstance(details, Mapping) else None
-    return Usage(
+    return TokenUsage(
         prompt_tokens=prompt,
         completion_tokens=completion,
-        cached_tokens=_believed(cached, least=0, most=prompt) or 0,
+        cached_tokens=_plausible(cached, minimum=0, maximum=prompt) or 0,
         counted="provider",
     )
 
 
-def _believed(count: object, *, least: int, most: int) -> int | None:
-    """A count that can be true, else `None`."""
-    return count if type(count) is int and least <= count <= most else None
+def _plausible(count: object, *, minimum: int, maximum: int) -> int | None:
+    """Return the count if it can be true, else `None`."""
+    return count if type(count) is int and minimum <= count <= maximum else None

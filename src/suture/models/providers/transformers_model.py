@@ -1,4 +1,6 @@
-"""`huggingface:NAME`: a model of the Hugging Face hub, or of a folder, run by Transformers in here."""
+"""`huggingface:NAME`: a model of the Hugging Face hub, or of a local folder, run by Transformers in this
+process.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from typing import Any
 from suture.core.settings.schema import Settings
 from suture.errors import ContextTooLong, ModelError, ModelTimeout, PrerequisiteError
 from suture.models.chat_model import Message, Reply, Sampling
-from suture.models.reply_streaming import current_hearer, one_reply
+from suture.models.reply_streaming import current_listener, report_reply
 
 TORCH_REMEDY = "install the torch that fits your machine (docs/models.md)"
 PACKAGES = (("transformers", 'pip install "suture[huggingface]"'), ("torch", TORCH_REMEDY))
@@ -25,12 +27,12 @@ FOUR_BIT_PACKAGES = tuple(
     (name, "pip install bitsandbytes accelerate, or set model.quantization = none")
     for name in ("bitsandbytes", "accelerate")
 )
-"""What quantization needs besides; Transformers would name only the first that it misses."""
+"""Additional packages for 4-bit quantization; Transformers would name only the first missing one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LoadedWeights:
-    """Weights in memory, and their tokenizer. One reply at a time is drawn from them."""
+    """Weights in memory with their tokenizer. `busy` serialises generation."""
 
     tokenizer: Any
     weights: Any
@@ -38,18 +40,18 @@ class LoadedWeights:
 
 
 class TransformersModel:
-    """A causal language model in this process.
+    """A causal language model that runs in this process.
 
     Args:
         model: Its name on the hub, or a folder.
-        settings: Seed, time-out, quantization and the hub's token.
+        settings: Seed, time limit, quantization and the hub's token.
 
     Raises:
-        PrerequisiteError: A package that it needs is missing, or a folder here has the name.
+        PrerequisiteError: A required package is missing, or the name is also a folder here.
     """
 
     def __init__(self, model: str, settings: Settings) -> None:
-        _require_no_folder_in_its_place(model)
+        _refuse_ambiguous_name(model)
         self.name = f"huggingface:{model}"
         self._model = model
         self._knobs = settings.model
@@ -61,45 +63,45 @@ class TransformersModel:
                 raise PrerequisiteError(f"{self.name!r} needs the package {package!r}", remedy=remedy)
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
-        """Draw one reply, loading the weights where they are not loaded yet; see `Model.complete`.
+        """Generate one reply, loading the weights if necessary; see `Model.complete`.
 
         Raises:
-            PrerequisiteError: The weights are not to be had.
+            PrerequisiteError: The weights cannot be loaded.
         """
-        called_off = threading.Event()
+        cancelled = threading.Event()
         try:
-            return await asyncio.to_thread(self._draw, tuple(messages), sampling, called_off)
+            return await asyncio.to_thread(self._draw, tuple(messages), sampling, cancelled)
         finally:
-            called_off.set()  # where we are cancelled, the thread ends at its next token
+            cancelled.set()  # after a cancellation the thread stops at its next token
 
     async def close(self) -> None:
-        """Nothing to release: the weights stay for the next model object of this process."""
+        """Do nothing: the weights stay for the next model object of this process."""
 
-    def _draw(self, messages: tuple[Message, ...], sampling: Sampling, called_off: threading.Event) -> Reply:
+    def _draw(self, messages: tuple[Message, ...], sampling: Sampling, cancelled: threading.Event) -> Reply:
         loaded = _load(self._model, self._knobs.quantization, self._token)
         torch = importlib.import_module("torch")
-        prompt = _encode(loaded.tokenizer, messages).to(loaded.weights.device)
+        prompt = _encode_prompt(loaded.tokenizer, messages).to(loaded.weights.device)
         prompt_tokens = int(prompt["input_ids"].shape[1])
-        room = getattr(loaded.weights.config, "max_position_embeddings", None)
-        if room is not None and prompt_tokens + sampling.max_tokens > room:
+        context_tokens = getattr(loaded.weights.config, "max_position_embeddings", None)
+        if context_tokens is not None and prompt_tokens + sampling.max_tokens > context_tokens:
             raise ContextTooLong(
-                f"{self.name!r} has a context of {room} tokens, for {prompt_tokens} of the prompt and "
+                f"{self.name!r} has a context of {context_tokens} tokens, for {prompt_tokens} of the prompt and "
                 f"{sampling.max_tokens} of the reply",
                 remedy="lower model.max_tokens, or give less",
             )
         with loaded.busy:
             torch.manual_seed(self._knobs.seed + sampling.index)
             start_s = time.perf_counter()
-            hearer = current_hearer()
+            listener = current_listener()
             try:
-                with one_reply(hearer) if hearer is not None else nullcontext() as tell:
-                    written = self._generate(loaded, prompt, sampling, called_off, tell)
-            except (RuntimeError, ValueError, IndexError) as fault:  # torch's, out of memory included
+                with report_reply(listener) if listener is not None else nullcontext() as report:
+                    written = self._generate(loaded, prompt, sampling, cancelled, report)
+            except (RuntimeError, ValueError, IndexError) as fault:  # from torch, including out of memory
                 raise ModelError(f"{self.name!r} failed: {fault}") from fault
             seconds = time.perf_counter() - start_s
         tokens = written[0, prompt_tokens:]
-        text, stopped = _before(_text(loaded, tokens), sampling.stop)
-        ended = stopped or (bool(len(tokens)) and int(tokens[-1]) in _ends(loaded))
+        text, stopped = _cut_at_stop(_text(loaded, tokens), sampling.stop)
+        ended = stopped or (bool(len(tokens)) and int(tokens[-1]) in _end_tokens(loaded))
         if not ended and len(tokens) < sampling.max_tokens and seconds >= self._knobs.timeout_s:
             raise ModelTimeout(f"{self.name!r} did not answer in time", remedy="raise model.timeout_s")
         return Reply(
@@ -116,22 +118,24 @@ class TransformersModel:
         loaded: LoadedWeights,
         prompt: Any,
         sampling: Sampling,
-        called_off: threading.Event,
-        tell: Callable[[str], None] | None,
+        cancelled: threading.Event,
+        report: Callable[[str], None] | None,
     ) -> Any:
-        """Tokens of prompt and reply (1 x n); `tell` hears the reply's text at each token."""
+        """Return the token ids of prompt and reply (1 x n); `report` gets the reply's text after each
+        token.
+        """
         transformers = importlib.import_module("transformers")
         torch = importlib.import_module("torch")
         until_s = time.perf_counter() + self._knobs.timeout_s
         prompt_tokens = int(prompt["input_ids"].shape[1])
 
         def is_over(input_ids: Any, scores: Any, **rest: Any) -> Any:
-            over = called_off.is_set() or time.perf_counter() >= until_s
-            if tell is not None or sampling.stop:
-                text, stopped = _before(_text(loaded, input_ids[0, prompt_tokens:]), sampling.stop)
+            over = cancelled.is_set() or time.perf_counter() >= until_s
+            if report is not None or sampling.stop:
+                text, stopped = _cut_at_stop(_text(loaded, input_ids[0, prompt_tokens:]), sampling.stop)
                 over = over or stopped
-                if tell is not None:
-                    tell(text)
+                if report is not None:
+                    report(text)
             return torch.full((input_ids.shape[0],), over, device=input_ids.device)
 
         drawn: dict[str, Any] = {"do_sample": False}
@@ -156,10 +160,11 @@ def _load(model: str, quantization: str, token: str | None) -> LoadedWeights:
 
 @lru_cache(maxsize=1)
 def _load_once(model: str, quantization: str, token: str | None) -> LoadedWeights:
-    """Load a model; the last one stays in memory, since loading takes longer than answering.
+    """Load a model; the last one stays in memory, because loading takes longer than generating.
 
     Raises:
-        PrerequisiteError: It is not there, or not with this quantization on this machine.
+        PrerequisiteError: The model does not exist, or cannot be loaded with this quantization on this
+            machine.
     """
     transformers = importlib.import_module("transformers")
     torch = importlib.import_module("torch")
@@ -182,11 +187,11 @@ def _load_once(model: str, quantization: str, token: str | None) -> LoadedWeight
     return LoadedWeights(tokenizer=tokenizer, weights=weights.eval(), busy=threading.Lock())
 
 
-def _require_no_folder_in_its_place(model: str) -> None:
-    """Refuse the name of a hub's model that is also a folder here: Transformers would take the folder.
+def _refuse_ambiguous_name(model: str) -> None:
+    """Refuse a hub name that is also a folder here: Transformers would load the folder.
 
     Raises:
-        PrerequisiteError: There is such a folder; who means it says so with a path.
+        PrerequisiteError: There is such a folder; the user must write it as a path.
     """
     if not model.startswith(("/", "./", "../")) and Path(model).exists():
         raise PrerequisiteError(
@@ -195,15 +200,15 @@ def _require_no_folder_in_its_place(model: str) -> None:
         )
 
 
-def _encode(tokenizer: Any, messages: tuple[Message, ...]) -> Any:
-    """The prompt in the model's own chat form; a base model without one gets the plain texts."""
+def _encode_prompt(tokenizer: Any, messages: tuple[Message, ...]) -> Any:
+    """Return the prompt in the model's chat template; a base model without one gets the plain texts."""
     if tokenizer.chat_template:
         turns = [{"role": message.role, "content": message.content} for message in messages]
-        begun = messages[-1].role == "assistant"
+        has_prefill = messages[-1].role == "assistant"
         return tokenizer.apply_chat_template(
             turns,
-            add_generation_prompt=not begun,
-            continue_final_message=begun,
+            add_generation_prompt=not has_prefill,
+            continue_final_message=has_prefill,
             return_tensors="pt",
             return_dict=True,
         )
@@ -217,14 +222,14 @@ def _text(loaded: LoadedWeights, tokens: Any) -> str:
     return written
 
 
-def _before(text: str, stops: Sequence[str]) -> tuple[str, bool]:
-    """The text before the first of the stops, and whether there is one."""
+def _cut_at_stop(text: str, stops: Sequence[str]) -> tuple[str, bool]:
+    """Return the text before the first stop text, and whether there is one."""
     found = [text.index(stop) for stop in stops if stop in text]
     return (text[: min(found)], True) if found else (text, False)
 
 
-def _ends(loaded: LoadedWeights) -> set[int]:
-    """The tokens that end a reply."""
+def _end_tokens(loaded: LoadedWeights) -> set[int]:
+    """Return the ids of the tokens that end a reply."""
     ends = loaded.weights.generation_config.eos_token_id
     if ends is None:
         ends = loaded.tokenizer.eos_token_id

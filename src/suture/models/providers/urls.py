@@ -1,4 +1,4 @@
-"""Addresses as people and records may see them."""
+"""URLs in messages and records, without credentials."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ import re
 CREDENTIALS = re.compile(r"(?<=://)[^/\s]*@")
 
 
-def without_credentials(text: str) -> str:
-    """A text with `***` in place of the user and the password of each address in it."""
+def mask_credentials(text: str) -> str:
+    """Return a text with `***` in place of the user and password of each URL in it."""
     return CREDENTIALS.sub("***@", text)

@@ -1,8 +1,8 @@
-"""A reader of almost-JSON: what small models write when they mean a JSON object.
+"""A reader of almost-JSON, as small models write it, and the search for it in a reply.
 
-It understands what is said in an unusual way (other quotes, Python's constants, missing or doubled commas,
-comments, bare keys, line ends and unescaped quotes inside texts, closing brackets that were forgotten) and
-refuses what is not said at all: a member without a value, a text without an end. Nothing is invented.
+It accepts unusual notation (other quotes, Python's constants, missing or doubled commas, comments, bare keys,
+newlines and unescaped quotes inside strings, missing closing brackets) and refuses incomplete data: a member
+without a value, a string without an end. Nothing is invented.
 """
 
 from __future__ import annotations
@@ -12,14 +12,16 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
+from suture.models.tuning import MAX_NESTING, MAX_OBJECT_STARTS
+
 QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "”": "”", "‘": "’", "«": "»"}
 BLANK = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*.*?\*/)+", re.DOTALL)
 NUMBER = re.compile(r"[-+]?(?:\d{1,30}(?:\.\d{1,30})?|\.\d{1,30})(?:[eE][-+]?\d{1,3})?(?![\w.%])")
 WORD = re.compile(r"[A-Za-z_][\w-]*(?:\.[A-Za-z_]\w*)?")
 CONSTANTS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "none": None}
-NOTHING_SAID = frozenset({"undefined", "nan", "infinity", "inf", "todo", "tbd"})
+EMPTY_WORDS = frozenset({"undefined", "nan", "infinity", "inf", "todo", "tbd"})
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\"}
-# Bounded, so that a reply of ten thousand line ends costs no more than its length.
+# Bounded repetition keeps the matching linear on a reply of ten thousand newlines.
 ENDS_KEY = re.compile(r"\s{0,50}(?::|=)")
 ENDS_ITEM = re.compile(r"\s{0,50}(?:[,\]]|$)")
 ENDS_VALUE = re.compile(
@@ -28,26 +30,24 @@ ENDS_VALUE = re.compile(
     re.VERBOSE,
 )
 ENDS_WORD = re.compile(r"[^\S\n]{0,50}(?:[,;}\]\n]|//|#|$)")
-MAX_DEPTH = 20
-"""Of values within values; the reader calls itself for each."""
 
 
-class NotData(ValueError):
-    """The text is no object, however kindly it is read."""
+class NotJsonLike(ValueError):
+    """The text is not an object, even with tolerance."""
 
 
-def read_untidy(text: str, start: int = 0) -> tuple[Any, int]:
-    """The object that begins at `start`, and where it ends.
+def parse_lenient_object(text: str, start: int = 0) -> tuple[Any, int]:
+    """Return the object that begins at `start`, and the position after it.
 
     Raises:
-        NotData: There is none, or a part of it is not said.
+        NotJsonLike: There is no object, or a part of it is missing.
     """
     reader = _Reader(text, start)
     return reader.object(), reader.at
 
 
 class _Reader:
-    """A recursive descent over one text."""
+    """A recursive descent parser over one text."""
 
     def __init__(self, text: str, at: int) -> None:
         self.text = text
@@ -61,11 +61,11 @@ class _Reader:
             key = self._key()
             self._skip()
             if self._peek() not in (":", "="):
-                raise NotData(f"no colon behind {key!r}")
+                raise NotJsonLike(f"no colon behind {key!r}")
             self.at += 2 if self.text.startswith("=>", self.at) else 1
             value = self._value(ENDS_VALUE)
             if key in members and members[key] != value:
-                raise NotData(f"{key!r} is said twice, differently")
+                raise NotJsonLike(f"{key!r} is said twice, differently")
             members[key] = value
             self._commas()
         return members
@@ -80,15 +80,15 @@ class _Reader:
 
     def _open(self, bracket: str) -> None:
         if self._peek() != bracket:
-            raise NotData(f"no {bracket!r}")
+            raise NotJsonLike(f"no {bracket!r}")
         self.depth += 1
-        if self.depth > MAX_DEPTH:
-            raise NotData("nested too deeply")
+        if self.depth > MAX_NESTING:
+            raise NotJsonLike("nested too deeply")
         self.at += 1
         self._skip()
 
     def _closes(self, bracket: str) -> bool:
-        """Whether the bracket closes here; the end of the text closes everything that is open."""
+        """Return whether the bracket closes here; the end of the text closes all open brackets."""
         self._skip()
         closed = self._peek() == bracket
         if closed:
@@ -117,22 +117,22 @@ class _Reader:
             return self._quoted(ENDS_KEY)
         word = WORD.match(self.text, self.at)
         if word is None:
-            raise NotData("a member has no name")
+            raise NotJsonLike("a member has no name")
         self.at = word.end()
         return word[0]
 
     def _bare(self) -> Any:
-        """A constant, or one word without quotes."""
+        """Read a constant, or one word without quotes."""
         word = WORD.match(self.text, self.at)
         if word is None or not ENDS_WORD.match(self.text, word.end()):
-            raise NotData("a member has no value")
-        if word[0].lower() in NOTHING_SAID:
-            raise NotData(f"a member says {word[0]!r}")
+            raise NotJsonLike("a member has no value")
+        if word[0].lower() in EMPTY_WORDS:
+            raise NotJsonLike(f"a member says {word[0]!r}")
         self.at = word.end()
         return CONSTANTS.get(word[0].lower(), word[0])
 
     def _quoted(self, ends: re.Pattern[str]) -> str:
-        """A text in quotes. A quote inside it ends it only where a text may end."""
+        """Read a quoted string. A quote inside ends it only where a string may end."""
         opening = self.text[self.at]
         triple = opening * 3
         if opening in "\"'`" and self.text.startswith(triple, self.at):
@@ -155,7 +155,7 @@ class _Reader:
             else:
                 parts.append(character)
                 at += 1
-        raise NotData("a text has no end")
+        raise NotJsonLike("a text has no end")
 
     def _escaped(self, at: int) -> tuple[str, int]:
         mark = self.text[at + 1]
@@ -186,27 +186,25 @@ LABEL = re.compile(
 )
 TAG = re.compile(r"<([A-Za-z][\w-]*)>\s*([^<>]*?)\s*</\1>")
 BRACE = re.compile(r"[{}]")
-MAX_STARTS = 40
-"""Braces that are tried as the start of an object; code quoted in prose has many."""
 
 
-def objects_in(text: str, names: Collection[str]) -> Iterator[dict[str, Any]]:
-    """The objects in a text that may be what was asked for, and those inside mere wrappers.
+def find_objects(text: str, names: Collection[str]) -> Iterator[dict[str, Any]]:
+    """Yield the objects in a text that may be the requested one, including those inside mere wrappers.
 
-    What stands in a part marked as thinking is a draft, and not looked at. Nor is what stands inside an
-    object that has a member of its own: an example in a bad answer is not the answer.
+    Text that is marked as thinking is a draft and ignored. So is an object inside another one that already
+    has a requested member: an example within a bad answer is not the answer.
 
     Args:
         text: The reply's text.
-        names: The names of the members of what was asked for.
+        names: Names of the requested members.
     """
-    own = {bare_name(name) for name in names}
+    own = {normalise_name(name) for name in names}
     text = _answer_part(text)
     found = list(_top_objects(text))
     if not found and '\\"' in text:
         found = list(_top_objects(text.replace('\\\\"', "'").replace('\\"', '"').replace("\\n", "\n")))
     for data in found:
-        yield from _unwrapped(data, own)
+        yield from _unwrap(data, own)
 
 
 def _answer_part(text: str) -> str:
@@ -218,19 +216,21 @@ def _answer_part(text: str) -> str:
 
 def _top_objects(text: str) -> Iterator[Any]:
     at = 0
-    for _ in range(MAX_STARTS):
+    for _ in range(MAX_OBJECT_STARTS):
         at = text.find("{", at)
         if at < 0:
             return
         try:
-            data, at = read_untidy(text, at)
+            data, at = parse_lenient_object(text, at)
             yield data
-        except NotData:
-            at = _behind(text, at)
+        except NotJsonLike:
+            at = _end_of_object(text, at)
 
 
-def _behind(text: str, at: int) -> int:
-    """Behind the brace that closes the one at `at`: what lies between belongs to what could not be read."""
+def _end_of_object(text: str, at: int) -> int:
+    """Return the position after the brace that closes the one at `at`; all between belongs to the unreadable
+    object.
+    """
     depth = 0
     for brace in BRACE.finditer(text, at):
         depth += 1 if brace[0] == "{" else -1
@@ -239,62 +239,64 @@ def _behind(text: str, at: int) -> int:
     return len(text)
 
 
-def _unwrapped(data: Any, own: Collection[str]) -> Iterator[dict[str, Any]]:
+def _unwrap(data: Any, own: Collection[str]) -> Iterator[dict[str, Any]]:
     if isinstance(data, dict):
         yield data
-        if not any(bare_name(str(name)) in own for name in data):
+        if not any(normalise_name(str(name)) in own for name in data):
             for inner in data.values():
-                yield from _unwrapped(inner, own)
+                yield from _unwrap(inner, own)
     elif isinstance(data, list):
         for inner in data:
-            yield from _unwrapped(inner, own)
+            yield from _unwrap(inner, own)
     elif isinstance(data, str) and data.lstrip().startswith("{"):
         try:
-            yield from _unwrapped(json.loads(data), own)
+            yield from _unwrap(json.loads(data), own)
         except (ValueError, RecursionError):
             return
 
 
-def written_out(text: str, names: Collection[str]) -> dict[str, str] | None:
-    """The members of an object that was written as lines `name: value`, or as tags `<name>value</name>`.
+def find_labelled_fields(text: str, names: Collection[str]) -> dict[str, str] | None:
+    """Return the members of an object that was written as lines `name: value` or tags `<name>value</name>`.
 
     Args:
         text: The reply's text.
-        names: The names of the members; another name is part of the text.
+        names: Names of the requested members; any other name is ordinary text.
 
     Returns:
-        What was found, or `None` where a name stands twice: nobody knows which is meant.
+        Name -> text, or `None` if a name occurs twice, which is ambiguous.
     """
-    wanted = {bare_name(name) for name in names}
+    wanted = {normalise_name(name) for name in names}
     text = _answer_part(text)
-    tags = [(bare_name(name), value) for name, value in TAG.findall(text) if bare_name(name) in wanted]
-    pairs = tags or list(_labelled(text, wanted))
+    tags = [
+        (normalise_name(name), value) for name, value in TAG.findall(text) if normalise_name(name) in wanted
+    ]
+    pairs = tags or list(_labelled_lines(text, wanted))
     return dict(pairs) if len({name for name, _ in pairs}) == len(pairs) else None
 
 
-def _labelled(text: str, wanted: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Each name with the text behind it, up to a blank line or the next name."""
+def _labelled_lines(text: str, wanted: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield each name with the text after it, up to a blank line or the next name."""
     name, lines = "", list[str]()
     for line in (*text.splitlines(), ""):
         label = LABEL.match(line)
-        named = bare_name(label[1]) if label else ""
+        named = normalise_name(label[1]) if label else ""
         if name and (named in wanted or (not line.strip() and any(lines))):
-            yield name, _joined(lines)
+            yield name, _join_value(lines)
             name, lines = "", []
         if label and named in wanted:
             name, lines = named, [label[2]]
         elif name and line.strip():
             lines.append(line)
     if name:
-        yield name, _joined(lines)
+        yield name, _join_value(lines)
 
 
-def _joined(lines: list[str]) -> str:
+def _join_value(lines: list[str]) -> str:
     text = " ".join(line.strip() for line in lines if line.strip()).rstrip(",;").strip("*_ ")
     quoted = re.fullmatch(r"(?P<q>[\"'`]+)(.*?)(?P=q)", text, re.DOTALL)
     return quoted[2] if quoted else text
 
 
-def bare_name(name: str) -> str:
-    """A member's name without what models vary in it: case, blanks, hyphens, underscores."""
+def normalise_name(name: str) -> str:
+    """Return a member's name without what models vary: case, blanks, hyphens, underscores."""
     return re.sub(r"[\W_]+", "", name).lower()

@@ -1,4 +1,4 @@
-"""What was said, in the form that the schema asks for. Only the form changes, never what is said."""
+"""Parsing of a structured reply: from its text to a value of a type, or the reason why that is impossible."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from suture.models.structured_output.lenient_json import bare_name, objects_in, written_out
-from suture.models.structured_output.reply_schemas import resolved, schema_of
+from suture.models.structured_output.lenient_json import find_labelled_fields, find_objects, normalise_name
+from suture.models.structured_output.reply_schemas import resolve_reference, strict_schema
 
-YES_NO = {"true": True, "yes": True, "false": False, "no": False}
+BOOLEAN_WORDS = {"true": True, "yes": True, "false": False, "no": False}
 PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 FRACTION = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)")
 KIND_WORD = re.compile(r"(?:error|fault|bug|issue|problem|strategy)s?$")
@@ -23,25 +23,25 @@ PLACEHOLDER = re.compile(
 )
 
 
-class Unfit(ValueError):
-    """What was said has no place in the schema; the message says which member and why."""
+class SchemaMismatch(ValueError):
+    """A value that does not fit the schema; the message names the member and the reason, for the model."""
 
 
-def coerced(value: Any, part: Mapping[str, Any], root: Mapping[str, Any], where: str = "") -> Any:
-    """A value in the form that a part of a schema asks for.
+def coerce_value(value: Any, part: Mapping[str, Any], root: Mapping[str, Any], where: str = "") -> Any:
+    """Convert a value to the form that a part of a schema asks for. Only the form changes, never the meaning.
 
     Args:
-        value: What the reply says, as JSON values.
+        value: A JSON value of the reply.
         part: The schema of the value.
         root: The whole schema, for its `$defs`.
-        where: The path of the value, for messages.
+        where: Path of the value, for messages.
 
     Raises:
-        Unfit: It cannot be put into that form without guessing.
+        SchemaMismatch: The value cannot be converted without guessing.
     """
-    part = resolved(part, root)
+    part = resolve_reference(part, root)
     if isinstance(value, dict) and part.get("type") != "object":
-        value = _unwrapped(value, where)
+        value = _unwrap_schema_value(value, where)
     if "enum" in part or "const" in part:
         return _choice(value, part.get("enum") or [part["const"]], where)
     match part.get("type"):
@@ -49,7 +49,7 @@ def coerced(value: Any, part: Mapping[str, Any], root: Mapping[str, Any], where:
             return _object(value, part, root, where)
         case "array":
             items = value if isinstance(value, list) else [value]
-            return [coerced(item, part["items"], root, f"{where}[{i}]") for i, item in enumerate(items)]
+            return [coerce_value(item, part["items"], root, f"{where}[{i}]") for i, item in enumerate(items)]
         case "number" | "integer" as kind:
             return _number(value, kind, where)
         case "boolean":
@@ -59,28 +59,30 @@ def coerced(value: Any, part: Mapping[str, Any], root: Mapping[str, Any], where:
     return value
 
 
-def _unwrapped(value: dict[str, Any], where: str) -> Any:
-    """The value of `{"type": "string", "value": ...}`: a model that mixed the schema with its data."""
+def _unwrap_schema_value(value: dict[str, Any], where: str) -> Any:
+    """Return the value of `{"type": "string", "value": ...}`, written by a model that mixes schema and
+    data.
+    """
     if "value" in value and value.keys() <= {"value", "type", "description", "title", "enum"}:
         return value["value"]
-    raise Unfit(f"{where} is an object")
+    raise SchemaMismatch(f"{where} is an object")
 
 
 def _object(value: Any, part: Mapping[str, Any], root: Mapping[str, Any], where: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise Unfit(f"{where or 'the reply'} is not an object")
+        raise SchemaMismatch(f"{where or 'the reply'} is not an object")
     given: dict[str, Any] = {}
     for name, inner in value.items():
-        bare = bare_name(str(name))
+        bare = normalise_name(str(name))
         if bare in given and given[bare] != inner:
-            raise Unfit(f"{name!r} is said twice, differently")
+            raise SchemaMismatch(f"{name!r} is said twice, differently")
         given[bare] = inner
     result: dict[str, Any] = {}
     for name, field in part.get("properties", {}).items():
         path = f"{where}.{name}" if where else name
-        if bare_name(name) not in given:
-            raise Unfit(f"{path} is missing")
-        result[name] = coerced(given[bare_name(name)], field, root, path)
+        if normalise_name(name) not in given:
+            raise SchemaMismatch(f"{path} is missing")
+        result[name] = coerce_value(given[normalise_name(name)], field, root, path)
     return result
 
 
@@ -88,23 +90,23 @@ def _choice(value: Any, choices: list[Any], where: str) -> Any:
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if isinstance(value, str):
-        said = bare_name(value.rpartition(".")[2] if re.fullmatch(r"[A-Z]\w*\.\w+", value) else value)
+        said = normalise_name(value.rpartition(".")[2] if re.fullmatch(r"[A-Z]\w*\.\w+", value) else value)
         for wanted in (said, KIND_WORD.sub("", said)):
-            named = [choice for choice in choices if bare_name(str(choice)) == wanted]
+            named = [choice for choice in choices if normalise_name(str(choice)) == wanted]
             if len(named) == 1:
                 return named[0]
     elif value in choices and type(value) is not bool:
         return value
-    raise Unfit(f"{where} must be one of {', '.join(map(str, choices))}, not {value!r:.60}")
+    raise SchemaMismatch(f"{where} must be one of {', '.join(map(str, choices))}, not {value!r:.60}")
 
 
 def _number(value: Any, kind: str, where: str) -> int | float:
     if isinstance(value, str):
         value = _parsed_number(value, where)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise Unfit(f"{where} must be a number, not {value!r:.60}")
+        raise SchemaMismatch(f"{where} must be a number, not {value!r:.60}")
     if kind == "integer" and value != int(value):
-        raise Unfit(f"{where} must be a whole number, not {value!r}")
+        raise SchemaMismatch(f"{where} must be a whole number, not {value!r}")
     return int(value) if kind == "integer" else value
 
 
@@ -116,14 +118,14 @@ def _parsed_number(text: str, where: str) -> float:
         return float(fraction[1]) / float(fraction[2])
     if re.fullmatch(r"[-+]?\d+(?:\.\d+)?", text):
         return float(text)
-    raise Unfit(f"{where} must be a number, not {text!r:.60}")
+    raise SchemaMismatch(f"{where} must be a number, not {text!r:.60}")
 
 
 def _boolean(value: Any, where: str) -> bool:
     if isinstance(value, str):
-        value = YES_NO.get(value.strip().lower())
+        value = BOOLEAN_WORDS.get(value.strip().lower())
     if not isinstance(value, bool):
-        raise Unfit(f"{where} must be true or false")
+        raise SchemaMismatch(f"{where} must be true or false")
     return value
 
 
@@ -133,96 +135,96 @@ def _text(value: Any, where: str) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str):
-        raise Unfit(f"{where} must be a text, not {value!r:.60}")
+        raise SchemaMismatch(f"{where} must be a text, not {value!r:.60}")
     text = value.strip()
     if PLACEHOLDER.fullmatch(text.lower()):
-        raise Unfit(f"{where} says nothing: {text!r:.60}")
+        raise SchemaMismatch(f"{where} says nothing: {text!r:.60}")
     return text
 
 
 T = TypeVar("T", bound=BaseModel)
 
 
-class Unreadable(ValueError):
-    """The reply holds no value of the type; the message is for the model that wrote it."""
+class UnreadableReply(ValueError):
+    """A reply without a value of the type; the message is for the model that wrote it."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading(Generic[T]):
-    """What a reply says, and whether it took tolerance to read it."""
+class ParsedReply(Generic[T]):
+    """A parsed value, and whether it took tolerance to read it."""
 
     value: T
     salvaged: bool
 
 
-def read_reply(text: str, type_: type[T], *, salvage: bool = True) -> Reading[T]:
-    """Read a whole reply; one that was cut short is not for here.
+def parse_reply(text: str, type_: type[T], *, salvage: bool = True) -> ParsedReply[T]:
+    """Parse a complete reply; truncated ones must not be passed here.
 
-    A reply that says two different things says nothing.
+    A reply with two different values is refused.
 
     Args:
         text: The reply's text.
-        type_: What it must be.
-        salvage: Whether anything but the plain JSON is read.
+        type_: The type of the value.
+        salvage: Whether anything but plain JSON is read.
 
     Raises:
-        Unreadable: There is no such value in it.
+        UnreadableReply: The reply has no such value.
     """
-    schema = schema_of(type_)
-    why = "it is not a JSON object"
+    schema = strict_schema(type_)
+    reason = "it is not a JSON object"
     try:
-        data = json.loads(text, object_pairs_hook=_members)
-        value = _validated(coerced(data, schema, schema), type_)
-    except Unfit as fault:
-        why = str(fault)
+        data = json.loads(text, object_pairs_hook=_unique_members)
+        value = _validate(coerce_value(data, schema, schema), type_)
+    except SchemaMismatch as fault:
+        reason = str(fault)
     except (ValueError, RecursionError):
-        pass  # no JSON
+        pass  # not JSON
     else:
-        return Reading(value=value, salvaged=value.model_dump(mode="json") != data)
+        return ParsedReply(value=value, salvaged=value.model_dump(mode="json") != data)
     if not salvage:
-        raise Unreadable(why)
-    return Reading(value=_salvaged(text, type_, schema), salvaged=True)
+        raise UnreadableReply(reason)
+    return ParsedReply(value=_salvage(text, type_, schema), salvaged=True)
 
 
-def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     for name, value in pairs:
         if members[name] != value:
-            raise Unfit(f"{name!r} is said twice, differently")
+            raise SchemaMismatch(f"{name!r} is said twice, differently")
     return members
 
 
-def _salvaged(text: str, type_: type[T], schema: dict[str, Any]) -> T:
+def _salvage(text: str, type_: type[T], schema: dict[str, Any]) -> T:
     values: list[T] = []
-    faults: list[Unfit] = []
-    for data in objects_in(text, schema.get("properties", ())):
+    faults: list[SchemaMismatch] = []
+    for data in find_objects(text, schema.get("properties", ())):
         try:
-            value = _validated(coerced(data, schema, schema), type_)
-        except Unfit as fault:
+            value = _validate(coerce_value(data, schema, schema), type_)
+        except SchemaMismatch as fault:
             faults.append(fault)
         else:
             values += [value] if value not in values else []
-    if not values and not faults and (lines := written_out(text, schema.get("properties", ()))):
+    if not values and not faults and (lines := find_labelled_fields(text, schema.get("properties", ()))):
         try:
-            values = [_validated(coerced(lines, schema, schema), type_)]
-        except Unfit as fault:
+            values = [_validate(coerce_value(lines, schema, schema), type_)]
+        except SchemaMismatch as fault:
             faults.append(fault)
     if len(values) > 1:
-        raise Unreadable(f"it holds {len(values)} different answers")
+        raise UnreadableReply(f"it holds {len(values)} different answers")
     if not values:
-        raise Unreadable(str(faults[0]) if faults else "it holds no JSON object that can be read")
+        raise UnreadableReply(str(faults[0]) if faults else "it holds no JSON object that can be read")
     return values[0]
 
 
-def _validated(data: Any, type_: type[T]) -> T:
-    """Strictly: whatever leniency there is, is in `coerced`, where it can be seen.
+def _validate(data: Any, type_: type[T]) -> T:
+    """Validate strictly: all tolerance is in `coerce_value`.
 
     Raises:
-        Unfit: It breaks a bound of the type.
+        SchemaMismatch: The value breaks a bound of the type.
     """
     try:
         return type_.model_validate_json(json.dumps(data), strict=True)
     except ValidationError as fault:
         first = fault.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
-        raise Unfit(f"{where}: {first['msg']}" if where else str(first["msg"])) from fault
+        raise SchemaMismatch(f"{where}: {first['msg']}" if where else str(first["msg"])) from fault

@@ -1,7 +1,8 @@
-"""The JSON schema of a reply type: as providers enforce it, as a prompt describes it, and how it is sent.
+"""JSON schemas and tools in requests: how providers enforce them, how prompts describe them, how replies
+answer them.
 
-It goes into the request by hand and not through LangChain's `with_structured_output`: that parses by itself,
-and a reply that reached the token limit is then lost together with its usage.
+Schemas go into the request directly and not through LangChain's `with_structured_output`, which parses by
+itself: a reply that reached the token limit would be lost together with its usage.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from suture.models.chat_model import Tool
+from suture.models.chat_model import ToolDeclaration
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -22,11 +23,12 @@ if TYPE_CHECKING:
 
 
 @cache
-def schema_of(type_: type[BaseModel]) -> dict[str, Any]:
-    """The JSON schema of a type, closed and with every property required, as strict modes demand.
+def strict_schema(type_: type[BaseModel]) -> dict[str, Any]:
+    """Return a type's JSON schema, closed and with all properties required, as strict modes demand.
 
     Raises:
-        TypeError: A field has a default. A model that leaves it out would be taken to have said it.
+        TypeError: A field has a default. A model that omits the field would be taken to have said the
+            default.
     """
     schema = type_.model_json_schema()
     for part in _objects(schema):
@@ -49,8 +51,8 @@ def _objects(node: Any) -> Iterator[dict[str, Any]]:
             yield from _objects(inner)
 
 
-def resolved(part: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A part of a schema, or what it refers to in the schema's `$defs`."""
+def resolve_reference(part: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a part of a schema, or the definition in `$defs` that it refers to."""
     reference = part.get("$ref")
     if reference is None:
         return part
@@ -59,13 +61,13 @@ def resolved(part: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, A
 
 
 def describe_schema(type_: type[BaseModel]) -> str:
-    """A type in words, for the prompt: one line for each field, in an object's braces."""
-    schema = schema_of(type_)
+    """Describe a type for a prompt: one line per field, in an object's braces."""
+    schema = strict_schema(type_)
     return _described(schema, schema, "")
 
 
 def _described(part: Mapping[str, Any], root: Mapping[str, Any], indent: str) -> str:
-    part = resolved(part, root)
+    part = resolve_reference(part, root)
     if "const" in part:
         return f'"{part["const"]}"'
     if "enum" in part:
@@ -97,13 +99,13 @@ def _remark(field: Mapping[str, Any]) -> str:
     return f" ({text})" if text else ""
 
 
-def constrained(
+def constrain_to_schema(
     chat: BaseChatModel, schema: Mapping[str, Any] | None
 ) -> Runnable[LanguageModelInput, AIMessage]:
-    """`chat`, told to follow a schema as far as it can be told.
+    """Return `chat` with a request to follow a schema, as far as the provider supports one.
 
     OpenAI's protocol takes it as `response_format` (OpenAI itself, llama.cpp, vLLM, SGLang), Ollama as
-    `format`, Anthropic as a tool that must be called. Any other model is left as it is.
+    `format`, Anthropic as a tool that must be called. Any other model is returned unchanged.
     """
     if schema is None:
         return chat
@@ -122,18 +124,20 @@ def constrained(
     return chat
 
 
-def text_of(answer: AIMessage) -> str:
-    """The reply's text; a reply that is a tool call is the JSON of its arguments."""
+def answer_text(answer: AIMessage) -> str:
+    """Return the reply's text; of a tool call, its arguments as JSON."""
     calls = getattr(answer, "tool_calls", None)
     return json.dumps(calls[0]["args"], ensure_ascii=False) if calls else str(answer.text)
 
 
-def with_tools(chat: BaseChatModel, tools: Sequence[Tool]) -> Runnable[LanguageModelInput, AIMessage]:
-    """`chat`, told which tools there are."""
-    return chat.bind_tools([_declared(tool) for tool in tools])
+def bind_tools_to(
+    chat: BaseChatModel, tools: Sequence[ToolDeclaration]
+) -> Runnable[LanguageModelInput, AIMessage]:
+    """Return `chat` with these tools declared in its provider's protocol."""
+    return chat.bind_tools([_tool_declaration(tool) for tool in tools])
 
 
-def _declared(tool: Tool) -> dict[str, Any]:
+def _tool_declaration(tool: ToolDeclaration) -> dict[str, Any]:
     inputs = {name: {"type": "string", "description": what} for name, what in tool.inputs.items()}
     schema = {"type": "object", "properties": inputs, "required": list(inputs)}
     return {
@@ -142,8 +146,11 @@ def _declared(tool: Tool) -> dict[str, Any]:
     }
 
 
-def text_with_call(answer: AIMessage) -> str:
-    """The reply's text, and its first call as two lines; others were made before the first had a result."""
+def answer_text_with_tool_call(answer: AIMessage) -> str:
+    """Return the reply's text and its first tool call as two lines.
+
+    Further calls are dropped: the model made them before it knew the first result.
+    """
     text, calls = str(answer.text), answer.tool_calls
     if not calls:
         return text

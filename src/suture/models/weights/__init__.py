@@ -1,1 +1,1 @@
-"""Weights of embedded models: which there are, where they lie, fetched and verified."""
+"""Weights of embedded models: the catalogue with hashes, the verified cache, and the download."""

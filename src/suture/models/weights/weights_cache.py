@@ -1,4 +1,7 @@
-"""What a file of weights was when its hash was computed, so that it is computed again only if it changed."""
+"""The cache folder of weights: which models are here and verified, where they are, and how to delete them.
+
+A file's hash is stored in a stamp beside it, so that it is computed again only if the file changed.
+"""
 
 from __future__ import annotations
 
@@ -11,20 +14,20 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
-from suture.core.safe_files import write_atomically
+from suture.core.safe_files import write_file_atomically
 from suture.errors import PrerequisiteError, StorageError, UsageError
-from suture.models.weights.model_catalogue import CATALOGUE, CatalogueEntry, find_entry
+from suture.models.weights.model_catalogue import CATALOGUE, CatalogueEntry, find_catalogue_entry
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stamp:
-    """A file and its hash.
+class HashStamp:
+    """A file's identity and hash.
 
     Attributes:
-        inode: Its number in the file system; another file in its place has another.
-        mtime_ns: When it was last written, in nanoseconds of the epoch.
+        inode: The file's inode; a replacement has another one.
+        mtime_ns: Modification time in nanoseconds since the epoch.
         size_bytes: The file's length.
-        sha256: Of its content, in hexadecimal digits.
+        sha256: Hash of its content, in hexadecimal digits.
     """
 
     inode: int
@@ -34,12 +37,12 @@ class Stamp:
 
 
 def stamp_path(path: Path) -> Path:
-    """Where the stamp of a file lies: beside it."""
+    """Return where the stamp of a file is: beside it."""
     return path.with_name(f".{path.name}.verified")
 
 
-def sha256_of(path: Path) -> str:
-    """The hash of a file; read from its stamp where the file is still the stamped one.
+def cached_sha256(path: Path) -> str:
+    """Return a file's hash, from its stamp if the file is unchanged.
 
     Raises:
         StorageError: The file cannot be read.
@@ -47,12 +50,12 @@ def sha256_of(path: Path) -> str:
     try:
         stamp = _stamp(path, "")
         with contextlib.suppress(OSError, ValueError, TypeError):
-            known = Stamp(**json.loads(stamp_path(path).read_bytes()))
+            known = HashStamp(**json.loads(stamp_path(path).read_bytes()))
             if known == _stamp(path, known.sha256):
                 return known.sha256
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        if stamp == _stamp(path, ""):  # nobody wrote to it meanwhile
+        if stamp == _stamp(path, ""):  # the file did not change meanwhile
             write_stamp(path, digest)
     except OSError as fault:
         raise StorageError(f"{str(path)!r} cannot be read: {fault.strerror}") from fault
@@ -60,24 +63,26 @@ def sha256_of(path: Path) -> str:
 
 
 def write_stamp(path: Path, sha256: str) -> None:
-    """Note the hash of a file as it is now; where that cannot be written, it is computed anew each time."""
+    """Store the hash of a file in its present state. A failure is ignored: the hash is then computed each
+    time.
+    """
     with contextlib.suppress(StorageError):
-        write_atomically(stamp_path(path), json.dumps(asdict(_stamp(path, sha256))).encode("ascii"))
+        write_file_atomically(stamp_path(path), json.dumps(asdict(_stamp(path, sha256))).encode("ascii"))
 
 
-def _stamp(path: Path, sha256: str) -> Stamp:
+def _stamp(path: Path, sha256: str) -> HashStamp:
     facts = path.stat()
-    return Stamp(inode=facts.st_ino, mtime_ns=facts.st_mtime_ns, size_bytes=facts.st_size, sha256=sha256)
+    return HashStamp(inode=facts.st_ino, mtime_ns=facts.st_mtime_ns, size_bytes=facts.st_size, sha256=sha256)
 
 
 @dataclass(frozen=True, kw_only=True)
-class CachedModel:
-    """A catalogue entry and how much of it is here.
+class CachedWeights:
+    """A catalogue entry and what the cache has of it.
 
     Attributes:
-        entry: The model's entry in the catalogue.
+        entry: The model's catalogue entry.
         path: The verified file, or `None`.
-        partial_bytes: What an interrupted download left, to go on from.
+        partial_bytes: Bytes of an interrupted download, which the next one continues.
     """
 
     entry: CatalogueEntry
@@ -86,35 +91,35 @@ class CachedModel:
 
 
 def weights_path(entry: CatalogueEntry, cache: Path) -> Path:
-    """Where the finished file lies, or will."""
+    """Return the path of the finished file."""
     return cache.expanduser() / "models" / entry.filename
 
 
 def partial_path(entry: CatalogueEntry, cache: Path) -> Path:
-    """Where a download in progress lies."""
+    """Return the path of a download in progress."""
     target = weights_path(entry, cache)
     return target.with_name(target.name + ".partial")
 
 
-def list_models(cache: Path) -> tuple[CachedModel, ...]:
-    """The whole catalogue and what of it is here."""
-    return tuple(_look(entry, cache) for entry in CATALOGUE.values())
+def list_cached_models(cache: Path) -> tuple[CachedWeights, ...]:
+    """Return the whole catalogue with what the cache has of each entry."""
+    return tuple(_inspect(entry, cache) for entry in CATALOGUE.values())
 
 
 def model_path(name: str, cache: Path) -> Path:
-    """The weights of the model called `name`.
+    """Return the path of a model's verified weights.
 
     Raises:
         UsageError: The catalogue has no such model.
-        PrerequisiteError: It is not here, or what is here is not the published file.
-        StorageError: It cannot be read.
+        PrerequisiteError: The weights are not here, or are not the published file.
+        StorageError: The weights cannot be read.
     """
-    found = _look(find_entry(name), cache)
+    found = _inspect(find_catalogue_entry(name), cache)
     if found.path is None:
         if weights_path(found.entry, cache).is_file():
             raise PrerequisiteError(
                 f"{str(weights_path(found.entry, cache))!r} is not the published file of {name!r}",
-                remedy=f"fetch it anew with `suture models pull {name}`",
+                remedy=f"fetch it again with `suture models pull {name}`",
             )
         raise PrerequisiteError(
             f"the model {name!r} is not here yet", remedy=f"fetch it once with `suture models pull {name}`"
@@ -122,18 +127,18 @@ def model_path(name: str, cache: Path) -> Path:
     return found.path
 
 
-def verified(entry: CatalogueEntry, cache: Path) -> Path | None:
-    """The file of the weights where it is the published one; `None` where it is another, or not here.
+def verified_weights(entry: CatalogueEntry, cache: Path) -> Path | None:
+    """Return the weights file if it is the published one, else `None`.
 
-    Its hash is computed again whenever the file is not the one that was hashed last: seconds for a gigabyte.
+    The hash is computed again whenever the file has changed, which takes seconds per gigabyte.
 
     Raises:
-        StorageError: It cannot be read.
+        StorageError: The file cannot be read.
     """
     path = weights_path(entry, cache)
     if not path.is_file() or path.stat().st_size != entry.size_bytes:
         return None
-    return path if sha256_of(path) == entry.sha256 else None
+    return path if cached_sha256(path) == entry.sha256 else None
 
 
 def remove_model(name: str, cache: Path) -> int:
@@ -143,26 +148,26 @@ def remove_model(name: str, cache: Path) -> int:
         Bytes freed.
 
     Raises:
-        UsageError: The catalogue has no such model, or it is being fetched.
+        UsageError: The catalogue has no such model, or it is being downloaded.
         StorageError: A file cannot be deleted.
     """
-    entry = find_entry(name)
+    entry = find_catalogue_entry(name)
     if not weights_path(entry, cache).parent.is_dir():
         return 0
-    with exclusive(entry, cache, on_wait=partial(_refuse_to_wait, name)):
+    with lock_weights(entry, cache, on_wait=partial(_refuse_to_wait, name)):
         weights = weights_path(entry, cache)
         _delete(stamp_path(weights))
         return _delete(weights) + _delete(partial_path(entry, cache))
 
 
 @contextlib.contextmanager
-def exclusive(entry: CatalogueEntry, cache: Path, *, on_wait: Callable[[], None]) -> Iterator[None]:
+def lock_weights(entry: CatalogueEntry, cache: Path, *, on_wait: Callable[[], None]) -> Iterator[None]:
     """Hold a model's files for this process alone.
 
     Args:
-        entry: The model's entry in the catalogue.
-        cache: The folder `paths.cache`, where weights are kept.
-        on_wait: Called once where another process holds them, before waiting for it; it may raise instead.
+        entry: The model's catalogue entry.
+        cache: The folder `paths.cache`, where weights are stored.
+        on_wait: Called once if another process holds the files, before waiting for it; it may raise instead.
 
     Raises:
         StorageError: The folder cannot be written.
@@ -200,10 +205,10 @@ def _delete(path: Path) -> int:
     return size_bytes
 
 
-def _look(entry: CatalogueEntry, cache: Path) -> CachedModel:
+def _inspect(entry: CatalogueEntry, cache: Path) -> CachedWeights:
     unfinished = partial_path(entry, cache)
-    return CachedModel(
+    return CachedWeights(
         entry=entry,
-        path=verified(entry, cache),
+        path=verified_weights(entry, cache),
         partial_bytes=unfinished.stat().st_size if unfinished.is_file() else 0,
     )
