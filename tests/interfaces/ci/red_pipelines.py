@@ -110,7 +110,7 @@ RED = (
         reason="too_many_lines",
         status=7,
         files=with_sum("-"),
-        variables={"SUTURE_CI_MOST_LINES": "1"},
+        variables={"SUTURE_CI_MAX_LINES": "1"},
     ),
     RedPipeline(
         name="bot loop",

@@ -60,7 +60,7 @@ async def test_candidates_run_the_new_failing_tests_alone(
     (folder / "shop.py").write_text(CODE.format(sign="> 2 *"))
     commit(folder, ADA, "Clip later")
     counting = CountingSandbox()
-    plain = {"paths": {"home": tmp_path / "home"}, "model": {"name": "none"}, "proof": {"seconds": 0}}
+    plain = {"paths": {"home": tmp_path / "home"}, "model": {"name": "none"}, "certification": {"seconds": 0}}
     settings = Settings.model_validate({**plain, "ci": {"confidence": 0}, "repair": {"candidates": 60}})
     try:
         report = await heal_in_pipeline(

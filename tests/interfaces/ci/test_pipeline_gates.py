@@ -117,7 +117,7 @@ def test_heals_of_a_branch_are_counted(repository: tuple[Path, str, str]) -> Non
     refusal = check_pipeline_gates(of_pull, checkout, settings())
     assert refusal is not None
     assert refusal.reason == "too_many_heals"
-    assert check_pipeline_gates(of_pull, checkout, settings(most_heals=4)) is None
+    assert check_pipeline_gates(of_pull, checkout, settings(max_heals=4)) is None
 
 
 def test_a_fork_is_healed_only_where_no_key_is_there(repository: tuple[Path, str, str]) -> None:
@@ -219,8 +219,8 @@ def test_gitlab_says_where_code_comes_from() -> None:
 def test_a_project_may_only_make_gates_stricter(tmp_path: Path) -> None:
     (tmp_path / "suture.toml").write_text("[ci]\nmost_lines = 10\nconfidence = 0.9\n")
     loaded = load_settings(tmp_path, {}, {"HOME": str(tmp_path)})
-    assert (loaded.settings.ci.most_lines, loaded.settings.ci.confidence) == (10, 0.9)
-    for looser in ("most_lines = 400", "forbidden = []", "new_only = false", 'bots = ""', "most_heals = 9"):
+    assert (loaded.settings.ci.max_lines, loaded.settings.ci.confidence) == (10, 0.9)
+    for looser in ("max_lines = 400", "forbidden = []", "new_only = false", 'bots = ""', "max_heals = 9"):
         (tmp_path / "suture.toml").write_text(f"[ci]\n{looser}\n")
         with pytest.raises(UsageError):
             load_settings(tmp_path, {}, {"HOME": str(tmp_path)})

@@ -30,9 +30,9 @@ ROWS = 400
 PYTEST = "python -m pytest -q"
 NO_MODEL = ("--no-model", "--set", "repair.enabled=true", "--set", "repair.seconds=240")
 NO_HURRY = {
-    "SUTURE_PROOF_SECONDS": "240",
-    "SUTURE_SANDBOX_CHECK_WALL_S": "120",
-    "SUTURE_SANDBOX_TEST_WALL_S": "240",
+    "SUTURE_CERTIFICATION_SECONDS": "240",
+    "SUTURE_SANDBOX_CHECK_TIMEOUT_S": "120",
+    "SUTURE_SANDBOX_TEST_TIMEOUT_S": "240",
 }
 """Limits that no machine reaches, however busy: what a screen says must not hang on seconds."""
 TASK = "Write a function double(n) that doubles a number. For example: double(4) == 8"

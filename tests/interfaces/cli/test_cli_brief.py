@@ -129,7 +129,7 @@ def test_a_command_without_a_report_says_what_its_pass_is_worth(
     suture: Suture, script: Callable[..., str], broken: Path, mended: str
 ) -> None:
     check = "import cart; assert cart.cart_total([('a', 1000, 3)]) == 3490"
-    model = ("--model", script(mended), "--set", "proof.seconds=0")
+    model = ("--model", script(mended), "--set", "certification.seconds=0")
     done = suture("heal", str(broken), "--test", f'python -c "{check}"', *model)
     assert done.returncode == 0, done.stderr
     assert "Healed: the test command passes, judged by its exit status alone." in done.stderr

@@ -43,7 +43,7 @@ def test_a_full_disk_is_one_line_and_a_rebuild_makes_up_for_it(
 
 
 def test_a_newer_database_is_refused_by_every_command_that_reads_it(cli: Cli, home: Path) -> None:
-    with open_store(None, home) as store, store.writing() as connection:
+    with open_store(None, home) as store, store.write_transaction() as connection:
         connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '9999'"))
     before = (home / DATABASE_FILE).read_bytes()
     for arguments in (("db", "check"), ("db", "rebuild"), ("memory", "list"), ("history", "--search", "x")):

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import Result
 
 from suture.interfaces.cli.setup.models_command import download_shown
-from suture.models.weights.model_catalogue import find_entry
+from suture.models.weights.model_catalogue import find_catalogue_entry
 from suture.models.weights.weights_cache import write_stamp
 
 Cli = Callable[..., Result]
@@ -72,7 +72,7 @@ def test_weights_that_are_here_are_found_and_deleted(cli: Cli, tmp_path: Path) -
     weights.parent.mkdir(parents=True)
     with weights.open("wb") as file:
         file.truncate(491_400_064)  # a hole: it takes no disk
-    write_stamp(weights, find_entry("qwen2.5-coder-0.5b").sha256)
+    write_stamp(weights, find_catalogue_entry("qwen2.5-coder-0.5b").sha256)
     assert cli("models", "path", "local:qwen2.5-coder-0.5b").stdout == f"{weights}\n"
     assert cli("models", "pull", "qwen2.5-coder-0.5b").stdout == f"{weights}\n"
     removed = cli("models", "rm", "qwen2.5-coder-0.5b")

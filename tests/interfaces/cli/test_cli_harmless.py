@@ -14,7 +14,7 @@ from typer.testing import Result
 
 from interfaces.cli.terminals import Terminal
 from suture.core.ledger import RawPayload, RunFolder
-from suture.core.ledger.event import parsed_event
+from suture.core.ledger.event import decode_event
 from suture.core.records import Candidate, Task, encode_record
 
 HOSTILE = (
@@ -57,7 +57,7 @@ def planted(value: Any, where: tuple[Any, ...]) -> Any:
 
 def understood(event: Any) -> bool:
     try:
-        parsed = parsed_event(event, RUN)
+        parsed = decode_event(event, RUN)
     except ValueError:
         return False
     return parsed is not None and not isinstance(parsed.payload, RawPayload)

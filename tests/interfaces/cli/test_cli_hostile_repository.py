@@ -26,7 +26,7 @@ pytestmark = [
 ]
 IDENTITY = "[user]\n\tname = A\n\temail = a@example.org\n"
 SIGNATURE = "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\n"
-OPTIONS = ("--test", BARE_PYTEST, "--set", "proof.seconds=0")
+OPTIONS = ("--test", BARE_PYTEST, "--set", "certification.seconds=0")
 HOOKS = (
     "reference-transaction",
     "post-index-change",

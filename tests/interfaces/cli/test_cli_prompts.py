@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from suture.agents import packaged_names, packaged_prompt
+from suture.agents import packaged_prompt_names, packaged_prompt
 
 if TYPE_CHECKING:
     from interfaces.cli.conftest import Cli
@@ -42,7 +42,7 @@ def test_the_list_says_where_each_prompt_comes_from(cli: Cli, own: Path) -> None
     assert "coder.yaml" in coder
     assert lines["diagnose"].endswith("packaged")
     rows = json.loads(cli("prompts", "list", "--json").stdout)
-    assert [row["name"] for row in rows] == list(lines) == list(packaged_names())
+    assert [row["name"] for row in rows] == list(lines) == list(packaged_prompt_names())
     assert all(len(row["hash"]) == 64 for row in rows)
 
 

@@ -18,7 +18,7 @@ Script = Callable[..., str]
 FilesOf = Callable[[Path], dict[str, bytes]]
 
 pytestmark = pytest.mark.usefixtures("sandbox")
-TEST = ("--test", BARE_PYTEST, "--set", "repair.enabled=false", "--set", "proof.mutants=2")
+TEST = ("--test", BARE_PYTEST, "--set", "repair.enabled=false", "--set", "certification.mutants=2")
 
 
 @pytest.mark.timeout(300)
@@ -103,7 +103,7 @@ def test_a_healed_result_is_told_also_where_it_cannot_be_handed_over(
     for arguments in (("init", "-q"), ("add", "cart.py"), ("commit", "-qm", "without the tests")):
         git = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
         subprocess.run(["git", *arguments], cwd=broken, env=git, check=True)
-    model = ("--model", script(mended), "--set", "proof.seconds=0")
+    model = ("--model", script(mended), "--set", "certification.seconds=0")
     done = suture("heal", str(broken), *TEST, *model, "--commit", *options)
     (diff,) = home.glob("runs/*/result.diff")
     run = diff.parent.name

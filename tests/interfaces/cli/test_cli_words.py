@@ -28,7 +28,7 @@ def test_a_hint_and_a_report_are_in_the_prompt(
 ) -> None:
     report = tmp_path / "report.txt"
     report.write_text("Three pens cost as much as one.\n")
-    told = ("--hint", "look at the quantity", "--issue", str(report), "--set", "proof.seconds=0")
+    told = ("--hint", "look at the quantity", "--issue", str(report), "--set", "certification.seconds=0")
     done = suture("heal", str(broken), "--test", BARE_PYTEST, *told, "--model", script(mended))
     assert done.returncode == 0, done.stderr
     (prompt, *_) = prompts(home)
@@ -40,7 +40,7 @@ def test_a_long_log_keeps_both_ends(
     suture: Suture, script: Script, broken: Path, mended: str, home: Path
 ) -> None:
     log = "first line\n" + "x" * 50_000 + "\nlast line\n"
-    options = ("--issue", "-", "--test", BARE_PYTEST, "--set", "proof.seconds=0")
+    options = ("--issue", "-", "--test", BARE_PYTEST, "--set", "certification.seconds=0")
     done = suture("heal", str(broken), *options, "--model", script(mended), stdin=log)
     assert done.returncode == 0, done.stderr
     (prompt, *_) = prompts(home)

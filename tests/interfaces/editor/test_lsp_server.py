@@ -220,7 +220,7 @@ async def test_a_part_is_mended_where_not_all_can_be(tmp_path: Path) -> None:
         uri = editor.open(project / "shop.py")
         healed = await editor.command("suture.heal", uri)
         assert sorted(healed["failing"]) == ["test_shop.py::test_label", "test_shop.py::test_total"]
-        assert healed["mended"] == ["test_shop.py::test_total"]
+        assert healed["fixed"] == ["test_shop.py::test_total"]
         assert healed["applied"] is True
         assert editor.texts[uri] == TWO_FAULTS["shop.py"].replace(" + 1", "") + "\r\n"
 

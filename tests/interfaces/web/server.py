@@ -27,7 +27,7 @@ def environ_of(folder: Path) -> dict[str, str]:
         "PATH": os.environ["PATH"],
         "SUTURE_HOME": str(folder / "home"),
         "SUTURE_PATHS_CACHE": str(folder / "cache"),
-        "SUTURE_PROOF_SECONDS": "0",  # what a proof is worth is measured elsewhere
+        "SUTURE_CERTIFICATION_SECONDS": "0",  # what a proof is worth is measured elsewhere
     }
 
 

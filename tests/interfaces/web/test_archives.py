@@ -114,7 +114,7 @@ ATTACKS: dict[str, Callable[[], bytes]] = {
 def test_what_is_no_project_is_refused_and_leaves_nothing(tmp_path: Path, attack: str) -> None:
     archives = ProjectArchives(tmp_path / "home", LIMITS)
     with pytest.raises(ArchiveRefused) as refused:
-        archives.keep(ATTACKS[attack]())
+        archives.store(ATTACKS[attack]())
     assert refused.value.message
     assert list((tmp_path / "home" / "archives").iterdir()) == []
     assert [path.name for path in tmp_path.iterdir()] == ["home"]
@@ -123,8 +123,8 @@ def test_what_is_no_project_is_refused_and_leaves_nothing(tmp_path: Path, attack
 @pytest.mark.parametrize("pack", [zipped, tarred, lambda files: tarred(files, "w")])
 def test_a_project_is_unpacked_as_it_was(tmp_path: Path, pack: Callable[..., bytes]) -> None:
     archives = ProjectArchives(tmp_path, LIMITS)
-    name, files = archives.keep(pack({**BROKEN, "sub/data.txt": "ü", "./top.py": "1"}))
-    folder = archives.folder_of(name)
+    name, files = archives.store(pack({**BROKEN, "sub/data.txt": "ü", "./top.py": "1"}))
+    folder = archives.find_folder(name)
     assert files == 4
     assert (folder / "sub" / "data.txt").read_text() == "ü"
     assert (folder / "top.py").read_text() == "1"
@@ -133,10 +133,10 @@ def test_a_project_is_unpacked_as_it_was(tmp_path: Path, pack: Callable[..., byt
 
 def test_one_that_is_sent_twice_at_once_is_kept_once(tmp_path: Path) -> None:
     archives, content = ProjectArchives(tmp_path, LIMITS), zipped(BROKEN)
-    name, _ = archives.keep(content)
+    name, _ = archives.store(content)
     archives._unpack(name, content)  # whoever saw, at the same time, that it was not there yet
     assert [one.name for one in (tmp_path / "archives").iterdir()] == [name]
-    assert (archives.folder_of(name) / "cart.py").read_text() == BROKEN["cart.py"]
+    assert (archives.find_folder(name) / "cart.py").read_text() == BROKEN["cart.py"]
 
 
 def test_a_tar_of_the_folder_itself_is_a_project(tmp_path: Path) -> None:
@@ -155,4 +155,4 @@ def test_whoever_may_run_a_file_may_still(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["..", "", "x", "../../etc", "a" * 63, "A" * 64])
 def test_what_is_no_archive_is_not_looked_for(tmp_path: Path, name: str) -> None:
     with pytest.raises(Exception, match="no archive"):
-        ProjectArchives(tmp_path, LIMITS).folder_of(name)
+        ProjectArchives(tmp_path, LIMITS).find_folder(name)

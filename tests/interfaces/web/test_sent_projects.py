@@ -27,7 +27,7 @@ HEALED, CANCELLED = (
 def sent(home: Path, text: str = "") -> tuple[str, Path]:
     """An archive that nobody has asked for in a month."""
     archives = ProjectArchives(home, LIMITS)
-    name, _ = archives.keep(zipped({**BROKEN, "note.txt": text}))
+    name, _ = archives.store(zipped({**BROKEN, "note.txt": text}))
     folder = home / "archives" / name
     aged(folder)
     return name, folder
@@ -45,8 +45,8 @@ def started_on(project: Path) -> RunStarted:
         task="",
         recipe="adaptive",
         model="none",
-        unpriced=(),
-        common_model="none",
+        unpriced_models=(),
+        default_model="none",
         sandbox="bubblewrap",
         limits={},
         settings="",
@@ -149,7 +149,7 @@ def test_what_a_job_waits_for_and_what_was_used_lately_stays(tmp_path: Path) -> 
     ]
     assert remove_unused_uploads(tmp_path, 30, names_in_use(jobs)) == [torn]
     assert remove_unused_uploads(tmp_path, 30, names_in_use(jobs[:1])) == [clone]
-    ProjectArchives(tmp_path, LIMITS).folder_of(name)
+    ProjectArchives(tmp_path, LIMITS).find_folder(name)
     assert remove_unused_uploads(tmp_path, 30) == []
     aged(folder)
     ProjectArchives(tmp_path, LIMITS).keep(zipped({**BROKEN, "note.txt": ""}))

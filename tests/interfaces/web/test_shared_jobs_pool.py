@@ -85,7 +85,7 @@ async def test_a_row_that_cannot_be_read_is_told_once_and_the_others_are_done(
     caplog.set_level(logging.WARNING, "suture.interfaces.jobs")
     rows, cluster = Rows(damaged, asked("good")), Forgetful()
     pool = pool_of(rows, cluster, tmp_path)
-    assert [job.id for job in pool.take_up()] == ["good"]
+    assert [job.id for job in pool.recover()] == ["good"]
     await until(lambda: cluster.given == ["good"])
     rows.rows["end"] = JobRow(asked=asked("good"), stopped=False, tries=0, ended=damaged, changed_s=2.0)
     pool._asked.set()
@@ -105,7 +105,7 @@ async def test_losses_count_no_more_once_a_worker_has_kept_its_job_for_a_while(
     monkeypatch.setattr(ray_pool, "KEPT_WELL_S", 0.0)
     rows, cluster = Rows(asked("long")), Forgetful()
     pool = pool_of(rows, cluster, tmp_path)
-    pool.take_up()
+    pool.recover()
     for times in range(1, MOST_LOST + 3):
         await until(lambda wanted=times: len(cluster.given) >= wanted and not pool._given)
         cluster.held.clear()

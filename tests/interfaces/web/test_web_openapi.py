@@ -35,7 +35,7 @@ SLOW = ("/v1/doctor",)
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("openapi")
     with Server(
-        folder, "--model", "none", "--set", "serve.queue=1", "--set", "serve.runs_at_once=1"
+        folder, "--model", "none", "--set", "serve.queue=1", "--set", "serve.max_concurrent_runs=1"
     ) as running:
         yield running
 

@@ -20,7 +20,7 @@ NEVER = Answer(body=b"", slow=True)
 
 def server_at(folder: Path, stub: OpenAIStub) -> Server:
     options = ("--model", "openai:stub", "--set", f"model.base_url={stub.base_url}")
-    more = ("--set", "model.retries=0", "--set", "serve.runs_at_once=1", "--set", "loop.samples=1")
+    more = ("--set", "model.retries=0", "--set", "serve.max_concurrent_runs=1", "--set", "loop.samples=1")
     return Server(folder, *options, *more, environ={"OPENAI_API_KEY": "sk-old"})
 
 

@@ -21,7 +21,7 @@ PYTEST = BARE_PYTEST
 def server(folder: Path) -> Iterator[Server]:
     laid(folder / "projects" / "hanging", HANGING)
     options = ("--model", scripted(folder, RIGHT), "--root", str(folder / "projects"))
-    with Server(folder, *options, "--set", "serve.runs_at_once=1", "--set", "serve.queue=2") as running:
+    with Server(folder, *options, "--set", "serve.max_concurrent_runs=1", "--set", "serve.queue=2") as running:
         yield running
 
 
@@ -217,7 +217,7 @@ def test_what_prometheus_and_people_are_told(server: Server, written: str) -> No
 
 
 def test_a_share_of_a_day_is_kept_to(tmp_path: Path) -> None:
-    with Server(tmp_path, "--model", "none", "--set", "serve.tokens_a_day=100") as server:
+    with Server(tmp_path, "--model", "none", "--set", "serve.tokens_per_day=100") as server:
         refused = server.post("/v1/runs", {"kind": "write", "task": TASK})
         assert refused.status_code == 429
         assert "tokens" in refused.json()["detail"]

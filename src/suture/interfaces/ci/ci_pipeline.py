@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from suture.core.safe_files import read_plain
+from suture.core.safe_files import read_regular_file
 from suture.errors import UsageError
 
 Host = Literal["github", "gitlab", "none"]
@@ -124,7 +124,7 @@ def _read_gitlab(environ: Mapping[str, str]) -> Pipeline:
 
 def _read_event(path: str) -> Mapping[str, Any]:
     try:
-        content = read_plain(Path(path), MAX_EVENT_BYTES, follow=True) if path else None
+        content = read_regular_file(Path(path), MAX_EVENT_BYTES, follow=True) if path else None
         event = json.loads(content or b"")
     except (OSError, ValueError, RecursionError) as fault:
         raise UsageError(

@@ -69,7 +69,7 @@ class CodeHost(Protocol):
 
 
 def branch_stem(branch: str) -> str:
-    """Return the common prefix of the names of all heal branches of one branch: some of its words and its hash."""
+    """Return the prefix of the names of all heal branches for a branch: some of its words and its hash."""
     words = re.sub(r"[^A-Za-z0-9]+", "-", branch)[:40].strip("-")
     return f"suture/heal-{words}-{content_hash(branch)[:8]}-"
 
@@ -83,7 +83,7 @@ def require_pull(pipeline: Pipeline) -> int:
     if pipeline.pull is None:
         raise UsageError(
             "this pipeline has no pull request to comment on",
-            remedy="set ci.hand_over=pull_request",
+            remedy="set ci.delivery=pull_request",
         )
     return pipeline.pull
 

@@ -10,18 +10,18 @@ from suture.core.settings import Settings
 from suture.interfaces.ci.ci_checkout import Checkout
 from suture.interfaces.ci.ci_pipeline import Pipeline
 from suture.project.workspace.globs import parse_globs
-from suture.project.workspace.secret_detection import may_be_secret
+from suture.project.workspace.secret_detection import has_secret_name
 
 REFUSAL_TEXTS: Mapping[str, str] = {
     "fork_with_secrets": "the code comes from a fork while a key or token is configured",
     "bot_commit": "the last commit was made by a bot or by Suture",
-    "too_many_heals": "the branch already has `ci.most_heals` heals",
+    "too_many_heals": "the branch already has `ci.max_heals` heals",
     "base_unknown": "`ci.new_only` has no base commit to compare with",
     "not_new": "every failing test also fails at the base commit",
     "weak_evidence": "the verdict's evidence is weaker than `ci.evidence`",
     "low_confidence": "the confidence is below `ci.confidence`",
-    "too_many_files": "the change touches more files than `ci.most_files`",
-    "too_many_lines": "the change is longer than `ci.most_lines`",
+    "too_many_files": "the change touches more files than `ci.max_files`",
+    "too_many_lines": "the change is longer than `ci.max_lines`",
     "forbidden_path": "the change touches a file in `ci.forbidden`, or one that may hold secrets",
     "other_command": "the certificate is for a test command other than this project's",
     "not_verified": "`suture verify` rejects the certificate",
@@ -80,15 +80,15 @@ def check_pipeline_gates(pipeline: Pipeline, checkout: Checkout, settings: Setti
         name = person.partition("@")[0].replace("/", "_")[:MAX_PERSON_CHARS]
         if name and bots.covers(name):
             return Refusal(reason="bot_commit", detail=f"{name!r} made {checkout.commit[:12]}")
-    if checkout.heals >= settings.ci.most_heals:
-        return Refusal(reason="too_many_heals", detail=f"{checkout.heals} of {settings.ci.most_heals}")
+    if checkout.heals >= settings.ci.max_heals:
+        return Refusal(reason="too_many_heals", detail=f"{checkout.heals} of {settings.ci.max_heals}")
     if settings.ci.new_only and not checkout.base:
         return Refusal(reason="base_unknown", detail="fetch more of the history, or set ci.new_only=false")
     return None
 
 
 def check_change_gates(change: GatedChange, settings: Settings) -> Refusal | None:
-    """Return what forbids delivering a verified change, the first in the order of `REFUSAL_TEXTS`, or `None`."""
+    """Return the first refusal of a verified change, in the order of `REFUSAL_TEXTS`, or `None`."""
     return next(_refusals(change, settings), None)
 
 
@@ -100,10 +100,10 @@ def _refusals(change: GatedChange, settings: Settings) -> Iterator[Refusal]:
         yield Refusal(reason="weak_evidence", detail=f"{change.evidence} is weaker than {ci.evidence}")
     if change.confidence < ci.confidence:
         yield Refusal(reason="low_confidence", detail=f"{change.confidence:.2f} of {ci.confidence:g}")
-    if len(change.files) > ci.most_files:
-        yield Refusal(reason="too_many_files", detail=f"{len(change.files)} of at most {ci.most_files}")
-    if change.lines > ci.most_lines:
-        yield Refusal(reason="too_many_lines", detail=f"{change.lines} of at most {ci.most_lines}")
+    if len(change.files) > ci.max_files:
+        yield Refusal(reason="too_many_files", detail=f"{len(change.files)} of at most {ci.max_files}")
+    if change.lines > ci.max_lines:
+        yield Refusal(reason="too_many_lines", detail=f"{change.lines} of at most {ci.max_lines}")
     if found := forbidden_paths(change.files, ci.forbidden):
         yield Refusal(reason="forbidden_path", detail=", ".join(map(repr, found[:MAX_LISTED_PATHS])))
 
@@ -111,4 +111,4 @@ def _refusals(change: GatedChange, settings: Settings) -> Iterator[Refusal]:
 def forbidden_paths(paths: Sequence[str], globs: Sequence[str]) -> list[str]:
     """Return the files that no heal in a pipeline may change."""
     forbidden = parse_globs(globs, "ci.forbidden")
-    return [path for path in paths if forbidden.covers(path) or may_be_secret(path, is_folder=False)]
+    return [path for path in paths if forbidden.covers(path) or has_secret_name(path, is_folder=False)]

@@ -65,7 +65,7 @@ class GitHub:
         return found
 
     def open_draft(self, handed: DeliveredChange) -> str:
-        """Create a commit from blobs, a branch for it, and a draft pull request into the pipeline's branch."""
+        """Create a commit, a branch for it, and a draft pull request into the pipeline's branch."""
         tree = self._create_object(
             "/git/trees",
             base_tree=handed.parent,
@@ -99,7 +99,10 @@ class GitHub:
         return str(pull.get("html_url", ""))
 
     def comment(self, handed: DeliveredChange) -> str:
-        """Create a review with suggestions, or a plain comment if the lines are not part of the pull request's diff."""
+        """Create a review with suggestions, or a plain comment.
+
+        Suggestions only work on lines that are part of the pull request's diff.
+        """
         pull = require_pull(self._pipeline)
         if handed.suggestions:
             status, response = self._rest.call(

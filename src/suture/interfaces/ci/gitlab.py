@@ -79,7 +79,10 @@ class GitLab:
         )
 
     def comment(self, handed: DeliveredChange) -> str:
-        """Create a note with the diff; GitLab's suggestions only work on lines of the merge request's own diff."""
+        """Create a note with the diff.
+
+        GitLab's suggestions only work on lines of the merge request's own diff.
+        """
         return self._post(f"/merge_requests/{require_pull(self._pipeline)}/notes", body=handed.text)
 
     def _post(self, path: str, **body: object) -> str:

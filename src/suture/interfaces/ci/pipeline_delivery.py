@@ -102,7 +102,7 @@ def deliver(prepared: Delivery, pipeline: Pipeline, settings: Settings, *, dry_r
         PrerequisiteError: The token is missing or lacks permission.
         CodeHostError: The service refuses.
     """
-    change, how = prepared.change, settings.ci.hand_over
+    change, how = prepared.change, settings.ci.delivery
     if change is None:
         raise ValueError("a refused change cannot be delivered")
     if how == "artifact" or dry_run:
@@ -120,14 +120,14 @@ def check_open_heals(prepared: Delivery, pipeline: Pipeline, settings: Settings)
         PrerequisiteError: The token is missing or lacks permission.
         CodeHostError: The service refuses.
     """
-    if settings.ci.hand_over == "artifact" or prepared.change is None:
+    if settings.ci.delivery == "artifact" or prepared.change is None:
         return None
     there = open_host(pipeline, settings.keys.ci).heals()
     if prepared.change.parent in there:
         return Refusal(reason="already_delivered", detail=prepared.change.parent[:12])
-    if (heals := prepared.heals + len(there)) >= settings.ci.most_heals:
+    if (heals := prepared.heals + len(there)) >= settings.ci.max_heals:
         return Refusal(
-            reason="too_many_heals", detail=f"{heals} of {settings.ci.most_heals}, including open ones"
+            reason="too_many_heals", detail=f"{heals} of {settings.ci.max_heals}, including open ones"
         )
     return None
 
@@ -142,10 +142,10 @@ def open_host(pipeline: Pipeline, token: SecretStr | None) -> CodeHost:
     if pipeline.host == "none":
         raise UsageError(
             "no code host runs this pipeline, so the change cannot be delivered to one",
-            remedy="set ci.hand_over=artifact, and apply fix.patch",
+            remedy="set ci.delivery=artifact, and apply fix.patch",
         )
     if not pipeline.branch:
-        raise UsageError("this pipeline has no branch", remedy="set ci.hand_over=artifact")
+        raise UsageError("this pipeline has no branch", remedy="set ci.delivery=artifact")
     if token is None:
         raise PrerequisiteError("there is no token for the delivery", remedy="set SUTURE_KEYS_CI")
     return GitHub(pipeline, token) if pipeline.host == "github" else GitLab(pipeline, token)

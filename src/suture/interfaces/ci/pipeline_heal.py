@@ -23,12 +23,12 @@ from suture.interfaces.ci.heal_report import CERTIFICATE, HealReport, refused_re
 from suture.interfaces.ci.line_edits import LineEdit, count_changed_lines, line_edits_between
 from suture.judge import (
     Suite,
-    Triage,
+    TriageResult,
     check_candidate,
     has_endless_loops,
     prepare_suite,
-    triage,
     triage_endless_tests,
+    triage_failures,
 )
 from suture.loop.intake.heal_task import build_heal_task
 from suture.project.workspace import overlay_candidate
@@ -75,7 +75,7 @@ def plan_heal(
         "test command": " ".join(task.test_command),
         "proposers": asks,
         "seconds": f"{settings.budget.seconds:g}",
-        "delivered as": settings.ci.hand_over,
+        "delivered as": settings.ci.delivery,
     }
 
 
@@ -144,8 +144,8 @@ def load_heal_task(request: HealRequest, settings: Settings) -> Task:
 def _limit_seconds(settings: Settings, left_s: float) -> Settings:
     """Return the settings with the remaining time, which also limits a single run of the tests."""
     budget = settings.budget.model_copy(update={"seconds": left_s})
-    wall_s = min(settings.sandbox.test_wall_s, left_s)
-    sandbox = settings.sandbox.model_copy(update={"test_wall_s": wall_s})
+    wall_s = min(settings.sandbox.test_timeout_s, left_s)
+    sandbox = settings.sandbox.model_copy(update={"test_timeout_s": wall_s})
     return settings.model_copy(update={"budget": budget, "sandbox": sandbox})
 
 
@@ -234,7 +234,7 @@ class ReproducedFailure:
 
     suite: Suite
     verdict: Verdict | None
-    triage: Triage
+    triage: TriageResult
 
 
 async def reproduce(task: Task, root: Path, sandbox: Sandbox, settings: Settings) -> ReproducedFailure:
@@ -250,7 +250,7 @@ async def reproduce(task: Task, root: Path, sandbox: Sandbox, settings: Settings
     if endless and (found := await triage_endless_tests(suite)).cause:
         return ReproducedFailure(suite=suite, verdict=None, triage=found)
     verdict = await check_candidate(Candidate(files={}, origin="user"), suite)
-    found = await triage(suite, verdict) if verdict.failed else Triage()
+    found = await triage_failures(suite, verdict) if verdict.failed else TriageResult()
     return ReproducedFailure(suite=suite, verdict=verdict, triage=found)
 
 

@@ -13,7 +13,7 @@ from suture.interfaces.cli.terminal.terminal_output import print_json, print_not
 if TYPE_CHECKING:  # slow to import; the first line must be on the screen before
     from suture.core.ledger import RunFolder
     from suture.core.records import Result, TaskKind
-    from suture.core.settings import Loaded, Settings
+    from suture.core.settings import LoadedSettings, Settings
     from suture.core.settings.schema import ProposerSettings
     from suture.interfaces.cli.terminal.command_options import Detail
     from suture.interfaces.cli.terminal.run_progress import RunProgress
@@ -65,7 +65,7 @@ def _proposer_lines(proposer: ProposerSettings, seconds: float) -> Iterator[str]
         )
 
 
-def _first_lines(loaded: Loaded, kind: TaskKind) -> Iterator[str]:
+def _first_lines(loaded: LoadedSettings, kind: TaskKind) -> Iterator[str]:
     """Yield what a user should know before the run: the model, the recipe and the limits."""
     yield from (f"note: {remark}" for remark in loaded.notes)
     budget = loaded.settings.budget
@@ -102,7 +102,7 @@ def _last_lines(result: Result, settings: Settings, folder: RunFolder, detail: D
 
 def execute_run(
     start: Callable[[RunProgress], Coroutine[Any, Any, Result]],
-    loaded: Loaded,
+    loaded: LoadedSettings,
     *,
     kind: TaskKind,
     as_json: bool,

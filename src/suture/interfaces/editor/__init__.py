@@ -1,8 +1,8 @@
-"""Suture inside an editor: an agent by the Agent Client Protocol, and a language server.
+"""Suture in an editor: an agent of the Agent Client Protocol, and a language server.
 
-`acp/` is the agent of `suture acp`, `lsp/` the server of `suture lsp`; neither knows the other. They start
-runs as processes of their own, tell what their ledgers say, and change the user's files only where the user
-accepts a verified change. This room needs the extra `editor`, whose packages nobody else imports.
+`acp/` is the agent of `suture acp` and `lsp/` the server of `suture lsp`; neither imports the other. Both
+start runs in their own processes, show what the ledgers say, and change the user's files only after the user
+accepts a verified change. This package needs the extra `editor`, whose packages nothing else imports.
 """
 
 __all__: list[str] = []

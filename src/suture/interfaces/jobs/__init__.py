@@ -1,9 +1,9 @@
-"""Runs that somebody else asked for: each in a process of its own, some at once, the others in a queue.
+"""Runs for other callers: each job runs in its own process, a few at once, the others in a queue.
 
-Front doors that serve many callers hand a `Job` to a `LocalJobPool`, or start a `JobProcess` themselves. What was
-asked is on disk before it is queued, so that a server which was killed knows what is left to do; what came of
-it is the run's ledger, as always. A `RayPool` keeps jobs in PostgreSQL and has a Ray cluster do them. This
-room starts runs through the api alone and judges nothing.
+Interfaces that serve many callers submit a `Job` to a `LocalJobPool`, or start a `JobProcess` themselves. A
+request is on disk before it is queued, so a server that was killed knows what remains to be done; the result
+is the run's ledger, as always. `ray_backend` keeps jobs in PostgreSQL and runs them on a Ray cluster. This
+package starts runs only through the api and judges nothing.
 """
 
 from suture.interfaces.jobs.job import Job, JobEnd, JobFailed, JobKind

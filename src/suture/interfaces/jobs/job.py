@@ -1,4 +1,4 @@
-"""What somebody asked for, and how it ended, as plain data."""
+"""A job and its end as plain data."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from suture.errors import Cancelled, StorageError, SutureError
 
 JobKind = Literal["write", "heal", "fork", "replay", "resume", "verify"]
 RUN_KINDS: tuple[JobKind, ...] = ("write", "heal", "fork", "replay")
-"""Kinds that make a new run, called as the job is."""
+"""Kinds that create a new run, whose id is the job's id."""
 
-KINDS: Mapping[str, tuple[type, ...]] = {
+JSON_TYPES: Mapping[str, tuple[type, ...]] = {
     "str": (str,),
     "JobKind": (str,),
     "int": (int,),
     "float": (int, float),
     "Mapping[str, Any]": (dict,),
 }
-"""What the fields below are in JSON."""
+"""The JSON types of the fields below, by their annotation."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """One piece of work for a process of its own.
+    """One piece of work for its own process.
 
     Attributes:
-        id: As ids of runs are; a new run is called as its job.
-        run: The run that it makes, goes on with, or looks at.
-        kind: What is to be done.
-        request: The arguments, as JSON values (`suture.interfaces.jobs.job_execution` reads them).
-        flags: Settings of this job by their dotted key; they beat the server's own.
-        caller: Who asked.
-        created_s: When, in seconds since the epoch.
-        tokens: The most that it may use.
-        seconds: The same, of wall-clock time.
-        key: The caller's name for the request, by which they may ask twice and have it done once.
-        digest: SHA-256 of what was asked under that name.
+        id: An id like that of a run; a new run gets the job's id.
+        run: The run that the job creates, continues or inspects.
+        kind: What to do.
+        request: The arguments as JSON values (read by `suture.interfaces.jobs.job_execution`).
+        flags: Settings of this job by dotted key; they take precedence over the server's.
+        caller: The caller's name.
+        created_s: When it was requested, in seconds since the epoch.
+        tokens: The maximum number of tokens.
+        seconds: The maximum wall-clock time in seconds.
+        key: The caller's idempotency key: requests with the same key are executed once.
+        digest: SHA-256 of the request under that key.
     """
 
     id: str
@@ -58,14 +58,14 @@ class JobEnd:
     """How a job ended.
 
     Attributes:
-        exit_code: As of the command that does the same.
-        error: What went wrong, in one line; empty where nothing did.
+        exit_code: The exit code of the equivalent command.
+        error: What went wrong, in one line; empty without an error.
         remedy: What the caller can do about it.
         fault: The name of the error's class.
-        answer: What came of it, as JSON values, where the ledger does not say.
-        tokens: What its run had used then.
-        seconds: The same, of wall-clock time.
-        ended_s: When, in seconds since the epoch.
+        answer: The result as JSON values, if the ledger does not contain it.
+        tokens: The tokens that its run had used.
+        seconds: The wall-clock seconds that its run had used.
+        ended_s: When it ended, in seconds since the epoch.
     """
 
     exit_code: int
@@ -79,12 +79,12 @@ class JobEnd:
 
     @property
     def cancelled(self) -> bool:
-        """Whether it was stopped before its end."""
+        """Whether the job was stopped before its end."""
         return self.exit_code == Cancelled.exit_code
 
 
 class JobFailed(SutureError):
-    """A job ended with an error, in another process; these are its words, and its exit code."""
+    """A job ended with an error in another process; it carries that error's message and exit code."""
 
     def __init__(self, end: JobEnd) -> None:
         super().__init__(end.error, remedy=end.remedy)
@@ -92,40 +92,42 @@ class JobFailed(SutureError):
 
 
 def job_end_from_error(fault: SutureError) -> JobEnd:
-    """The end of a job that a fault stopped."""
+    """Return the end of a job that an error stopped."""
     return JobEnd(
         exit_code=fault.exit_code, error=fault.message, remedy=fault.remedy, fault=type(fault).__name__
     )
 
 
 def job_as_json(job: Job | JobEnd) -> dict[str, Any]:
-    """A job or its end as JSON values."""
+    """Return a job or its end as JSON values."""
     return asdict(job)
 
 
 def job_from_json(plain: Any) -> Job:
-    """The job of `job_as_json`'s values.
+    """Return the job encoded by `job_as_json`.
 
     Raises:
-        StorageError: They are none.
+        StorageError: The values are not a job.
     """
-    return Job(**_values(Job, plain))
+    return Job(**_checked_values(Job, plain))
 
 
 def job_end_from_json(plain: Any) -> JobEnd:
-    """The end of `job_as_json`'s values.
+    """Return the job end encoded by `job_as_json`.
 
     Raises:
-        StorageError: They are none.
+        StorageError: The values are not a job end.
     """
-    return JobEnd(**_values(JobEnd, plain))
+    return JobEnd(**_checked_values(JobEnd, plain))
 
 
-def _values(cls: type[Job | JobEnd], plain: Any) -> dict[str, Any]:
+def _checked_values(cls: type[Job | JobEnd], plain: Any) -> dict[str, Any]:
     needed = {"id", "run", "kind", "request"} if cls is Job else {"exit_code"}
     if not isinstance(plain, dict) or not needed <= plain.keys():
-        raise StorageError(f"a file of a job is no {cls.__name__}", remedy="move it out of the folder `jobs`")
-    known = {one.name: KINDS[str(one.type)] for one in fields(cls)}
+        raise StorageError(
+            f"a job file does not contain a {cls.__name__}", remedy="move it out of the folder `jobs`"
+        )
+    known = {one.name: JSON_TYPES[str(one.type)] for one in fields(cls)}
     values = {name: value for name, value in plain.items() if name in known}
     for name, value in values.items():
         if not isinstance(value, known[name]):

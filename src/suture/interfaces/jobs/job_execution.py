@@ -1,4 +1,4 @@
-"""What a job's process does: a call of the api, or going on with what an earlier process had begun."""
+"""What a job's process does: call the api, or resume what an earlier process has started."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from suture.api import (
     verify,
 )
 from suture.api.options import HealOptions, WriteOptions
-from suture.core.ledger import RunFolder, get_run_state, last_of, read_ledger, total_spend
+from suture.core.ledger import RunFolder, get_run_state, last_payload, read_ledger, total_spend
 from suture.core.ledger.kinds import RunFinished
 from suture.core.records import Result
 from suture.core.settings import Settings, load_settings
@@ -32,12 +32,12 @@ from suture.interfaces.jobs.project_sources import locate_project
 from suture.interfaces.narrative.exit_codes import EXIT_CODES
 from suture.storage.database.run_sharing import fetched, wait_until_released
 
-LETTING_GO_S = 60.0
-"""How long a process that was killed may take to let go of its run; its machine may have died with it."""
+RELEASE_TIMEOUT_S = 60.0
+"""How long to wait until a killed process releases its run; its machine may have died with it."""
 
 
 async def execute_job(job: Job, flags: Mapping[str, object]) -> JobEnd:
-    """Do a job to its end; a run that is there already is gone on with and never done twice.
+    """Execute a job to its end; a run that exists already is resumed and never started twice.
 
     Raises:
         SutureError: As the api's functions do.
@@ -45,90 +45,90 @@ async def execute_job(job: Job, flags: Mapping[str, object]) -> JobEnd:
     settings = load_settings(Path.cwd(), flags).settings
     require_sandbox(settings)
     folder = RunFolder(settings.paths.home / "runs" / job.run)
-    await _let_go(folder)
-    await asyncio.to_thread(wait_until_released, settings, job.run, most_s=LETTING_GO_S)
+    await _wait_for_release(folder)
+    await asyncio.to_thread(wait_until_released, settings, job.run, most_s=RELEASE_TIMEOUT_S)
     await asyncio.to_thread(fetched, settings, job.run)
     if job.kind == "verify":
-        return await _verified(job, settings)
+        return await _execute_verify(job, settings)
     if job.kind in RUN_KINDS and folder.path.exists():
         if folder.ledger_path.is_file() and read_ledger(folder.ledger_path).events:
-            return await _gone_on(job, settings, folder)
-        shutil.rmtree(folder.path)  # made, and nothing was written before its process died
+            return await _resume_run(job, settings, folder)
+        shutil.rmtree(folder.path)  # its process died before it wrote anything
     if job.kind == "resume":
-        return await _gone_on(job, settings, folder)
+        return await _resume_run(job, settings, folder)
     if job.kind in ("fork", "replay"):
         require_sandbox(load_recorded_run(str(job.request["of"]), settings).settings)
     if job.kind == "heal":
-        return await _heal(job, settings, flags)
-    start = {"write": _write, "fork": _fork, "replay": _replay}[job.kind]
+        return await _execute_heal(job, settings, flags)
+    start = {"write": _execute_write, "fork": _execute_fork, "replay": _execute_replay}[job.kind]
     return await start(job, settings)
 
 
 def require_sandbox(settings: Settings) -> None:
-    """Refuse to run strangers' code without a wall, whoever had allowed it.
+    """Reject settings that would run other people's code without a sandbox.
 
     Raises:
-        UsageError: These settings do.
+        UsageError: The settings allow it.
     """
     if settings.sandbox.backend == "unsafe-subprocess" or settings.sandbox.minimum_level == "none":
         raise UsageError(
-            "code that others send is not run without a sandbox",
-            remedy="leave sandbox.backend and sandbox.minimum_level as they are by default",
+            "code from other people is never run without a sandbox",
+            remedy="use the default values of sandbox.backend and sandbox.minimum_level",
         )
 
 
-async def _let_go(folder: RunFolder) -> None:
-    """Wait until no other process writes the run: that of a server which was killed has a moment left."""
-    until_s = time.monotonic() + LETTING_GO_S
+async def _wait_for_release(folder: RunFolder) -> None:
+    """Wait until no other process writes the run, such as the dying process of a killed server."""
+    until_s = time.monotonic() + RELEASE_TIMEOUT_S
     while folder.ledger_path.is_file() and time.monotonic() < until_s:
         if get_run_state(folder, read_ledger(folder.ledger_path)) != "running":
             return
         await asyncio.sleep(0.1)
 
 
-async def _write(job: Job, settings: Settings) -> JobEnd:
-    asked = job.request
+async def _execute_write(job: Job, settings: Settings) -> JobEnd:
+    request = job.request
     options = WriteOptions(
-        asserts=str(asked.get("asserts") or ""),
-        entry_point=asked.get("entry_point") or None,
+        asserts=str(request.get("asserts") or ""),
+        entry_point=request.get("entry_point") or None,
         settings=settings,
         run_id=job.run,
     )
-    return _end_of(await solve(str(asked["task"]), options))
+    return _job_end(await solve(str(request["task"]), options))
 
 
-async def _heal(job: Job, settings: Settings, flags: Mapping[str, object]) -> JobEnd:
-    asked = job.request
-    project = await asyncio.to_thread(locate_project, asked, settings, job.run)
+async def _execute_heal(job: Job, settings: Settings, flags: Mapping[str, object]) -> JobEnd:
+    request = job.request
+    project = await asyncio.to_thread(locate_project, request, settings, job.run)
     settings = load_settings(project, flags).settings
     require_sandbox(settings)
     options = HealOptions(
-        test=asked.get("test") or None,
-        protect=asked.get("protect") or (),
-        only=asked.get("only") or (),
-        since=asked.get("since") or None,
-        bug_report=str(asked.get("bug_report") or ""),
+        test=request.get("test") or None,
+        protect=request.get("protect") or (),
+        only=request.get("only") or (),
+        since=request.get("since") or None,
+        bug_report=str(request.get("bug_report") or ""),
         settings=settings,
         run_id=job.run,
     )
-    return _end_of(await heal(project, options))
+    return _job_end(await heal(project, options))
 
 
-async def _fork(job: Job, settings: Settings) -> JobEnd:
-    asked = job.request
+async def _execute_fork(job: Job, settings: Settings) -> JobEnd:
+    request = job.request
     result = await fork_from_iteration(
-        str(asked["of"]),
-        int(asked["at"]),
-        changes=asked.get("changes") or {},
-        hint=str(asked.get("hint") or ""),
-        candidate=asked.get("candidate") or {},
+        str(request["of"]),
+        int(request["at"]),
+        changes=request.get("changes") or {},
+        hint=str(request.get("hint") or ""),
+        candidate=request.get("candidate") or {},
         settings=settings,
         run_id=job.run,
     )
-    return _end_of(result)
+    return _job_end(result)
 
 
-async def _replay(job: Job, settings: Settings) -> JobEnd:
+async def _execute_replay(job: Job, settings: Settings) -> JobEnd:
     done = await replay(str(job.request["of"]), settings=settings, run_id=job.run)
     answer = {
         "recorded": done.recorded,
@@ -136,35 +136,37 @@ async def _replay(job: Job, settings: Settings) -> JobEnd:
         "same": done.same,
         "difference": vars(done.difference) if done.difference else None,
     }
-    return replace(_end_of(done.result), answer=answer, exit_code=0 if done.same else 1)
+    return replace(_job_end(done.result), answer=answer, exit_code=0 if done.same else 1)
 
 
-async def _gone_on(job: Job, settings: Settings, folder: RunFolder) -> JobEnd:
-    """Go on with a run, with the answer it waits for where that is what the job brings."""
+async def _resume_run(job: Job, settings: Settings, folder: RunFolder) -> JobEnd:
+    """Resume a run, with the answer that it waits for if the job contains one."""
     recorded = load_recorded_run(job.run, settings)
     require_sandbox(recorded.settings)
-    finished = last_of(recorded.events, RunFinished)
+    finished = last_payload(recorded.events, RunFinished)
     if recorded.ended and not recorded.may_go_on and finished is not None and job.kind != "resume":
-        return _end_of(folder.get_record(Result, finished.result))  # its end alone was not noted
-    said: Mapping[str, Any] = job.request.get("answer") or {}
+        # Only the job's end had not been recorded.
+        return _job_end(folder.get_record(Result, finished.result))
+    answer_values: Mapping[str, Any] = job.request.get("answer") or {}
     answer = None
-    if said and pending_review(job.run, settings=settings) is not None:  # else an earlier process has used it
-        answer = ReviewAnswer(**said)
-    return _end_of(await resume(job.run, settings=settings, answer=answer))
+    # Otherwise an earlier process has used the answer already.
+    if answer_values and pending_review(job.run, settings=settings) is not None:
+        answer = ReviewAnswer(**answer_values)
+    return _job_end(await resume(job.run, settings=settings, answer=answer))
 
 
-async def _verified(job: Job, settings: Settings) -> JobEnd:
+async def _execute_verify(job: Job, settings: Settings) -> JobEnd:
     findings = [asdict(finding) async for finding in verify(job.run, settings=settings)]
     ok = all(finding["ok"] for finding in findings)
     return JobEnd(exit_code=0 if ok else 1, answer={"ok": ok, "findings": findings})
 
 
-def _end_of(result: Result) -> JobEnd:
+def _job_end(result: Result) -> JobEnd:
     return JobEnd(exit_code=EXIT_CODES[result.outcome], answer={"outcome": result.outcome})
 
 
 def run_spend(folder: RunFolder) -> tuple[int, float]:
-    """Tokens and seconds that a run has used, as its ledger says; none where there is no run."""
+    """Return the tokens and seconds that a run has used by its ledger; zero if there is no run."""
     try:
         spend = total_spend(read_ledger(folder.ledger_path).events)
     except StorageError:

@@ -1,4 +1,4 @@
-"""The folder of jobs: what was asked, what is to be stopped, and how each ended; one file for each."""
+"""The folder of jobs: requests, stop requests and ends, one file each."""
 
 from __future__ import annotations
 
@@ -11,39 +11,39 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from suture.core.safe_files import read_plain, write_atomically
+from suture.core.safe_files import read_regular_file, write_file_atomically
 from suture.errors import StorageError, UsageError
 from suture.interfaces.jobs.job import Job, JobEnd, job_as_json, job_end_from_json, job_from_json
 
-PRIVATE = 0o700
-"""The mode of a folder that nobody else may look into."""
-MOST_BYTES = 16 * 2**20
-"""Of a job's file: a request has a few kilobytes, files given to a review some more."""
+PRIVATE_MODE = 0o700
+"""The mode of a folder that only its owner can read."""
+MAX_JOB_FILE_BYTES = 16 * 2**20
+"""Size of a job's file: a request has a few kilobytes, files in an answer to a review some more."""
 
 
 class JobJournal:
-    """All jobs of one home; one process at a time may write there.
+    """All jobs of one home; only one process at a time may write there.
 
     Args:
-        home: The folder of state, as the setting `paths.home`.
+        home: The state folder, as the setting `paths.home`.
 
     Raises:
         UsageError: Another server has it open.
-        StorageError: The folder cannot be made.
+        StorageError: The folder cannot be created.
     """
 
     def __init__(self, home: Path) -> None:
         self.folder = home / "jobs"
-        self.here = self.folder / "here"
-        """An empty folder, in which work starts that is about no project."""
+        self.empty_folder = self.folder / "here"
+        """An empty working folder for jobs without a project."""
         try:
-            home.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
-            self.folder.mkdir(mode=PRIVATE, exist_ok=True)
-            self.here.mkdir(mode=PRIVATE, exist_ok=True)
+            home.mkdir(mode=PRIVATE_MODE, parents=True, exist_ok=True)
+            self.folder.mkdir(mode=PRIVATE_MODE, exist_ok=True)
+            self.empty_folder.mkdir(mode=PRIVATE_MODE, exist_ok=True)
             self._lock = os.open(self.folder / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         except OSError as fault:
             raise StorageError(
-                f"the folder of jobs {str(self.folder)!r} cannot be made: {fault.strerror}",
+                f"the folder of jobs {str(self.folder)!r} cannot be created: {fault.strerror}",
                 remedy="set SUTURE_HOME to a folder that you can write",
             ) from fault
         try:
@@ -51,69 +51,72 @@ class JobJournal:
         except OSError as fault:
             os.close(self._lock)
             raise UsageError(
-                f"another server works with {str(home)!r}",
+                f"another server uses {str(home)!r}",
                 remedy="stop it, or set SUTURE_HOME to another folder",
             ) from fault
 
     def close(self) -> None:
-        """Let another process have it."""
+        """Release the lock."""
         os.close(self._lock)
 
     def write(self, job: Job) -> None:
-        """Keep what was asked; from then on it is done, also after a crash."""
-        self._put(f"{job.id}.json", job_as_json(job))
+        """Store a job; from then on it is executed, even after a crash."""
+        self._write_json(f"{job.id}.json", job_as_json(job))
 
     def end_path(self, job: Job) -> Path:
-        """Where the end of a job is written, by whoever sees it."""
+        """Return the file for the end of a job."""
         return self.folder / f"{job.id}.end.json"
 
     def log_path(self, job: Job) -> Path:
-        """Where its process's stray words go."""
+        """Return the file for the stdout and stderr of a job's process."""
         return self.folder / f"{job.id}.log"
 
     def write_end(self, job: Job, end: JobEnd) -> JobEnd:
-        """Keep how a job ended; answers what is kept."""
+        """Store how a job ended; return what is stored."""
         end = replace(end, ended_s=end.ended_s or time.time())
-        self._put(self.end_path(job).name, job_as_json(end))
+        self._write_json(self.end_path(job).name, job_as_json(end))
         return end
 
-    def end_of(self, job: Job) -> JobEnd | None:
-        """How it ended; `None` where it has not, or its server stopped it to go on with it later."""
-        plain = self._get(self.end_path(job))
+    def load_end(self, job: Job) -> JobEnd | None:
+        """Return how a job ended, or `None`.
+
+        `None` also covers a job that its server stopped in order to resume it later.
+        """
+        plain = self._read_json(self.end_path(job))
         end = job_end_from_json(plain) if plain is not None else None
-        return None if end is not None and end.cancelled and not self.asked_to_stop(job) else end
+        return None if end is not None and end.cancelled and not self.is_stop_requested(job) else end
 
-    def ask_to_stop(self, job: Job) -> None:
-        """Note that its caller wants no more of it."""
-        self._put(f"{job.id}.stop", {})
+    def request_stop(self, job: Job) -> None:
+        """Record that the caller wants the job to stop."""
+        self._write_json(f"{job.id}.stop", {})
 
-    def asked_to_stop(self, job: Job) -> bool:
-        """Whether its caller wants no more of it."""
+    def is_stop_requested(self, job: Job) -> bool:
+        """Return whether the caller wants the job to stop."""
         return (self.folder / f"{job.id}.stop").exists()
 
     def jobs(self) -> Iterator[Job]:
-        """All of them, oldest first.
+        """Yield all jobs, oldest first.
 
         Raises:
             StorageError: A file is damaged.
         """
         for path in sorted(self.folder.glob("*.json")):
             if not path.name.endswith(".end.json"):
-                yield job_from_json(self._get(path))
+                yield job_from_json(self._read_json(path))
 
-    def forget(self, job: Job) -> None:
-        """Remove an end that was none."""
+    def remove_end(self, job: Job) -> None:
+        """Remove an end that does not count, before the job is executed again."""
         with suppress(FileNotFoundError):
             self.end_path(job).unlink()
 
-    def _put(self, name: str, plain: object) -> None:
-        write_atomically(self.folder / name, json.dumps(plain).encode())
+    def _write_json(self, name: str, plain: object) -> None:
+        write_file_atomically(self.folder / name, json.dumps(plain).encode())
 
-    def _get(self, path: Path) -> object:
+    def _read_json(self, path: Path) -> object:
         try:
-            content = read_plain(path, MOST_BYTES)
+            content = read_regular_file(path, MAX_JOB_FILE_BYTES)
             return None if content is None else json.loads(content)
         except (OSError, ValueError, RecursionError) as fault:
             raise StorageError(
-                f"the job's file {str(path)!r} cannot be read: {fault}", remedy="move it away"
+                f"the job's file {str(path)!r} cannot be read: {fault}", remedy="move the file away"
             ) from fault

@@ -1,4 +1,4 @@
-"""One job in a process of its own, which ends with the process that started it."""
+"""A job in its own process, which ends with the process that started it."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from pathlib import Path
 from typing import Any
 
 from suture.core.ledger import Event, RunFolder, follow_ledger, new_run_id, read_ledger
-from suture.core.safe_files import read_plain
+from suture.core.safe_files import read_regular_file
 from suture.errors import StorageError
 from suture.interfaces.jobs.job import Job, JobEnd, JobFailed, JobKind, job_as_json, job_end_from_json
 
-WINDING_UP_S = 30.0
-"""How long a process that was told to stop may take to write down where it was."""
-MOST_END_BYTES = 64 * 2**20
-LAST_WORDS_BYTES = 2000
+STOP_TIMEOUT_S = 30.0
+"""How long a process may take to stop cleanly before it is killed."""
+MAX_END_BYTES = 64 * 2**20
+MAX_LOG_TAIL_BYTES = 2000
 
 
 class JobProcess:
-    """A process that does a job. Its stdin stays open: it ends when we do, however we end."""
+    """A process that executes a job. Its stdin stays open, so that it ends when this process ends."""
 
     def __init__(self, process: asyncio.subprocess.Process, end_path: Path, log: Path) -> None:
         self._process = process
@@ -38,19 +38,22 @@ class JobProcess:
     async def start(
         cls, job: Job, flags: Mapping[str, object], *, end_path: Path, log: Path, cwd: Path
     ) -> JobProcess:
-        """Start a job.
+        """Start the process.
 
         Args:
-            job: What is to be done.
-            flags: Settings by their dotted key; the job's own beat them.
-            end_path: The file that it writes its end to.
-            log: The file that its stdout and stderr go to.
-            cwd: Where it works; for what is about no project, an empty folder.
+            job: The job.
+            flags: Settings by dotted key; the job's own take precedence.
+            end_path: The file to which the process writes the job's end.
+            log: The file for its stdout and stderr.
+            cwd: The working folder; an empty folder for jobs without a project.
         """
         with log.open("wb") as words:
-            # A session of its own: Ctrl-C is for the server, which tells its jobs itself.
+            # Its own session, because Ctrl-C is for the server, which stops its jobs itself.
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-P", "-m", "suture.interfaces.jobs.job_main"),
+                sys.executable,
+                "-P",
+                "-m",
+                "suture.interfaces.jobs.job_main",
                 stdin=asyncio.subprocess.PIPE,
                 stdout=words,
                 stderr=words,
@@ -64,38 +67,38 @@ class JobProcess:
             "parent": os.getpid(),
         }
         assert process.stdin is not None
-        with suppress(ConnectionError):  # it died before it read; its end will tell
+        with suppress(ConnectionError):  # it died before reading; `ended` reports it
             process.stdin.write(json.dumps(order).encode() + b"\n")
             await process.stdin.drain()
         return cls(process, end_path, log)
 
     async def ended(self) -> JobEnd:
-        """Wait for it, and say how the job ended."""
+        """Wait for the process and return how the job ended."""
         status = await self._process.wait()
         if self._stopping is not None:
             self._stopping.cancel()
-        content = read_plain(self._end_path, MOST_END_BYTES)
+        content = read_regular_file(self._end_path, MAX_END_BYTES)
         if content is not None:
             with suppress(ValueError, StorageError):
                 return job_end_from_json(json.loads(content))
         how = f"signal {-status}" if status < 0 else f"exit code {status}"
-        words = self._last_words()
+        words = self._log_tail()
         return JobEnd(exit_code=6, error=f"the run's process died ({how}){words}", fault="ProcessDied")
 
     def stop(self) -> None:
-        """Tell it to stop; where it does not, it is killed."""
+        """Ask the process to stop; it is killed if it does not stop in time."""
         if self._stopping is None and self._process.returncode is None:
             with suppress(ProcessLookupError):
                 self._process.send_signal(signal.SIGINT)
-            self._stopping = asyncio.get_running_loop().create_task(self._insist())
+            self._stopping = asyncio.get_running_loop().create_task(self._kill_after_timeout())
 
-    async def _insist(self) -> None:
-        await asyncio.sleep(WINDING_UP_S)
+    async def _kill_after_timeout(self) -> None:
+        await asyncio.sleep(STOP_TIMEOUT_S)
         with suppress(ProcessLookupError):
             self._process.kill()
 
-    def _last_words(self) -> str:
-        content = (read_plain(self._log, 2**20) or b"")[-LAST_WORDS_BYTES:]
+    def _log_tail(self) -> str:
+        content = (read_regular_file(self._log, 2**20) or b"")[-MAX_LOG_TAIL_BYTES:]
         last = content.decode("utf-8", "replace").strip().rpartition("\n")[2]
         return f": {last}" if last else ""
 
@@ -103,95 +106,97 @@ class JobProcess:
 async def start_standalone_job(
     job: Job, flags: Mapping[str, object]
 ) -> tuple[JobProcess, tempfile.TemporaryDirectory[str]]:
-    """Start a job that nobody keeps a journal of; the folder is its own, and the caller's to remove."""
+    """Start a job without a journal; the caller must remove the returned folder."""
     folder = tempfile.TemporaryDirectory(prefix="suture-job-")
-    place = Path(folder.name)
-    here = place / "here"
+    workspace = Path(folder.name)
+    here = workspace / "here"
     here.mkdir()
-    process = await JobProcess.start(job, flags, end_path=place / "end.json", log=place / "log", cwd=here)
+    process = await JobProcess.start(
+        job, flags, end_path=workspace / "end.json", log=workspace / "log", cwd=here
+    )
     return process, folder
 
 
-LOOK_EVERY_S = 0.1
-"""Seconds between two looks at the ledger of the run: a person watches."""
-LAST_WORDS_S = 5.0
-"""How long a run's last steps may take to be told, once it has ended."""
+LEDGER_POLL_S = 0.1
+"""Seconds between two reads of the run's ledger; a person is watching."""
+FINAL_EVENTS_TIMEOUT_S = 5.0
+"""How long forwarding the last events may take after the run has ended."""
 
-Tell = Callable[[Event], Awaitable[None]]
+EventHandler = Callable[[Event], Awaitable[None]]
 
 
 async def run_standalone_job(
     home: Path,
     kind: JobKind,
     request: Mapping[str, Any],
-    tell: Tell,
+    on_event: EventHandler,
     *,
     run: str = "",
     flags: Mapping[str, object] | None = None,
-    chosen: Mapping[str, object] | None = None,
+    job_flags: Mapping[str, object] | None = None,
 ) -> tuple[RunFolder, JobEnd]:
-    """Do a job to its end; who is cancelled meanwhile has it stopped, and written down, first.
+    """Run a job to its end for one caller; if the caller is cancelled, the job is stopped cleanly first.
 
     Args:
-        home: Where runs are kept.
-        kind: What is to be done.
-        request: Its arguments.
-        tell: Told each step of the run; what it raises ends the telling and not the run.
-        run: The run that it is about; a new one where not given.
-        flags: Settings that were said on the server's command line.
-        chosen: Settings of this job alone; they beat those.
+        home: The folder of all runs.
+        kind: What to do.
+        request: The arguments.
+        on_event: Called with each event of the run; an exception ends the forwarding, not the run.
+        run: The run that the job is about; by default a new one.
+        flags: Settings from the server's command line.
+        job_flags: Settings of this job; they take precedence.
 
     Returns:
         The run's folder, and how the job ended.
 
     Raises:
-        JobFailed: It ended with an error.
+        JobFailed: The job ended with an error.
     """
     new = run or new_run_id()
     folder = RunFolder(home / "runs" / new)
-    job = Job(id=new, run=new, kind=kind, request=request, flags=chosen or {}, created_s=time.time())
+    job = Job(id=new, run=new, kind=kind, request=request, flags=job_flags or {}, created_s=time.time())
     seen = len(read_ledger(folder.ledger_path).events) if folder.ledger_path.is_file() else 0
-    process, place = await start_standalone_job(job, flags or {})
-    steps = _Steps(folder.ledger_path, seen, tell)
-    telling = asyncio.create_task(steps.tell_all())
+    process, workspace = await start_standalone_job(job, flags or {})
+    forwarder = _EventForwarder(folder.ledger_path, seen, on_event)
+    forwarding = asyncio.create_task(forwarder.forward_all())
     try:
         end = await process.ended()
         with suppress(TimeoutError):
-            async with asyncio.timeout(LAST_WORDS_S):
-                await steps.all_told(telling)
+            async with asyncio.timeout(FINAL_EVENTS_TIMEOUT_S):
+                await forwarder.wait_until_forwarded(forwarding)
     except asyncio.CancelledError:
         process.stop()
         await process.ended()
         raise
     finally:
-        telling.cancel()
-        await asyncio.wait([telling])
-        if not telling.cancelled():
-            telling.exception()  # seen: nobody is told, and the run is none the worse for it
-        place.cleanup()
+        forwarding.cancel()
+        await asyncio.wait([forwarding])
+        if not forwarding.cancelled():
+            forwarding.exception()  # retrieved, so that asyncio does not log it; the run is not affected
+        workspace.cleanup()
     if end.error:
         raise JobFailed(end)
     return folder, end
 
 
-class _Steps:
-    """The steps of a run that come after those that were there."""
+class _EventForwarder:
+    """Forwards the events of a run that are written after the known ones."""
 
-    def __init__(self, ledger: Path, seen: int, tell: Tell) -> None:
-        self._ledger, self._seen, self._tell = ledger, seen, tell
-        self._told = seen
+    def __init__(self, ledger: Path, seen: int, on_event: EventHandler) -> None:
+        self._ledger, self._known, self._tell = ledger, seen, on_event
+        self._forwarded = seen
 
-    async def tell_all(self) -> None:
-        """Tell every step from now on, until the run ends."""
-        while not self._ledger.is_file():  # noqa: ASYNC110  # another process makes it
-            await asyncio.sleep(LOOK_EVERY_S)
-        async for event in follow_ledger(self._ledger, every_s=LOOK_EVERY_S, seen=self._seen):
-            if event.seq >= self._seen:
+    async def forward_all(self) -> None:
+        """Forward every event from now on, until the run ends."""
+        while not self._ledger.is_file():  # noqa: ASYNC110  # another process creates it
+            await asyncio.sleep(LEDGER_POLL_S)
+        async for event in follow_ledger(self._ledger, every_s=LEDGER_POLL_S, seen=self._known):
+            if event.seq >= self._known:
                 await self._tell(event)
-            self._told = max(self._told, event.seq + 1)
+            self._forwarded = max(self._forwarded, event.seq + 1)
 
-    async def all_told(self, telling: asyncio.Task[None]) -> None:
-        """Wait until every step that is written by now has been told, or nobody tells any more."""
-        steps = len(read_ledger(self._ledger).events) if self._ledger.is_file() else 0
-        while self._told < steps and not telling.done():  # noqa: ASYNC110  # another task tells them
-            await asyncio.sleep(LOOK_EVERY_S)
+    async def wait_until_forwarded(self, forwarding: asyncio.Task[None]) -> None:
+        """Wait until every event written so far has been forwarded, or forwarding has stopped."""
+        forwarder = len(read_ledger(self._ledger).events) if self._ledger.is_file() else 0
+        while self._forwarded < forwarder and not forwarding.done():  # noqa: ASYNC110  # another task forwards them
+            await asyncio.sleep(LEDGER_POLL_S)

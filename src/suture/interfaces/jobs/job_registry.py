@@ -1,4 +1,4 @@
-"""What is known of jobs, whoever does them: which there are, how each stands, what a caller has used."""
+"""The registry of jobs: which exist, their state, and what each caller has used."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from suture.errors import UsageError
 from suture.interfaces.jobs.job import Job, JobEnd
 
 RETRY_AFTER_S = 5
-"""Seconds that a refused caller is told to wait."""
+"""Seconds after which a refused caller should retry."""
 DAY_S = 86_400.0
 CANCELLED = JobEnd(exit_code=130, error="cancelled", fault="Cancelled")
 
 
 class QueueFull(UsageError):
-    """No more can be asked for now.
+    """No more jobs are accepted at the moment.
 
     Args:
-        message: Why.
-        retry_after_s: When it is worth asking again.
+        message: The reason.
+        retry_after_s: Seconds after which retrying makes sense.
         remedy: What else the caller can do.
     """
 
@@ -31,11 +31,11 @@ class QueueFull(UsageError):
 
 
 class RunBusy(UsageError):
-    """Another job, maybe of another server, works on the run."""
+    """Another job, possibly of another server, is working on the run."""
 
 
 class JobRegistry(ABC):
-    """Jobs and their ends. All methods are for the one event loop that it works in."""
+    """Jobs and their ends. All methods must be called in one event loop."""
 
     def __init__(self) -> None:
         self._jobs: dict[str, Job] = {}
@@ -44,60 +44,63 @@ class JobRegistry(ABC):
         self._closed = False
 
     @abstractmethod
-    def take_up(self) -> list[Job]:
-        """See that what an earlier server has left undone is done; answers that."""
+    def recover(self) -> list[Job]:
+        """Make sure that unfinished jobs of an earlier server are executed; return them."""
 
     @abstractmethod
     def submit(self, job: Job) -> Job:
-        """Keep a job, and see that it is done; answers the one that is kept, which may be an earlier one."""
+        """Store a job and make sure that it is executed; return the stored job.
+
+        The stored job can be an earlier one with the same idempotency key.
+        """
 
     @abstractmethod
     def cancel(self, job: Job) -> None:
-        """Stop a job that waits or is being done; one that has ended is left alone."""
+        """Stop a job that is waiting or running; an ended job is not changed."""
 
     @abstractmethod
     async def close(self) -> None:
-        """Let go of all; what is not done goes on, or is gone on with by a later server."""
+        """Release all jobs; unfinished ones continue, or a later server resumes them."""
 
     @property
     @abstractmethod
     def waiting(self) -> tuple[Job, ...]:
-        """The jobs that wait, in their order."""
+        """The waiting jobs, in order."""
 
     @property
     @abstractmethod
     def running(self) -> int:
-        """How many are being done."""
+        """The number of running jobs."""
 
     def end_of(self, job: Job) -> JobEnd | None:
-        """How it ended; `None` where it has not."""
+        """Return how a job ended, or `None` if it has not."""
         return self._ends.get(job.id)
 
-    def holds(self, job: Job) -> bool:
-        """Whether its run lies here as far as it has gone."""
+    def has_run_folder(self, job: Job) -> bool:
+        """Return whether the job's run is in this machine's home as far as it has gone."""
         return job.id in self._jobs
 
-    def active(self, run: str) -> Job | None:
-        """The job that makes, or goes on with, a run and has not ended."""
+    def find_active_job(self, run: str) -> Job | None:
+        """Return the unfinished job that creates or continues a run."""
         return next((job for job in self.unfinished() if job.run == run and job.kind != "verify"), None)
 
-    def last_of(self, run: str) -> Job | None:
-        """The newest job that made, or went on with, a run."""
+    def find_last_job(self, run: str) -> Job | None:
+        """Return the newest job that created or continued a run."""
         found = (job for job in reversed(self._jobs.values()) if job.run == run and job.kind != "verify")
         return next(found, None)
 
-    def asked_as(self, caller: str, key: str) -> Job | None:
-        """The job that a caller asked for under this name."""
+    def find_by_key(self, caller: str, key: str) -> Job | None:
+        """Return the job that a caller submitted with this idempotency key."""
         if not key:
             return None
         return next((job for job in self._jobs.values() if (job.caller, job.key) == (caller, key)), None)
 
     def ends(self) -> Iterable[tuple[Job, JobEnd]]:
-        """Every job that has ended, with its end."""
+        """Yield every ended job with its end."""
         return ((self._jobs[name], end) for name, end in self._ends.items())
 
-    def used_by(self, caller: str) -> tuple[int, float]:
-        """Tokens and seconds that a caller's jobs of the last day have used, or may still use."""
+    def usage_of(self, caller: str) -> tuple[int, float]:
+        """Return the tokens and seconds that a caller's jobs of the last day have used or may still use."""
         since_s = time.time() - DAY_S
         tokens: dict[str, int] = {}
         seconds: dict[str, float] = {}
@@ -106,12 +109,12 @@ class JobRegistry(ABC):
                 continue
             end = self._ends.get(job.id)
             used = (job.tokens, job.seconds) if end is None else (end.tokens, end.seconds)
-            tokens[job.run] = max(used[0], tokens.get(job.run, 0))  # a run that went on counts once
+            tokens[job.run] = max(used[0], tokens.get(job.run, 0))  # a run that was resumed counts once
             seconds[job.run] = max(used[1], seconds.get(job.run, 0.0))
         return sum(tokens.values()), sum(seconds.values())
 
     def unfinished(self) -> list[Job]:
-        """The jobs that wait or are being done."""
+        """Return the jobs that are waiting or running."""
         return [job for job in self._jobs.values() if job.id not in self._ends]
 
     async def ended(self, job: Job) -> JobEnd:
@@ -124,23 +127,23 @@ class JobRegistry(ABC):
         if self._closed:
             raise QueueFull("the server is being stopped", retry_after_s=RETRY_AFTER_S)
 
-    def _require_room(self, most_waiting: int) -> None:
-        if len(self.waiting) >= most_waiting:
+    def _require_queue_space(self, max_waiting: int) -> None:
+        if len(self.waiting) >= max_waiting:
             raise QueueFull(
-                f"{len(self.waiting)} jobs wait already",
+                f"{len(self.waiting)} jobs are already waiting",
                 retry_after_s=RETRY_AFTER_S,
-                remedy="ask again later, or have the server's serve.queue raised",
+                remedy="retry later, or increase the server's setting serve.queue",
             )
 
-    def _tell(self) -> None:
-        async def tell() -> None:
+    def _notify(self) -> None:
+        async def notify() -> None:
             async with self._changed:
                 self._changed.notify_all()
 
-        task = asyncio.get_running_loop().create_task(tell())
-        _TELLING.add(task)
-        task.add_done_callback(_TELLING.discard)
+        task = asyncio.get_running_loop().create_task(notify())
+        _NOTIFICATIONS.add(task)
+        task.add_done_callback(_NOTIFICATIONS.discard)
 
 
-_TELLING: set[asyncio.Task[None]] = set()
-"""Tasks that nobody waits for; the event loop itself holds them only weakly."""
+_NOTIFICATIONS: set[asyncio.Task[None]] = set()
+"""Tasks that nobody awaits; the event loop itself holds only weak references to them."""

@@ -1,4 +1,4 @@
-"""Some jobs at once, the others in the order in which they were asked for."""
+"""Run a few jobs at once in processes of this machine, and queue the others in order."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from suture.interfaces.jobs.job_registry import CANCELLED, JobRegistry
 
 
 class LocalJobPool(JobRegistry):
-    """Does jobs, a few at once. All methods are for the one event loop that it works in.
+    """Runs jobs, a few at once. All methods must be called in one event loop.
 
     Args:
-        journal: Where jobs are kept.
-        home: Where runs are kept.
-        flags: Settings for every job, by their dotted key.
-        at_once: The most processes.
-        queue: The most jobs that wait.
+        journal: Stores the jobs.
+        home: The folder of all runs.
+        flags: Settings for every job, by dotted key.
+        at_once: The maximum number of processes.
+        queue: The maximum number of waiting jobs.
     """
 
     def __init__(
@@ -35,107 +35,109 @@ class LocalJobPool(JobRegistry):
         self._home = home
         self._flags = flags
         self._at_once = at_once
-        self._most_waiting = queue
+        self._max_waiting = queue
         self._waiting: deque[Job] = deque()
         self._processes: dict[str, JobProcess] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
-    def take_up(self) -> list[Job]:
-        """Queue what an earlier server has left undone; answers that.
+    def recover(self) -> list[Job]:
+        """Queue the unfinished jobs of an earlier server; return them.
 
         Raises:
             StorageError: A job's file is damaged.
         """
-        left = []
+        unfinished = []
         for job in self._journal.jobs():
             self._jobs[job.id] = job
-            end = self._journal.end_of(job)
-            if end is None and self._journal.asked_to_stop(job):
+            end = self._journal.load_end(job)
+            if end is None and self._journal.is_stop_requested(job):
                 end = self._journal.write_end(job, CANCELLED)
-            elif end is None and job.kind in ("verify", "replay"):  # whoever waited for it waits no more
+            elif end is None and job.kind in ("verify", "replay"):  # its caller's connection is gone
                 error = "the server was stopped before this was done"
                 end = self._journal.write_end(
                     job, JobEnd(exit_code=6, error=error, remedy="ask for it again")
                 )
             if end is None:
-                self._journal.forget(job)
-                left.append(job)
+                self._journal.remove_end(job)
+                unfinished.append(job)
             else:
                 self._ends[job.id] = end
-        self._waiting.extend(left)
-        self._fill()
-        return left
+        self._waiting.extend(unfinished)
+        self._start_waiting_jobs()
+        return unfinished
 
     def submit(self, job: Job) -> Job:
-        """Keep a job on disk and queue it.
+        """Store a job on disk and queue it.
 
         Raises:
-            QueueFull: Too many wait already.
-            StorageError: The disk is full or gone.
+            QueueFull: Too many jobs are waiting.
+            StorageError: The disk is full or not available.
         """
         self._require_open()
         if len(self._tasks) >= self._at_once:
-            self._require_room(self._most_waiting)
+            self._require_queue_space(self._max_waiting)
         self._journal.write(job)
         self._jobs[job.id] = job
         self._waiting.append(job)
-        self._fill()
+        self._start_waiting_jobs()
         return job
 
     def cancel(self, job: Job) -> None:
-        """Stop a job that waits or is being done; one that has ended is left alone."""
+        """Stop a job that is waiting or running; an ended job is not changed."""
         if job.id in self._ends:
             return
-        self._journal.ask_to_stop(job)
+        self._journal.request_stop(job)
         if job in self._waiting:
             self._waiting.remove(job)
             self._ends[job.id] = self._journal.write_end(job, CANCELLED)
-            self._tell()
+            self._notify()
         elif job.id in self._processes:
             self._processes[job.id].stop()
 
     @property
     def waiting(self) -> tuple[Job, ...]:
-        """The jobs that wait, in their order."""
+        """The waiting jobs, in order."""
         return tuple(self._waiting)
 
     @property
     def running(self) -> int:
-        """How many are being done."""
+        """The number of running jobs."""
         return len(self._tasks)
 
     async def close(self) -> None:
-        """Stop what is being done, so that a later server goes on with it; what waits stays on disk."""
+        """Stop the running jobs, so that a later server resumes them; waiting jobs stay on disk."""
         self._closed = True
         self._waiting.clear()
         for process in self._processes.values():
             process.stop()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
-    def _fill(self) -> None:
+    def _start_waiting_jobs(self) -> None:
         while self._waiting and len(self._tasks) < self._at_once and not self._closed:
             job = self._waiting.popleft()
-            self._tasks[job.id] = asyncio.get_running_loop().create_task(self._carry_out(job))
+            self._tasks[job.id] = asyncio.get_running_loop().create_task(self._execute(job))
 
-    async def _carry_out(self, job: Job) -> None:
+    async def _execute(self, job: Job) -> None:
         try:
             process = await JobProcess.start(
                 job,
                 self._flags,
                 end_path=self._journal.end_path(job),
                 log=self._journal.log_path(job),
-                cwd=self._journal.here,
+                cwd=self._journal.empty_folder,
             )
             self._processes[job.id] = process
-            if self._closed or self._journal.asked_to_stop(job):
-                process.stop()  # it was told while it started
+            if self._closed or self._journal.is_stop_requested(job):
+                process.stop()  # the stop was requested while the process started
             end = await process.ended()
-            wanted = self._journal.asked_to_stop(job)
-            if end.fault == "ProcessDied" and wanted:
-                end = CANCELLED  # it was told before it could hear, or did not obey and was killed
-            # A person may abort a run by an answer: that is its own end, and no stop of the server's.
-            if not wanted and self._closed and (end.cancelled or end.fault == "ProcessDied"):
-                return  # stopped with the server; a later one goes on with it
+            stop_requested = self._journal.is_stop_requested(job)
+            if end.fault == "ProcessDied" and stop_requested:
+                # The signal came too early, or the process did not stop in time and was killed.
+                end = CANCELLED
+            # A person can abort a run through an answer, which is an end of its own and not the server's
+            # stop.
+            if not stop_requested and self._closed and (end.cancelled or end.fault == "ProcessDied"):
+                return  # stopped together with the server; a later one resumes it
             tokens, seconds = run_spend(RunFolder(self._home / "runs" / job.run))
             end = self._journal.write_end(job, replace(end, tokens=tokens, seconds=seconds))
             if end.fault != "ProcessDied":
@@ -144,5 +146,5 @@ class LocalJobPool(JobRegistry):
         finally:
             self._processes.pop(job.id, None)
             self._tasks.pop(job.id, None)
-            self._fill()
-            self._tell()
+            self._start_waiting_jobs()
+            self._notify()

@@ -1,8 +1,8 @@
-"""Projects that callers send as an archive: unpacked once, and nothing of it outside its own folder.
+"""Projects that callers send as archives: each is unpacked once, into a folder of its own.
 
-Every entry is looked at before anything is written: only plain files and folders, no path that leaves, no two
-entries of one name, and no more files and bytes than the settings allow, counted while they are unpacked and
-not by what the archive says of itself.
+Every entry is checked before anything is written: only plain files and folders, no path that leaves the
+folder, no duplicate names, and limits on files and bytes. The limits count what is really unpacked, not what
+the archive claims.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ from suture.errors import StorageError, UsageError
 if TYPE_CHECKING:
     from suture.storage.postgresql.shared_jobs import SharedJobs
 
-PIECE_BYTES = 2**16
-MOST_NAME_BYTES = 255
+CHUNK_BYTES = 2**16
+MAX_NAME_BYTES = 255
 """`NAME_MAX` of Linux."""
-MOST_PATH_CHARS = 1024
-MOST_DEPTH = 32
-HEADERS_BYTES = 4096
-"""Of one entry of a tar: its header, a long name, what fills its last block."""
+MAX_PATH_CHARS = 1024
+MAX_DEPTH = 32
+TAR_HEADER_BYTES = 4096
+"""Overhead of one entry of a tar file: header, long name, padding of the last block."""
 ARCHIVE_ID = re.compile(r"[0-9a-f]{64}")
 FORBIDDEN_PARTS = (".", "..", "")
 
 
 class ArchiveRefused(UsageError):
-    """An archive holds what no project does."""
+    """The archive contains something that no project should contain."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ArchiveLimits:
-    """What may come out of an archive.
+    """Limits on the contents of an archive.
 
     Attributes:
-        files: The most files and folders.
-        unpacked_bytes: The most bytes of all files.
+        files: The maximum number of files and folders.
+        unpacked_bytes: The maximum total size of all files.
     """
 
     files: int
@@ -61,17 +61,17 @@ class ArchiveLimits:
 class _Entry:
     path: str
     is_folder: bool
-    runnable: bool
+    is_executable: bool
     open: IO[bytes] | None
 
 
 class ProjectArchives:
-    """The archives of one home, each by the SHA-256 of what was sent.
+    """The archives of one home, each named by the SHA-256 of the uploaded file.
 
     Args:
-        home: The folder of state, as the setting `paths.home`.
-        limits: What may come out of one.
-        shared: Where other machines find them too.
+        home: The state folder, as the setting `paths.home`.
+        limits: Limits on the contents of an archive.
+        shared: Where other machines find the archives too.
     """
 
     def __init__(self, home: Path, limits: ArchiveLimits, shared: SharedJobs | None = None) -> None:
@@ -79,11 +79,11 @@ class ProjectArchives:
         self._limits = limits
         self._shared = shared
 
-    def folder_of(self, archive: str) -> Path:
-        """Where an archive was unpacked, or is now, where it was sent to another machine.
+    def find_folder(self, archive: str) -> Path:
+        """Return the folder of an unpacked archive; one that was sent to another machine is unpacked now.
 
         Raises:
-            UsageError: There is none of this name.
+            UsageError: There is no such archive.
             StorageError: The disk or the database failed.
         """
         folder = self._folder / archive
@@ -95,15 +95,15 @@ class ProjectArchives:
             if content is not None:
                 self._unpack(archive, content)
         if not known or not folder.is_dir():
-            raise UsageError(f"there is no archive {archive!r:.80}", remedy="send it: POST /v1/archives")
+            raise UsageError(f"there is no archive {archive!r:.80}", remedy="upload it: POST /v1/archives")
         return folder
 
-    def keep(self, content: bytes) -> tuple[str, int]:
-        """Unpack an archive; answers its name and how many files it has. The same one is unpacked once.
+    def store(self, content: bytes) -> tuple[str, int]:
+        """Unpack an archive; return its name and its number of files. An identical archive is unpacked once.
 
         Raises:
-            ArchiveRefused: It is no archive, or holds what no project does.
-            StorageError: The disk is full or gone.
+            ArchiveRefused: It is not an archive, or contains something that no project should contain.
+            StorageError: The disk is full or not available.
         """
         name = hashlib.sha256(content).hexdigest()
         target = self._folder / name
@@ -117,154 +117,161 @@ class ProjectArchives:
     def _unpack(self, name: str, content: bytes) -> None:
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            place = Path(tempfile.mkdtemp(dir=self._folder, prefix=".new-"))
+            temporary = Path(tempfile.mkdtemp(dir=self._folder, prefix=".new-"))
         except OSError as fault:
-            raise StorageError(f"an archive cannot be kept: {fault.strerror}") from fault
+            raise StorageError(f"the archive cannot be stored: {fault.strerror}") from fault
         try:
-            unpack(content, place, self._limits)
+            unpack(content, temporary, self._limits)
             try:
-                place.rename(self._folder / name)
+                temporary.rename(self._folder / name)
             except OSError:
-                if not (self._folder / name).is_dir():  # else it was sent twice at once
+                # Otherwise the same archive was sent twice at the same time.
+                if not (self._folder / name).is_dir():
                     raise
         except OSError as fault:
-            raise StorageError(f"an archive cannot be kept: {fault.strerror}") from fault
+            raise StorageError(f"the archive cannot be stored: {fault.strerror}") from fault
         finally:
-            shutil.rmtree(place, ignore_errors=True)
+            shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _touch(folder: Path) -> None:
-    """Note that it is used, before it is looked for: `sweeping` removes what nobody has used for long."""
+    """Mark a folder as used before it is looked up: `upload_cleanup` removes folders unused for long."""
     with suppress(OSError):
         os.utime(folder)
 
 
 def unpack(content: bytes, target: Path, limits: ArchiveLimits) -> None:
-    """Write what an archive holds into an empty folder.
+    """Write the contents of an archive to an empty folder.
 
     Args:
-        content: A zip, or a tar, plain or by gzip.
+        content: A zip file or a tar file, optionally compressed with gzip.
         target: The folder.
-        limits: What may come out.
+        limits: Limits on the contents.
 
     Raises:
-        ArchiveRefused: It is no archive, or holds what no project does.
-        OSError: The disk is full or gone.
+        ArchiveRefused: It is not an archive, or contains something that no project should contain.
+        OSError: The disk is full or not available.
     """
-    left_bytes = limits.unpacked_bytes
+    remaining_bytes = limits.unpacked_bytes
     seen: set[str] = set()
     try:
-        for number, entry in enumerate(_entries(content, limits), 1):
+        for number, entry in enumerate(_read_entries(content, limits), 1):
             if number > limits.files:
-                raise ArchiveRefused(f"the archive holds more than {limits.files:,} files and folders")
+                raise ArchiveRefused(f"the archive contains more than {limits.files:,} files and folders")
             if entry.is_folder and entry.path.rstrip("/") == ".":
-                continue  # the project itself, as `tar c .` has it
-            parts = _parts(entry.path)
+                continue  # the project folder itself, which `tar c .` includes
+            parts = _path_parts(entry.path)
             folded = "/".join(parts).casefold()
             if not entry.is_folder and folded in seen:
-                raise ArchiveRefused(f"the archive holds {entry.path!r:.200} twice")
+                raise ArchiveRefused(f"the archive contains {entry.path!r:.200} twice")
             seen.add(folded)
             path = target.joinpath(*parts)
             if entry.is_folder:
                 path.mkdir(parents=True, exist_ok=True)
             elif entry.open is not None:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                left_bytes -= _write(entry, path, left_bytes, limits)
+                remaining_bytes -= _write_file(entry, path, remaining_bytes, limits)
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as fault:
-        raise ArchiveRefused("the archive has a file where it has a folder too") from fault
+        raise ArchiveRefused("the archive contains a file and a folder with the same path") from fault
     except (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as fault:
         raise ArchiveRefused(f"the archive cannot be read: {fault}") from fault
-    except (RuntimeError, ValueError, UnicodeError, OverflowError) as fault:  # a password, a strange header
+    # Such as a password or an invalid header.
+    except (RuntimeError, ValueError, UnicodeError, OverflowError) as fault:
         raise ArchiveRefused(f"the archive cannot be read: {fault}") from fault
     if not seen:
-        raise ArchiveRefused("the archive is empty", remedy="send a project's folder as .zip or .tar.gz")
+        raise ArchiveRefused("the archive is empty", remedy="send the project's folder as .zip or .tar.gz")
 
 
-def _write(entry: _Entry, path: Path, left_bytes: int, limits: ArchiveLimits) -> int:
-    """Write a file; answers its length. What it says of its length beforehand is not believed."""
+def _write_file(entry: _Entry, path: Path, remaining_bytes: int, limits: ArchiveLimits) -> int:
+    """Write a file and return its length, without trusting the length that the archive claims."""
     written = 0
     assert entry.open is not None
-    mode = 0o700 if entry.runnable else 0o600
+    mode = 0o700 if entry.is_executable else 0o600
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
     with os.fdopen(handle, "wb") as file, entry.open as source:
-        while piece := source.read(PIECE_BYTES):
-            written += len(piece)
-            if written > left_bytes:
+        while chunk := source.read(CHUNK_BYTES):
+            written += len(chunk)
+            if written > remaining_bytes:
                 raise ArchiveRefused(
                     f"the archive unpacks to more than {limits.unpacked_bytes // 2**20} MiB",
-                    remedy="leave out what the tests do not need, or have serve.unpacked_mb raised",
+                    remedy="leave out what the tests do not need, or increase the setting serve.unpacked_mb",
                 )
-            file.write(piece)
+            file.write(chunk)
     return written
 
 
-def _parts(name: str) -> tuple[str, ...]:
-    """The parts of a path within the project.
+def _path_parts(name: str) -> tuple[str, ...]:
+    """Return the parts of a path inside the project.
 
     Raises:
-        ArchiveRefused: It leaves the project, or is no path that every system can have.
+        ArchiveRefused: The path leaves the project, or is not valid on every system.
     """
     parts = name.removeprefix("./").rstrip("/").split("/")
-    long = len(name) > MOST_PATH_CHARS or any(len(os.fsencode(part)) > MOST_NAME_BYTES for part in parts)
+    long = len(name) > MAX_PATH_CHARS or any(len(os.fsencode(part)) > MAX_NAME_BYTES for part in parts)
     odd = any(ord(char) < 32 or char in "\\:\x7f" for char in name)
-    if long or odd or len(parts) > MOST_DEPTH or any(part in FORBIDDEN_PARTS for part in parts):
+    if long or odd or len(parts) > MAX_DEPTH or any(part in FORBIDDEN_PARTS for part in parts):
         raise ArchiveRefused(
-            f"the archive holds the path {name!r:.200}", remedy="send paths below the project"
+            f"the archive contains the invalid path {name!r:.200}", remedy="use plain relative paths"
         )
     if ".git" in (part.casefold() for part in parts):
-        raise ArchiveRefused(f"the archive holds {name!r:.200}", remedy="leave .git out: git archive HEAD")
+        raise ArchiveRefused(f"the archive contains {name!r:.200}", remedy="leave out .git: git archive HEAD")
     return tuple(parts)
 
 
-def _entries(content: bytes, limits: ArchiveLimits) -> Iterator[_Entry]:
+def _read_entries(content: bytes, limits: ArchiveLimits) -> Iterator[_Entry]:
     file: IO[bytes] = io.BytesIO(content)
     if content[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
-        if content.count(b"PK\x01\x02") > limits.files:  # before the library makes an object of each
-            raise ArchiveRefused(f"the archive holds more than {limits.files:,} files and folders")
+        # Checked before the library creates an object for each entry.
+        if content.count(b"PK\x01\x02") > limits.files:
+            raise ArchiveRefused(f"the archive contains more than {limits.files:,} files and folders")
         with zipfile.ZipFile(file) as archive:
-            yield from _of_zip(archive)
+            yield from _zip_entries(archive)
         return
     with tempfile.TemporaryFile() as plain:
         if content[:2] == b"\x1f\x8b":
-            _inflate(file, plain, limits.unpacked_bytes + limits.files * HEADERS_BYTES)
+            _decompress_gzip(file, plain, limits.unpacked_bytes + limits.files * TAR_HEADER_BYTES)
             file = plain
         with tarfile.open(fileobj=file, mode="r:") as tar:
             for info in tar:
-                yield _of_tar(tar, info)
+                yield _tar_entry(tar, info)
 
 
-def _inflate(source: IO[bytes], target: IO[bytes], most_bytes: int) -> None:
-    """Unpack gzip up to a limit: the library would read a header of any length into memory."""
+def _decompress_gzip(source: IO[bytes], target: IO[bytes], max_bytes: int) -> None:
+    """Decompress gzip up to a limit; the tar library would read a header of any length into memory."""
     with gzip.GzipFile(fileobj=source) as packed:
-        while piece := packed.read(PIECE_BYTES):
-            most_bytes -= len(piece)
-            if most_bytes < 0:
-                raise ArchiveRefused("the archive unpacks to more than is allowed")
-            target.write(piece)
+        while chunk := packed.read(CHUNK_BYTES):
+            max_bytes -= len(chunk)
+            if max_bytes < 0:
+                raise ArchiveRefused("the archive unpacks to more than the limit")
+            target.write(chunk)
     target.seek(0)
 
 
-def _of_zip(archive: zipfile.ZipFile) -> Iterator[_Entry]:
+def _zip_entries(archive: zipfile.ZipFile) -> Iterator[_Entry]:
     for info in archive.infolist():
         mode = info.external_attr >> 16
         if stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
-            raise ArchiveRefused(f"the archive holds {info.filename!r:.200}, which is a link or a device")
+            raise ArchiveRefused(f"the archive contains {info.filename!r:.200}, which is a link or a device")
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise ArchiveRefused("the archive is packed in a rare way", remedy="pack it by `zip -r`")
+            raise ArchiveRefused(
+                "the archive uses an unsupported compression", remedy="create it with `zip -r`"
+            )
         if info.flag_bits & 1:
             raise ArchiveRefused("the archive is encrypted", remedy="send it without a password")
         yield _Entry(
             path=info.filename,
             is_folder=info.is_dir(),
-            runnable=bool(mode & 0o100),
+            is_executable=bool(mode & 0o100),
             open=None if info.is_dir() else archive.open(info),
         )
 
 
-def _of_tar(archive: tarfile.TarFile, info: tarfile.TarInfo) -> _Entry:
+def _tar_entry(archive: tarfile.TarFile, info: tarfile.TarInfo) -> _Entry:
     if info.isdir():
-        return _Entry(path=info.name, is_folder=True, runnable=False, open=None)
+        return _Entry(path=info.name, is_folder=True, is_executable=False, open=None)
     if not info.isreg() or info.issparse():
-        raise ArchiveRefused(f"the archive holds {info.name!r:.200}, which is a link, a device or sparse")
-    runnable = bool(info.mode & 0o100)
-    return _Entry(path=info.name, is_folder=False, runnable=runnable, open=archive.extractfile(info))
+        raise ArchiveRefused(f"the archive contains {info.name!r:.200}, which is a link, a device or sparse")
+    is_executable = bool(info.mode & 0o100)
+    return _Entry(
+        path=info.name, is_folder=False, is_executable=is_executable, open=archive.extractfile(info)
+    )

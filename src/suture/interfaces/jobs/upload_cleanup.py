@@ -1,4 +1,4 @@
-"""Projects that callers sent or named: removed when nobody has used them long and no run can want them."""
+"""Remove archives and clones of callers that nobody has used for long and no run can need any more."""
 
 from __future__ import annotations
 
@@ -20,106 +20,112 @@ from suture.loop.resume.recorded_run import has_passed
 
 log = logging.getLogger("suture.interfaces.jobs")
 DAY_S = 86_400.0
-BEGUN, GONE = ".new-", ".new-gone-"
-"""How a folder's name begins that is being written, and one that is being removed."""
+INCOMPLETE_PREFIX, REMOVAL_PREFIX = ".new-", ".new-gone-"
+"""Name prefixes of a folder that is being written, and of one that is being removed."""
 BUILT_IN_LANGUAGES = {
     "archives": ARCHIVE_ID,
     "clones": re.compile(r"[0-9]{8}-[0-9]{9}-[0-9a-f]{6}", re.ASCII),
 }
 """The places, and what folders there are called: a person may keep something else beside them."""
-LEAST_S = 3600.0
-"""For so long none is removed, whatever the setting says: it may be being written, or asked for next."""
+MIN_AGE_S = 3600.0
+"""Minimum age of a removed folder, whatever the setting says: it may be in use right now."""
 
 
 def names_in_use(jobs: Iterable[Job]) -> set[str]:
-    """The names of archives, and of runs, that jobs which have not ended may ask for."""
+    """Return the archives and runs that unfinished jobs can need."""
     asked = ((job.run, job.request.get("archive"), job.request.get("of")) for job in jobs)
     return {str(name) for names in asked for name in names if name}
 
 
-def remove_unused_uploads(home: Path, days: float, wanted: Collection[str] = ()) -> list[Path]:
+def remove_unused_uploads(home: Path, days: float, needed: Collection[str] = ()) -> list[Path]:
     """Remove the archives and clones that nobody has used for some days.
 
-    A folder stays where a run that was begun in it may go on: one that waits for a person, was stopped or
-    cancelled, or met a fault. A run that has ended needs it no more: its files lie in the run's own folder.
+    A folder is kept if a run in it can be resumed: one that waits for a person, was stopped or cancelled, or
+    failed. A finished run no longer needs it, because its files are in the run's own folder.
 
     Args:
-        home: The folder of state.
-        days: How long one is kept after it was used last.
-        wanted: Archives, and runs, that are asked for and have not begun.
+        home: The state folder.
+        days: How many days a folder is kept after its last use.
+        needed: Archives and runs of jobs that have not started.
 
     Returns:
-        The folders that are gone; none where a run cannot be looked at.
+        The removed folders; empty if a run cannot be checked.
     """
-    before_s = time.time() - max(days * DAY_S, LEAST_S)
-    old = {folder for folder in _kept(home) if folder.name not in wanted and _used_s(folder) < before_s}
+    before_s = time.time() - max(days * DAY_S, MIN_AGE_S)
+    old = {
+        folder
+        for folder in _uploaded_folders(home)
+        if folder.name not in needed and _last_used_s(folder) < before_s
+    }
     try:
-        old -= set(_in_use(home, old, wanted, before_s)) if old else set()
-    except OSError as fault:  # too many open files, say: that run may want any of them
-        log.warning("nothing that callers have sent is removed: a run cannot be looked at: %s", fault)
+        old -= set(_folders_in_use(home, old, needed, before_s)) if old else set()
+    except OSError as fault:  # such as too many open files: the unreadable run could need any of the folders
+        log.warning("no uploads are removed, because a run cannot be checked: %s", fault)
         return []
-    return [folder for folder in sorted(old) if _removed(folder, before_s)]
+    return [folder for folder in sorted(old) if _try_remove(folder, before_s)]
 
 
-def _removed(folder: Path, before_s: float) -> bool:
-    """Whether it is gone; who asks for one meanwhile touches it, and only then sees that it is there."""
+def _try_remove(folder: Path, before_s: float) -> bool:
+    """Remove a folder unless a caller uses it meanwhile; callers touch a folder before they look it up."""
     try:
-        if _used_s(folder) >= before_s:
+        if _last_used_s(folder) >= before_s:
             return False
-        away = folder
-        if not folder.name.startswith(BEGUN):
-            away = folder.rename(folder.with_name(f"{GONE}{folder.name}"))
-            if _used_s(away) >= before_s:
-                away.rename(folder)
+        renamed = folder
+        if not folder.name.startswith(INCOMPLETE_PREFIX):
+            renamed = folder.rename(folder.with_name(f"{REMOVAL_PREFIX}{folder.name}"))
+            if _last_used_s(renamed) >= before_s:
+                renamed.rename(folder)
                 return False
-        shutil.rmtree(away)
+        shutil.rmtree(renamed)
     except OSError:
         return False
     return True
 
 
-def _kept(home: Path) -> Iterator[Path]:
-    """The folders of ours, also what a process that was killed had only begun, or only begun to remove."""
+def _uploaded_folders(home: Path) -> Iterator[Path]:
+    """Yield the folders of uploads, including incomplete ones of killed processes."""
     for place, ours in BUILT_IN_LANGUAGES.items():
         with suppress(OSError):
             for one in (home / place).iterdir():
-                known = ours.fullmatch(one.name) or one.name.startswith(BEGUN)
-                if known and one.is_dir() and not one.is_symlink():
+                is_ours = ours.fullmatch(one.name) or one.name.startswith(INCOMPLETE_PREFIX)
+                if is_ours and one.is_dir() and not one.is_symlink():
                     yield one
 
 
-def _used_s(folder: Path) -> float:
+def _last_used_s(folder: Path) -> float:
     try:
         return folder.stat().st_mtime
     except OSError:
-        return time.time()  # not to be looked at, not to be removed
+        return time.time()  # unreadable, so it must not be removed
 
 
-def _in_use(home: Path, folders: set[Path], wanted: Collection[str], before_s: float) -> Iterator[Path]:
+def _folders_in_use(
+    home: Path, folders: set[Path], needed: Collection[str], before_s: float
+) -> Iterator[Path]:
     real = {folder.resolve(): folder for folder in folders}
     for path in (home / "runs").glob("*/ledger.jsonl"):
-        project = _project_of(path)
+        project = _read_project_folder(path)
         within = [real[one] for one in (project, *project.parents) if one in real] if project else []
         run = RunFolder(path.parent)
-        if within and (run.id in wanted or _used_s(path) >= before_s or not _is_over(run)):
+        if within and (run.id in needed or _last_used_s(path) >= before_s or not _is_finished(run)):
             yield from within
 
 
-def _project_of(ledger: Path) -> Path | None:
-    """What the run is about, by the first line alone: there may be thousands of runs.
+def _read_project_folder(ledger: Path) -> Path | None:
+    """Return a run's project from the first line of its ledger alone, because there can be thousands of runs.
 
     Raises:
-        OSError: It cannot be read.
+        OSError: The ledger cannot be read.
     """
     try:
         with ledger.open("rb") as file:
             return Path(json.loads(file.readline(MOST_LINE_BYTES))["data"]["project"]).resolve()
     except (FileNotFoundError, RuntimeError, ValueError, KeyError, TypeError):
-        return None  # gone meanwhile, or it says nothing by which anybody could go on with it
+        return None  # the run is gone or does not name its project, so it cannot be resumed
 
 
-def _is_over(run: RunFolder) -> bool:
-    """Whether it has come to an end of its own; what cannot be read may go on, for all that is known."""
+def _is_finished(run: RunFolder) -> bool:
+    """Return whether a run has reached its own end; an unreadable run could still be resumed."""
     try:
         end = find_final_event(read_ledger(run.ledger_path).events)
     except StorageError:

@@ -1,8 +1,8 @@
-"""The server of `suture mcp`: Suture as tools of other agents, by the Model Context Protocol.
+"""The server of `suture mcp`: tools for other agents, by the Model Context Protocol.
 
-This room starts runs as processes of their own, tells what their ledgers say, and asks the client where a run
-asks a person. It keeps no state: between two calls there is only the run's folder. It needs the extra `mcp`,
-whose package nobody else imports.
+This package starts runs in their own processes, returns what their ledgers say, and forwards a run's
+questions to the client. It keeps no state: between two calls there is only the run's folder. It needs the
+extra `mcp`, whose package nothing else imports.
 """
 
 __all__: list[str] = []

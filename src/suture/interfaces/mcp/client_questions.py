@@ -1,8 +1,8 @@
-"""Asking the client: which folders are its own, and what its user says to a review.
+"""Questions to the client: which folders it allows, and the user's answer to a review.
 
-Until its version of 2026-07-28 the protocol let a server ask while a call went on. Since then a call is
-answered with what is to be asked, and comes again with the answers and the state that was sent along, which
-the SDK seals. A run that waits is parked on disk, so both ways are the same to it.
+Before version 2026-07-28 of the protocol, a server could ask while a call was in progress. Since then, a call
+returns its questions as a result, and the client calls again with the answers and the state, which the SDK
+seals. A waiting run is parked on disk, so both ways work alike.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ from suture.api import Review
 from suture.interfaces.mcp.server_context import folder_from_uri
 from suture.interfaces.narrative.review_text import review_as_text
 
-ANSWERED_IN_RESULTS = "2026-07-28"
-"""From this version of the protocol on. Versions are dates, and compare as text."""
+RESULT_QUESTIONS_VERSION = "2026-07-28"
+"""The first protocol version with questions in results. Versions are dates and compare as text."""
 
 
 class StepAnswer(BaseModel):
-    """An answer to a question about a step of a run."""
+    """The answer to a question about a step of a run."""
 
     choice: Literal["approve", "redirect", "reject", "abort"] = "approve"
-    hint: str = Field(default="", description="For `redirect`: what the model is told.")
+    hint: str = Field(default="", description="For `redirect`: a hint for the model.")
 
 
 class DifferenceAnswer(BaseModel):
-    """An answer to the question which of two repairs is right."""
+    """The answer to the question which of two repairs is right."""
 
     choice: Literal["first", "second", "neither", "unsure"] = "unsure"
 
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionState:
-    """What earlier rounds of a call have come to.
+    """The state of earlier rounds of a call.
 
     Attributes:
-        roots: The client's folders; `None` where it was not asked.
-        run: The run that waits for an answer; empty where there is none yet.
-        key: Of the question that was asked.
+        roots: The client's folders; `None` if it was not asked.
+        run: The run that waits for an answer; empty if there is none yet.
+        key: The key of the question that was asked.
     """
 
     roots: tuple[str, ...] | None = None
@@ -61,88 +61,90 @@ class QuestionState:
 
 
 def read_question_state(context: Context[Any, Any]) -> QuestionState:
-    """What was asked in earlier rounds of this call, by the state that came back sealed."""
-    state = context.request_state
-    if state is None:
+    """Return the state of earlier rounds of this call, which the client returned sealed."""
+    values = context.request_state
+    if values is None:
         return QuestionState()
-    plain = json.loads(state)
-    roots = plain.get("roots")
+    values = json.loads(values)
+    roots = values.get("roots")
     return QuestionState(
-        roots=tuple(roots) if roots is not None else None, run=plain.get("run", ""), key=plain.get("key", "")
+        roots=tuple(roots) if roots is not None else None,
+        run=values.get("run", ""),
+        key=values.get("key", ""),
     )
 
 
-def ask_again(asked: QuestionState, **requests: Any) -> InputRequiredResult:
-    """An answer that asks: the call comes again with what the client says."""
-    state = {
-        "roots": list(asked.roots) if asked.roots is not None else None,
-        "run": asked.run,
-        "key": asked.key,
+def ask_again(state: QuestionState, **requests: Any) -> InputRequiredResult:
+    """Return a result that asks the client; it calls again with the answers."""
+    values = {
+        "roots": list(state.roots) if state.roots is not None else None,
+        "run": state.run,
+        "key": state.key,
     }
-    return InputRequiredResult(input_requests=requests, request_state=json.dumps(state))
+    return InputRequiredResult(input_requests=requests, request_state=json.dumps(values))
 
 
 def uses_result_questions(context: Context[Any, Any]) -> bool:
-    """Whether this client is asked by the answer to its call."""
-    return (context.protocol_version or "") >= ANSWERED_IN_RESULTS
+    """Return whether this client is asked through the result of its call."""
+    return (context.protocol_version or "") >= RESULT_QUESTIONS_VERSION
 
 
 def has_roots(context: Context[Any, Any]) -> bool:
-    """Whether the client says which folders are its own."""
+    """Return whether the client can name its own folders."""
     capabilities = context.client_capabilities
     return capabilities is not None and capabilities.roots is not None
 
 
 def can_be_asked(context: Context[Any, Any]) -> bool:
-    """Whether the client's user can fill in a form."""
+    """Return whether the client's user can fill in a form."""
     capabilities = context.client_capabilities
     elicitation = capabilities.elicitation if capabilities is not None else None
     return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
 
 
 async def request_roots(
-    context: Context[Any, Any], asked: QuestionState
+    context: Context[Any, Any], state: QuestionState
 ) -> tuple[str, ...] | InputRequiredResult:
-    """The client's own folders, or the answer that asks for them."""
-    if asked.roots is not None:
-        return asked.roots
+    """Return the client's own folders, or the result that asks for them."""
+    if state.roots is not None:
+        return state.roots
     if not uses_result_questions(context):
         session = context.request_context.session
-        return _folders(await session.send_request(ListRootsRequest(), ListRootsResult))
-    said = (context.input_responses or {}).get("roots")
-    if isinstance(said, ListRootsResult):
-        return _folders(said)
-    return ask_again(asked, roots=ListRootsRequest())
+        return _root_folders(await session.send_request(ListRootsRequest(), ListRootsResult))
+    response = (context.input_responses or {}).get("roots")
+    if isinstance(response, ListRootsResult):
+        return _root_folders(response)
+    return ask_again(state, roots=ListRootsRequest())
 
 
-def _folders(said: ListRootsResult) -> tuple[str, ...]:
-    folders = (folder_from_uri(str(root.uri)) for root in said.roots)
+def _root_folders(response: ListRootsResult) -> tuple[str, ...]:
+    folders = (folder_from_uri(str(root.uri)) for root in response.roots)
     return tuple(str(folder) for folder in folders if folder is not None)
 
 
 def answer_form(review: Review) -> type[BaseModel]:
-    """The form for the answer to a question."""
+    """Return the form for the answer to a question."""
     return DifferenceAnswer if review.difference is not None else StepAnswer
 
 
 async def request_review_answer(
-    context: Context[Any, Any], review: Review, asked: QuestionState
+    context: Context[Any, Any], review: Review, state: QuestionState
 ) -> BaseModel | InputRequiredResult | None:
-    """What the user says to a question; `None` where they say nothing; or the answer that asks them."""
+    """Return the user's answer, `None` without one, or the result that asks for it."""
     form = answer_form(review)
     if not uses_result_questions(context):
         result: Any = await context.elicit(review_as_text(review), form)
         return result.data if result.action == "accept" else None
-    said = (context.input_responses or {}).get("review")
-    if asked.key == review.key and isinstance(said, ElicitResult):
-        return form.model_validate(said.content or {}) if said.action == "accept" else None
+    response = (context.input_responses or {}).get("review")
+    if state.key == review.key and isinstance(response, ElicitResult):
+        return form.model_validate(response.content or {}) if response.action == "accept" else None
     params = ElicitRequestFormParams(
         message=review_as_text(review), requested_schema=render_elicitation_schema(form)
     )
-    now = QuestionState(roots=asked.roots, run=review.run_id, key=review.key)
+    now = QuestionState(roots=state.roots, run=review.run_id, key=review.key)
     return ask_again(now, review=ElicitRequest(params=params))
 
 
 def roots_as_paths(roots: tuple[str, ...]) -> tuple[Path, ...]:
-    """Folders by name as paths."""
+    """Return folder names as paths."""
     return tuple(Path(root) for root in roots)

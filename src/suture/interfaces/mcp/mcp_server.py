@@ -1,4 +1,4 @@
-"""The server: its tools, its resources, and how it talks."""
+"""The MCP server: its tools, its resources, and its transports."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from mcp_types import CallToolResult, InputRequiredResult, Tool
 from pydantic import ValidationError
 
 from suture.core.ledger import list_runs
-from suture.core.safe_files import read_stored
+from suture.core.safe_files import read_state_file
 from suture.core.settings import Settings
-from suture.core.settings.rendering import say_refusal
+from suture.core.settings.rendering import describe_invalid_value
 from suture.errors import SutureError, UsageError
 from suture.interfaces.jobs.job_execution import require_sandbox
 from suture.interfaces.mcp.mcp_tools import add_tools, find_requested_run, read_run_diff
@@ -28,29 +28,30 @@ from suture.interfaces.narrative.run_story import run_as_json, run_summary_row
 from suture.judge.certificates import find_certificate
 
 INSTRUCTIONS = (
-    "Suture repairs and writes code in a sandbox until tests that can be trusted pass. `heal` answers a "
-    "verified diff and changes nothing itself; a run that waits, or was cut off, stays on disk: see `show`."
+    "Suture repairs and writes code in a sandbox until trusted tests pass. `heal` returns a verified "
+    "diff and "
+    "changes no files. A run that waits or was interrupted stays on disk: see `show`."
 )
-MOST_LISTED = 50
-MOST_CERTIFICATE_BYTES = 64 * 2**20
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
+MAX_LISTED_RUNS = 50
+MAX_CERTIFICATE_BYTES = 64 * 2**20
+LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 
 
-class _Server(MCPServer[Any]):
-    """The SDK's, with what it refuses said as every other fault: one line, and what to do."""
+class _SutureMCPServer(MCPServer[Any]):
+    """The SDK's server, with error messages of one line and a remedy."""
 
     async def list_tools(self) -> list[Tool]:
-        """The tools; the SDK leaves a docstring's lines as they are indented in the source."""
+        """Return the tools with cleaned descriptions; the SDK keeps the indentation of docstrings."""
         tools = await super().list_tools()
         return [one.model_copy(update={"description": cleandoc(one.description or "")}) for one in tools]
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Call a tool. An argument that it does not have is refused: it was meant to change something.
+        """Call a tool. Unknown arguments are errors, because the client expects them to have an effect.
 
         Raises:
-            ToolError: There is no such tool, an argument is wrong, or the tool itself raises it.
+            ToolError: The tool or an argument is unknown or invalid, or the tool itself failed.
         """
         tools = {tool.name: tool for tool in await self.list_tools()}
         if name not in tools:
@@ -63,42 +64,45 @@ class _Server(MCPServer[Any]):
             return await super().call_tool(name, arguments, context)
         except ToolError as fault:
             if isinstance(fault.__cause__, ValidationError):
-                raise ToolError(_said(name, fault.__cause__, known)) from fault
+                raise ToolError(_argument_error(name, fault.__cause__, known)) from fault
             if type(fault.__cause__) is ToolError:
-                raise fault.__cause__ from None  # in our words, without the SDK's before them
+                raise fault.__cause__ from None  # without the SDK's prefix
             raise
 
 
-def _said(tool: str, fault: ValidationError, known: Mapping[str, Any]) -> str:
-    """The first of what is wrong with a call's arguments, and what the argument is for."""
+def _argument_error(tool: str, fault: ValidationError, known: Mapping[str, Any]) -> str:
+    """Return the first error in a call's arguments, with the argument's description."""
     error = fault.errors()[0]
     name = str(error["loc"][0])
     missing = error["type"] == "missing"
-    said = f"the argument {name!r} is missing" if missing else say_refusal(name, {**error}, error["input"])
+    said = f"the argument {name!r} is "
+    "missing" if missing else describe_invalid_value(name, {**error}, error["input"])
     return f"{tool}: {said}; try: {name}: {known.get(name, {}).get('description', '')}"
 
 
-def make_server(door: ServerContext) -> MCPServer[Any]:
-    """A server with all its tools and resources."""
-    server = _Server("suture", version=version("suture"), instructions=INSTRUCTIONS, log_level="WARNING")
-    add_tools(server, door)
-    _add_resources(server, door)
+def make_server(context: ServerContext) -> MCPServer[Any]:
+    """Return a server with all tools and resources."""
+    server = _SutureMCPServer(
+        "suture", version=version("suture"), instructions=INSTRUCTIONS, log_level="WARNING"
+    )
+    add_tools(server, context)
+    _add_resources(server, context)
     return server
 
 
 def serve(
     settings: Settings, flags: Mapping[str, object], roots: tuple[Path, ...], *, http: tuple[str, int] | None
 ) -> None:
-    """Talk to a client until it goes away.
+    """Communicate with a client until it disconnects.
 
     Args:
-        settings: The server's own.
-        flags: Those of them that were said on the command line.
+        settings: The server's settings.
+        flags: The settings from its command line.
         roots: As in `ServerContext`.
-        http: Address and port to listen at; stdin and stdout where not given.
+        http: The address and port to listen on; by default stdin and stdout are used.
 
     Raises:
-        UsageError: There would be no sandbox, or the address is one that others reach.
+        UsageError: The settings disable the sandbox, or others could reach the address.
     """
     require_sandbox(settings)
     server = make_server(ServerContext(settings=settings, flags=flags, roots=roots))
@@ -106,19 +110,19 @@ def serve(
         server.run("stdio")
         return
     host, port = http
-    if host not in LOOPBACK:
+    if host not in LOOPBACK_HOSTS:
         raise UsageError(
-            f"at {host!r} others can reach it, and this protocol's server here asks for no token",
-            remedy="leave out --host; for others there is `suture serve`",
+            f"others could reach {host!r}, and the MCP server does not check tokens",
+            remedy="leave out --host, or use `suture serve` for other callers",
         )
     server.run("streamable-http", host=host, port=port)
 
 
-def _add_resources(server: MCPServer[Any], door: ServerContext) -> None:
+def _add_resources(server: MCPServer[Any], context: ServerContext) -> None:
     @server.resource("suture://runs", mime_type="application/json")
     def runs() -> str:
-        """The newest runs: id, how each stands, tokens, the first line of its task."""
-        newest = reversed(list_runs(door.home)[-MOST_LISTED:])
+        """The newest runs: id, state, tokens, and the first line of the task."""
+        newest = reversed(list_runs(context.home)[-MAX_LISTED_RUNS:])
         rows = [
             dict(zip(("run", "state", "spent", "task"), run_summary_row(run), strict=True)) for run in newest
         ]
@@ -127,25 +131,27 @@ def _add_resources(server: MCPServer[Any], door: ServerContext) -> None:
     @server.resource("suture://runs/{run}", mime_type="application/json")
     def one_run(run: str) -> str:
         """A run with its whole ledger."""
-        return json.dumps(_told(lambda: run_as_json(find_requested_run(door, run))))
+        return json.dumps(_read_resource(lambda: run_as_json(find_requested_run(context, run))))
 
     @server.resource("suture://runs/{run}/diff", mime_type="text/x-diff")
     def diff(run: str) -> str:
-        """A run's diff."""
-        return str(_told(lambda: read_run_diff(find_requested_run(door, run))))
+        """The diff of a run."""
+        return str(_read_resource(lambda: read_run_diff(find_requested_run(context, run))))
 
     @server.resource("suture://runs/{run}/certificate", mime_type="application/json")
     def certificate(run: str) -> str:
         """The certificate of a healed run."""
 
         def read() -> str:
-            path = find_certificate(find_requested_run(door, run).path, door.home)
-            return read_stored(path, MOST_CERTIFICATE_BYTES, "the certificate", follow=False).decode("ascii")
+            path = find_certificate(find_requested_run(context, run).path, context.home)
+            return read_state_file(path, MAX_CERTIFICATE_BYTES, "the certificate", follow=False).decode(
+                "ascii"
+            )
 
-        return str(_told(read))
+        return str(_read_resource(read))
 
 
-def _told(read: Any) -> Any:
+def _read_resource(read: Any) -> Any:
     try:
         return read()
     except (SutureError, ToolError) as fault:

@@ -1,4 +1,4 @@
-"""The tools: heal, write, verify, show."""
+"""The tools: heal, write, verify and show."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pydantic import BaseModel, Field, ValidationError
 
 from suture.api import Review, pending_review
 from suture.api.past_runs import find_run_folder
-from suture.core.ledger import RunFolder, get_run_state, last_of, load_result, read_ledger
+from suture.core.ledger import RunFolder, get_run_state, last_payload, load_result, read_ledger
 from suture.core.ledger.kinds import CertificateWritten
-from suture.core.safe_files import read_stored
+from suture.core.safe_files import read_state_file
 from suture.errors import SutureError, UsageError
 from suture.interfaces.jobs import JobKind
 from suture.interfaces.mcp.client_questions import (
@@ -36,112 +36,116 @@ from suture.interfaces.narrative.run_story import run_as_json
 from suture.interfaces.narrative.wording import EVIDENCE_TEXTS
 from suture.loop import list_recipes
 
-MOST_STEPS = 200
+MAX_STEPS = 200
 Call = Context[Any, Any]
 Autonomy = Annotated[
     Literal["full_auto", "review_repairs", "review_all"] | None,
-    Field(description="When the user is asked: never, before repairs, or before each round and the end."),
+    Field(
+        description="When to ask the user: never, before repairs, or before each round and about the result."
+    ),
 ]
-Recipe = Annotated[str | None, Field(description="How to go about it, such as adaptive or greedy.")]
-Seconds = Annotated[float | None, Field(gt=0, description="The most wall-clock seconds.")]
+Recipe = Annotated[str | None, Field(description="The strategy, such as adaptive or greedy.")]
+Seconds = Annotated[float | None, Field(gt=0, description="Max wall-clock seconds.")]
 Run = Annotated[str, Field(description="A run's id; `last` is the newest.")]
-RUN = re.compile(r"last|[0-9]{8}-[0-9]{9}-[0-9a-f]{6}")
-LOOKS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
-WORKS = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
+RUN_ID = re.compile(r"last|[0-9]{8}-[0-9]{9}-[0-9a-f]{6}")
+READ_ONLY = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+RUNS_CODE = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
 
 
-def add_tools(server: MCPServer[Any], door: ServerContext) -> None:
+def add_tools(server: MCPServer[Any], context: ServerContext) -> None:
     """Give a server its tools."""
 
-    @server.tool(annotations=WORKS)
+    @server.tool(annotations=RUNS_CODE)
     async def heal(
         call: Call,
-        path: Annotated[str, Field(description="The project's folder, absolute.")],
-        test: Annotated[str | None, Field(description="What must pass; else what the files show.")] = None,
-        hint: Annotated[str, Field(description="What is known of the fault; a model reads it.")] = "",
-        only: Annotated[list[str], Field(description="Globs of the files that may change.")] = [],  # noqa: B006
-        protect: Annotated[list[str], Field(description="Globs of files that stay.")] = [],  # noqa: B006
+        path: Annotated[str, Field(description="The absolute path of the project's folder.")],
+        test: Annotated[
+            str | None, Field(description="The test command; default: detected from the files.")
+        ] = None,
+        hint: Annotated[str, Field(description="What is known about the problem; for the model.")] = "",
+        only: Annotated[list[str], Field(description="Globs of the only files that may change.")] = [],  # noqa: B006
+        protect: Annotated[list[str], Field(description="Globs of files that must not change.")] = [],  # noqa: B006
         recipe: Recipe = None,
         autonomy: Autonomy = None,
         seconds: Seconds = None,
     ) -> RunReport | InputRequiredResult:
-        """Repair a project until its tests pass, in a sandbox; answers the verified diff and its proof.
+        """Repair a project in a sandbox until its tests pass; return the verified diff and its certificate.
 
-        Nothing in the project is changed: apply the diff yourself.
+        The project itself is not changed: apply the diff yourself.
         """
-        asked = read_question_state(call)
-        roots = door.roots
+        state = read_question_state(call)
+        roots = context.roots
         if has_roots(call):
-            named = await request_roots(call, asked)
+            named = await request_roots(call, state)
             if isinstance(named, InputRequiredResult):
                 return named
-            asked = QuestionState(roots=named, run=asked.run, key=asked.key)
+            state = QuestionState(roots=named, run=state.run, key=state.key)
             roots = roots_as_paths(named)
         project = require_allowed_folder(path, roots)
-        request = {"path": str(project), "test": test, "words": hint, "only": only, "protect": protect}
-        return await _worked(
-            door, call, "heal", request, asked, tool_settings(door, recipe, autonomy, seconds)
+        request = {"path": str(project), "test": test, "bug_report": hint, "only": only, "protect": protect}
+        return await _run_to_end(
+            context, call, "heal", request, state, tool_settings(context, recipe, autonomy, seconds)
         )
 
-    @server.tool(annotations=WORKS)
+    @server.tool(annotations=RUNS_CODE)
     async def write(
         call: Call,
-        task: Annotated[str, Field(min_length=1, description="What is wanted, with examples of it.")],
+        task: Annotated[str, Field(min_length=1, description="What to write, with examples.")],
         asserts: Annotated[str, Field(description="Plain asserts that must hold.")] = "",
         entry_point: Annotated[str | None, Field(description="The name to define.")] = None,
         recipe: Recipe = None,
         autonomy: Autonomy = None,
         seconds: Seconds = None,
     ) -> RunReport | InputRequiredResult:
-        """Write new Python code until its checks pass, in a sandbox; answers it and what it is worth."""
+        """Write new Python code in a sandbox until its checks pass; return the code and its evidence."""
         request = {"task": task, "asserts": asserts, "entry_point": entry_point}
-        flags = tool_settings(door, recipe, autonomy, seconds)
-        return await _worked(door, call, "write", request, read_question_state(call), flags)
+        flags = tool_settings(context, recipe, autonomy, seconds)
+        return await _run_to_end(context, call, "write", request, read_question_state(call), flags)
 
-    @server.tool(annotations=LOOKS)
+    @server.tool(annotations=READ_ONLY)
     async def verify(call: Call, run: Run) -> VerificationReport:
-        """Prove a healed run's certificate anew, in a clean sandbox and without a model."""
-        folder = find_requested_run(door, run)
-        _, end = await run_tool_job(door, call, "verify", {}, run=folder.id)
+        """Verify a healed run's certificate again, in a clean sandbox and without a model."""
+        folder = find_requested_run(context, run)
+        _, end = await run_tool_job(context, call, "verify", {}, run=folder.id)
         return VerificationReport(
             run=folder.id, ok=bool(end.answer["ok"]), findings=list(end.answer["findings"])
         )
 
-    @server.tool(annotations=LOOKS)
+    @server.tool(annotations=READ_ONLY)
     async def show(run: Run) -> RunReport:
-        """Tell a run: how it stands, what came of it, and what happened step by step."""
-        folder = find_requested_run(door, run)
+        """Show a run: its state, its result, and what happened step by step."""
+        folder = find_requested_run(context, run)
         try:
             lines = [
                 line for event in read_ledger(folder.ledger_path).events if (line := render_event(event))
             ]
             return describe_run(folder, pending_review(folder.path)).model_copy(
-                update={"steps": lines[-MOST_STEPS:]}
+                update={"steps": lines[-MAX_STEPS:]}
             )
         except SutureError as fault:
             raise tool_error(fault) from fault
 
 
-def find_requested_run(door: ServerContext, run: str) -> RunFolder:
-    """The folder of a run; a client names no folders of this machine.
+def find_requested_run(context: ServerContext, run: str) -> RunFolder:
+    """Return the folder of a run; clients cannot name folders of this machine.
 
     Raises:
         ToolError: There is no such run.
     """
-    if not RUN.fullmatch(run):
+    if not RUN_ID.fullmatch(run):
         raise tool_error(
-            UsageError(f"{run!r:.80} is no run's id", remedy="last, or an id that suture://runs lists")
+            UsageError(f"{run!r:.80} is not a run id", remedy="use `last` or an id from suture://runs")
         )
     try:
-        return find_run_folder(run, door.settings)
+        return find_run_folder(run, context.settings)
     except SutureError as fault:
         raise tool_error(fault) from fault
 
 
 def tool_settings(
-    door: ServerContext, recipe: str | None, autonomy: str | None, seconds: float | None
+    context: ServerContext, recipe: str | None, autonomy: str | None, seconds: float | None
 ) -> dict[str, object]:
-    """The settings that a call chooses, within the server's own.
+    """Return the settings that a call chooses, within the server's limits.
 
     Raises:
         ToolError: There is no such recipe.
@@ -149,8 +153,8 @@ def tool_settings(
     from mcp.server.mcpserver.exceptions import ToolError
 
     if recipe is not None and recipe not in list_recipes():
-        raise ToolError(f"there is no recipe {recipe!r:.80}; there are: {', '.join(list_recipes())}")
-    most = door.settings.budget.seconds
+        raise ToolError(f"there is no recipe {recipe!r:.80}; use one of: {', '.join(list_recipes())}")
+    most = context.settings.budget.seconds
     given = {
         "loop.recipe": recipe,
         "loop.autonomy": autonomy,
@@ -159,61 +163,63 @@ def tool_settings(
     return {name: value for name, value in given.items() if value is not None}
 
 
-async def _worked(
-    door: ServerContext,
+async def _run_to_end(
+    context: ServerContext,
     call: Call,
     kind: JobKind,
     request: dict[str, Any],
-    asked: QuestionState,
+    state: QuestionState,
     flags: dict[str, object],
 ) -> RunReport | InputRequiredResult:
-    """A run to its end, its user asked where it asks; one that nobody answers is told as waiting."""
-    if asked.run:
-        folder = find_requested_run(door, asked.run)
+    """Run to the end, forwarding questions to the user; an unanswered run is returned as waiting."""
+    if state.run:
+        folder = find_requested_run(context, state.run)
     else:
-        folder, _ = await run_tool_job(door, call, kind, request, flags=flags)
+        folder, _ = await run_tool_job(context, call, kind, request, flags=flags)
     while (question := pending_review(folder.path)) is not None and can_be_asked(call):
         try:
-            said = await request_review_answer(call, question, asked)
+            answer = await request_review_answer(call, question, state)
         except ValidationError:
-            said = None  # it is no answer to this question
-        if isinstance(said, InputRequiredResult):
-            return said
-        if said is None:
+            answer = None  # not a valid answer to this question
+        if isinstance(answer, InputRequiredResult):
+            return answer
+        if answer is None:
             break
-        folder, _ = await run_tool_job(door, call, "resume", {"answer": _plain(said)}, run=folder.id)
+        folder, _ = await run_tool_job(
+            context, call, "resume", {"answer": _answer_values(answer)}, run=folder.id
+        )
     return describe_run(folder, question)
 
 
-def _plain(said: BaseModel) -> dict[str, Any]:
-    plain = said.model_dump()
+def _answer_values(answer: BaseModel) -> dict[str, Any]:
+    plain = answer.model_dump()
     if plain.get("choice") == "redirect" and not plain.get("hint", "").strip():
-        plain["choice"] = "reject"  # there is nothing to tell the model
+        plain["choice"] = "reject"  # a redirect without a hint
     return plain
 
 
-MOST_DIFF_BYTES = 2**20
-"""A longer one is a resource: an agent that is handed megabytes has no room left to think."""
+MAX_DIFF_BYTES = 2**20
+"""A longer diff is only available as a resource: megabytes would fill an agent's context."""
 
 
 class RunReport(BaseModel):
-    """A run, as a tool tells it."""
+    """A run as a tool returns it."""
 
-    run: str = Field(description="Its id.")
+    run: str = Field(description="The run's id.")
     state: str = Field(description="`ended`, `waiting`, `running` or `stopped`.")
     outcome: str = Field(default="", description="Such as healed, nothing_to_heal, not_healed.")
     reason: str = ""
-    evidence: str = Field(default="", description="What the verdict is worth.")
-    diff: str = Field(default="", description="The change; nothing of yours was changed.")
-    files: dict[str, str] = Field(default={}, description="New code, path to text.")
-    certificate: str = Field(default="", description="The resource that proves it; check it with `verify`.")
-    question: str = Field(default="", description="What it waits for an answer to.")
+    evidence: str = Field(default="", description="How the verdict was obtained.")
+    diff: str = Field(default="", description="The change; it has not been applied.")
+    files: dict[str, str] = Field(default={}, description="New code: path -> text.")
+    certificate: str = Field(default="", description="The certificate's resource; verify it with `verify`.")
+    question: str = Field(default="", description="The question that the run waits for.")
     spend: dict[str, Any] = {}
-    steps: list[str] = Field(default=[], description="What happened, where asked for.")
+    steps: list[str] = Field(default=[], description="What happened, only from `show`.")
 
 
 class VerificationReport(BaseModel):
-    """What a replay of a certificate found out."""
+    """The findings of a certificate's verification."""
 
     run: str
     ok: bool
@@ -221,15 +227,15 @@ class VerificationReport(BaseModel):
 
 
 def describe_run(folder: RunFolder, question: Review | None = None) -> RunReport:
-    """A run as it stands.
+    """Return the current state of a run.
 
     Raises:
         StorageError: Its folder is damaged.
     """
     plain, reading = run_as_json(folder), read_ledger(folder.ledger_path)
     result = load_result(folder)
-    wrote = result is not None and result.candidate is not None and not _is_heal(folder)
-    certified = last_of(reading.events, CertificateWritten) is not None
+    wrote = result is not None and result.candidate is not None and not _is_heal_run(folder)
+    certified = last_payload(reading.events, CertificateWritten) is not None
     return RunReport(
         run=folder.id,
         state=get_run_state(folder, reading),
@@ -245,14 +251,14 @@ def describe_run(folder: RunFolder, question: Review | None = None) -> RunReport
 
 
 def read_run_diff(folder: RunFolder) -> str:
-    """The run's diff; empty where there is none, or too much of it."""
+    """Return the run's diff; empty if there is none or if it is too long."""
     path = folder.path / "result.diff"
-    if not path.is_file() or path.stat().st_size > MOST_DIFF_BYTES:
+    if not path.is_file() or path.stat().st_size > MAX_DIFF_BYTES:
         return ""
-    return read_stored(path, MOST_DIFF_BYTES, "the diff", follow=False).decode("utf-8", "replace")
+    return read_state_file(path, MAX_DIFF_BYTES, "the diff", follow=False).decode("utf-8", "replace")
 
 
-def _is_heal(folder: RunFolder) -> bool:
+def _is_heal_run(folder: RunFolder) -> bool:
     from suture.interfaces.narrative.result_text import is_heal_run
 
     return is_heal_run(folder)

@@ -1,4 +1,4 @@
-"""What the server works with, and which folders a client may name."""
+"""The server's settings, the folders that clients may name, and running a job for a tool call."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class ServerContext:
     """What the server works with.
 
     Attributes:
-        settings: Its own.
-        flags: Those of them that were said on the command line, for the processes of its runs.
-        roots: Folders in which projects may be healed, where the client names none of its own.
+        settings: The server's settings.
+        flags: The settings from its command line, for the processes of its runs.
+        roots: Folders in which projects may be healed if the client names none of its own.
     """
 
     settings: Settings
@@ -37,17 +37,17 @@ class ServerContext:
 
     @property
     def home(self) -> Path:
-        """Where runs are kept."""
+        """The folder of all runs."""
         return self.settings.paths.home
 
 
 def tool_error(fault: SutureError) -> ToolError:
-    """A fault of ours as the protocol has it: in the command line's words, with the remedy."""
+    """Return Suture's error as a tool error, with the message and remedy of the command line."""
     return ToolError(f"{fault.message}; try: {fault.remedy}" if fault.remedy else fault.message)
 
 
 def folder_from_uri(uri: str) -> Path | None:
-    """The folder that a `file:` address names; `None` where it names none of this machine."""
+    """Return the folder of a `file:` URI, or `None` if it is not a folder of this machine."""
     parts = urlsplit(uri)
     if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
         return None
@@ -55,14 +55,14 @@ def folder_from_uri(uri: str) -> Path | None:
 
 
 def require_allowed_folder(path: str, roots: Sequence[Path]) -> Path:
-    """A folder that a client may have healed, without links on the way to it.
+    """Return a folder that a client may have healed, with symbolic links resolved.
 
     Args:
-        path: As the client names it.
-        roots: The folders that it may name folders of.
+        path: The path from the client.
+        roots: The allowed folders.
 
     Raises:
-        ToolError: It lies below none of them. Whether it is there is not told.
+        ToolError: It is below none of them. The message does not say whether the folder exists.
     """
     try:
         real = Path(path).resolve(strict=True)
@@ -74,21 +74,21 @@ def require_allowed_folder(path: str, roots: Sequence[Path]) -> Path:
         or not any(real.is_relative_to(base) for base in bases)
         or not real.is_dir()
     ):
-        fault = f"{path!r:.200} is no folder below an allowed root"
+        fault = f"{path!r:.200} is not a folder below an allowed root"
         if not roots:
-            way = "have the client name its roots, or start the server as `suture mcp --root FOLDER`"
+            way = "let the client name its roots, or start the server with `suture mcp --root FOLDER`"
             raise ToolError(f"{fault}: there are none; try: {way}")
-        raise ToolError(f"{fault}; try: the whole path of one below: {', '.join(map(str, roots))}")
+        raise ToolError(f"{fault}; try: an absolute path below one of: {', '.join(map(str, roots))}")
     return real
 
 
-MOST_CHARS = 300
-"""Of a line of progress."""
+MAX_PROGRESS_CHARS = 300
+"""Length of a progress line."""
 
 
 async def run_tool_job(
-    door: ServerContext,
-    context: Context[Any, Any],
+    context: ServerContext,
+    call: Context[Any, Any],
     kind: JobKind,
     request: Mapping[str, Any],
     *,
@@ -112,11 +112,11 @@ async def run_tool_job(
     async def report(event: Event) -> None:
         line = render_event(event)
         if line is not None:
-            await context.report_progress(event.seq + 1, None, line[:MOST_CHARS])
+            await call.report_progress(event.seq + 1, None, line[:MAX_PROGRESS_CHARS])
 
-    # A task of its own: the SDK cancels a call again and again, and the run is to be written down first.
+    # Its own task, because the SDK cancels a call repeatedly, and the run must be recorded first.
     work = asyncio.create_task(
-        run_standalone_job(door.home, kind, request, report, run=run, flags=door.flags, chosen=flags)
+        run_standalone_job(context.home, kind, request, report, run=run, flags=context.flags, chosen=flags)
     )
     try:
         return await asyncio.shield(work)

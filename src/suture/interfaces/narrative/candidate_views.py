@@ -17,6 +17,7 @@ from suture.core.ledger.kinds import (
 )
 from suture.core.records import Candidate, Task, Verdict, encode_record
 from suture.errors import UsageError
+from suture.interfaces.narrative.wording import render_verdict_note
 from suture.project.workspace import unified_diff
 
 ORIGINAL = "original"
@@ -97,7 +98,10 @@ def candidate_as_json(run: RunFolder, candidate: str) -> dict[str, Any]:
                 verdict = checked.verdict
     if not blob and not verdict:
         raise _unknown_candidate(run, candidate)
-    judged = encode_record(run.get_record(Verdict, verdict)) if verdict else None
+    judged = None
+    if verdict:
+        record = run.get_record(Verdict, verdict)
+        judged = {**encode_record(record), "notes": [render_verdict_note(note) for note in record.notes]}
     made = dict(run.get_record(Candidate, blob).files) if blob else {}
     return {"run": run.id, "candidate": candidate, "files": made, "verdict": judged}
 

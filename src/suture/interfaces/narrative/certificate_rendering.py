@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from suture.core.ledger import Payload, RunFolder, last_of, read_ledger
+from suture.core.ledger import Payload, RunFolder, last_payload, read_ledger
 from suture.core.ledger.kinds import (
     ApplyStarted,
     CertificateWritten,
@@ -23,10 +23,10 @@ from suture.interfaces.narrative.plain_text import format_count
 def certificate_lines(folder: RunFolder) -> Iterator[str]:
     """Yield what the run's certificate says and how to verify it; nothing without a certificate."""
     events = read_ledger(folder.ledger_path).events
-    written = last_of(events, CertificateWritten)
+    written = last_payload(events, CertificateWritten)
     if written is None:
         return
-    ended = last_of(events, RunFinished)
+    ended = last_payload(events, RunFinished)
     given = ended.confidence if ended is not None else written.confidence
     yield from certificate_summary_lines(written, folder.id, given, whole=True)
     if written.lint_absent:

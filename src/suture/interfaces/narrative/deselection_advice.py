@@ -6,7 +6,7 @@ import posixpath
 import shlex
 from collections.abc import Iterator, Sequence
 
-from suture.core.ledger import Event, last_of
+from suture.core.ledger import Event, last_payload
 from suture.core.ledger.kinds import RunStarted, TaskPrepared, TriageFinished
 from suture.interfaces.narrative.plain_text import format_count
 from suture.project.languages import is_pytest_command
@@ -40,8 +40,8 @@ def _pytest_node_id(test: str, rootdir: str) -> str:
 
 def deselection_hint(events: Sequence[Event]) -> Iterator[str]:
     """Yield the advice at the end of a run that could not heal because of excluded tests."""
-    started, prepared = last_of(events, RunStarted), last_of(events, TaskPrepared)
-    triaged = last_of(events, TriageFinished)
+    started, prepared = last_payload(events, RunStarted), last_payload(events, TaskPrepared)
+    triaged = last_payload(events, TriageFinished)
     if started is None or prepared is None or triaged is None:
         return
     if way := deselection_arguments(triaged, prepared.test_command):

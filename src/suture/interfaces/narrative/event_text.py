@@ -150,7 +150,7 @@ def _model_called(called: ModelCalled) -> str:
     if called.replayed:
         record = f"the record of {called.from_run}" if called.from_run else "the run's own record"
         return f"model: reply taken from {record}, {tokens}"
-    cut = ", cut short" if called.finish == "length" else ""
+    cut = ", cut short" if called.finish_reason == "length" else ""
     money = f", ${called.money:.4f}" if called.money else ""
     again = f", after {called.retries} failed tries" if called.retries else ""
     return f"{_model_name(called.role)}: {tokens}, {called.seconds:.1f} s{money}{again}{cut}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from suture.core.ledger import RunFolder, first_payload, last_of, load_result, read_ledger, select_events
+from suture.core.ledger import RunFolder, first_payload, last_payload, load_result, read_ledger, select_events
 from suture.core.ledger.kinds import (
     CandidateProposed,
     ProposerRan,
@@ -25,7 +25,7 @@ from suture.interfaces.narrative.exit_codes import EXIT_CODES
 from suture.interfaces.narrative.plain_text import format_count
 from suture.interfaces.narrative.review_text import answer_instructions
 from suture.interfaces.narrative.spend_text import describe_spend
-from suture.interfaces.narrative.wording import EVIDENCE_TEXTS
+from suture.interfaces.narrative.wording import EVIDENCE_TEXTS, render_verdict_note
 from suture.project.python_source.imports import imported_paths, loaded_files
 from suture.sandbox.packages import is_lock_path
 
@@ -117,8 +117,8 @@ def caution_lines(result: Result, folder: RunFolder, *, typed: bool = True) -> I
     yield from untested_lines(result, folder)
     yield from ignored_reply_lines(result, folder)
     yield from (f"Warning: {sign}" for sign in result.warnings)
-    if result.degraded:
-        yield f"Continued without these roles, because they failed: {', '.join(result.degraded)}"
+    if result.failed_roles:
+        yield f"Continued without these roles, because they failed: {', '.join(result.failed_roles)}"
 
 
 def next_step_lines(result: Result, folder: RunFolder) -> Iterator[str]:
@@ -138,15 +138,15 @@ def next_step_lines(result: Result, folder: RunFolder) -> Iterator[str]:
             else f"All files, not verified, as a diff for git apply: {folder.path / 'result.diff'}"
         )
     if result.outcome == "waiting":
-        asked = last_of(events, ReviewAsked)
+        asked = last_payload(events, ReviewAsked)
         yield from answer_instructions(folder.id, asked.stage if asked else "hand_over")
-    if result.outcome == "not_healed" and (ran := last_of(events, ProposerRan)) is not None:
+    if result.outcome == "not_healed" and (ran := last_payload(events, ProposerRan)) is not None:
         yield f"Your program ran {format_count(ran.turn, 'time')}. Its output: suture show {folder.id}"
         return
     if not result.ok and (way := list(deselection_hint(events))):
         yield from way
         return
-    started = last_of(events, RunStarted)
+    started = last_payload(events, RunStarted)
     yield from _continuation_lines(
         result, folder.id, used_no_model=started is not None and started.model == NO_MODEL
     )
@@ -208,7 +208,9 @@ def _verification_lines(result: Result) -> Iterator[str]:
         yield f"{total} of {total} checks pass; judged by {EVIDENCE_TEXTS[verdict.evidence]}"
     else:
         yield from failing_lines(verdict)
-    yield from (f"Note: {remark}" for remark in verdict.notes if remark not in result.warnings)
+    for note in verdict.notes:
+        if note.code != "passed_once" or not result.warnings:  # a result warns of it already
+            yield f"Note: {render_verdict_note(note)}"
 
 
 def failing_lines(verdict: Verdict) -> Iterator[str]:
@@ -227,8 +229,8 @@ def is_heal_run(folder: RunFolder) -> bool:
 
 def rival_lines(result: Result) -> Iterator[str]:
     """Yield the rivals of a result: other changes that pass the same tests."""
-    if result.ok and result.undetermined:
-        named = "; ".join(result.undetermined[:MAX_RIVALS])
+    if result.ok and result.rivals:
+        named = "; ".join(result.rivals[:MAX_RIVALS])
         yield (
             "Your tests are not decisive: other changes pass them too and may behave differently. Add a test "
             f"that distinguishes them, or review the diff ({named})"
@@ -238,7 +240,7 @@ def rival_lines(result: Result) -> Iterator[str]:
 def difference_lines(result: Result, folder: RunFolder, *, typed: bool = True) -> Iterator[str]:
     """Yield an input that distinguishes the result from another passing repair, unless the user chose."""
     events = read_ledger(folder.ledger_path).events
-    searched = last_of(events, SearchFinished)
+    searched = last_payload(events, SearchFinished)
     difference = searched.difference if searched else None
     if result.ok and difference and first_payload(events, UserAnswered) is None:
         answers = " or ".join(dict.fromkeys(difference.answers.values()))

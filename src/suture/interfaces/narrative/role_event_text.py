@@ -44,7 +44,7 @@ def _tests_assessed(assessed: TestsAssessed) -> str:
     removed = f", {len(assessed.removed)} removed" if assessed.removed else ""
     return (
         f"generated tests: {len(assessed.tests)} compared on "
-        f"{format_count(assessed.heard, 'candidate')}{removed}"
+        f"{format_count(assessed.candidates, 'candidate')}{removed}"
         f"; highest trust {most:.2f}"
     )
 
@@ -75,17 +75,17 @@ def _part_stepped(worked: SubtaskStepped) -> str:
 
 
 def _agent_stepped(step: AgentStepped) -> str:
-    ended = f", {step.ended}" if step.ended else ""
+    ended = f", {step.ending}" if step.ending else ""
     given = " ".join(step.input.split())[:80] if step.tool not in ("submit", "run_tests") else ""
     return f"agent step {step.number}: {step.tool or 'no tool'} {given}".rstrip() + ended
 
 
 def _proposer_ran(ran: ProposerRan) -> str:
-    ended = {"exit": f"exit code {ran.code}", "timeout": "timed out", "memory": "out of memory"}
+    ended = {"exit": f"exit code {ran.exit_code}", "timeout": "timed out", "memory": "out of memory"}
     what = f"changed {', '.join(ran.changed)}" if ran.changed else "changed nothing"
     kept = f"; deletions ignored: {', '.join(ran.deleted)}" if ran.deleted else ""
-    out = f"; not part of the change: {', '.join(ran.left_out)}" if ran.left_out else ""
-    return f"proposer: {ended.get(ran.ended, ran.ended)} after {ran.seconds:.1f} s, {what}{kept}{out}"
+    out = f"; not part of the change: {', '.join(ran.excluded_files)}" if ran.excluded_files else ""
+    return f"proposer: {ended.get(ran.ending, ran.ending)} after {ran.seconds:.1f} s, {what}{kept}{out}"
 
 
 def _lessons_drawn(drawn: LessonsDrawn) -> str:
@@ -111,8 +111,8 @@ def _candidates_compared(compared: CandidatesCompared) -> str:
 
 def _optimised(optimised: CandidateOptimised) -> str:
     before, after = optimised.nodes
-    kept = "kept" if optimised.kept else "discarded, because it is no simpler or does not pass"
-    names = f"{optimised.of[:8]} as {optimised.candidate[:8]}"
+    kept = "kept" if optimised.accepted else "discarded, because it is no simpler or does not pass"
+    names = f"{optimised.original[:8]} as {optimised.candidate[:8]}"
     return f"rewritten {names}, {before} to {after} nodes: {kept}"
 
 

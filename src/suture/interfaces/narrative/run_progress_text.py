@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from suture.core.ledger import Event, RunFolder, last_of, read_ledger
+from suture.core.ledger import Event, RunFolder, last_payload, read_ledger
 from suture.core.ledger.kinds import (
     CandidateChecked,
     CandidateProposed,
@@ -161,7 +161,7 @@ def render_short_result(result: Result, folder: RunFolder, *, typed: bool = True
     if not result.ok:
         yield from _best_so_far_lines(result)
     events = read_ledger(folder.ledger_path).events
-    if (written := last_of(events, CertificateWritten)) is not None:
+    if (written := last_payload(events, CertificateWritten)) is not None:
         yield from certificate_summary_lines(written, folder.id, result.confidence)
     yield from caution_lines(result, folder, typed=typed)
     if typed:

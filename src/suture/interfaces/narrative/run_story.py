@@ -11,7 +11,7 @@ from suture.core.ledger import (
     LedgerContents,
     RunFolder,
     decision_after,
-    event_as_json,
+    encode_event,
     events_until,
     find_final_event,
     first_payload,
@@ -24,12 +24,12 @@ from suture.core.ledger import (
     total_spend,
 )
 from suture.core.ledger.kinds import CandidateChecked, CandidateProposed, Decided, RunFinished, RunStarted
-from suture.core.records import Candidate, Task, Verdict
+from suture.core.records import Candidate, Task, Verdict, VerdictNote
 from suture.errors import StorageError, UsageError
 from suture.interfaces.narrative.event_text import counterexample_lines, render_event
 from suture.interfaces.narrative.plain_text import join_lines, render_label
 from suture.interfaces.narrative.spend_text import describe_share, describe_spend
-from suture.interfaces.narrative.wording import EVIDENCE_TEXTS
+from suture.interfaces.narrative.wording import EVIDENCE_TEXTS, render_verdict_note
 from suture.project.workspace import unified_diff
 
 MAX_COUNTEREXAMPLES = 5
@@ -74,7 +74,7 @@ def run_as_json(run: RunFolder) -> dict[str, Any]:
             **{f"by_{group}": _spend_by(reading, group) for group in SPEND_GROUPS},
         },
         "torn_lines": list(reading.torn_lines),
-        "events": [event_as_json(event) for event in reading.events],
+        "events": [encode_event(event) for event in reading.events],
     }
 
 
@@ -96,7 +96,7 @@ def _story_lines(run: RunFolder, reading: LedgerContents) -> Iterator[str]:
     start_s = reading.events[0].time_s if reading.events else 0.0
     base = _task_files(run, reading)
     seen: set[str] = set()
-    remarks: set[str] = set()
+    shown_notes: set[VerdictNote] = set()
     for event in reading.events:
         line = render_event(event)
         if line is None:
@@ -107,7 +107,7 @@ def _story_lines(run: RunFolder, reading: LedgerContents) -> Iterator[str]:
         if proposed in seen:
             yield "         the same code as before"
             continue
-        yield from (f"         {detail}" for detail in _event_details(run, event, base, remarks))
+        yield from (f"         {detail}" for detail in _event_details(run, event, base, shown_notes))
         if proposed:
             seen.add(proposed)
     yield ""
@@ -141,7 +141,7 @@ def _elapsed(seconds: float) -> str:
     return time.strftime("%M:%S", time.gmtime(seconds)) if seconds < 3600 else f"{seconds / 3600:.1f} h"
 
 
-def _event_details(run: RunFolder, event: Event, base: Mapping[str, bytes], remarks: set[str]) -> list[str]:
+def _event_details(run: RunFolder, event: Event, base: Mapping[str, bytes], shown_notes: set[VerdictNote]) -> list[str]:
     """Return the lines below an event's line: a candidate's code, or a verdict's facts.
 
     Each remark of a verdict appears once per run.
@@ -151,7 +151,7 @@ def _event_details(run: RunFolder, event: Event, base: Mapping[str, bytes], rema
             case CandidateProposed(blob=blob):
                 return list(_candidate_code_lines(run.get_record(Candidate, blob), base))
             case CandidateChecked(verdict=blob):
-                return list(_verdict_lines(run.get_record(Verdict, blob), remarks))
+                return list(_verdict_lines(run.get_record(Verdict, blob), shown_notes))
     except (StorageError, ValueError, KeyError, TypeError) as fault:
         return [f"(unreadable: {fault})"]
     return []
@@ -172,7 +172,7 @@ def _candidate_code_lines(candidate: Candidate, base: Mapping[str, bytes]) -> It
             yield from (f"  {line}" for line in text.splitlines())
 
 
-def _verdict_lines(verdict: Verdict, remarks: set[str]) -> Iterator[str]:
+def _verdict_lines(verdict: Verdict, shown_notes: set[VerdictNote]) -> Iterator[str]:
     facts = verdict.counterexamples
     for fact in facts[:MAX_COUNTEREXAMPLES]:
         yield from counterexample_lines(fact)
@@ -180,8 +180,8 @@ def _verdict_lines(verdict: Verdict, remarks: set[str]) -> Iterator[str]:
         yield f"and {len(facts) - MAX_COUNTEREXAMPLES} more"
     if verdict.failed and not facts:
         yield from (f"| {line}" for line in verdict.output.strip().splitlines()[-15:])
-    yield from (f"note: {remark}" for remark in verdict.notes if remark not in remarks)
-    remarks.update(verdict.notes)
+    yield from (f"note: {render_verdict_note(note)}" for note in verdict.notes if note not in shown_notes)
+    shown_notes.update(verdict.notes)
     if verdict.all_passed:
         yield f"judged by {EVIDENCE_TEXTS[verdict.evidence]}"
 
@@ -212,7 +212,7 @@ def step_as_json(run: RunFolder, step: int) -> dict[str, Any]:
         "facts": [vars(fact) for fact in verdict.counterexamples] if verdict else [],
         "spend": {name: getattr(spend, name) for name in ("attempts", "tokens", "model_calls", "money")}
         | {"seconds": round(spend.seconds, 3)},
-        "decided_next": event_as_json(following)["data"] if following else None,
+        "decided_next": encode_event(following)["data"] if following else None,
     }
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # the help page imports this module, and the event types are dozens
     from suture.core.ledger.kinds import ReviewStage
-    from suture.core.records import Evidence, MoveKind, Outcome
+    from suture.core.records import Evidence, MoveKind, Outcome, VerdictNote, VerdictNoteCode
 
 OUTCOME_TEXTS: dict[Outcome, str] = {
     "healed": "Healed",
@@ -47,3 +47,30 @@ REVIEW_STAGE_TEXTS: dict[ReviewStage, str] = {
     "safety": "running code that the safety scan reports",
 }
 """What a run asks a person about at each stage, as in "waits for your answer before ..."."""
+VERDICT_NOTE_TEXTS: dict[VerdictNoteCode, str] = {
+    "protected_file": "{subjects} is protected: the candidate's version was left out",
+    "live_objects": "ran in the candidate's own process, because they need live objects: {subjects}",
+    "shared_process": "pytest ran in the candidate's own process, so code could forge the signed report",
+    "unwatched_processes": "tests ran in processes where nothing sees what the candidate changes in pytest",
+    "cut_off": "the time limit was reached before every test had run",
+    "exit_status_only": "{subjects!r} is judged by its exit status alone",
+    "signed_report": "{subjects}'s report is signed, but tests and code share a process, so code could forge it",
+    "unsigned_report": "{subjects}'s report has no signature, so code that prints a report and exits with 0 passes",
+    "unwatched_runner": "this {subjects} cannot tell whether the code changed the functions that tests rely on",
+    "smoke_checks_only": "smoke checks observe a project from outside and do not show that it does all that was asked",
+    "passed_once": "passed one whole run, and there was no time for a second one on the same files",
+    "not_repeated": "passed in one run and not in the next, on the same files: {subjects}",
+    "scan_refused": "the safety scan: it is not run",
+    "scan_asks": "the safety scan: a person has to allow it",
+}
+MAX_NOTE_SUBJECTS = 10
+"""Subjects of a note that its text lists."""
+
+
+def render_verdict_note(note: VerdictNote) -> str:
+    """Return a note on a verdict as one line of text."""
+    separator = "; " if note.code == "live_objects" else ", "
+    subjects = separator.join(note.subjects[:MAX_NOTE_SUBJECTS])
+    if len(note.subjects) > MAX_NOTE_SUBJECTS:
+        subjects += f"{separator}and others"
+    return VERDICT_NOTE_TEXTS[note.code].format(subjects=subjects)

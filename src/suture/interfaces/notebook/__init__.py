@@ -1,8 +1,8 @@
-"""Suture inside a notebook: `%load_ext suture`, then `%%heal` on a cell with asserts.
+"""Suture in a notebook: `%load_ext suture`, then `%%heal` on a cell with asserts.
 
-A cell becomes a small project, its asserts the tests, and the run a process of its own; the kernel runs
-nothing that the user has not written or taken over. This room needs the extra
-`notebook`, whose package nobody else imports.
+A cell becomes a small project, its asserts become tests, and the run is a separate process. The kernel
+executes only what the user has written or accepted. This package needs the extra `notebook`, whose package
+nothing else imports.
 """
 
 __all__: list[str] = []

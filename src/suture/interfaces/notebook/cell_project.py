@@ -1,4 +1,6 @@
-"""A cell as a project: its code in one file, each assert a test, and what it uses of earlier cells."""
+"""A notebook cell as a project: its code in one file, each assert a test, and definitions of earlier
+cells.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +14,10 @@ from types import ModuleType
 
 from suture.errors import UsageError
 
-CODE, TESTS, EARLIER = "cell.py", "test_cell.py", "earlier_cells.py"
-MARK = "# assert {} stands here"
-MOST_LITERAL_CHARS = 100_000
-"""Of a value that is taken along from an earlier cell."""
+CODE_FILE, TESTS_FILE, EARLIER_FILE = "cell.py", "test_cell.py", "earlier_cells.py"
+ASSERT_PLACEHOLDER = "# assert {} belongs here"
+MAX_LITERAL_CHARS = 100_000
+"""Length of a value that is copied from an earlier cell."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,35 +26,35 @@ class CellProject:
 
     Attributes:
         files: Path -> text.
-        asserts: The asserts as they were written.
-        header: The line before the cell's code, which takes names of earlier cells over; may be empty.
+        asserts: The asserts as written.
+        header: The import line before the cell's code, for names of earlier cells; may be empty.
     """
 
     files: Mapping[str, str]
     asserts: tuple[str, ...]
     header: str
 
-    def cell_of(self, code: str) -> str:
-        """The text of a cell again, of its mended code: each assert where it stood, or at the end."""
-        text, behind = code.removeprefix(self.header), []
+    def restore_cell(self, code: str) -> str:
+        """Return the text of a cell with repaired code: each assert at its place, or at the end."""
+        text, unplaced = code.removeprefix(self.header), []
         for number, source in enumerate(self.asserts, 1):
-            mark = MARK.format(number)
-            if mark in text:
-                text = text.replace(mark, source, 1)
-            else:  # whoever mended the code has left the comment out
-                behind.append(source)
-        return "\n".join([text.rstrip("\n"), *behind])
+            placeholder = ASSERT_PLACEHOLDER.format(number)
+            if placeholder in text:
+                text = text.replace(placeholder, source, 1)
+            else:  # the repair has removed the placeholder
+                unplaced.append(source)
+        return "\n".join([text.rstrip("\n"), *unplaced])
 
 
 def make_cell_project(source: str, names: Mapping[str, object]) -> CellProject:
-    """A cell as a project.
+    """Return a cell as a project.
 
     Args:
         source: The cell's text.
-        names: What the notebook's earlier cells have defined.
+        names: The definitions of the notebook's earlier cells.
 
     Raises:
-        UsageError: It is no plain Python, has no assert, or uses a value that cannot be taken along.
+        UsageError: The cell is not plain Python, has no assert, or uses a value that cannot be copied.
     """
     try:
         tree = ast.parse(source)
@@ -60,63 +62,62 @@ def make_cell_project(source: str, names: Mapping[str, object]) -> CellProject:
         place = f" at line {fault.lineno} below %%heal" if isinstance(fault, SyntaxError) else ""
         why = fault.msg if isinstance(fault, SyntaxError) else fault
         raise UsageError(
-            f"the cell is no plain Python{place}: {why}",
-            remedy="mend that first; what begins with ! or % belongs into a cell of its own",
+            f"the cell is not plain Python{place}: {why}",
+            remedy="fix that first; move lines that start with ! or % to their own cell",
         ) from fault
     asserts = [node for node in tree.body if isinstance(node, ast.Assert)]
     if not asserts:
-        raise UsageError(
-            "the cell has no assert, so nothing says what is right", remedy="add one below the code"
-        )
+        raise UsageError("the cell has no assert to test the code with", remedy="add one below the code")
     lines = source.splitlines()
-    code, written = _without(lines, tree, asserts)
-    defined, used = _names(source)
-    taken = _taken_along(used - defined, names)
-    header = f"from {EARLIER.removesuffix('.py')} import {', '.join(sorted(taken))}\n" if taken else ""
-    earlier = "\n\n".join(taken.values())
+    code, written = _replace_asserts(lines, tree, asserts)
+    defined, used = _defined_and_used_names(source)
+    imported = _earlier_definitions(used - defined, names)
+    header = f"from {EARLIER_FILE.removesuffix('.py')} import "
+    f"{', '.join(sorted(imported))}\n" if imported else ""
+    earlier = "\n\n".join(imported.values())
     return CellProject(
         files={
-            CODE: f"{header}{code}\n",
-            TESTS: "\n\n\n".join(_tests(asserts, written, defined, set(taken))) + "\n",
-            **({EARLIER: f"{earlier}\n"} if earlier else {}),
+            CODE_FILE: f"{header}{code}\n",
+            TESTS_FILE: "\n\n\n".join(_test_sources(asserts, written, defined, set(imported))) + "\n",
+            **({EARLIER_FILE: f"{earlier}\n"} if earlier else {}),
         },
         asserts=tuple(written),
         header=header,
     )
 
 
-def _without(lines: list[str], tree: ast.Module, asserts: list[ast.Assert]) -> tuple[str, list[str]]:
-    """The code with a comment in place of each assert, and the asserts."""
+def _replace_asserts(lines: list[str], tree: ast.Module, asserts: list[ast.Assert]) -> tuple[str, list[str]]:
+    """Return the code with a placeholder comment for each assert, and the asserts."""
     kept, written = list(lines), list[str]()
     for number, node in reversed(list(enumerate(asserts, 1))):
         first, last = node.lineno - 1, node.end_lineno or node.lineno
         beside = (one for one in tree.body if one is not node)
         if any(one.lineno - 1 < last and first < (one.end_lineno or one.lineno) for one in beside):
             raise UsageError(
-                f"line {node.lineno} holds more than an assert", remedy="give it a line of its own"
+                f"line {node.lineno} contains more than an assert", remedy="move the assert to its own line"
             )
         written.insert(0, "\n".join(lines[first:last]))
-        kept[first:last] = [MARK.format(number)]
+        kept[first:last] = [ASSERT_PLACEHOLDER.format(number)]
     return "\n".join(kept), written
 
 
-def _tests(
-    asserts: list[ast.Assert], written: list[str], defined: set[str], taken: set[str]
+def _test_sources(
+    asserts: list[ast.Assert], written: list[str], defined: set[str], imported: set[str]
 ) -> Iterator[str]:
     used = {node.id for one in asserts for node in ast.walk(one) if isinstance(node, ast.Name)}
-    imports = ((CODE, used & defined), (EARLIER, used & taken))
+    imports = ((CODE_FILE, used & defined), (EARLIER_FILE, used & imported))
     yield "\n".join(
         f"from {path.removesuffix('.py')} import {', '.join(sorted(names))}"
         for path, names in imports
         if names
     )
     for node, source in zip(asserts, written, strict=True):
-        # Further lines lie in brackets or strings, where to indent them would be wrong or nothing.
+        # Continuation lines are inside brackets or strings, where indenting is useless or wrong.
         yield f"def test_line_{node.lineno}():\n    {source}"
 
 
-def _names(source: str) -> tuple[set[str], set[str]]:
-    """What a text defines at its top, and what it uses that is defined at the top of some text."""
+def _defined_and_used_names(source: str) -> tuple[set[str], set[str]]:
+    """Return the names that a text defines at module level, and the module-level names that it uses."""
     top = symtable.symtable(source, "cell", "exec")
     defined = {one.get_name() for one in top.get_symbols() if one.is_assigned() or one.is_imported()}
     used: set[str] = set()
@@ -132,10 +133,10 @@ def _names(source: str) -> tuple[set[str], set[str]]:
     return defined, used - set(dir(builtins))
 
 
-def _taken_along(wanted: set[str], names: Mapping[str, object]) -> Mapping[str, str]:
-    """The source of what earlier cells have defined, with what that needs itself, by name.
+def _earlier_definitions(wanted: set[str], names: Mapping[str, object]) -> Mapping[str, str]:
+    """Return the sources of definitions from earlier cells, with their own dependencies, by name.
 
-    A name that no cell has defined is left alone: to use it may be the fault.
+    Unknown names are skipped: using one may be the bug to fix.
     """
     found: dict[str, str] = {}
     waiting = sorted(wanted)
@@ -143,8 +144,8 @@ def _taken_along(wanted: set[str], names: Mapping[str, object]) -> Mapping[str, 
         name = waiting.pop(0)
         if name in found or name not in names:
             continue
-        found[name] = source = _source_of(name, names[name])
-        defined, used = _names(source)
+        found[name] = source = _source_for_name(name, names[name])
+        defined, used = _defined_and_used_names(source)
         waiting += sorted(used - defined)
     values = {
         name: source for name, source in found.items() if not source.startswith(("def ", "class ", "@"))
@@ -152,11 +153,11 @@ def _taken_along(wanted: set[str], names: Mapping[str, object]) -> Mapping[str, 
     return {**values, **{name: source for name, source in found.items() if name not in values}}
 
 
-def _source_of(name: str, value: object) -> str:
-    """Source that defines a name anew in another process.
+def _source_for_name(name: str, value: object) -> str:
+    """Return source that defines a name again in another process.
 
     Raises:
-        UsageError: There is none.
+        UsageError: There is no such source.
     """
     if isinstance(value, ModuleType):
         return f"import {value.__name__} as {name}"
@@ -173,12 +174,12 @@ def _source_of(name: str, value: object) -> str:
     else:
         text = repr(value)
         try:
-            again = ast.literal_eval(text) if len(text) <= MOST_LITERAL_CHARS else None
+            again = ast.literal_eval(text) if len(text) <= MAX_LITERAL_CHARS else None
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             again = None
         if type(again) is type(value) and again == value:
             return f"{name} = {text}"
     raise UsageError(
-        f"{name!r} comes from another cell, and a value like it cannot be taken along",
+        f"{name!r} comes from another cell, and its value cannot be copied",
         remedy="define it in this cell",
     )

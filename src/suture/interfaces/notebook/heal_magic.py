@@ -1,4 +1,6 @@
-"""`%%heal`: a cell's asserts are tested behind the wall, and its mended text is put into the next cell."""
+"""The cell magic `%%heal`: test a cell's asserts in the sandbox, and put the repaired cell into the next
+one.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from IPython.core.error import UsageError as MagicRefused
+from IPython.core.error import UsageError as MagicUsageError
 from IPython.core.interactiveshell import InteractiveShell
 
-from suture.core.ledger import Event, RunFolder, last_of, read_ledger
+from suture.core.ledger import Event, RunFolder, last_payload, read_ledger
 from suture.core.ledger.kinds import RunFinished, RunPaused
 from suture.core.records import Result
 from suture.core.settings import Settings, load_settings
@@ -24,104 +26,110 @@ from suture.errors import SutureError, UsageError
 from suture.interfaces.jobs.job_process import run_standalone_job
 from suture.interfaces.narrative.plain_text import sanitize_text
 from suture.interfaces.narrative.run_progress_text import ProgressNarrator
-from suture.interfaces.notebook.cell_project import CODE, EARLIER, CellProject, make_cell_project
+from suture.interfaces.notebook.cell_project import CODE_FILE, EARLIER_FILE, CellProject, make_cell_project
 
-TEST = "python -m pytest -q"
+TEST_COMMAND = "python -m pytest -q"
 
 
 def register_magic(shell: InteractiveShell) -> None:
-    """Give a notebook its magic."""
+    """Register the magic in a notebook."""
 
     def heal(line: str, cell: str) -> Result | None:
-        """Repair a cell until its asserts hold; `%%heal --help` lists what it takes."""
+        """Repair a cell until its asserts hold; `%%heal --help` lists the options."""
         try:
             return heal_cell(shell, line, cell)
         except SutureError as fault:
-            raise MagicRefused(sanitize_text(str(fault))) from fault
+            raise MagicUsageError(sanitize_text(str(fault))) from fault
 
-    register: Any = shell.register_magic_function  # whose types are those of its class's function
+    register: Any = shell.register_magic_function  # its declared type is wrong
     register(heal, "cell", "heal")
 
 
 def heal_cell(shell: InteractiveShell, line: str, cell: str) -> Result | None:
     """Repair a cell until its asserts hold.
 
-    Where they hold as it is, the cell is run. Else nothing of it is run here: the asserts are tested in a
-    sandbox, and the mended cell is put below, for the user to run.
+    If they hold already, the cell is executed. Otherwise none of it is executed here: the asserts are tested
+    in a sandbox, and the repaired cell is inserted below for the user to execute.
 
     Raises:
-        SutureError: The cell cannot be tested, or the run could not be made.
+        SutureError: The cell cannot be tested, or the run failed.
     """
-    asked = _asked(line)
+    arguments = _parse_arguments(line)
     project = make_cell_project(cell, shell.user_ns)
-    result = _waited_for(_run(project, asked, load_settings(Path.cwd(), _flags(asked)).settings))
+    result = _wait_in_thread(
+        _run_project(project, arguments, load_settings(Path.cwd(), _settings_from(arguments)).settings)
+    )
     if result.outcome == "nothing_to_heal":
-        run: Any = shell.run_cell  # which has no types
+        run: Any = shell.run_cell  # untyped in IPython
         run(cell)
         return None
     if result.outcome == "healed" and result.candidate is not None:
-        code = result.candidate.files.get(CODE, project.files[CODE])
-        shell.set_next_input(project.cell_of(code), replace=asked.replace)
+        code = result.candidate.files.get(CODE_FILE, project.files[CODE_FILE])
+        shell.set_next_input(project.restore_cell(code), replace=arguments.replace)
     return result
 
 
 class _Parser(ArgumentParser):
-    """A parser that ends no kernel."""
+    """A parser that does not exit the kernel."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"%%heal: {message}", remedy=self.format_usage().strip())
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
-        raise UsageError(message or "nothing was run", remedy="leave out --help")
+        raise UsageError(message or "nothing was executed", remedy="leave out --help")
 
 
-def _asked(line: str) -> Namespace:
+def _parse_arguments(line: str) -> Namespace:
     parser = _Parser(prog="%%heal", description="Repair this cell until its asserts hold.")
-    parser.add_argument("--model", help="who answers, as PROVIDER:MODEL; `none` tries small edits alone")
-    parser.add_argument("--seconds", type=float, help="the most seconds")
-    parser.add_argument("--replace", action="store_true", help="put the mended text into this very cell")
+    parser.add_argument("--model", help="the model, as PROVIDER:MODEL; `none` tries small edits only")
+    parser.add_argument("--seconds", type=float, help="max seconds")
+    parser.add_argument("--replace", action="store_true", help="replace this cell with the repaired text")
     try:
         return parser.parse_args(shlex.split(line))
     except ValueError as fault:
         raise UsageError(f"%%heal: {fault}") from fault
 
 
-def _flags(asked: Namespace) -> dict[str, object]:
-    given = {"model.name": asked.model, "budget.seconds": asked.seconds, "sandbox.python": sys.executable}
+def _settings_from(arguments: Namespace) -> dict[str, object]:
+    given = {
+        "model.name": arguments.model,
+        "budget.seconds": arguments.seconds,
+        "sandbox.python": sys.executable,
+    }
     return {name: value for name, value in given.items() if value is not None}
 
 
-async def _run(project: CellProject, asked: Namespace, settings: Settings) -> Result:
-    """A run over a project of its own, which is gone afterwards."""
+async def _run_project(project: CellProject, arguments: Namespace, settings: Settings) -> Result:
+    """Run a heal on a temporary project."""
     narrator = ProgressNarrator()
 
     async def report(event: Event) -> None:
         for line in narrator.lines_for(event):
             print(sanitize_text(line), file=sys.stderr)
 
-    with tempfile.TemporaryDirectory(prefix="suture-cell-") as place:
-        _lay(project, Path(place))
-        request = {"path": place, "test": TEST, "protect": [EARLIER]}
+    with tempfile.TemporaryDirectory(prefix="suture-cell-") as folder_name:
+        _write_files(project, Path(folder_name))
+        request = {"path": folder_name, "test": TEST_COMMAND, "protect": [EARLIER_FILE]}
         folder, _ = await run_standalone_job(
-            settings.paths.home, "heal", request, report, chosen=_flags(asked)
+            settings.paths.home, "heal", request, report, chosen=_settings_from(arguments)
         )
-    return _result_of(folder)
+    return _load_run_result(folder)
 
 
-def _lay(project: CellProject, place: Path) -> None:
+def _write_files(project: CellProject, folder_name: Path) -> None:
     for name, text in project.files.items():
-        (place / name).write_text(text, "utf-8")
+        (folder_name / name).write_text(text, "utf-8")
 
 
-def _result_of(folder: RunFolder) -> Result:
+def _load_run_result(folder: RunFolder) -> Result:
     events = read_ledger(folder.ledger_path).events
-    end = last_of(events, RunFinished) or last_of(events, RunPaused)
-    assert end is not None  # a job that ends without an error has ended or parked its run
+    end = last_payload(events, RunFinished) or last_payload(events, RunPaused)
+    assert end is not None  # a job without an error has finished or parked its run
     return folder.get_record(Result, end.result)
 
 
-def _waited_for(work: Any) -> Result:
-    """Wait in this thread, whose event loop is the kernel's, for work in another; Ctrl-C stops it."""
+def _wait_in_thread(work: Any) -> Result:
+    """Run a coroutine in another thread, because this thread runs the kernel's event loop; Ctrl-C stops it."""
     began: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Result]]] = Future()
     ended: Future[Result] = Future()
 
@@ -142,6 +150,6 @@ def _waited_for(work: Any) -> Result:
     except KeyboardInterrupt:
         loop, task = began.result()
         loop.call_soon_threadsafe(task.cancel)
-        with suppress(BaseException):  # it is written down as cancelled, and the interrupt goes on
+        with suppress(BaseException):  # the run is recorded as cancelled, and the interrupt is raised again
             ended.result()
         raise

@@ -1,7 +1,8 @@
-"""`suture watch`: a project's tests run again with each change, and what breaks is healed at once.
+"""`suture watch`: run a project's tests after each change, and heal what breaks.
 
-This room hears of changes from the operating system, starts runs through the api, one at a time, and stops
-one under whose hands the user goes on writing. It needs the extra `watch`, whose package nobody else imports.
+This package gets change notifications from the operating system, starts runs through the api one at a time,
+and cancels a run when the user edits its files. It needs the extra `watch`, whose package nothing else
+imports.
 """
 
 __all__: list[str] = []

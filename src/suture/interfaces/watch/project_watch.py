@@ -1,4 +1,4 @@
-"""Watch a project: a run for each state of its files, taken back once that state is no longer theirs."""
+"""Watch a project: one run for each state of its files, cancelled when the files change."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from suture.core.records import Result
 from suture.errors import Cancelled, SutureError
 from suture.project.workspace import take_snapshot
 
-QUIET_MS = 200
-"""Changes that follow one another within this time are heard as one: editors write in several steps."""
-LONGEST_MS = 2000
-"""After this long they are heard even where they go on."""
+DEBOUNCE_STEP_MS = 200
+"""Changes within this time count as one, because editors write in several steps."""
+MAX_DEBOUNCE_MS = 2000
+"""After this time, changes are reported even if they continue."""
 
 Heal = Callable[[], Awaitable[Result]]
 Apply = Callable[[str], Awaitable[object]]
@@ -27,12 +27,12 @@ Apply = Callable[[str], Awaitable[object]]
 
 @dataclass(frozen=True, kw_only=True)
 class RunEnded:
-    """A run came to its end.
+    """A run has ended.
 
     Attributes:
-        result: How.
-        applied: Whether its change is in the user's files now.
-        fault: Why it is not, where it was to be.
+        result: The result.
+        applied: Whether its change is applied to the user's files.
+        fault: Why it could not be applied, if it should have been.
     """
 
     result: Result
@@ -42,17 +42,17 @@ class RunEnded:
 
 @dataclass(frozen=True, kw_only=True)
 class RunFailed:
-    """A run could not be made for these files, such as for want of a test command."""
+    """A run could not be executed, such as without a test command."""
 
     fault: SutureError
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunSuperseded:
-    """The user changed files under a run's hands: it was cancelled, and another one follows.
+    """The user changed files during a run: it was cancelled, and another run follows.
 
     Attributes:
-        changed: Which ones, relative to the project.
+        changed: The changed files, relative to the project.
     """
 
     changed: tuple[str, ...]
@@ -62,106 +62,106 @@ WatchEvent = RunEnded | RunFailed | RunSuperseded
 
 
 async def watch(project: Path, heal: Heal, apply: Apply | None = None) -> AsyncGenerator[WatchEvent, None]:
-    """Heal a project, and again after each change of it, for ever.
+    """Heal a project, and again after each change, forever.
 
-    A change counts where a file has another content that is part of the project, as `take_snapshot` has it:
-    saving the same text again, caches and what git ignores start and stop nothing.
+    A change counts if the content of a file changes that is part of the project as in `take_snapshot`: saving
+    the same text, caches and files that git ignores do not count.
 
     Args:
         project: The folder.
-        heal: Starts a run that writes nothing into it.
-        apply: Writes what a run has healed into the folder; its change stays a diff where not given.
+        heal: Starts a run that does not write to the folder.
+        apply: Applies a healed run to the folder; without it the change stays a diff.
 
     Yields:
-        What became of each run.
+        How each run ended.
 
     Raises:
         UsageError: The folder cannot be read.
     """
     changed = asyncio.Event()
-    listening = asyncio.create_task(_listen(project, changed))
+    listener = asyncio.create_task(_listen(project, changed))
     try:
-        await asyncio.sleep(0)  # from here on it listens
+        await asyncio.sleep(0)  # lets the listener start
         files = await run_in_daemon_thread(lambda: hash_files(project))
         while True:
             changed.clear()
             run = asyncio.ensure_future(heal())
             try:
-                now = await _overtaken(run, changed, project, files, listening)
+                now = await _wait_for_run_or_change(run, changed, project, files, listener)
             finally:
-                await _stopped(run)
+                await _cancel_and_wait(run)
             if now is not None:
                 yield RunSuperseded(changed=changed_paths(files, now))
                 files = now
                 continue
-            yield (seen := await _told(run, project, files, apply))
-            if isinstance(seen, RunEnded) and seen.applied and seen.result.candidate is not None:
-                files = {**files, **_digests(seen.result.candidate.files)}
-            files = await _next(changed, project, files, listening)
+            yield (event := await _finish_run(run, project, files, apply))
+            if isinstance(event, RunEnded) and event.applied and event.result.candidate is not None:
+                files = {**files, **_hash_texts(event.result.candidate.files)}
+            files = await _wait_for_change(changed, project, files, listener)
     finally:
-        listening.cancel()
+        listener.cancel()
         with suppress(asyncio.CancelledError):
-            await listening
+            await listener
 
 
 def hash_files(project: Path) -> Mapping[str, str]:
-    """Each file that is part of a project -> a hash of its content."""
+    """Return each file of a project with a hash of its content."""
     return {
         path: hashlib.sha256(content).hexdigest() for path, content in take_snapshot(project).files.items()
     }
 
 
 def changed_paths(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
-    """The files that were added, removed or changed, sorted."""
+    """Return the added, removed and changed files, sorted."""
     return tuple(sorted(path for path in {*before, *after} if before.get(path) != after.get(path)))
 
 
-def _digests(files: Mapping[str, str]) -> Mapping[str, str]:
+def _hash_texts(files: Mapping[str, str]) -> Mapping[str, str]:
     return {path: hashlib.sha256(text.encode()).hexdigest() for path, text in files.items()}
 
 
 async def _listen(project: Path, changed: asyncio.Event) -> None:
-    """Note that something changed. Which files count is looked up where it matters."""
-    async for _ in awatch(project, step=QUIET_MS, debounce=LONGEST_MS):
+    """Record that something changed; which files count is decided where it matters."""
+    async for _ in awatch(project, step=DEBOUNCE_STEP_MS, debounce=MAX_DEBOUNCE_MS):
         changed.set()
 
 
-async def _overtaken(
+async def _wait_for_run_or_change(
     run: asyncio.Future[Result],
     changed: asyncio.Event,
     project: Path,
     files: Mapping[str, str],
-    listening: asyncio.Task[None],
+    listener: asyncio.Task[None],
 ) -> Mapping[str, str] | None:
-    """Wait for a run, or for other files than it works on: these, or `None` where the run has ended."""
+    """Wait for the run to end, or for its files to change; return the new files, or `None` if the run ended."""
     while True:
         waiting = asyncio.create_task(changed.wait())
         try:
-            await asyncio.wait((run, waiting, listening), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((run, waiting, listener), return_when=asyncio.FIRST_COMPLETED)
         finally:
             waiting.cancel()
         if run.done():
             return None
-        if listening.done():
-            listening.result()
+        if listener.done():
+            listener.result()
         changed.clear()
         now = await run_in_daemon_thread(lambda: hash_files(project))
         if now != files:
             return now
 
 
-async def _stopped(run: asyncio.Future[Result]) -> None:
-    """Cancel a run where it goes on, and wait until it is written down."""
+async def _cancel_and_wait(run: asyncio.Future[Result]) -> None:
+    """Cancel an unfinished run, and wait until it is recorded."""
     if not run.done():
         run.cancel()
         with suppress(asyncio.CancelledError, Cancelled):
             await run
 
 
-async def _told(
+async def _finish_run(
     run: asyncio.Future[Result], project: Path, files: Mapping[str, str], apply: Apply | None
 ) -> WatchEvent:
-    """What became of a run that has ended; its change is written only into files that are still the same."""
+    """Return how a run ended, and apply its change if the files are still the same."""
     try:
         result = run.result()
     except Cancelled:
@@ -180,18 +180,18 @@ async def _told(
     return RunEnded(result=result, applied=True)
 
 
-async def _next(
-    changed: asyncio.Event, project: Path, files: Mapping[str, str], listening: asyncio.Task[None]
+async def _wait_for_change(
+    changed: asyncio.Event, project: Path, files: Mapping[str, str], listener: asyncio.Task[None]
 ) -> Mapping[str, str]:
-    """Wait until the files are others than these; they are read once changes have come to rest."""
+    """Wait until the files differ, and return them."""
     while True:
         waiting = asyncio.create_task(changed.wait())
         try:
-            await asyncio.wait((waiting, listening), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((waiting, listener), return_when=asyncio.FIRST_COMPLETED)
         finally:
             waiting.cancel()
-        if listening.done():
-            listening.result()
+        if listener.done():
+            listener.result()
         changed.clear()
         if (now := await run_in_daemon_thread(lambda: hash_files(project))) != files:
             return now

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from suture.core.safe_files import read_plain, write_atomically
+from suture.core.safe_files import read_regular_file, write_file_atomically
 from suture.errors import StorageError, UsageError
 
 Role = Literal["viewer", "runner", "reviewer", "admin"]
@@ -112,7 +112,7 @@ class AccessTokens:
 
     def _read(self) -> list[_Kept]:
         try:
-            content = read_plain(self._path, MOST_BYTES)
+            content = read_regular_file(self._path, MOST_BYTES)
             plain = json.loads(content) if content is not None else []
             return [_Kept(name=one["name"], role=_role(one["role"]), sha256=one["sha256"]) for one in plain]
         except (OSError, ValueError, KeyError, TypeError) as fault:
@@ -122,7 +122,7 @@ class AccessTokens:
 
     def _write(self, kept: list[_Kept]) -> None:
         text = json.dumps([asdict(one) for one in kept], indent=1)
-        write_atomically(self._path, text.encode())
+        write_file_atomically(self._path, text.encode())
 
 
 def _hash(token: str) -> str:

@@ -16,7 +16,7 @@ from fastapi.responses import PlainTextResponse, StreamingResponse
 
 from suture.api.prerequisites import examine
 from suture.core.ledger import RunFolder, compare_runs, load_result, read_ledger
-from suture.core.safe_files import read_stored
+from suture.core.safe_files import read_state_file
 from suture.errors import UsageError
 from suture.interfaces.narrative.candidate_views import (
     ORIGINAL,
@@ -131,7 +131,7 @@ async def follow_run(
     pool, state = service.pool, request.app.state
     stream = stream_events(
         folder,
-        is_active=lambda: pool.active(run) is not None,
+        is_active=lambda: pool.find_active_job(run) is not None,
         is_stopping=lambda: bool(state.stopping),
         seen=seen,
         told=told,
@@ -159,7 +159,7 @@ async def diff(
     path = folder.path / "result.diff"
     if not path.is_file():
         raise RequestRefused(404, f"run {run} has no diff", remedy="see what it did: GET /v1/runs/{run}")
-    return Response(read_stored(path, MOST_DIFF_BYTES, "the diff", follow=False), media_type="text/x-diff")
+    return Response(read_state_file(path, MOST_DIFF_BYTES, "the diff", follow=False), media_type="text/x-diff")
 
 
 @router.get("/runs/{run}/certificate", responses=problem_responses(404))
@@ -171,7 +171,7 @@ async def certificate(run: Run, service: ServiceOf, _: Viewer) -> dict[str, Any]
     except UsageError as fault:
         remedy = "only a healed result gets one"
         raise RequestRefused(404, f"run {run} has no certificate", remedy=remedy) from fault
-    content = read_stored(path, MOST_CERTIFICATE_BYTES, "the certificate", follow=False)
+    content = read_state_file(path, MOST_CERTIFICATE_BYTES, "the certificate", follow=False)
     plain: dict[str, Any] = json.loads(content)
     return plain
 

@@ -127,7 +127,7 @@ async def resume(run: Run, service: ServiceOf, caller: Runner) -> RunAccepted:
 @router.post("/runs/{run}/cancel", status_code=202, responses=problem_responses(404, 409, 415))
 async def cancel(run: Run, service: ServiceOf, caller: Runner) -> RunAccepted:
     """Stop this run; what it has done stays, and it can be gone on with."""
-    job = service.pool.active(run)
+    job = service.pool.find_active_job(run)
     folder = service.folder(run) if job is None else service.folder_of_job(job)
     if job is None:
         raise RequestRefused(

@@ -23,7 +23,7 @@ def has_ledger(folder: RunFolder) -> bool:
 
 def run_state(pool: JobRegistry, folder: RunFolder) -> str:
     """How a run stands, in one word."""
-    job = pool.active(folder.id)
+    job = pool.find_active_job(folder.id)
     if job is not None:
         return "queued" if job in pool.waiting else "running"
     if has_ledger(folder):
@@ -47,7 +47,7 @@ def run_details(pool: JobRegistry, folder: RunFolder, *, with_events: bool) -> R
     Raises:
         StorageError: Its folder is damaged.
     """
-    job, state = pool.last_of(folder.id), run_state(pool, folder)
+    job, state = pool.last_payload(folder.id), run_state(pool, folder)
     end = pool.end_of(job) if job is not None else None
     fields: dict[str, Any] = {
         "run": folder.id,
@@ -87,7 +87,7 @@ def job_error(end: JobEnd | None) -> dict[str, Any] | None:
 
 def is_finished(pool: JobRegistry, folder: RunFolder) -> bool:
     """Whether nothing more will be written of a run, as far as is known."""
-    if pool.active(folder.id) is not None:
+    if pool.find_active_job(folder.id) is not None:
         return False
     if not has_ledger(folder):
         return True

@@ -39,7 +39,7 @@ def make_app(service: WebService, journal: JobJournal) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        service.pool.take_up()
+        service.pool.recover()
         sweeping = asyncio.create_task(service.sweep())
         app.state.ready, app.state.stopping = True, False
         try:

@@ -73,8 +73,8 @@ class WebService:
         Raises:
             Refused: There is no such run.
         """
-        job = self.pool.last_of(run)
-        if job is not None and self.pool.holds(job):
+        job = self.pool.last_payload(run)
+        if job is not None and self.pool.has_run_folder(job):
             return self.folder_of_job(job)
         try:
             return find_run_folder(run, self.settings)
@@ -114,10 +114,10 @@ class WebService:
         digest = hashlib.sha256(said.encode("utf-8", "backslashreplace")).hexdigest()
         if len(key) > MOST_KEY_CHARS:
             raise RequestRefused(400, f"an idempotency key has at most {MOST_KEY_CHARS} characters")
-        before = self.pool.asked_as(caller.name, key)
+        before = self.pool.find_by_key(caller.name, key)
         if before is not None:
             return _the_same(before, digest)
-        if run and kind != "verify" and self.pool.active(run) is not None:
+        if run and kind != "verify" and self.pool.find_active_job(run) is not None:
             raise RequestRefused(
                 409, f"run {run} is being worked on", remedy="wait for its end, or cancel it"
             )
@@ -167,7 +167,7 @@ class WebService:
                 raise RequestRefused(403, fault.message, remedy=fault.remedy) from fault
             return {"git": asked.git, "ref": asked.ref or ""}
         if asked.archive is not None:
-            self.archives.folder_of(asked.archive)  # refused here, and not when its turn has come
+            self.archives.find_folder(asked.archive)  # refused here, and not when its turn has come
             return {"archive": asked.archive}
         return {"path": str(self.allowed(str(asked.path)))}
 
@@ -243,10 +243,10 @@ class WebService:
             QueueFull: What is asked for might go past it.
         """
         limits = self.settings.serve
-        used_tokens, used_seconds = self.pool.used_by(caller.name)
+        used_tokens, used_seconds = self.pool.usage_of(caller.name)
         shares = (
-            ("tokens", used_tokens, tokens, limits.tokens_a_day),
-            ("seconds", used_seconds, seconds, limits.seconds_a_day),
+            ("tokens", used_tokens, tokens, limits.tokens_per_day),
+            ("seconds", used_seconds, seconds, limits.seconds_per_day),
         )
         for what, used, wanted, most in shares:
             if most is not None and used + wanted > most:
@@ -293,7 +293,7 @@ def open_web_service(
         shared, pool = open_ray_job_pool(settings, flags)
     service = WebService(
         settings=settings,
-        pool=pool or LocalJobPool(journal, home, flags, at_once=serve.runs_at_once, queue=serve.queue),
+        pool=pool or LocalJobPool(journal, home, flags, at_once=serve.max_concurrent_runs, queue=serve.queue),
         tokens=AccessTokens(home),
         archives=ProjectArchives(home, archive_limits(settings), shared),
         needs_token=needs_token,

@@ -48,13 +48,13 @@ def rebuild(assignments: Assignments = None, as_json: Json = False) -> None:
 def stats(assignments: Assignments = None, as_json: Json = False) -> None:
     """Show the database's address and the number of rows in each table."""
     from suture.storage.database.projection_updates import catch_up, count_rows
-    from suture.storage.database.store import NEWEST, open_configured_store
+    from suture.storage.database.store import LATEST_VERSION, open_configured_store
 
     settings = _settings(assignments)
     with open_configured_store(settings) as store:
         catch_up(store, settings.paths.home)
         counts = count_rows(store)
-    summary = {"database": store.where.strip("'"), "version": NEWEST, "namespace": store.namespace}
+    summary = {"database": store.location.strip("'"), "version": LATEST_VERSION, "namespace": store.namespace}
     if as_json:
         print_json({**summary, "rows": counts})
     else:
@@ -74,9 +74,9 @@ def check(assignments: Assignments = None, as_json: Json = False) -> None:
     with open_configured_store(settings) as store:
         found = findings(store, settings.paths.home)
     if as_json:
-        print_json({"database": store.where.strip("'"), "ok": not found, "findings": found})
+        print_json({"database": store.location.strip("'"), "ok": not found, "findings": found})
     else:
-        print_text("\n".join(found) or f"{store.where} is intact and agrees with the ledgers")
+        print_text("\n".join(found) or f"{store.location} is intact and agrees with the ledgers")
     if found:
         print_note("`suture db rebuild` rebuilds the rows")
         raise typer.Exit(1)
@@ -95,12 +95,12 @@ def _import_runs(settings: Settings, *, from_scratch: bool, as_json: bool) -> No
         done = (rebuild_database if from_scratch else catch_up)(store, settings.paths.home)
         memories = _rebuild_memories(settings, store) if from_scratch else {}
     if as_json:
-        read = {"database": store.where.strip("'"), "read": done.runs, "up_to_date": done.up_to_date}
+        read = {"database": store.location.strip("'"), "read": done.runs, "up_to_date": done.up_to_date}
         print_json({**read, "memories": memories} if from_scratch else read)
     else:
         rest = f"; {done.up_to_date} were up to date" if done.up_to_date else ""
         rest += "".join(f"; {count:,} {name}" for name, count in memories.items() if count)
-        print_text(f"{store.where}: {done.runs} runs read{rest}")
+        print_text(f"{store.location}: {done.runs} runs read{rest}")
 
 
 def _rebuild_memories(settings: Settings, store: Store) -> dict[str, int]:

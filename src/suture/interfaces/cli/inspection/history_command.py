@@ -151,10 +151,10 @@ def metrics(
         summary = summarise_runs(store, question)
     if html is not None:
         from suture.bench.reports.metrics_page import metrics_page
-        from suture.core.safe_files import write_atomically
+        from suture.core.safe_files import write_file_atomically
 
         page = metrics_page(summary, f"Suture: {summary['runs']:,} runs of {settings.store.namespace}")
-        write_atomically(html, page.encode("utf-8", "replace"), remedy="name a file that you can write")
+        write_file_atomically(html, page.encode("utf-8", "replace"), remedy="name a file that you can write")
         print_note(f"written: {html}")
     if as_json:
         print_json(summary)

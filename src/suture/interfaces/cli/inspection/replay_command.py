@@ -106,7 +106,7 @@ def resume(
     apply: Apply = False,
     assignments: Assignments = None,
     *,
-    told: OutputOptions,
+    output: OutputOptions,
 ) -> None:
     """Continue a run that waits for a person, was killed or cancelled, or failed because of its environment.
 
@@ -116,7 +116,7 @@ def resume(
     without a
     terminal the run keeps waiting.
     """
-    detail = told.detail
+    detail = output.detail
     loaded = load_command_settings(Path(), assignments)
     from suture.api import load_recorded_run
     from suture.interfaces.cli.run_execution import execute_run
@@ -138,7 +138,7 @@ def resume(
         )
 
     began_with = replace(loaded, settings=recorded.settings)
-    execute_run(start, began_with, kind=recorded.task.kind, as_json=told.as_json, detail=detail)
+    execute_run(start, began_with, kind=recorded.task.kind, as_json=output.as_json, detail=detail)
 
 
 def _parse_review_answer(
@@ -190,7 +190,7 @@ def fork(
     autonomy: Autonomy = None,
     apply: Apply = False,
     *,
-    told: OutputOptions,
+    output: OutputOptions,
 ) -> None:
     """Start a new run from a step of another run, with another model, setting, hint or candidate.
 
@@ -198,10 +198,10 @@ def fork(
     The other
     run does not change.
     """
-    detail = told.detail
+    detail = output.detail
     loaded = load_command_settings(Path())
     from suture.api import load_recorded_run
-    from suture.core.settings.writing import settings_with
+    from suture.core.settings.writing import override_settings
     from suture.interfaces.cli.run_execution import execute_run
 
     recorded = load_recorded_run(run, loaded.settings)
@@ -226,5 +226,5 @@ def fork(
             on_event=progress,
         )
 
-    began_with = replace(loaded, settings=settings_with(recorded.settings, changed))
-    execute_run(start, began_with, kind=recorded.task.kind, as_json=told.as_json, detail=detail)
+    began_with = replace(loaded, settings=override_settings(recorded.settings, changed))
+    execute_run(start, began_with, kind=recorded.task.kind, as_json=output.as_json, detail=detail)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from suture.core.safe_files import read_stored
+from suture.core.safe_files import read_state_file
 from suture.errors import StorageError, UsageError
 from suture.interfaces.cli.terminal.command_options import Assignments, Json, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
@@ -71,7 +71,7 @@ def show(
         diff = full if as_full_diff and full.is_file() else found.path / "result.diff"
         if not diff.is_file():
             raise UsageError(f"run {found.id} has no diff", remedy=f"see what it did: suture show {found.id}")
-        content = read_stored(diff, MAX_DIFF_BYTES, "the diff", follow=False)
+        content = read_state_file(diff, MAX_DIFF_BYTES, "the diff", follow=False)
         print_raw(content.decode("utf-8", "surrogateescape"), diff=True)
     elif as_faults:
         show_suspects(found, as_json=as_json)
@@ -89,11 +89,11 @@ def show_suspects(run: RunFolder, *, as_json: bool) -> None:
     Raises:
         UsageError: The run did not localize the fault.
     """
-    from suture.core.ledger import first_payload, last_of, read_ledger
+    from suture.core.ledger import first_payload, last_payload, read_ledger
     from suture.core.ledger.kinds import RunStarted, SearchFinished
 
     events = read_ledger(run.ledger_path).events
-    searched = last_of(events, SearchFinished)
+    searched = last_payload(events, SearchFinished)
     if searched is None:
         raise UsageError(
             f"run {run.id} did not localize a fault",

@@ -25,7 +25,7 @@ from suture.interfaces.cli.terminal.terminal_output import print_json, print_not
 from suture.interfaces.narrative.plain_text import escape_line_breaks, escape_unprintable
 
 if TYPE_CHECKING:
-    from suture.core.settings import Loaded, Settings
+    from suture.core.settings import LoadedSettings, Settings
     from suture.interfaces.ci import HealReport, HealRequest, Refusal
 
 ci_app = typer.Typer(
@@ -118,7 +118,7 @@ def deliver(
 
     Run this in a second job, which alone has the token (SUTURE_KEYS_CI). Only the certificate is read from
     the
-    folder. The setting ci.hand_over decides how to deliver: artifact, comment or pull_request. Exit code 7: a
+    folder. The setting ci.delivery decides how to deliver: artifact, comment or pull_request. Exit code 7: a
     gate
     refused the change.
     """
@@ -180,7 +180,7 @@ def _settings(
         raise UsageError(f"there is no folder at {path!r}", remedy="name the project's folder")
     require_file(python, "the Python", program=True)
 
-    def loaded(model: str | None) -> Loaded:
+    def loaded(model: str | None) -> LoadedSettings:
         return load_command_settings(
             Path(path),
             assignments,

@@ -91,7 +91,7 @@ def init(
     project: Annotated[Path, typer.Argument(metavar="PROJECT", help="The project's folder.")] = Path(),
 ) -> None:
     """Write a suture.toml with the test command detected from the project's files."""
-    from suture.core.settings import new_file
+    from suture.core.settings import create_settings_file
 
     if not project.is_dir():
         raise UsageError(f"{str(project)!r} is not a folder", remedy="name the project's folder")
@@ -99,7 +99,7 @@ def init(
     if path.exists() or path.is_symlink():
         raise UsageError(f"{str(path)!r} exists already", remedy="suture config set KEY VALUE --project .")
     text = SETTINGS_TEMPLATE.format(test=_test_line(project))
-    new_file(path, text)
+    create_settings_file(path, text)
     print_note(f"written: {path}")
     print_text(escape_unprintable(text))
 

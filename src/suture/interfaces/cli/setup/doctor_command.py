@@ -94,7 +94,7 @@ def _check_heal(settings: Settings) -> Prerequisite:
                 "sandbox": settings.sandbox,
                 "keys": settings.keys,
                 "paths": {"home": Path(folder, "home"), "cache": settings.paths.cache},
-                "proof": {"seconds": 0},
+                "certification": {"seconds": 0},
             }
         )
         try:

@@ -76,12 +76,12 @@ def _revoke_trust(project: Path, as_json: bool) -> None:
 
 
 def _confirm_trust(project: Path, yes: bool, as_json: bool) -> None:
-    from suture.core.settings import digest_of_project, requested_settings, trust_project
+    from suture.core.settings import compute_project_digest, find_requested_settings, trust_project
 
     if not project.is_dir():
         raise UsageError(f"{str(project)!r} is not a folder", remedy="name the project's folder")
-    digest = digest_of_project(project)  # computed first, so that what is shown below is at least as new
-    home, requested = requested_settings(project)
+    digest = compute_project_digest(project)  # computed first, so that what is shown below is at least as new
+    home, requested = find_requested_settings(project)
     if not requested:
         print_json(
             {"project": str(project.resolve()), "wishes": [], "trusted": False}
@@ -95,7 +95,7 @@ def _confirm_trust(project: Path, yes: bool, as_json: bool) -> None:
         raise UsageError(
             "the project was not trusted", remedy="your own settings need no trust: suture config show"
         )
-    if digest_of_project(project) != digest:
+    if compute_project_digest(project) != digest:
         raise UsageError(
             "the project's files have changed meanwhile, so it was not trusted", remedy="run it again"
         )

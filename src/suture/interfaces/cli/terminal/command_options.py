@@ -14,7 +14,7 @@ from suture.errors import UsageError
 
 if TYPE_CHECKING:
     from suture.core.records import Task
-    from suture.core.settings import Loaded
+    from suture.core.settings import LoadedSettings
 
 Detail = Literal["quiet", "brief", "verbose"]
 """How much a run prints on stderr while it runs and at its end."""
@@ -123,7 +123,7 @@ class RunCommandOptions:
     or_live: OrLive = False
     assignments: Assignments = None
 
-    def settings(self, project: Path, **flags: object) -> Loaded:
+    def settings(self, project: Path, **flags: object) -> LoadedSettings:
         """Return the run's settings, with further options of the command as in `load_command_settings`."""
         own: dict[str, Any] = {
             "model__name": self.model,
@@ -225,7 +225,7 @@ def require_test_command(test: str | None) -> None:
 
 def load_command_settings(
     project: Path, assignments: Sequence[str] | None = None, *, looks: bool = False, **flags: object
-) -> Loaded:
+) -> LoadedSettings:
     """Load the settings of a command; its own options take precedence over `--set`.
 
     Args:

@@ -60,12 +60,12 @@ def convert_parser_error(error: Refused, called: str) -> UsageError:
 def _value_error_message(error: Refused, name: str) -> str:
     from pydantic import ValidationError
 
-    from suture.core.settings.rendering import say_refusal
+    from suture.core.settings.rendering import describe_invalid_value
 
     if not isinstance(error.__cause__, ValidationError):
         return f"{name}: {_as_clause(error.message)}"
     detail = error.__cause__.errors()[0]
-    return say_refusal(name, {**detail}, detail["input"])
+    return describe_invalid_value(name, {**detail}, detail["input"])
 
 
 def called_command(root: Command, words: Sequence[str]) -> str:

@@ -1,6 +1,6 @@
-"""The agent of `suture acp`: sessions, what a prompt asks for, steps told, questions asked, changes accepted.
+"""The agent of `suture acp`: sessions, prompts, progress updates, questions and accepted changes.
 
-Of a session nothing is kept but its folder and which runs it had: what happened in them is their ledgers'.
+A session stores only its folder and the ids of its runs; what happened in them is read from their ledgers.
 """
 
 __all__: list[str] = []

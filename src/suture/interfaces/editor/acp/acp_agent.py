@@ -1,4 +1,4 @@
-"""The agent itself: what the protocol asks of it, each answered from a session."""
+"""The agent: answers the requests of the Agent Client Protocol."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any, cast
 
 from acp import PROTOCOL_VERSION, RequestError, run_agent
 from acp.helpers import update_available_commands
-from acp.interfaces import Agent as AnyAgent
 from acp.interfaces import Client
+from acp.interfaces import SutureAgent as AcpAgent
 from acp.schema import (
     AgentCapabilities,
     AvailableCommand,
@@ -47,52 +47,52 @@ from suture.interfaces.editor.acp.prompt_turn import COMMANDS, Turn
 from suture.interfaces.editor.acp.session_store import Session, Sessions
 from suture.interfaces.jobs.job_execution import require_sandbox
 
-INVALID, FAILED = -32602, -32603
-"""JSON-RPC's codes for what the client can set right, and for what it cannot."""
-MODES = {
-    "full_auto": ("Ask nothing", "Nobody is asked before the end"),
-    "review_repairs": ("Ask before repairs", "You are asked before each repair"),
-    "review_all": ("Ask before each step", "You are asked before each round, and at the end"),
+INVALID_PARAMS, INTERNAL_ERROR = -32602, -32603
+"""JSON-RPC's codes for errors that the client can fix, and for those that it cannot."""
+SESSION_MODES = {
+    "full_auto": ("Never ask", "Runs to the end without questions"),
+    "review_repairs": ("Ask before repairs", "Asks you before each repair"),
+    "review_all": ("Ask before each step", "Asks you before each step and about the result"),
 }
 
 
 def serve(settings: Settings, flags: Mapping[str, object], test: str | None) -> None:
-    """Talk to a client on stdin and stdout until it goes away.
+    """Communicate with a client over stdin and stdout until it disconnects.
 
     Args:
-        settings: The agent's own.
-        flags: Those of them that were said on the command line.
-        test: The test command of the projects; what their files show where not given.
+        settings: The agent's settings.
+        flags: The settings from the command line.
+        test: The projects' test command; by default it is detected.
 
     Raises:
-        UsageError: There would be no sandbox.
+        UsageError: The settings disable the sandbox.
     """
     require_sandbox(settings)
-    # What it has not, the SDK answers as a method that is not there; forks and ends of sessions it calls new.
-    agent = cast(AnyAgent, Agent(settings, flags, test))
+    # The SDK answers missing methods with an error; forking and closing sessions is still marked unstable.
+    agent = cast(AcpAgent, SutureAgent(settings, flags, test))
     asyncio.run(run_agent(agent, use_unstable_protocol=True))
 
 
-class Agent:
-    """Answers one client."""
+class SutureAgent:
+    """Answers the requests of one client."""
 
     def __init__(self, settings: Settings, flags: Mapping[str, object], test: str | None) -> None:
         self._settings, self._flags, self._test = settings, flags, test
         self._sessions = Sessions(settings.paths.home)
         self._client: Client | None = None
-        self._reads = False
-        self._later: set[asyncio.Task[None]] = set()
+        self._can_read_files = False
+        self._background_tasks: set[asyncio.Task[None]] = set()
 
     def on_connect(self, conn: Client) -> None:
-        """Keep whom to talk to."""
+        """Store the connection to the client."""
         self._client = conn
 
     async def initialize(
         self, protocol_version: int, client_capabilities: ClientCapabilities | None = None, **_: Any
     ) -> InitializeResponse:
-        """Say what this agent can do."""
+        """Return the agent's capabilities."""
         files = client_capabilities.fs if client_capabilities is not None else None
-        self._reads = bool(files is not None and files.read_text_file)
+        self._can_read_files = bool(files is not None and files.read_text_file)
         return InitializeResponse(
             protocol_version=min(protocol_version, PROTOCOL_VERSION),
             agent_capabilities=AgentCapabilities(
@@ -109,42 +109,42 @@ class Agent:
         )
 
     async def new_session(self, cwd: str, **_: Any) -> NewSessionResponse:
-        """Begin a conversation about a folder."""
-        session = self._sessions.new(_folder(cwd), self._settings.loop.autonomy)
-        self._soon(self._offer(session))
-        return NewSessionResponse(session_id=session.id, modes=_modes(session))
+        """Start a session about a folder."""
+        session = self._sessions.new(_require_folder(cwd), self._settings.loop.autonomy)
+        self._run_later(self._offer_commands(session))
+        return NewSessionResponse(session_id=session.id, modes=_session_modes(session))
 
     async def load_session(self, cwd: str, session_id: str, **_: Any) -> LoadSessionResponse:
-        """Go on with a conversation, and tell all that happened in it."""
-        folder = _folder(cwd)
+        """Reopen a session and replay everything that happened in it."""
+        folder = _require_folder(cwd)
         try:
             session = self._sessions.load(session_id, self._settings.loop.autonomy)
             if session.cwd != folder:
-                raise UsageError(f"the session is about {str(session.cwd)!r}", remedy="load it there")
-            await self._turn(session).tell_again()
+                raise UsageError(f"the session belongs to {str(session.cwd)!r}", remedy="load it there")
+            await self._new_turn(session).replay_history()
         except SutureError as fault:
-            raise _refused(fault) from fault
-        self._soon(self._offer(session))
-        return LoadSessionResponse(modes=_modes(session))
+            raise _request_error(fault) from fault
+        self._run_later(self._offer_commands(session))
+        return LoadSessionResponse(modes=_session_modes(session))
 
     async def fork_session(self, cwd: str, session_id: str, **_: Any) -> ForkSessionResponse:
-        """Begin another conversation that knows the runs of one so far."""
-        folder = _folder(cwd)
+        """Start a new session that includes the runs of another one so far."""
+        folder = _require_folder(cwd)
         try:
             earlier = self._sessions.load(session_id, self._settings.loop.autonomy)
             if earlier.cwd != folder:
-                raise UsageError(f"the session is about {str(earlier.cwd)!r}", remedy="fork it there")
+                raise UsageError(f"the session belongs to {str(earlier.cwd)!r}", remedy="fork it there")
             session = self._sessions.new(folder, earlier.mode)
             for run in earlier.runs:
                 self._sessions.add_run(session, run)
         except SutureError as fault:
-            raise _refused(fault) from fault
-        self._soon(self._offer(session))
-        return ForkSessionResponse(session_id=session.id, modes=_modes(session))
+            raise _request_error(fault) from fault
+        self._run_later(self._offer_commands(session))
+        return ForkSessionResponse(session_id=session.id, modes=_session_modes(session))
 
     async def close_session(self, session_id: str, **_: Any) -> CloseSessionResponse:
-        """End a conversation: what goes on in it is stopped; it can be loaded again."""
-        session = self._open(session_id)
+        """Close a session and stop its run; it can be loaded again."""
+        session = self._open_session(session_id)
         if session.work is not None:
             await self.cancel(session_id)
             await asyncio.wait([session.work])
@@ -154,8 +154,8 @@ class Agent:
     async def list_sessions(
         self, cwd: str | None = None, cursor: str | None = None, **_: Any
     ) -> ListSessionsResponse:
-        """The conversations that can be gone on with, the newest first."""
-        wanted = _folder(cwd) if cwd else None
+        """Return the stored sessions, newest first."""
+        wanted = _require_folder(cwd) if cwd else None
         kept = (one for one in self._sessions.newest() if wanted in (None, one.cwd))
         sessions = [
             SessionInfo(session_id=one.id, cwd=str(one.cwd), title=f"{len(one.runs)} run(s)") for one in kept
@@ -164,17 +164,21 @@ class Agent:
 
     async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> SetSessionModeResponse:
         """Change when the user is asked, from the next run on."""
-        if mode_id not in MODES:
-            raise RequestError(INVALID, f"there is no mode {mode_id!r:.80}; one of: {', '.join(MODES)}")
-        self._open(session_id).mode = mode_id
+        if mode_id not in SESSION_MODES:
+            raise RequestError(
+                INVALID_PARAMS, f"there is no mode {mode_id!r:.80}; one of: {', '.join(SESSION_MODES)}"
+            )
+        self._open_session(session_id).mode = mode_id
         return SetSessionModeResponse()
 
     async def prompt(self, session_id: str, prompt: list[Any], **_: Any) -> PromptResponse:
-        """Do what the user asks for; a run that is cancelled is written down first."""
-        session = self._open(session_id)
+        """Execute what the user asks for; a cancelled run is recorded before this returns."""
+        session = self._open_session(session_id)
         if session.work is not None:
-            raise RequestError(INVALID, "this session is answering another prompt; cancel it, or wait")
-        session.work = work = asyncio.create_task(self._turn(session).answer(_text_of(prompt)))
+            raise RequestError(
+                INVALID_PARAMS, "this session is still answering another prompt; cancel it or wait"
+            )
+        session.work = work = asyncio.create_task(self._new_turn(session).answer(_prompt_text(prompt)))
         try:
             await asyncio.wait([work])
         except asyncio.CancelledError:
@@ -188,23 +192,23 @@ class Agent:
         try:
             work.result()
         except SutureError as fault:
-            raise _refused(fault) from fault
+            raise _request_error(fault) from fault
         return PromptResponse(stop_reason="end_turn")
 
     async def cancel(self, session_id: str, **_: Any) -> None:
-        """Stop what goes on in a session; told twice, it is stopped once."""
-        work = self._open(session_id).work
+        """Stop the session's current work; repeated requests have no further effect."""
+        work = self._open_session(session_id).work
         if work is not None and not work.cancelling():
             work.cancel()
 
-    def _open(self, name: str) -> Session:
+    def _open_session(self, name: str) -> Session:
         try:
             return self._sessions.open(name)
         except UsageError as fault:
-            raise _refused(fault) from fault
+            raise _request_error(fault) from fault
 
-    def _turn(self, session: Session) -> Turn:
-        assert self._client is not None  # it is there before the first message
+    def _new_turn(self, session: Session) -> Turn:
+        assert self._client is not None  # set before the first message
         return Turn(
             settings=self._settings,
             flags=self._flags,
@@ -212,41 +216,43 @@ class Agent:
             sessions=self._sessions,
             session=session,
             client=self._client,
-            reads=self._reads,
+            reads=self._can_read_files,
         )
 
-    async def _offer(self, session: Session) -> None:
-        hint = AvailableCommandInput(root=UnstructuredCommandInput(hint="in your words"))
+    async def _offer_commands(self, session: Session) -> None:
+        hint = AvailableCommandInput(root=UnstructuredCommandInput(hint="describe it in your own words"))
         commands = [
             AvailableCommand(name=name, description=what, input=hint if name in ("heal", "write") else None)
             for name, what in COMMANDS.items()
         ]
-        await self._turn(session).send(update_available_commands(commands))
+        await self._new_turn(session).send(update_available_commands(commands))
 
-    def _soon(self, work: Coroutine[Any, Any, None]) -> None:
-        """After the answer that is being made: a client knows a session only then."""
+    def _run_later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run a coroutine after the current response, before which the client does not know the session."""
         task = asyncio.create_task(work)
-        self._later.add(task)
-        task.add_done_callback(self._later.discard)
+        self._background_tasks.add(task)
+        task.add_done_callback(self._background_tasks.discard)
 
 
-def _modes(session: Session) -> SessionModeState:
-    modes = [SessionMode(id=name, name=title, description=what) for name, (title, what) in MODES.items()]
+def _session_modes(session: Session) -> SessionModeState:
+    modes = [
+        SessionMode(id=name, name=title, description=what) for name, (title, what) in SESSION_MODES.items()
+    ]
     return SessionModeState(current_mode_id=session.mode, available_modes=modes)
 
 
-def _folder(cwd: str) -> Path:
+def _require_folder(cwd: str) -> Path:
     try:
         folder = Path(cwd)
         if folder.is_absolute() and folder.is_dir():
             return folder.resolve()
     except (OSError, ValueError):
         pass
-    raise RequestError(INVALID, f"{cwd!r:.200} is no folder; name one by its whole path")
+    raise RequestError(INVALID_PARAMS, f"{cwd!r:.200} is not a folder; use an absolute path")
 
 
-def _text_of(prompt: list[Any]) -> str:
-    """What a prompt says: its words, and what it brings along or points at."""
+def _prompt_text(prompt: list[Any]) -> str:
+    """Return the text of a prompt, with the files that it contains or links to."""
     parts: list[str] = []
     for block in prompt:
         match block:
@@ -257,11 +263,13 @@ def _text_of(prompt: list[Any]) -> str:
             case EmbeddedResourceContentBlock(resource=TextResourceContents(uri=uri, text=text)):
                 parts.append(f"{uri}:\n{text}")
             case _:
-                raise RequestError(INVALID, "a prompt is text, links to files, or files")
+                raise RequestError(INVALID_PARAMS, "a prompt can only contain text, links to files, or files")
     return "\n".join(parts)
 
 
-def _refused(fault: SutureError) -> RequestError:
-    """A fault of ours as the protocol has it: in the command line's words, with the remedy."""
+def _request_error(fault: SutureError) -> RequestError:
+    """Return Suture's error as a protocol error, with the message and remedy of the command line."""
     message = f"{fault.message}; try: {fault.remedy}" if fault.remedy else fault.message
-    return RequestError(INVALID if fault.exit_code == UsageError.exit_code else FAILED, message)
+    return RequestError(
+        INVALID_PARAMS if fault.exit_code == UsageError.exit_code else INTERNAL_ERROR, message
+    )

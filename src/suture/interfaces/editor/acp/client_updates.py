@@ -1,4 +1,6 @@
-"""A run's steps as a client shows them: a plan, what is going on in words, each candidate as a tool call."""
+"""Updates and permission requests for the client: plan, progress text, candidates as tool calls,
+questions.
+"""
 
 from __future__ import annotations
 
@@ -50,46 +52,50 @@ from suture.project.workspace import text_of
 Send = Callable[[Any], Awaitable[None]]
 """Sends an update of the session."""
 
-MOST_FACTS = 3
-MOST_DIFF_CHARS = 200_000
-"""Of a file in a diff; a longer one is only named."""
-STAGES = {
-    "heal": ("Run the tests on the code as it is", "Find a change with which they pass", "Prove it"),
-    "write": ("Read the task and its checks", "Write code with which they pass", "Prove it"),
+MAX_COUNTEREXAMPLES = 3
+MAX_DIFF_CHARS = 200_000
+"""Length of a file in a diff; a longer file is only named."""
+PLAN_STAGES = {
+    "heal": ("Run the tests on the unchanged code", "Find a change that makes them pass", "Certify it"),
+    "write": ("Read the task and its checks", "Write code that passes them", "Certify it"),
 }
 
 
 def candidate_diffs(
     candidate: Candidate, task: Task | None, root: Path
 ) -> tuple[list[FileEditToolCallContent], list[ToolCallLocation]]:
-    """What a candidate changes, and where, as a client shows it beside the file.
+    """Return a candidate's changes as diffs, and the paths that they affect.
 
     Args:
-        candidate: The change.
-        task: What it changes; a new file's old text is none.
-        root: The folder of its files, absolute.
+        candidate: The candidate.
+        task: The task with the original files; new files have no old text.
+        root: The absolute folder of the files.
     """
     files = task.files if task is not None else {}
     diffs, places = [], []
     for path, text in sorted(candidate.files.items()):
         old = text_of(files[path]) if path in files else None
-        if max(len(text), len(old or "")) <= MOST_DIFF_CHARS:
-            diffs.append(tool_diff_content(str(root / path), _sendable(text), old and _sendable(old)))
+        if max(len(text), len(old or "")) <= MAX_DIFF_CHARS:
+            diffs.append(
+                tool_diff_content(
+                    str(root / path), _without_surrogates(text), old and _without_surrogates(old)
+                )
+            )
         places.append(ToolCallLocation(path=str(root / path)))
     return diffs, places
 
 
-def _sendable(text: str) -> str:
-    """A text without halves of characters, which JSON of the protocol cannot hold."""
+def _without_surrogates(text: str) -> str:
+    """Return text without lone surrogates, which the protocol's JSON cannot represent."""
     return text.encode("utf-8", "replace").decode()
 
 
 class RunUpdates:
-    """Tells one run, event by event.
+    """Send the events of one run to the client.
 
     Args:
-        folder: The run's.
-        root: The folder that its files lie in, for the client.
+        folder: The run's folder.
+        root: The folder of the run's files for the client.
         send: Sends an update.
     """
 
@@ -102,22 +108,22 @@ class RunUpdates:
         self._calls: dict[str, str] = {}
         self._diffs: dict[str, list[FileEditToolCallContent]] = {}
 
-    async def tell(self, event: Event) -> None:
-        """Tell an event: its words, the plan where it moves on, the candidate that it is about."""
+    async def send_event(self, event: Event) -> None:
+        """Send an event: its text, the plan if it advances, and the candidate it is about."""
         for line in self._narrator.lines_for(event):
             await self._send(update_agent_message_text(escape_markdown(line) + "\n\n"))
-        await self._plan(event.payload)
+        await self._update_plan(event.payload)
         match event.payload:
             case CandidateProposed() as proposed:
-                await self._proposed(proposed, event.seq)
+                await self._start_candidate_call(proposed, event.seq)
             case CandidateChecked() as checked if checked.candidate in self._calls:
-                await self._checked(checked)
+                await self._finish_candidate_call(checked)
 
-    async def _plan(self, payload: Payload) -> None:
+    async def _update_plan(self, payload: Payload) -> None:
         stage = self._stage
         match payload:
             case RunStarted(kind=kind):
-                self._stages = STAGES[kind]
+                self._stages = PLAN_STAGES[kind]
             case PlanMade(plan=plan):
                 self._parts = tuple(part.goal for part in plan.subtasks)
             case Decided(moves=moves):
@@ -129,22 +135,22 @@ class RunUpdates:
             case _:
                 return
         self._stage = stage
-        await self._send(update_plan(self._entries()))
+        await self._send(update_plan(self._plan_entries()))
 
-    def _entries(self) -> list[PlanEntry]:
+    def _plan_entries(self) -> list[PlanEntry]:
         entries = []
         for number, stage in enumerate(self._stages):
             status: PlanEntryStatus = (
                 "completed" if number < self._stage else "in_progress" if number == self._stage else "pending"
             )
             entries.append(plan_entry(stage, priority="high", status=status))
-            if number == 1:  # the planner's own parts are written within it
+            if number == 1:  # the planner's subtasks belong to this stage
                 entries += [plan_entry(escape_markdown(part, 300), status=status) for part in self._parts]
         return entries
 
-    async def _proposed(self, proposed: CandidateProposed, seq: int) -> None:
+    async def _start_candidate_call(self, proposed: CandidateProposed, seq: int) -> None:
         if proposed.candidate in self._calls:
-            return  # the same code as before
+            return  # the same code was proposed before
         self._calls[proposed.candidate] = call = f"{self._folder.id}-{seq}"
         try:
             diffs, places = candidate_diffs(
@@ -162,49 +168,49 @@ class RunUpdates:
             )
         )
 
-    async def _checked(self, checked: CandidateChecked) -> None:
+    async def _finish_candidate_call(self, checked: CandidateChecked) -> None:
         total = checked.passed + checked.failed
         lines = [f"{checked.passed} of {total} pass"]
         try:
             verdict = self._folder.get_record(Verdict, checked.verdict)
         except StorageError:
             verdict = None
-        for fact in (verdict.counterexamples if verdict else ())[:MOST_FACTS]:
+        for fact in (verdict.counterexamples if verdict else ())[:MAX_COUNTEREXAMPLES]:
             lines += counterexample_lines(fact)
         status: ToolCallStatus = "failed" if checked.failed or not total else "completed"
         call = self._calls[checked.candidate]
         text = tool_content(text_block(escape_markdown("\n".join(lines))))
-        # An update's content replaces what was there: the diff is sent along.
+        # An update's content replaces the previous content, so the diff is sent again.
         await self._send(update_tool_call(call, status=status, content=[*self._diffs.get(call, ()), text]))
 
 
 def load_task_if_present(folder: RunFolder) -> Task | None:
-    """What a run was to do; `None` where its folder no longer says."""
+    """Return the task of a run, or `None` if its folder no longer has it."""
     try:
         return task_of(folder)
     except StorageError:
         return None
 
 
-STEP = (
+REVIEW_OPTIONS = (
     PermissionOption(option_id="approve", name="Yes", kind="allow_once"),
-    PermissionOption(option_id="reject", name="No, something else", kind="reject_once"),
+    PermissionOption(option_id="reject", name="No, try something else", kind="reject_once"),
     PermissionOption(option_id="abort", name="Stop the run", kind="reject_always"),
 )
-DIFFERENCE = (
-    PermissionOption(option_id="first", name="The first", kind="allow_once"),
-    PermissionOption(option_id="second", name="The second", kind="allow_once"),
+REPAIR_CHOICE_OPTIONS = (
+    PermissionOption(option_id="first", name="The first one", kind="allow_once"),
+    PermissionOption(option_id="second", name="The second one", kind="allow_once"),
     PermissionOption(option_id="neither", name="Neither", kind="reject_once"),
     PermissionOption(option_id="unsure", name="I do not know", kind="reject_once"),
 )
-CHANGE = (
-    PermissionOption(option_id="apply", name="Write it into my files", kind="allow_once"),
-    PermissionOption(option_id="leave", name="Leave my files as they are", kind="reject_once"),
+APPLY_OPTIONS = (
+    PermissionOption(option_id="apply", name="Apply to my files", kind="allow_once"),
+    PermissionOption(option_id="leave", name="Do not change my files", kind="reject_once"),
 )
 
 
 async def request_answer(client: Client, session: str, review: Review, root: Path) -> str:
-    """What the user picks as the answer to a question; empty where they pick nothing."""
+    """Ask the user a run's question; return their choice, or an empty string without one."""
     diffs = candidate_diffs(review.candidate, review.task, root)[0] if review.candidate is not None else []
     update = update_tool_call(
         f"{review.run_id}-{review.key[:16]}",
@@ -213,26 +219,28 @@ async def request_answer(client: Client, session: str, review: Review, root: Pat
         status="pending",
         content=[tool_content(text_block(escape_markdown(review_as_text(review)))), *diffs],
     )
-    return await _picked(client, session, update, DIFFERENCE if review.difference is not None else STEP)
+    return await _request_choice(
+        client, session, update, REPAIR_CHOICE_OPTIONS if review.difference is not None else REVIEW_OPTIONS
+    )
 
 
 async def request_acceptance(
     client: Client, session: str, folder: RunFolder, change: Candidate, root: Path
 ) -> bool:
-    """Whether the user wants a verified change written into their files."""
+    """Ask whether a verified change should be applied to the user's files."""
     diffs, places = candidate_diffs(change, load_task_if_present(folder), root)
     update = update_tool_call(
         f"{folder.id}-change",
-        title="Write the verified change",
+        title="Apply the verified change",
         kind="edit",
         status="pending",
         content=diffs,
         locations=places,
     )
-    return await _picked(client, session, update, CHANGE) == "apply"
+    return await _request_choice(client, session, update, APPLY_OPTIONS) == "apply"
 
 
-async def _picked(
+async def _request_choice(
     client: Client, session: str, update: ToolCallUpdate, options: tuple[PermissionOption, ...]
 ) -> str:
     call = ToolCallUpdate(**update.model_dump(exclude={"session_update"}))

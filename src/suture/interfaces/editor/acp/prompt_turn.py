@@ -1,4 +1,4 @@
-"""One prompt to its answer: what it asks for, the run, the questions on the way, the change at the end."""
+"""One prompt: what it asks for, the run, the questions during the run, and the change at the end."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from acp.helpers import update_agent_message_text, update_tool_call
 from acp.interfaces import Client
 
 from suture.api import apply, pending_review, undo
-from suture.core.ledger import Event, RunFolder, get_run_state, last_of, load_result, read_ledger
+from suture.core.ledger import Event, RunFolder, get_run_state, last_payload, load_result, read_ledger
 from suture.core.ledger.kinds import RunStarted
 from suture.core.records import Result
-from suture.core.safe_files import read_plain
+from suture.core.safe_files import read_regular_file
 from suture.core.settings import Settings
 from suture.errors import UsageError
 from suture.interfaces.editor.acp.client_updates import RunUpdates, request_acceptance, request_answer
@@ -26,28 +26,28 @@ from suture.models import NO_MODEL
 from suture.project.workspace import text_of
 
 COMMANDS = {
-    "heal": "Repair the project until its tests pass; what you add is a hint",
-    "write": "Write new Python code; say what, with examples",
-    "resume": "Go on with a run that was stopped, or that waits for you",
-    "apply": "Be asked again whether the last change goes into your files",
-    "undo": "Take the last applied change back",
-    "verify": "Prove the last change anew, without a model",
+    "heal": "Repair the project until its tests pass; add a hint if you like",
+    "write": "Write new Python code; describe it with examples",
+    "resume": "Continue a run that was stopped or waits for you",
+    "apply": "Ask again whether to apply the last change to your files",
+    "undo": "Revert the last applied change",
+    "verify": "Verify the last change again, without a model",
 }
-MOST_FILE_BYTES = 16 * 2**20
+MAX_FILE_BYTES = 16 * 2**20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Turn:
-    """What a prompt is answered with.
+class PromptTurn:
+    """The context in which a prompt is answered.
 
     Attributes:
-        settings: The agent's own.
-        flags: Those of them that were said on the command line.
-        test: The test command of the projects; what their files show where not given.
-        sessions: Where the session is kept.
-        session: The conversation.
-        client: Whom to tell and to ask.
-        reads: Whether the client says what its unsaved files hold.
+        settings: The agent's settings.
+        flags: The settings from the command line.
+        test: The projects' test command; by default it is detected.
+        sessions: Stores the session.
+        session: The session.
+        client: The connection to the client.
+        can_read_files: Whether the client can return the text of unsaved files.
     """
 
     settings: Settings
@@ -56,10 +56,10 @@ class Turn:
     sessions: Sessions
     session: Session
     client: Client
-    reads: bool
+    can_read_files: bool
 
     async def say(self, text: str) -> None:
-        """Tell the user something; what may be others' text is made plain by the caller."""
+        """Send text to the user; the caller escapes untrusted text."""
         await self.send(update_agent_message_text(text + "\n\n"))
 
     async def send(self, update: Any) -> None:
@@ -67,156 +67,154 @@ class Turn:
         await self.client.session_update(self.session.id, update)
 
     async def answer(self, text: str) -> None:
-        """Do what a prompt asks for.
+        """Execute what a prompt asks for.
 
         Raises:
             SutureError: It cannot be done.
         """
         name, _, rest = text.strip().partition(" ")
         if not name.startswith("/"):
-            return await self._go(text)
+            return await self._answer_free_text(text)
         match name.removeprefix("/"):
             case "heal":
                 await self._heal(rest)
             case "write":
                 await self._run("write", {"task": rest})
             case "resume":
-                await self._settle(await self._done("resume", {}, self._last()))
+                await self._finish_run(await self._run_job("resume", {}, self._last_run()))
             case "apply":
-                await self._hand_over(self._last())
+                await self._offer_change(self._last_run())
             case "undo":
-                undo(self._last().id, settings=self.settings)
-                await self.say("Taken back.")
+                undo(self._last_run().id, settings=self.settings)
+                await self.say("Reverted.")
             case "verify":
-                await self._verify(self._last())
+                await self._verify(self._last_run())
             case _:
                 known = ", ".join(f"/{command}" for command in COMMANDS)
                 raise UsageError(f"there is no command {name!r:.80}", remedy=f"one of: {known}")
         return None
 
-    async def tell_again(self) -> None:
-        """Tell all that happened in the session, from its runs' ledgers."""
+    async def replay_history(self) -> None:
+        """Send everything that happened in the session, from the ledgers of its runs."""
         for folder in self.sessions.runs_of(self.session):
             reading = read_ledger(folder.ledger_path)
-            telling = self._telling(folder)
+            updates = self._run_updates(folder)
             for event in reading.events:
-                await telling.tell(event)
+                await updates.send_event(event)
             if (result := load_result(folder)) is not None:
-                await self._tell_end(folder, result)
+                await self._say_result(folder, result)
             elif get_run_state(folder, reading) != "running":
-                await self.say(f"Run {folder.id} has not ended: /resume goes on with it.")
+                await self.say(f"Run {folder.id} has not ended: /resume continues it.")
 
-    async def _go(self, text: str) -> None:
-        """Free text: a hint to a run that waits for an answer, or what is known of the fault."""
+    async def _answer_free_text(self, text: str) -> None:
+        """Handle free text: a hint for a waiting run, or a description of the problem."""
         runs = self.sessions.runs_of(self.session)
         asked = pending_review(runs[-1].path) if runs else None
         if asked is None or asked.difference is not None or not text.strip():
             return await self._heal(text)
         answer = {"choice": "redirect", "hint": text}
-        return await self._settle(await self._done("resume", {"answer": answer}, runs[-1]))
+        return await self._finish_run(await self._run_job("resume", {"answer": answer}, runs[-1]))
 
     async def _heal(self, words: str) -> None:
         if words.strip() and self.settings.model.name == NO_MODEL:
-            await self.say("No model is set, so nobody reads your words: small edits are tried.")
+            await self.say("No model is configured, so your text is ignored: only small edits are tried.")
             words = ""
-        await self._run("heal", {"path": str(self.session.cwd), "test": self.test, "words": words})
+        await self._run("heal", {"path": str(self.session.cwd), "test": self.test, "bug_report": words})
 
     async def _run(self, kind: JobKind, request: Mapping[str, Any]) -> None:
-        await self._settle(await self._done(kind, request))
+        await self._finish_run(await self._run_job(kind, request))
 
-    async def _done(
+    async def _run_job(
         self, kind: JobKind, request: Mapping[str, Any], of: RunFolder | None = None
     ) -> RunFolder:
-        telling: list[RunUpdates] = []
+        updates: list[RunUpdates] = []
 
-        async def tell(event: Event) -> None:
-            if not telling:
+        async def forward_event(event: Event) -> None:
+            if not updates:
                 folder = of or RunFolder(self.settings.paths.home / "runs" / event.run)
                 self.sessions.add_run(self.session, folder.id)
-                telling.append(self._telling(folder))
-            await telling[0].tell(event)
+                updates.append(self._run_updates(folder))
+            await updates[0].send_event(event)
 
         folder, _ = await run_standalone_job(
             self.settings.paths.home,
             kind,
             request,
-            tell,
+            forward_event,
             run=of.id if of is not None else "",
             flags=self.flags,
             chosen={"loop.autonomy": self.session.mode},
         )
         return folder
 
-    def _telling(self, folder: RunFolder) -> RunUpdates:
+    def _run_updates(self, folder: RunFolder) -> RunUpdates:
         return RunUpdates(folder, self.session.cwd, self.send)
 
-    async def _settle(self, folder: RunFolder) -> None:
-        """Ask what the run asks until it ends; then tell its end, and offer its change."""
+    async def _finish_run(self, folder: RunFolder) -> None:
+        """Ask the run's questions until it ends; then show the result and offer its change."""
         approved = False
         while (asked := pending_review(folder.path)) is not None:
             choice = await request_answer(self.client, self.session.id, asked, self.session.cwd)
             if not choice:
                 return await self.say(
-                    "The run waits for your answer. Write what the model should be told, or /resume."
+                    "The run waits for your answer. Write a hint for the model, or /resume."
                 )
             approved = asked.stage == "hand_over" and choice == "approve"
-            folder = await self._done("resume", {"answer": {"choice": choice}}, folder)
+            folder = await self._run_job("resume", {"answer": {"choice": choice}}, folder)
         if (result := load_result(folder)) is not None:
-            await self._tell_end(folder, result)
+            await self._say_result(folder, result)
             if result.outcome == "healed":
-                await self._hand_over(folder, accepted=approved)
+                await self._offer_change(folder, is_approved=approved)
         return None
 
-    async def _tell_end(self, folder: RunFolder, result: Result) -> None:
+    async def _say_result(self, folder: RunFolder, result: Result) -> None:
         await self.say("\n\n".join(map(escape_markdown, render_short_result(result, folder, typed=False))))
 
-    async def _hand_over(self, folder: RunFolder, *, accepted: bool = False) -> None:
-        """Ask whether a verified change goes into the user's files, and write it."""
+    async def _offer_change(self, folder: RunFolder, *, is_approved: bool = False) -> None:
+        """Ask whether to apply a verified change to the user's files, and apply it."""
         result = load_result(folder)
         if result is None or result.outcome != "healed" or result.candidate is None:
-            raise UsageError(f"run {folder.id} has healed nothing")
+            raise UsageError(f"run {folder.id} has no verified change")
         root = self.session.cwd
-        if not accepted and not await request_acceptance(
+        if not is_approved and not await request_acceptance(
             self.client, self.session.id, folder, result.candidate, root
         ):
-            return await self.say("Your files are as they were. /apply asks again.")
+            return await self.say("Your files were not changed. /apply asks again.")
         await self._require_saved(result.candidate.files)
-        started = last_of(read_ledger(folder.ledger_path).events, RunStarted)
+        started = last_payload(read_ledger(folder.ledger_path).events, RunStarted)
         new = started is not None and started.kind == "write"
         await apply(folder.path, into=root if new else None, settings=self.settings)
-        if not accepted:
+        if not is_approved:
             await self.send(update_tool_call(f"{folder.id}-change", status="completed"))
-        return await self.say("Written into your files. /undo takes it back.")
+        return await self.say("Applied to your files. /undo reverts it.")
 
     async def _require_saved(self, files: Mapping[str, str]) -> None:
-        """Refuse to write under an editor's hands.
+        """Check that the editor has no unsaved changes in the files to write.
 
         Raises:
-            UsageError: The editor holds another text of a file than the disk.
+            UsageError: A file differs between the editor and the disk.
         """
-        for path in files if self.reads else ():
+        for path in files if self.can_read_files else ():
             place = self.session.cwd / path
-            content = read_plain(place, MOST_FILE_BYTES)
+            content = read_regular_file(place, MAX_FILE_BYTES)
             if content is None:
                 continue
             held = await self.client.read_text_file(self.session.id, str(place))
             if held.content.replace("\r\n", "\n") != text_of(content):
-                raise UsageError(f"{path!r} has changes that are not saved", remedy="save it, then /apply")
+                raise UsageError(f"{path!r} has unsaved changes", remedy="save it, then /apply")
 
     async def _verify(self, folder: RunFolder) -> None:
-        async def nobody(_: Event) -> None:
+        async def ignore_event(_: Event) -> None:
             return None
 
         home = self.settings.paths.home
-        _, end = await run_standalone_job(home, "verify", {}, nobody, run=folder.id, flags=self.flags)
+        _, end = await run_standalone_job(home, "verify", {}, ignore_event, run=folder.id, flags=self.flags)
         for finding in end.answer["findings"]:
             sign = "holds" if finding["ok"] else "DOES NOT HOLD"
             await self.say(f"{sign}: {finding['name']}: {escape_markdown(finding['detail'], 500)}")
 
-    def _last(self) -> RunFolder:
+    def _last_run(self) -> RunFolder:
         runs = self.sessions.runs_of(self.session)
         if not runs:
-            raise UsageError(
-                "this session has no run yet", remedy="say what to heal, or /write what is wanted"
-            )
+            raise UsageError("this session has no run yet", remedy="describe the problem, or use /write")
         return runs[-1]

@@ -1,4 +1,4 @@
-"""Sessions: which folder each is about, and which runs it had; a file for each, so that it can be loaded."""
+"""Sessions: the folder and the runs of each, stored in one file per session."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from suture.core.ledger import RunFolder, new_run_id
-from suture.core.safe_files import read_plain, write_atomically
+from suture.core.safe_files import read_regular_file, write_file_atomically
 from suture.errors import StorageError, UsageError
 
-ID = re.compile(r"[0-9]{8}-[0-9]{9}-[0-9a-f]{6}")
-MOST_BYTES = 2**20
-MOST_LISTED = 50
-PRIVATE = 0o700
-"""The mode of a folder that nobody else may look into."""
+SESSION_ID = re.compile(r"[0-9]{8}-[0-9]{9}-[0-9a-f]{6}")
+MAX_SESSION_FILE_BYTES = 2**20
+MAX_LISTED_SESSIONS = 50
+PRIVATE_MODE = 0o700
+"""The mode of a folder that only its owner can read."""
 
 
 @dataclass(kw_only=True)
@@ -25,10 +25,10 @@ class Session:
     """A conversation about one folder.
 
     Attributes:
-        id: As ids of runs are.
-        cwd: The folder, absolute.
+        id: An id like that of a run.
+        cwd: The absolute folder.
         mode: When the user is asked, as the setting `loop.autonomy`.
-        runs: Ids of its runs, oldest first.
+        runs: The ids of its runs, oldest first.
         work: The prompt that is being answered.
     """
 
@@ -39,11 +39,11 @@ class Session:
     work: asyncio.Task[Any] | None = None
 
 
-class Sessions:
+class SessionStore:
     """All sessions of one home.
 
     Args:
-        home: Where runs are kept.
+        home: The folder of all runs.
     """
 
     def __init__(self, home: Path) -> None:
@@ -51,82 +51,82 @@ class Sessions:
         self._open: dict[str, Session] = {}
 
     def new(self, cwd: Path, mode: str) -> Session:
-        """Begin one. It is kept from its first run on."""
+        """Start a session. It is stored when it gets its first run."""
         session = Session(id=new_run_id(), cwd=cwd, mode=mode)
         self._open[session.id] = session
         return session
 
     def open(self, name: str) -> Session:
-        """One that was begun or loaded by this process.
+        """Return a session that this process has started or loaded.
 
         Raises:
-            UsageError: There is none.
+            UsageError: There is no such session.
         """
         if name not in self._open:
-            raise UsageError(f"there is no session {name!r:.80}", remedy="begin or load one")
+            raise UsageError(f"there is no session {name!r:.80}", remedy="start or load a session")
         return self._open[name]
 
     def close(self, session: Session) -> None:
-        """Forget one here; what is kept of it stays."""
+        """Close a session; its stored data stays."""
         self._open.pop(session.id, None)
 
     def load(self, name: str, mode: str) -> Session:
-        """One that is open, or that an earlier process has kept.
+        """Return an open session, or load one that an earlier process has stored.
 
         Raises:
-            UsageError: There is none.
+            UsageError: There is no such session.
             StorageError: Its file is damaged.
         """
         if name in self._open:
             return self._open[name]
-        kept = self._kept(self._folder / f"{name}.json") if ID.fullmatch(name) else None
-        if kept is None:
-            raise UsageError(f"there is no session {name!r:.80}", remedy="begin a new one")
-        self._open[name] = session = Session(id=name, cwd=kept.cwd, mode=mode, runs=kept.runs)
+        stored = self._read_session(self._folder / f"{name}.json") if SESSION_ID.fullmatch(name) else None
+        if stored is None:
+            raise UsageError(f"there is no session {name!r:.80}", remedy="start a new session")
+        self._open[name] = session = Session(id=name, cwd=stored.cwd, mode=mode, runs=stored.runs)
         return session
 
-    def newest(self) -> list[Session]:
-        """Those that are kept, the newest first; a damaged one hides no other."""
+    def list_newest(self) -> list[Session]:
+        """Return the stored sessions, newest first; damaged ones are skipped."""
         found: list[Session] = []
-        for path in sorted(self._folder.glob("*.json"), reverse=True)[:MOST_LISTED]:
+        for path in sorted(self._folder.glob("*.json"), reverse=True)[:MAX_LISTED_SESSIONS]:
             try:
-                kept = self._kept(path)
+                stored = self._read_session(path)
             except StorageError:
                 continue
-            if kept is not None:
-                found.append(kept)
+            if stored is not None:
+                found.append(stored)
         return found
 
     def add_run(self, session: Session, run: str) -> None:
-        """Keep that a run is one of a session's.
+        """Store that a run belongs to a session.
 
         Raises:
-            StorageError: It cannot be written.
+            StorageError: The file cannot be written.
         """
         if run in session.runs:
             return
         session.runs.append(run)
         try:
-            self._folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+            self._folder.mkdir(mode=PRIVATE_MODE, parents=True, exist_ok=True)
         except OSError as fault:
             raise StorageError(
-                f"the folder {str(self._folder)!r} cannot be made: {fault.strerror}"
+                f"the folder {str(self._folder)!r} cannot be created: {fault.strerror}"
             ) from fault
         plain = {"cwd": str(session.cwd), "runs": session.runs}
-        write_atomically(self._folder / f"{session.id}.json", json.dumps(plain).encode())
+        write_file_atomically(self._folder / f"{session.id}.json", json.dumps(plain).encode())
 
-    def runs_of(self, session: Session) -> list[RunFolder]:
-        """Those of a session's runs of which anything is written down."""
+    def load_runs(self, session: Session) -> list[RunFolder]:
+        """Return the folders of a session's runs that have a ledger."""
         folders = (RunFolder(self._home / "runs" / run) for run in session.runs)
         return [folder for folder in folders if folder.ledger_path.is_file()]
 
-    def _kept(self, path: Path) -> Session | None:
+    def _read_session(self, path: Path) -> Session | None:
         try:
-            content = read_plain(path, MOST_BYTES)
+            content = read_regular_file(path, MAX_SESSION_FILE_BYTES)
             if content is None:
                 return None
             plain = json.loads(content)
-            runs = [run for run in plain["runs"] if ID.fullmatch(run)]
+            runs = [run for run in plain["runs"] if SESSION_ID.fullmatch(run)]
             return Session(id=path.stem, cwd=Path(plain["cwd"]), mode="", runs=runs)
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as fault:
             raise StorageError(f"the session's file {str(path)!r} cannot be read: {fault}") from fault

@@ -1,4 +1,6 @@
-"""The runs of the server: one at a time for a folder, told as progress, stopped by hand or a newer one."""
+"""The runs of the language server: one at a time per folder, with progress, stopped by the user or a newer
+run.
+"""
 
 from __future__ import annotations
 
@@ -22,19 +24,19 @@ from suture.interfaces.narrative.event_text import render_event
 from suture.interfaces.narrative.plain_text import sanitize_text
 from suture.models import NO_MODEL
 
-MOST_CHARS = 200
-BY_SEARCH: Mapping[str, object] = {"model.name": NO_MODEL, "models.coder": NO_MODEL}
+MAX_PROGRESS_CHARS = 200
+SEARCH_ONLY_SETTINGS: Mapping[str, object] = {"model.name": NO_MODEL, "models.coder": NO_MODEL}
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServerOptions:
-    """What the server works with.
+class LanguageServerOptions:
+    """The options of the server.
 
     Attributes:
-        settings: Its own.
-        flags: Those of them that were said on the command line.
-        test: The test command of the projects; what their files show where not given.
-        seconds: How long the run may take that follows a saved file.
+        settings: The server's settings.
+        flags: The settings from the command line.
+        test: The projects' test command; by default it is detected.
+        seconds: The time limit of a run after a file is saved.
     """
 
     settings: Settings
@@ -44,45 +46,46 @@ class ServerOptions:
 
 
 class BackgroundRuns:
-    """Runs a folder's tests and looks for what mends them.
+    """Runs a folder's tests and searches for a repair.
 
     Args:
-        server: Whom to tell progress.
-        work: What to work with.
-        show: Called with what fails, as soon as that is known: the search for a repair takes up to a minute.
+        server: The server that shows progress.
+        options: The options of the server.
+        publish: Called with the failing tests as soon as they are known, because the search for a repair
+            takes up to a minute.
     """
 
     def __init__(
-        self, server: LanguageServer, work: ServerOptions, show: Callable[[RunFindings], None]
+        self, server: LanguageServer, options: LanguageServerOptions, publish: Callable[[RunFindings], None]
     ) -> None:
-        self._server, self._work, self._show = server, work, show
-        self._going: dict[Path, asyncio.Task[RunFindings]] = {}
-        self.test = work.test
+        self._server, self._options, self._publish = server, options, publish
+        self._tasks: dict[Path, asyncio.Task[RunFindings]] = {}
+        self.test = options.test
 
     async def run(self, root: Path, *, asks_model: bool) -> RunFindings:
-        """Run the tests of a folder and look for a repair; an older run of it is stopped first.
+        """Run the tests of a folder and search for a repair, after stopping an older run of the folder.
 
         Args:
             root: The folder.
-            asks_model: Whether the model of the settings is asked, too, within their whole budget.
+            asks_model: Whether to also use the configured model, with the whole budget.
 
         Raises:
-            SutureError: The run could not be made.
-            CancelledError: It was stopped.
+            SutureError: The run failed.
+            CancelledError: The run was stopped.
         """
-        while (older := self._going.get(root)) is not None and not older.done():
-            await self.stop(root)  # of two that wait here, one began a run meanwhile
-        task = asyncio.create_task(self._done(root, asks_model=asks_model))
-        self._going[root] = task
+        while (older := self._tasks.get(root)) is not None and not older.done():
+            await self.stop(root)  # another waiting caller may have started a run meanwhile
+        task = asyncio.create_task(self._run_job(root, asks_model=asks_model))
+        self._tasks[root] = task
         try:
             return await task
         finally:
-            if self._going.get(root) is task:
-                del self._going[root]
+            if self._tasks.get(root) is task:
+                del self._tasks[root]
 
     async def stop(self, root: Path) -> None:
-        """Stop a folder's run, and wait until it is written down."""
-        task = self._going.get(root)
+        """Stop a folder's run, and wait until it is recorded."""
+        task = self._tasks.get(root)
         if task is not None:
             if not task.cancelling():
                 task.cancel()
@@ -90,65 +93,68 @@ class BackgroundRuns:
 
     async def close(self) -> None:
         """Stop all runs."""
-        for root in list(self._going):
+        for root in list(self._tasks):
             await self.stop(root)
 
-    async def _done(self, root: Path, *, asks_model: bool) -> RunFindings:
-        settings = self._work.settings
-        chosen: dict[str, object] = {
+    async def _run_job(self, root: Path, *, asks_model: bool) -> RunFindings:
+        settings = self._options.settings
+        job_flags: dict[str, object] = {
             "loop.autonomy": "full_auto"
-        }  # an editor has no place for such questions
+        }  # a language server cannot ask the user during a run
         if not asks_model:
-            chosen |= {**BY_SEARCH, "budget.seconds": min(self._work.seconds, settings.budget.seconds)}
+            job_flags |= {
+                **SEARCH_ONLY_SETTINGS,
+                "budget.seconds": min(self._options.seconds, settings.budget.seconds),
+            }
         run = new_run_id()
         title = "Healing" if asks_model else "Running tests"
-        async with _Progress(self._server, f"Suture: {title} in {root.name}") as progress:
+        async with _EditorProgress(self._server, f"Suture: {title} in {root.name}") as progress:
 
             async def report(event: Event) -> None:
                 if (line := render_event(event)) is not None:
                     progress.report(line)
                 if isinstance(event.payload, TriageFinished):
-                    with suppress(StorageError):  # the end tells it, or is told
-                        self._show(read_findings(RunFolder(settings.paths.home / "runs" / run), root))
+                    with suppress(StorageError):  # the findings at the end of the run report it
+                        self._publish(read_findings(RunFolder(settings.paths.home / "runs" / run), root))
 
-            watching = asyncio.create_task(progress.taken_back())
-            doing = asyncio.create_task(
+            cancel_task = asyncio.create_task(progress.wait_for_cancel())
+            job_task = asyncio.create_task(
                 run_standalone_job(
                     settings.paths.home,
                     "heal",
                     {"path": str(root), "test": self.test},
                     report,
                     run=run,
-                    flags=self._work.flags,
-                    chosen=chosen,
+                    flags=self._options.flags,
+                    job_flags=job_flags,
                 )
             )
             try:
-                await asyncio.wait([watching, doing], return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait([cancel_task, job_task], return_when=asyncio.FIRST_COMPLETED)
             finally:
-                watching.cancel()
-                if not doing.done():
-                    doing.cancel()
-                    await asyncio.wait([doing])
-            folder, _ = doing.result()
+                cancel_task.cancel()
+                if not job_task.done():
+                    job_task.cancel()
+                    await asyncio.wait([job_task])
+            folder, _ = job_task.result()
             return read_findings(folder, root)
 
 
-class _Progress:
-    """A bar in the editor, where it has such; the user may take the work back there."""
+class _EditorProgress:
+    """A progress bar in the editor, if it supports one; the user can cancel the work there."""
 
     def __init__(self, server: LanguageServer, title: str) -> None:
         self._server, self._title = server, title
         self._token = str(uuid.uuid4())
         self._shown = False
 
-    async def __aenter__(self) -> _Progress:
+    async def __aenter__(self) -> _EditorProgress:
         window = self._server.client_capabilities.window
         if window is not None and window.work_done_progress:
-            with suppress(Exception):  # a client that refuses gets no bar, and its run all the same
+            with suppress(Exception):  # a client that refuses gets no bar, but its run continues
                 await self._server.work_done_progress.create_async(self._token)
                 begin = types.WorkDoneProgressBegin(
-                    title=sanitize_text(self._title, MOST_CHARS), cancellable=True
+                    title=sanitize_text(self._title, MAX_PROGRESS_CHARS), cancellable=True
                 )
                 self._server.work_done_progress.begin(self._token, begin)
                 self._shown = True
@@ -159,13 +165,13 @@ class _Progress:
             self._server.work_done_progress.end(self._token, types.WorkDoneProgressEnd())
 
     def report(self, line: str) -> None:
-        """Show what goes on."""
+        """Show a line of progress."""
         if self._shown:
-            report = types.WorkDoneProgressReport(message=sanitize_text(line, MOST_CHARS))
+            report = types.WorkDoneProgressReport(message=sanitize_text(line, MAX_PROGRESS_CHARS))
             self._server.work_done_progress.report(self._token, report)
 
-    async def taken_back(self) -> None:
-        """Wait until the user takes it back."""
+    async def wait_for_cancel(self) -> None:
+        """Wait until the user cancels the work."""
         if not self._shown:
             await asyncio.get_running_loop().create_future()
         with suppress(asyncio.CancelledError):

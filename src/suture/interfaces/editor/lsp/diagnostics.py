@@ -1,4 +1,4 @@
-"""Findings as an editor shows them: diagnostics, and what can be done about each."""
+"""Findings as diagnostics, and the code actions for each of them."""
 
 from __future__ import annotations
 
@@ -11,90 +11,98 @@ from suture.interfaces.editor.lsp.run_findings import FailingTest, RunFindings, 
 from suture.interfaces.narrative.plain_text import sanitize_text
 
 SOURCE = "suture"
-Action = types.CodeAction | types.Command
-MOST_CHARS = 1500
+CodeAction = types.CodeAction | types.Command
+MAX_MESSAGE_CHARS = 1500
 
 
-class Shows(Protocol):
-    """What an action of the editor may ask the server that offers it."""
+class ActionServer(Protocol):
+    """The parts of the server that code actions need."""
 
     @property
     def asks_model(self) -> bool:
-        """Whether a model is there to be asked."""
+        """Whether a model is configured."""
 
-    def edit_of(self, found: RunFindings) -> types.WorkspaceEdit | None:
-        """The change of a run's findings."""
+    def make_edit(self, findings: RunFindings) -> types.WorkspaceEdit | None:
+        """Return the edit for the verified change of a run."""
 
-    def units(self, text: str) -> int:
-        """How long a text is, as the client counts characters."""
+    def count_units(self, text: str) -> int:
+        """Return a text's length in the client's character units."""
 
 
-def make_diagnostics(found: RunFindings, units: Callable[[str], int]) -> Mapping[str, list[types.Diagnostic]]:
-    """Each failing test at the line that is likeliest at fault, by the file's address.
+def make_diagnostics(
+    findings: RunFindings, count_units: Callable[[str], int]
+) -> Mapping[str, list[types.Diagnostic]]:
+    """Return a diagnostic for each failing test, at the most suspicious line, by the file's URI.
 
     Args:
-        found: What a run found out.
-        units: How long a text is, as the client counts characters.
+        findings: The findings of a run.
+        count_units: Returns a text's length in the client's character units.
     """
     by_uri: dict[str, list[types.Diagnostic]] = {}
-    for failing in found.failing:
-        if failing.place is None:
+    for failing in findings.failing:
+        if failing.location is None:
             continue
         diagnostic = types.Diagnostic(
-            range=_range(found, failing.place, units),
-            message=sanitize_text(failing.words, MOST_CHARS),
-            severity=(types.DiagnosticSeverity.Warning if failing.apart else types.DiagnosticSeverity.Error),
+            range=_range(findings, failing.location, count_units),
+            message=sanitize_text(failing.message, MAX_MESSAGE_CHARS),
+            severity=(
+                types.DiagnosticSeverity.Warning if failing.is_excluded else types.DiagnosticSeverity.Error
+            ),
             source=SOURCE,
-            code="not the code's fault" if failing.apart else "failing test",
+            code="not the code's fault" if failing.is_excluded else "failing test",
             related_information=[
                 types.DiagnosticRelatedInformation(
-                    location=types.Location(uri=_uri(found, place), range=_range(found, place, units)),
-                    message=sanitize_text(place.why, MOST_CHARS),
+                    location=types.Location(
+                        uri=_uri(findings, location), range=_range(findings, location, count_units)
+                    ),
+                    message=sanitize_text(location.description, MAX_MESSAGE_CHARS),
                 )
-                for place in failing.related
+                for location in failing.related
             ],
-            data={"run": found.run, "test": failing.test},
+            data={"run": findings.run, "test": failing.test},
         )
-        by_uri.setdefault(_uri(found, failing.place), []).append(diagnostic)
+        by_uri.setdefault(_uri(findings, failing.location), []).append(diagnostic)
     return by_uri
 
 
-def make_code_actions(server: Shows, found: RunFindings, params: types.CodeActionParams) -> list[Action]:
-    """What can be done about the failing tests that are shown in a range."""
-    here = make_diagnostics(found, server.units).get(params.text_document.uri, [])
-    shown = [one for one in here if _meet(one.range, params.range)]
-    by_test = {failing.test: failing for failing in found.failing}
-    actions: list[Action] = []
-    edit = server.edit_of(found)
+def make_code_actions(
+    server: ActionServer, findings: RunFindings, params: types.CodeActionParams
+) -> list[CodeAction]:
+    """Return the actions for the failing tests that are shown in a range."""
+    here = make_diagnostics(findings, server.count_units).get(params.text_document.uri, [])
+    shown = [one for one in here if _overlap(one.range, params.range)]
+    by_test = {failing.test: failing for failing in findings.failing}
+    actions: list[CodeAction] = []
+    edit = server.make_edit(findings)
     for diagnostic in shown:
-        failing = by_test[(diagnostic.data or {})["test"]]  # we have put it there
-        if failing.mended and edit is not None:
-            actions.append(_mend(found, failing, diagnostic, edit))
-        elif not failing.apart and server.asks_model:
-            actions.append(_ask(failing, diagnostic, params.text_document.uri))
-    if actions and found.change is not None:
+        failing = by_test[(diagnostic.data or {})["test"]]  # set by make_diagnostics
+        if failing.is_fixed and edit is not None:
+            actions.append(_apply_action(findings, failing, diagnostic, edit))
+        elif not failing.is_excluded and server.asks_model:
+            actions.append(_ask_model_action(failing, diagnostic, params.text_document.uri))
+    if actions and findings.change is not None:
         actions.append(
             types.Command(
-                title="Explain the change's certificate", command="suture.explain", arguments=[found.run]
+                title="Explain the change's certificate", command="suture.explain", arguments=[findings.run]
             )
         )
     return actions
 
 
-def _mend(
-    found: RunFindings, failing: FailingTest, diagnostic: types.Diagnostic, edit: types.WorkspaceEdit
+def _apply_action(
+    findings: RunFindings, failing: FailingTest, diagnostic: types.Diagnostic, edit: types.WorkspaceEdit
 ) -> types.CodeAction:
     return types.CodeAction(
-        title=f"Heal {sanitize_text(failing.test, 100)} (verified: {found.passing} of {found.total} "
+        title=f"Heal {sanitize_text(failing.test, 100)} (verified: {findings.passing} of {findings.total} "
         f"tests pass)",
         kind=types.CodeActionKind.QuickFix,
         diagnostics=[diagnostic],
-        is_preferred=found.passing == found.total,
+        is_preferred=findings.passing == findings.total,
         edit=edit,
     )
 
 
-def _ask(failing: FailingTest, diagnostic: types.Diagnostic, uri: str) -> types.CodeAction:
+def _ask_model_action(failing: FailingTest, diagnostic: types.Diagnostic, uri: str) -> types.CodeAction:
     title = f"Heal {sanitize_text(failing.test, 100)} with a model"
     return types.CodeAction(
         title=title,
@@ -104,21 +112,21 @@ def _ask(failing: FailingTest, diagnostic: types.Diagnostic, uri: str) -> types.
     )
 
 
-def _uri(found: RunFindings, place: SourceLocation) -> str:
-    return (found.root / place.path).as_uri()
+def _uri(findings: RunFindings, location: SourceLocation) -> str:
+    return (findings.root / location.path).as_uri()
 
 
-def _range(found: RunFindings, place: SourceLocation, units: Callable[[str], int]) -> types.Range:
-    """A line from its first letter to its end, as the run read it."""
-    lines = found.texts.get(place.path, "").split("\n")
-    text = lines[place.line - 1] if 0 < place.line <= len(lines) else ""
+def _range(findings: RunFindings, location: SourceLocation, count_units: Callable[[str], int]) -> types.Range:
+    """Return the range of a line from its first letter to its end, as the run read it."""
+    lines = findings.texts.get(location.path, "").split("\n")
+    text = lines[location.line - 1] if 0 < location.line <= len(lines) else ""
     start = len(text) - len(text.lstrip())
-    line = max(0, place.line - 1)
+    line = max(0, location.line - 1)
     return types.Range(
-        start=types.Position(line=line, character=units(text[:start])),
-        end=types.Position(line=line, character=units(text)),
+        start=types.Position(line=line, character=count_units(text[:start])),
+        end=types.Position(line=line, character=count_units(text)),
     )
 
 
-def _meet(one: types.Range, other: types.Range) -> bool:
+def _overlap(one: types.Range, other: types.Range) -> bool:
     return one.start.line <= other.end.line and other.start.line <= one.end.line

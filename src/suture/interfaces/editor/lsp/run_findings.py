@@ -1,4 +1,4 @@
-"""What a run found out of a project's tests, from its ledger: what fails, where, and what would mend it."""
+"""What a run found out about a project's tests: the failures, their locations, and a verified change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from suture.core.ledger import (
     Payload,
     RunFolder,
     first_payload,
-    last_of,
+    last_payload,
     read_ledger,
     select_events,
 )
@@ -32,7 +32,7 @@ from suture.interfaces.narrative.event_text import counterexample_lines
 from suture.interfaces.narrative.run_progress_text import AS_IT_IS
 from suture.project.workspace import text_of
 
-MOST_RELATED = 5
+MAX_RELATED = 5
 RecordT = TypeVar("RecordT", Task, Verdict, Result)
 
 
@@ -42,13 +42,13 @@ class SourceLocation:
 
     Attributes:
         path: The file, relative to the project.
-        line: Counted from 1.
-        why: In words.
+        line: The line, counted from 1.
+        description: Why it is shown.
     """
 
     path: str
     line: int
-    why: str = ""
+    description: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,33 +57,33 @@ class FailingTest:
 
     Attributes:
         test: Its id.
-        words: What is known of the failure.
-        place: Where it is shown; `None` where no line of the project is known.
+        message: What is known about the failure.
+        location: Where it is shown; `None` if no line of the project is known.
         related: The test itself, and other suspicious lines.
-        mended: Whether the change of the findings makes it pass.
-        apart: Whether it is no fault of the code.
+        is_fixed: Whether the verified change makes it pass.
+        is_excluded: Whether the failure is not the code's fault.
     """
 
     test: str
-    words: str
-    place: SourceLocation | None
+    message: str
+    location: SourceLocation | None
     related: tuple[SourceLocation, ...] = ()
-    mended: bool = False
-    apart: bool = False
+    is_fixed: bool = False
+    is_excluded: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunFindings:
-    """What a run found out.
+    """The findings of a run.
 
     Attributes:
-        run: Its id.
+        run: The run's id.
         root: The project.
-        texts: The files that the run began with, path -> text.
+        texts: The files at the start of the run, path -> text.
         failing: The tests that failed then.
-        change: What would mend them, or some of them; verified, and no test that passed fails with it.
-        total: How many tests there are.
-        passing: How many pass with the change.
+        change: A verified change that fixes at least one of them and breaks no passing test.
+        total: The number of tests.
+        passing: The number of tests that pass with the change.
     """
 
     run: str
@@ -96,22 +96,22 @@ class RunFindings:
 
 
 def read_findings(folder: RunFolder, root: Path) -> RunFindings:
-    """What a run found out; where its folder is damaged, as much as is left.
+    """Return the findings of a run; if its folder is damaged, those that can be read.
 
     Raises:
-        StorageError: Nothing of it can be read.
+        StorageError: Nothing can be read.
     """
     reading = read_ledger(folder.ledger_path)
-    task = _task_of(folder, reading)
+    task = _load_task(folder, reading)
     texts = {path: text_of(content) for path, content in task.files.items()} if task else {}
-    result = _result_of(folder, reading)
-    change, passed = _change_of(result)
-    searched = last_of(reading.events, SearchFinished)
-    suspects = _likeliest_first(searched.faults if searched else (), texts, change)
-    verdict = _baseline_of(folder, reading)
-    apart = _apart(reading)
+    result = _load_result(folder, reading)
+    change, passed = _verified_change(result)
+    searched = last_payload(reading.events, SearchFinished)
+    suspects = _sort_suspects(searched.faults if searched else (), texts, change)
+    verdict = _load_baseline(folder, reading)
+    is_excluded = _excluded_tests(reading)
     failing = tuple(
-        _failing(outcome, texts, suspects, searched, apart.get(outcome.check_id, ""), passed)
+        _failing_test(outcome, texts, suspects, searched, is_excluded.get(outcome.check_id, ""), passed)
         for outcome in (verdict.outcomes if verdict else ())
         if not outcome.passed and outcome.status != "skipped"
     )
@@ -120,46 +120,49 @@ def read_findings(folder: RunFolder, root: Path) -> RunFindings:
         root=root,
         texts=texts,
         failing=failing,
-        change=change if any(one.mended for one in failing) else None,
+        change=change if any(one.is_fixed for one in failing) else None,
         total=len(verdict.outcomes) if verdict else 0,
         passing=len(passed),
     )
 
 
-def _failing(
+def _failing_test(
     outcome: CheckOutcome,
     texts: Mapping[str, str],
     suspects: tuple[SuspectLine, ...],
     searched: SearchFinished | None,
-    apart: str,
+    exclusion: str,
     passed: frozenset[str],
 ) -> FailingTest:
     fact = outcome.counterexample or Counterexample(check_id=outcome.check_id)
-    test = _test_place(outcome.check_id, texts)
-    words = "\n".join(counterexample_lines(fact))
+    test = _test_location(outcome.check_id, texts)
+    message = "\n".join(counterexample_lines(fact))
     if searched is not None and (divergence := searched.divergences.get(outcome.check_id)):
-        words += f"\n  {divergence}"
-    if apart:
+        message += f"\n  {divergence}"
+    if exclusion:
         return FailingTest(
-            test=outcome.check_id, words=f"{words}\n  {apart}", place=test or _first_place(texts), apart=True
+            test=outcome.check_id,
+            message=f"{message}\n  {exclusion}",
+            location=test or _fallback_location(texts),
+            is_excluded=True,
         )
-    lines = [_suspect_place(one) for one in suspects if one.path in texts]
+    lines = [_suspect_location(one) for one in suspects if one.path in texts]
     if not lines and fact.file in texts and fact.line:
-        lines = [SourceLocation(path=fact.file, line=fact.line, why="raised here")]
+        lines = [SourceLocation(path=fact.file, line=fact.line, description="raised here")]
     related = (*([test] if test else ()), *lines[1:])
     return FailingTest(
         test=outcome.check_id,
-        words=words,
-        place=lines[0] if lines else test or _first_place(texts),
-        related=related[:MOST_RELATED],
-        mended=outcome.check_id in passed,
+        message=message,
+        location=lines[0] if lines else test or _fallback_location(texts),
+        related=related[:MAX_RELATED],
+        is_fixed=outcome.check_id in passed,
     )
 
 
-def _likeliest_first(
+def _sort_suspects(
     suspects: tuple[SuspectLine, ...], texts: Mapping[str, str], change: Candidate | None
 ) -> tuple[SuspectLine, ...]:
-    """The search's ranking, with what a verified change touches first, and what only runs on import last."""
+    """Sort suspicious lines: lines of the verified change first, lines that only run on import last."""
     touched: set[tuple[str, int]] = set()
     for path, text in (change.files if change else {}).items():
         before, after = texts.get(path, "").split("\n"), text.split("\n")
@@ -170,13 +173,13 @@ def _likeliest_first(
     )
 
 
-def _suspect_place(one: SuspectLine) -> SourceLocation:
+def _suspect_location(one: SuspectLine) -> SourceLocation:
     where = f" in {one.function}" if one.function else ""
-    return SourceLocation(path=one.path, line=one.line, why=f"suspicious ({one.score:.2f}){where}")
+    return SourceLocation(path=one.path, line=one.line, description=f"suspicious ({one.score:.2f}){where}")
 
 
-def _test_place(test: str, texts: Mapping[str, str]) -> SourceLocation | None:
-    """Where a test stands, by its id as pytest has it."""
+def _test_location(test: str, texts: Mapping[str, str]) -> SourceLocation | None:
+    """Return the location of a test from its pytest id."""
     path, *names = test.split("::")
     if path not in texts:
         return None
@@ -184,44 +187,44 @@ def _test_place(test: str, texts: Mapping[str, str]) -> SourceLocation | None:
     defined = re.compile(rf"\s*(?:async\s+)?def\s+{re.escape(name)}\b")
     lines = texts[path].splitlines()
     line = next((number for number, text in enumerate(lines, 1) if name and defined.match(text)), 1)
-    return SourceLocation(path=path, line=line, why="the test")
+    return SourceLocation(path=path, line=line, description="the test")
 
 
-def _first_place(texts: Mapping[str, str]) -> SourceLocation | None:
-    """Some line to show a failure at of which no line is known."""
+def _fallback_location(texts: Mapping[str, str]) -> SourceLocation | None:
+    """Return a location for a failure without a known line."""
     path = next(iter(sorted(texts)), None)
     return SourceLocation(path=path, line=1) if path is not None else None
 
 
-def _apart(reading: LedgerContents) -> Mapping[str, str]:
-    triaged = last_of(reading.events, TriageFinished)
+def _excluded_tests(reading: LedgerContents) -> Mapping[str, str]:
+    triaged = last_payload(reading.events, TriageFinished)
     return {one.test: f"not the code's fault: {one.why}" for one in (triaged.set_apart if triaged else ())}
 
 
-def _baseline_of(folder: RunFolder, reading: LedgerContents) -> Verdict | None:
+def _load_baseline(folder: RunFolder, reading: LedgerContents) -> Verdict | None:
     checked = (one for _, one in select_events(reading.events, CandidateChecked))
     first = next((one for one in checked if one.label == AS_IT_IS), None)
-    return _record(folder, Verdict, first.verdict) if first else None
+    return _load_record(folder, Verdict, first.verdict) if first else None
 
 
-def _change_of(result: Result | None) -> tuple[Candidate | None, frozenset[str]]:
-    """The best candidate, where it changes anything, and the tests that pass with it."""
+def _verified_change(result: Result | None) -> tuple[Candidate | None, frozenset[str]]:
+    """Return the best candidate if it changes anything, and the tests that pass with it."""
     if result is None or result.candidate is None or result.verdict is None or not result.diff:
         return None, frozenset()
     return result.candidate, result.verdict.passed
 
 
-def _result_of(folder: RunFolder, reading: LedgerContents) -> Result | None:
-    finished: Payload | None = last_of(reading.events, RunFinished)
-    return _record(folder, Result, finished.result) if isinstance(finished, RunFinished) else None
+def _load_result(folder: RunFolder, reading: LedgerContents) -> Result | None:
+    finished: Payload | None = last_payload(reading.events, RunFinished)
+    return _load_record(folder, Result, finished.result) if isinstance(finished, RunFinished) else None
 
 
-def _task_of(folder: RunFolder, reading: LedgerContents) -> Task | None:
+def _load_task(folder: RunFolder, reading: LedgerContents) -> Task | None:
     started = first_payload(reading.events, RunStarted)
-    return _record(folder, Task, started.task) if started else None
+    return _load_record(folder, Task, started.task) if started else None
 
 
-def _record(folder: RunFolder, kind: type[RecordT], blob: str) -> RecordT | None:
+def _load_record(folder: RunFolder, kind: type[RecordT], blob: str) -> RecordT | None:
     try:
         return folder.get_record(kind, blob) if blob else None
     except StorageError:

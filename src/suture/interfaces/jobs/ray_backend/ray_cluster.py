@@ -1,4 +1,4 @@
-"""A Ray cluster as a place for jobs: one named, detached actor each, so that Ray queues and restarts them."""
+"""A Ray cluster that executes jobs, each in a named, detached actor that Ray queues and restarts."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from suture.errors import PrerequisiteError, StorageError
 from suture.interfaces.jobs.ray_backend.ray_worker import RayWorker
 
 NAMESPACE = "suture"
-"""Ray's own, for names of actors."""
+"""Ray's namespace for the names of actors."""
 
 
 class RayCluster:
-    """A connection to a cluster. Its methods may block while the cluster does not answer.
+    """A connection to a cluster. Its methods can block while the cluster does not answer.
 
     Args:
-        address: As `ray.init` takes it.
-        owner: A word before the names of our actors there.
+        address: The address, as `ray.init` takes it.
+        owner: A prefix for the names of our actors.
 
     Raises:
         PrerequisiteError: Ray is not installed, or the cluster does not answer.
@@ -41,20 +41,20 @@ class RayCluster:
         self._owner = owner
         self._worker = self._ray.remote(RayWorker)
 
-    def place(self, job: str, flags: Mapping[str, object]) -> None:
-        """Have a job done, unless it is being done: Ray takes a name once.
+    def start_job(self, job: str, flags: Mapping[str, object]) -> None:
+        """Start a job on the cluster, unless it is already there: Ray accepts a name only once.
 
         Raises:
             StorageError: The cluster failed.
         """
-        options = {"name": self._name(job), "get_if_exists": True, "lifetime": "detached"}
+        options = {"name": self._actor_name(job), "get_if_exists": True, "lifetime": "detached"}
         try:
             self._worker.options(**options, max_restarts=-1, num_cpus=1).remote(job, dict(flags))
         except (self._ray.exceptions.RayError, ConnectionError, RuntimeError, ValueError) as fault:
-            raise _failed(fault) from fault
+            raise _cluster_error(fault) from fault
 
-    def placed(self) -> set[str]:
-        """The ids of the jobs that wait or are done there.
+    def list_jobs(self) -> set[str]:
+        """Return the ids of the jobs that are waiting or running on the cluster.
 
         Raises:
             StorageError: The cluster failed.
@@ -62,17 +62,21 @@ class RayCluster:
         try:
             names = self._ray.util.list_named_actors()
         except (self._ray.exceptions.RayError, ConnectionError, RuntimeError) as fault:
-            raise _failed(fault) from fault
-        return {name.removeprefix(self._name("")) for name in names if name.startswith(self._name(""))}
+            raise _cluster_error(fault) from fault
+        return {
+            name.removeprefix(self._actor_name("")) for name in names if name.startswith(self._actor_name(""))
+        }
 
     def close(self) -> None:
-        """Leave the cluster; its work goes on."""
+        """Disconnect from the cluster; its jobs continue."""
         self._ray.shutdown()
 
-    def _name(self, job: str) -> str:
+    def _actor_name(self, job: str) -> str:
         return f"{self._owner}:{job}"
 
 
-def _failed(fault: BaseException) -> StorageError:
-    said = str(fault).strip().partition("\n")[0]
-    return StorageError(f"the Ray cluster failed: {type(fault).__name__}: {said}", remedy="see `ray status`")
+def _cluster_error(fault: BaseException) -> StorageError:
+    reason = str(fault).strip().partition("\n")[0]
+    return StorageError(
+        f"the Ray cluster failed: {type(fault).__name__}: {reason}", remedy="see `ray status`"
+    )

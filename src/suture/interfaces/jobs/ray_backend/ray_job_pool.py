@@ -1,7 +1,7 @@
-"""Jobs that several servers share: kept in PostgreSQL, done by Ray, seen by every server.
+"""Jobs that several servers share: stored in PostgreSQL, executed by Ray, visible to every server.
 
-No server owns a job. What was asked lies in the database before anything is done; each server sees to it that
-Ray has every job that has not ended, tells of all of them, and brings their runs here as they go on.
+No server owns a job. A request is in the database before anything is done. Each server makes sure that Ray
+has every unfinished job, knows all jobs, and copies their runs here while they run.
 """
 
 from __future__ import annotations
@@ -25,26 +25,27 @@ from suture.storage.postgresql.shared_jobs import JobRow, SharedJobs, open_share
 from suture.storage.postgresql.shared_runs import fetch_runs
 
 log = logging.getLogger("suture.interfaces.jobs")
-LOOK_EVERY_S = 0.25
-CHECK_EVERY_S = 5.0
-"""Seconds between two looks at whether Ray still has what it was given."""
-OF_A_SERVER = ("paths.", "store.", "keys.", "serve.")
-"""Settings that each machine has its own of; some are secret."""
-MOST_LOST = 3
-"""How often Ray may have no worker for a job that it was given."""
-KEPT_WELL_S = 120.0
-"""Seconds for which Ray has a job without losing it, after which earlier losses count no more."""
+POLL_S = 0.25
+"""Seconds between two reads of the shared jobs."""
+CLUSTER_CHECK_S = 5.0
+"""Seconds between two checks that Ray still has the jobs it was given."""
+SERVER_SETTINGS = ("paths.", "store.", "keys.", "serve.")
+"""Prefixes of settings that each machine has for itself; some are secret."""
+MAX_LOST_WORKERS = 3
+"""How often Ray may lose the worker of a job before the job is abandoned."""
+STABLE_AFTER_S = 120.0
+"""A job that Ray has kept for this many seconds starts with a fresh loss count."""
 
 
 class RayJobPool(JobRegistry):
-    """The jobs of all servers that work with one database.
+    """The jobs of all servers that share one database.
 
     Args:
-        jobs: Where they are kept.
-        cluster: Does them.
-        home: Where runs are brought to.
-        flags: Settings for every job, by their dotted key.
-        queue: The most jobs that wait.
+        jobs: Stores the jobs.
+        cluster: Executes the jobs.
+        home: The folder to which runs are copied.
+        flags: Settings for every job, by dotted key.
+        queue: The maximum number of waiting jobs.
     """
 
     def __init__(
@@ -55,36 +56,36 @@ class RayJobPool(JobRegistry):
         self._cluster = cluster
         self._home = home
         self._flags = flags
-        self._most_waiting = queue
-        self._elsewhere: set[str] = set()
-        self._begun: set[str] = set()
-        self._placed: set[str] = set()
-        self._given: Counter[str] = Counter()
-        self._given_s: dict[str, float] = {}
-        self._not_read: set[str] = set()
-        self._not_brought: dict[str, str] = {}
-        self._seen_s = time.time() - DAY_S
-        self._checked_s = 0.0
-        self._asked = asyncio.Event()
-        self._following: asyncio.Task[None] | None = None
+        self._max_waiting = queue
+        self._ended_before: set[str] = set()
+        self._started: set[str] = set()
+        self._on_cluster: set[str] = set()
+        self._start_counts: Counter[str] = Counter()
+        self._started_at_s: dict[str, float] = {}
+        self._unreadable: set[str] = set()
+        self._copy_failures: dict[str, str] = {}
+        self._last_change_s = time.time() - DAY_S
+        self._cluster_checked_s = 0.0
+        self._wake_up = asyncio.Event()
+        self._follow_task: asyncio.Task[None] | None = None
 
-    def take_up(self) -> list[Job]:
-        """Learn what there is, and follow it from now on."""
-        self._learn(self._shared.changed(self._seen_s))
-        self._elsewhere = set(self._ends)
-        self._following = asyncio.get_running_loop().create_task(self._follow())
+    def recover(self) -> list[Job]:
+        """Read the existing jobs, and follow them from now on."""
+        self._apply_rows(self._shared.changed(self._last_change_s))
+        self._ended_before = set(self._ends)
+        self._follow_task = asyncio.get_running_loop().create_task(self._follow_changes())
         return self.unfinished()
 
     def submit(self, job: Job) -> Job:
-        """Keep a job in the database and have it done; the same key twice is the same job.
+        """Store a job in the database and execute it; the same key always means the same job.
 
         Raises:
-            QueueFull: Too many wait already.
+            QueueFull: Too many jobs are waiting.
             RunBusy: Another server's job works on the run.
             StorageError: The database failed.
         """
         self._require_open()
-        self._require_room(self._most_waiting)
+        self._require_queue_space(self._max_waiting)
         row = self._shared.add(
             job.id,
             run=job.run,
@@ -95,157 +96,160 @@ class RayJobPool(JobRegistry):
         )
         if row is None:
             raise RunBusy(f"run {job.run} is being worked on", remedy="wait for its end, or cancel it")
-        kept = self._learn([row])
-        if not kept:
-            raise StorageError("what was asked under this key cannot be read", remedy="take another key")
-        self._asked.set()
-        return kept[0]
+        stored = self._apply_rows([row])
+        if not stored:
+            raise StorageError("the earlier request with this key cannot be read", remedy="use another key")
+        self._wake_up.set()
+        return stored[0]
 
     def cancel(self, job: Job) -> None:
-        """Stop a job, wherever it is done; what has not begun is taken back at once."""
+        """Stop a job wherever it runs; a job that has not started is cancelled at once."""
         if job.id in self._ends:
             return
         self._shared.ask_to_stop(job.id)
-        self._end_unbegun(job)
-        self._asked.set()
+        self._cancel_if_not_started(job)
+        self._wake_up.set()
 
-    def holds(self, job: Job) -> bool:
-        """Whether its run is brought here as it goes on; what had ended before this server came is not."""
-        return job.id not in self._elsewhere
+    def has_run_folder(self, job: Job) -> bool:
+        """Return whether the job's run is copied here; runs that ended before this server started are not."""
+        return job.id not in self._ended_before
 
     @property
     def waiting(self) -> tuple[Job, ...]:
-        """The jobs that no worker has begun, oldest first."""
-        return tuple(job for job in self.unfinished() if job.id not in self._begun)
+        """The jobs that no worker has started, oldest first."""
+        return tuple(job for job in self.unfinished() if job.id not in self._started)
 
     @property
     def running(self) -> int:
-        """How many workers have begun."""
-        return sum(job.id in self._begun for job in self.unfinished())
+        """The number of jobs that a worker has started."""
+        return sum(job.id in self._started for job in self.unfinished())
 
     async def close(self) -> None:
-        """Leave the cluster, which goes on with all of it."""
+        """Disconnect from the cluster, which continues all jobs."""
         self._closed = True
-        if self._following is not None:
-            self._following.cancel()
-            await asyncio.wait([self._following])
+        if self._follow_task is not None:
+            self._follow_task.cancel()
+            await asyncio.wait([self._follow_task])
         await asyncio.to_thread(self._cluster.close)
         self._shared.close()
 
-    async def _follow(self) -> None:
-        """See what others do, until the server stops; a database or cluster that is away may come back."""
+    async def _follow_changes(self) -> None:
+        """Follow the shared jobs until the server stops.
+
+        The database or the cluster may be unavailable meanwhile.
+        """
         stderr_tail = ""
         while True:
-            self._asked.clear()
+            self._wake_up.clear()
             try:
                 unfinished = tuple(job.id for job in self.unfinished())
-                rows = await asyncio.to_thread(self._seen, unfinished)
-                self._learn(rows)
-                await asyncio.to_thread(self._see_to, self.unfinished())
+                rows = await asyncio.to_thread(self._fetch_changes, unfinished)
+                self._apply_rows(rows)
+                await asyncio.to_thread(self._ensure_on_cluster, self.unfinished())
                 stderr_tail = ""
             except SutureError as fault:
                 if fault.message != stderr_tail:
                     log.warning("%s", fault.message)
                 stderr_tail = fault.message
-            except Exception as fault:  # else nobody would follow, and nobody would notice
+            except Exception as fault:  # otherwise the task would die unnoticed
                 if repr(fault) != stderr_tail:
                     log.exception("the shared jobs cannot be followed")
                 stderr_tail = repr(fault)
             with suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_EVERY_S):
-                    await self._asked.wait()
+                async with asyncio.timeout(POLL_S):
+                    await self._wake_up.wait()
 
-    def _seen(self, unfinished: tuple[str, ...]) -> list[JobRow]:
-        """What has changed; runs are brought here first, so that one which has ended is here to its end."""
-        rows = self._shared.changed(self._seen_s, unfinished)
-        runs = {job.run for row in rows if row.tries and (job := self._read(row)) is not None}
+    def _fetch_changes(self, unfinished: tuple[str, ...]) -> list[JobRow]:
+        """Return the changed rows, after copying their runs here, so that an ended run is complete."""
+        rows = self._shared.changed(self._last_change_s, unfinished)
+        runs = {job.run for row in rows if row.tries and (job := self._decode_job(row)) is not None}
         failed = fetch_runs(self._shared.store, self._home, runs)
         for run, why in failed.items():
-            if self._not_brought.get(run) != why:
-                log.warning("run %s cannot be brought here: %s", run, why)
-        self._not_brought = failed
+            if self._copy_failures.get(run) != why:
+                log.warning("run %s cannot be copied here: %s", run, why)
+        self._copy_failures = failed
         return rows
 
-    def _learn(self, rows: list[JobRow]) -> list[Job]:
+    def _apply_rows(self, rows: list[JobRow]) -> list[Job]:
         jobs = []
         for row in rows:
-            self._seen_s = max(self._seen_s, row.changed_s)
-            job = self._read(row)
+            self._last_change_s = max(self._last_change_s, row.changed_s)
+            job = self._decode_job(row)
             if job is None:
                 continue
             jobs.append(self._jobs.setdefault(job.id, job))
             if row.tries:
-                self._begun.add(job.id)
+                self._started.add(job.id)
             if row.ended is not None:
-                self._ends.setdefault(job.id, _end_of(row.ended))
+                self._ends.setdefault(job.id, _decode_end(row.ended))
         self._jobs = dict(sorted(self._jobs.items()))
-        self._tell()
+        self._notify()
         return jobs
 
-    def _read(self, row: JobRow) -> Job | None:
-        """The job of a row; one that nobody can read is told once, and the others are done."""
+    def _decode_job(self, row: JobRow) -> Job | None:
+        """Return the job of a row; an unreadable row is logged once and does not affect the others."""
         try:
             return job_from_json(json.loads(row.asked))
         except (StorageError, ValueError, RecursionError) as fault:
-            if row.asked not in self._not_read:
-                log.warning("a job of the database cannot be read, and is left alone: %s", fault)
-            self._not_read.add(row.asked)
+            if row.asked not in self._unreadable:
+                log.warning("a job in the database cannot be read and is skipped: %s", fault)
+            self._unreadable.add(row.asked)
             return None
 
-    def _see_to(self, unfinished: list[Job]) -> None:
-        """Give Ray what it has not; a job whose workers Ray loses for good is ended."""
-        if time.monotonic() - self._checked_s >= CHECK_EVERY_S:
-            self._placed = self._cluster.placed()
-            self._checked_s = time.monotonic()
-            self._forget_losses({job.id for job in unfinished})
+    def _ensure_on_cluster(self, unfinished: list[Job]) -> None:
+        """Start the jobs that Ray does not have; abandon a job whose workers are lost repeatedly."""
+        if time.monotonic() - self._cluster_checked_s >= CLUSTER_CHECK_S:
+            self._on_cluster = self._cluster.list_jobs()
+            self._cluster_checked_s = time.monotonic()
+            self._reset_loss_counts({job.id for job in unfinished})
         for job in unfinished:
-            if job.id in self._placed:
+            if job.id in self._on_cluster:
                 continue
-            if self._given[job.id] >= MOST_LOST:
-                self._give_up(job)
+            if self._start_counts[job.id] >= MAX_LOST_WORKERS:
+                self._abandon_job(job)
                 continue
-            self._given[job.id] += 1
-            self._given_s[job.id] = time.monotonic()
-            self._cluster.place(job.id, self._flags)
-            self._placed.add(job.id)
+            self._start_counts[job.id] += 1
+            self._started_at_s[job.id] = time.monotonic()
+            self._cluster.start_job(job.id, self._flags)
+            self._on_cluster.add(job.id)
 
-    def _forget_losses(self, unfinished: set[str]) -> None:
-        """A worker that is lost in its third hour is no third loss of a job that cannot be done."""
-        well_s = time.monotonic() - KEPT_WELL_S
-        for job in [*self._given]:
-            if job not in unfinished or (job in self._placed and self._given_s[job] < well_s):
-                del self._given[job], self._given_s[job]
+    def _reset_loss_counts(self, unfinished: set[str]) -> None:
+        """Forget old losses: a worker that is lost after hours is not the third loss of an impossible job."""
+        well_s = time.monotonic() - STABLE_AFTER_S
+        for job in [*self._start_counts]:
+            if job not in unfinished or (job in self._on_cluster and self._started_at_s[job] < well_s):
+                del self._start_counts[job], self._started_at_s[job]
 
-    def _give_up(self, job: Job) -> None:
-        error = "the cluster had no worker that could do this"
-        remedy = "see that its machines have SUTURE_DATABASE_URL and this version of Suture"
+    def _abandon_job(self, job: Job) -> None:
+        error = "the cluster has no worker that can execute this job"
+        remedy = "check that its machines have SUTURE_DATABASE_URL and this version of Suture"
         end = JobEnd(exit_code=6, error=error, remedy=remedy, fault="ProcessDied", ended_s=time.time())
         self._shared.end(job.id, json.dumps(job_as_json(end)))
 
-    def _end_unbegun(self, job: Job) -> None:
+    def _cancel_if_not_started(self, job: Job) -> None:
         end = json.dumps(job_as_json(replace(CANCELLED, ended_s=time.time())))
         if self._shared.end(job.id, end, unless_begun=True):
             self._ends[job.id] = CANCELLED
-            self._tell()
+            self._notify()
 
 
-def _end_of(ended: str) -> JobEnd:
+def _decode_end(ended: str) -> JobEnd:
     try:
         return job_end_from_json(json.loads(ended))
     except (StorageError, ValueError, RecursionError) as fault:
-        error = f"how this ended cannot be read: {fault}"
-        return JobEnd(exit_code=6, error=error, remedy="see the run itself", fault="StorageError")
+        error = f"the end of the job cannot be read: {fault}"
+        return JobEnd(exit_code=6, error=error, remedy="look at the run itself", fault="StorageError")
 
 
 def open_ray_job_pool(settings: Settings, flags: Mapping[str, object]) -> tuple[SharedJobs, RayJobPool]:
-    """The jobs of the settings' database and cluster; the pool closes both.
+    """Open the jobs of the settings' database and cluster; closing the pool closes both.
 
     Args:
-        settings: The server's own.
-        flags: Those of them that were said on the command line.
+        settings: The server's settings.
+        flags: The settings from its command line.
 
     Raises:
-        UsageError: Runs are not shared, or `store.url` names no PostgreSQL.
+        UsageError: Runs are not shared, or `store.url` is not PostgreSQL.
         PrerequisiteError: Ray or the database's tables are missing, or the cluster does not answer.
         StorageError: The database does not answer.
     """
@@ -265,11 +269,11 @@ def open_ray_job_pool(settings: Settings, flags: Mapping[str, object]) -> tuple[
 
 
 def worker_flags(flags: Mapping[str, object], namespace: str) -> dict[str, object]:
-    """What of a server's command line its workers take over; Ray shows it to everybody in the cluster.
+    """Return the command-line settings that workers take over; everyone in the cluster can see them.
 
     Args:
-        flags: Settings by their dotted key.
-        namespace: Under which runs are shared.
+        flags: Settings by dotted key.
+        namespace: The namespace of the shared runs.
     """
-    theirs = {name: value for name, value in flags.items() if not name.startswith(OF_A_SERVER)}
-    return {**theirs, "store.runs": "database", "store.namespace": namespace}
+    worker_settings = {name: value for name, value in flags.items() if not name.startswith(SERVER_SETTINGS)}
+    return {**worker_settings, "store.runs": "database", "store.namespace": namespace}

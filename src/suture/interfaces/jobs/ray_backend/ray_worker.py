@@ -1,4 +1,4 @@
-"""What Ray keeps alive for a job: on whatever machine it is started, it goes on with the job's run there."""
+"""The Ray actor of a job: on whatever machine it starts, it resumes the job's run there."""
 
 from __future__ import annotations
 
@@ -25,20 +25,22 @@ from suture.interfaces.jobs.upload_cleanup import remove_unused_uploads
 from suture.storage.postgresql.shared_jobs import SharedJobs, open_shared_jobs
 
 log = logging.getLogger("suture.interfaces.jobs")
-MOST_TRIES = 5
-"""How often a job is begun whose worker was lost each time: it may be what fells them."""
-LOOK_EVERY_S = 1.0
-NOT_THERE_S = 300.0
-"""How long a database may be away when the end of a job is to be written; the run is done again after that,
-from its own end."""
+MAX_TRIES = 5
+"""How often a job is started again after its worker was lost; the job itself may kill its workers."""
+STOP_POLL_S = 1.0
+DATABASE_TIMEOUT_S = 300.0
+"""How long to retry writing a job's end while the database is unavailable.
+
+After that the worker fails, and Ray's next worker continues from the run's own end.
+"""
 
 
 class RayWorker:
-    """An actor with one job. Ray starts it anew elsewhere when its machine is lost.
+    """An actor with one job. Ray starts it on another machine if its machine is lost.
 
     Args:
         job: The job's id.
-        flags: Settings by their dotted key; this machine's own say where the database is.
+        flags: Settings by dotted key; this machine's own settings name the database.
 
     Raises:
         SutureError: This machine's settings name no PostgreSQL, or it cannot be reached.
@@ -50,30 +52,30 @@ class RayWorker:
         self._jobs = open_shared_jobs(self._settings)
         self._job = job
         self._flags = flags
-        threading.Thread(target=self._work, daemon=True).start()
+        threading.Thread(target=self._run_in_thread, daemon=True).start()
 
     def ready(self) -> bool:
-        """Answers once it has begun."""
+        """Return once the actor has started."""
         return True
 
-    def _work(self) -> None:
+    def _run_in_thread(self) -> None:
         try:
             asyncio.run(run_worker_job(self._jobs, self._job, self._flags, self._settings))
         except BaseException:
             log.exception("the worker of job %s failed", self._job)
-            os._exit(1)  # Ray starts another one
+            os._exit(1)  # Ray starts another worker
         import ray
 
-        ray.kill(ray.get_runtime_context().current_actor)  # else Ray would take its end for a loss
+        ray.kill(ray.get_runtime_context().current_actor)  # otherwise Ray would treat its end as a loss
 
 
 async def run_worker_job(
     jobs: SharedJobs, job_id: str, flags: Mapping[str, object], settings: Settings
 ) -> None:
-    """Do a job to its end, and write that down; nothing is done where it has ended already.
+    """Run a job to its end and record the end; a job that has ended already is not run.
 
     Raises:
-        StorageError: The database is away for long.
+        StorageError: The database is unavailable for too long.
     """
     row = jobs.begin(job_id)
     if row is None:
@@ -81,46 +83,46 @@ async def run_worker_job(
     job = job_from_json(json.loads(row.asked))
     if row.stopped:
         end = CANCELLED
-    elif row.tries > MOST_TRIES:
-        error = f"the workers of this run were lost {MOST_TRIES} times"
+    elif row.tries > MAX_TRIES:
+        error = f"the workers of this run were lost {MAX_TRIES} times"
         end = JobEnd(exit_code=6, error=error, remedy="see the cluster's own logs", fault="ProcessDied")
     else:
-        end = await _done(jobs, job, flags)
+        end = await _run_job(jobs, job, flags)
     tokens, seconds = run_spend(RunFolder(settings.paths.home / "runs" / job.run))
-    await _write(jobs, job, replace(end, tokens=tokens, seconds=seconds, ended_s=time.time()))
+    await _write_end(jobs, job, replace(end, tokens=tokens, seconds=seconds, ended_s=time.time()))
     remove_unused_uploads(
         settings.paths.home, settings.serve.keep_sent_days
-    )  # what is asked for is brought anew
+    )  # whatever is still needed is fetched again
 
 
-async def _done(jobs: SharedJobs, job: Job, flags: Mapping[str, object]) -> JobEnd:
-    process, place = await start_standalone_job(job, flags)
-    watching = asyncio.create_task(_stop_when_told(jobs, job, process))
+async def _run_job(jobs: SharedJobs, job: Job, flags: Mapping[str, object]) -> JobEnd:
+    process, workspace = await start_standalone_job(job, flags)
+    watching = asyncio.create_task(_watch_for_stop(jobs, job, process))
     try:
         end = await process.ended()
     finally:
         watching.cancel()
-        place.cleanup()
+        workspace.cleanup()
     if end.fault == "ProcessDied" and jobs.asked_to_stop(job.id):
-        return CANCELLED  # it did not obey, and was killed
+        return CANCELLED  # it did not stop in time and was killed
     return end
 
 
-async def _stop_when_told(jobs: SharedJobs, job: Job, process: JobProcess) -> None:
+async def _watch_for_stop(jobs: SharedJobs, job: Job, process: JobProcess) -> None:
     while True:
-        with suppress(StorageError):  # it may come back
+        with suppress(StorageError):  # the database may become available again
             if await asyncio.to_thread(jobs.asked_to_stop, job.id):
                 process.stop()
-        await asyncio.sleep(LOOK_EVERY_S)
+        await asyncio.sleep(STOP_POLL_S)
 
 
-async def _write(jobs: SharedJobs, job: Job, end: JobEnd) -> None:
-    until_s = time.monotonic() + NOT_THERE_S
+async def _write_end(jobs: SharedJobs, job: Job, end: JobEnd) -> None:
+    deadline_s = time.monotonic() + DATABASE_TIMEOUT_S
     while True:
         try:
             jobs.end(job.id, json.dumps(job_as_json(end)))
             return
         except StorageError:
-            if time.monotonic() > until_s:
+            if time.monotonic() > deadline_s:
                 raise
-        await asyncio.sleep(LOOK_EVERY_S)
+        await asyncio.sleep(STOP_POLL_S)
