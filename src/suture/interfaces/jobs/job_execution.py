@@ -30,7 +30,7 @@ from suture.errors import StorageError, UsageError
 from suture.interfaces.jobs.job import RUN_KINDS, Job, JobEnd
 from suture.interfaces.jobs.project_sources import locate_project
 from suture.interfaces.narrative.exit_codes import EXIT_CODES
-from suture.storage.database.run_sharing import fetched, wait_until_released
+from suture.storage.database.run_sharing import fetch_shared_run, wait_until_released
 
 RELEASE_TIMEOUT_S = 60.0
 """How long to wait until a killed process releases its run; its machine may have died with it."""
@@ -47,7 +47,7 @@ async def execute_job(job: Job, flags: Mapping[str, object]) -> JobEnd:
     folder = RunFolder(settings.paths.home / "runs" / job.run)
     await _wait_for_release(folder)
     await asyncio.to_thread(wait_until_released, settings, job.run, most_s=RELEASE_TIMEOUT_S)
-    await asyncio.to_thread(fetched, settings, job.run)
+    await asyncio.to_thread(fetch_shared_run, settings, job.run)
     if job.kind == "verify":
         return await _execute_verify(job, settings)
     if job.kind in RUN_KINDS and folder.path.exists():

@@ -111,7 +111,7 @@ class ProjectArchives:
         if not target.is_dir():
             self._unpack(name, content)
         if self._shared is not None:
-            self._shared.keep_archive(name, content)
+            self._shared.store_archive(name, content)
         return name, sum(len(files) for _, _, files in os.walk(target))
 
     def _unpack(self, name: str, content: bytes) -> None:

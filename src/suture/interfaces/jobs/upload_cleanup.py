@@ -22,11 +22,11 @@ log = logging.getLogger("suture.interfaces.jobs")
 DAY_S = 86_400.0
 INCOMPLETE_PREFIX, REMOVAL_PREFIX = ".new-", ".new-gone-"
 """Name prefixes of a folder that is being written, and of one that is being removed."""
-BUILT_IN_LANGUAGES = {
+FOLDER_NAMES = {
     "archives": ARCHIVE_ID,
     "clones": re.compile(r"[0-9]{8}-[0-9]{9}-[0-9a-f]{6}", re.ASCII),
 }
-"""The places, and what folders there are called: a person may keep something else beside them."""
+"""The parent folders and the names of folders in them; a person may keep other things beside them."""
 MIN_AGE_S = 3600.0
 """Minimum age of a removed folder, whatever the setting says: it may be in use right now."""
 
@@ -84,7 +84,7 @@ def _try_remove(folder: Path, before_s: float) -> bool:
 
 def _uploaded_folders(home: Path) -> Iterator[Path]:
     """Yield the folders of uploads, including incomplete ones of killed processes."""
-    for place, ours in BUILT_IN_LANGUAGES.items():
+    for place, ours in FOLDER_NAMES.items():
         with suppress(OSError):
             for one in (home / place).iterdir():
                 is_ours = ours.fullmatch(one.name) or one.name.startswith(INCOMPLETE_PREFIX)

@@ -95,18 +95,18 @@ async def run_tool_job(
     run: str = "",
     flags: Mapping[str, Any] | None = None,
 ) -> tuple[RunFolder, JobEnd]:
-    """Do a job to its end, telling the client each step; a call that is taken back stops it.
+    """Run a job to its end and report each step to the client; cancelling the call stops the job.
 
     Args:
-        door: What the server works with.
-        context: The call.
-        kind: What is to be done.
-        request: Its arguments.
-        run: The run that it is about; a new one where not given.
+        context: What the server works with.
+        call: The tool call.
+        kind: What to do.
+        request: The arguments.
+        run: The run that the job is about; by default a new one.
         flags: Settings of this run alone.
 
     Raises:
-        ToolError: It ended with an error.
+        ToolError: The job ended with an error.
     """
 
     async def report(event: Event) -> None:

@@ -177,7 +177,8 @@ def _move_failed(failed: MoveFailed) -> str:
 
 
 def _candidate_proposed(proposed: CandidateProposed) -> str:
-    surplus = f"; not taken from the reply: {', '.join(proposed.surplus)}" if proposed.surplus else ""
+    surplus = "; not taken from the reply: "
+    f"{', '.join(proposed.surplus_files)}" if proposed.surplus_files else ""
     label = render_label(proposed.label)
     return f"candidate {proposed.candidate[:8]}: {label}, writes {', '.join(proposed.files)}{surplus}"
 
@@ -247,14 +248,17 @@ def _history_searched(searched: HistorySearched) -> str:
 
 def _search_finished(ended: SearchFinished) -> str:
     found = (
-        f"{ended.plausible} of them make all tests pass" if ended.plausible else "none makes all tests pass"
+        f"{ended.plausible_count} of them make all tests pass"
+        if ended.plausible_count
+        else "none makes all tests pass"
     )
-    text = f"tried {format_count(ended.tried, 'edit')} in {ended.seconds:.1f} s, {found} ({ended.ended})"
-    text += trial_caveats(ended.trials)
-    if apart := ended.difference:
+    text = f"tried {format_count(ended.candidates_tried, 'edit')} in {ended.seconds:.1f} s, {found} "
+    f"({ended.ending})"
+    text += trial_caveats(ended.agreement)
+    if apart := ended.distinguishing_input:
         answers = "; ".join(f"{answer} with {label!r}" for label, answer in apart.answers.items())
         text += f"; {apart.call} distinguishes the likeliest repairs: {answers}"
-    for broken in ended.broken[:1]:
+    for broken in ended.broken_operators[:1]:
         text += f"; {broken.operator!r} failed on {broken.path}:{broken.line} and was skipped there"
         text += f" (an internal error in Suture: {broken.fault})"
     return text

@@ -47,7 +47,7 @@ def ignored_reply_files(result: Result, folder: RunFolder) -> tuple[str, ...]:
     """Return the files in the model's reply that are not part of the result."""
     best = result.candidate.hash if result.candidate else ""
     proposed = select_events(read_ledger(folder.ledger_path).events, CandidateProposed)
-    return next((one.surplus for _, one in proposed if one.candidate == best), ())
+    return next((one.surplus_files for _, one in proposed if one.candidate == best), ())
 
 
 def ignored_reply_lines(result: Result, folder: RunFolder) -> Iterator[str]:
@@ -241,7 +241,7 @@ def difference_lines(result: Result, folder: RunFolder, *, typed: bool = True) -
     """Yield an input that distinguishes the result from another passing repair, unless the user chose."""
     events = read_ledger(folder.ledger_path).events
     searched = last_payload(events, SearchFinished)
-    difference = searched.difference if searched else None
+    difference = searched.distinguishing_input if searched else None
     if result.ok and difference and first_payload(events, UserAnswered) is None:
         answers = " or ".join(dict.fromkeys(difference.answers.values()))
         way = " (--ask lets you choose)" if typed else ""

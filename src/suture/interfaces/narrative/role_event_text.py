@@ -161,8 +161,8 @@ def _memory_recalled(recalled: MemoryRecalled) -> str:
     raised = sorted(recalled.factors.items(), key=lambda pair: (-pair[1], pair[0]))[:MAX_FACTORS]
     if raised:
         text += "; the search prefers: " + ", ".join(f"{name} x{by:g}" for name, by in raised)
-    if recalled.told:
-        text += "; added to prompts: " + " / ".join(recalled.told)
+    if recalled.prompt_texts:
+        text += "; added to prompts: " + " / ".join(recalled.prompt_texts)
     return text
 
 

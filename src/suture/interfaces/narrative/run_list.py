@@ -22,7 +22,7 @@ def list_matching_runs(
     Raises:
         StorageError: The database failed.
     """
-    if settings.store.url or run_filter.asks:
+    if settings.store.url or run_filter.is_set:
         rows, total = _from_database(settings, run_filter, limit)
     else:
         rows, total = _from_ledgers(settings, limit)
@@ -43,10 +43,10 @@ def _from_database(settings: Settings, run_filter: RunQuery, limit: int) -> tupl
 def _from_ledgers(settings: Settings, limit: int) -> tuple[list[dict[str, Any]], int]:
     """Return the same rows without a database: reading the last few ledgers is faster than opening it."""
     from suture.core.ledger import list_runs
-    from suture.storage.database.projections import rows_of
+    from suture.storage.database.projections import project_run
 
     runs = list_runs(settings.paths.home)
-    return [{**rows_of(run).task, "run_id": run.id} for run in reversed(runs[-limit:])], len(runs)
+    return [{**project_run(run).task, "run_id": run.id} for run in reversed(runs[-limit:])], len(runs)
 
 
 def _row_as_json(row: dict[str, Any]) -> dict[str, Any]:

@@ -184,14 +184,14 @@ def _preparation_lines(prepared: TaskPrepared) -> Iterator[str]:
 
 
 def _search_lines(ended: SearchFinished) -> Iterator[str]:
-    tried = f"{ended.tried:,} edits in {ended.seconds:.1f} s"
+    tried = f"{ended.candidates_tried:,} edits in {ended.seconds:.1f} s"
     if ended.repairs:
         others = f", and {len(ended.repairs) - 1} more" if len(ended.repairs) > 1 else ""
         first = ended.repairs[0]
         yield f"Found among {tried}: {first.file}, {first.label}{others}"
     else:
         yield f"None of {tried} makes all tests pass."
-    if text := trial_caveats(ended.trials):
+    if text := trial_caveats(ended.agreement):
         yield f"Note: {text.removeprefix('; ')}"
 
 

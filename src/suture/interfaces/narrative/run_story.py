@@ -141,7 +141,9 @@ def _elapsed(seconds: float) -> str:
     return time.strftime("%M:%S", time.gmtime(seconds)) if seconds < 3600 else f"{seconds / 3600:.1f} h"
 
 
-def _event_details(run: RunFolder, event: Event, base: Mapping[str, bytes], shown_notes: set[VerdictNote]) -> list[str]:
+def _event_details(
+    run: RunFolder, event: Event, base: Mapping[str, bytes], shown_notes: set[VerdictNote]
+) -> list[str]:
     """Return the lines below an event's line: a candidate's code, or a verdict's facts.
 
     Each remark of a verdict appears once per run.

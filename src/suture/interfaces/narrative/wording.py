@@ -54,10 +54,14 @@ VERDICT_NOTE_TEXTS: dict[VerdictNoteCode, str] = {
     "unwatched_processes": "tests ran in processes where nothing sees what the candidate changes in pytest",
     "cut_off": "the time limit was reached before every test had run",
     "exit_status_only": "{subjects!r} is judged by its exit status alone",
-    "signed_report": "{subjects}'s report is signed, but tests and code share a process, so code could forge it",
-    "unsigned_report": "{subjects}'s report has no signature, so code that prints a report and exits with 0 passes",
-    "unwatched_runner": "this {subjects} cannot tell whether the code changed the functions that tests rely on",
-    "smoke_checks_only": "smoke checks observe a project from outside and do not show that it does all that was asked",
+    "signed_report": "{subjects}'s report is signed, but tests and code share a process, so code "
+    "could forge it",
+    "unsigned_report": "{subjects}'s report has no signature, so code that prints a report and exits "
+    "with 0 passes",
+    "unwatched_runner": "this {subjects} cannot tell whether the code changed the functions that "
+    "tests rely on",
+    "smoke_checks_only": "smoke checks observe a project from outside and do not show that it does "
+    "all that was asked",
     "passed_once": "passed one whole run, and there was no time for a second one on the same files",
     "not_repeated": "passed in one run and not in the next, on the same files: {subjects}",
     "scan_refused": "the safety scan: it is not run",

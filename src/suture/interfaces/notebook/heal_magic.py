@@ -129,7 +129,10 @@ def _load_run_result(folder: RunFolder) -> Result:
 
 
 def _wait_in_thread(work: Any) -> Result:
-    """Run a coroutine in another thread, because this thread runs the kernel's event loop; Ctrl-C stops it."""
+    """Run a coroutine in another thread and wait; Ctrl-C stops it.
+
+    This thread already runs the kernel's event loop.
+    """
     began: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Result]]] = Future()
     ended: Future[Result] = Future()
 

@@ -133,7 +133,10 @@ async def _wait_for_run_or_change(
     files: Mapping[str, str],
     listener: asyncio.Task[None],
 ) -> Mapping[str, str] | None:
-    """Wait for the run to end, or for its files to change; return the new files, or `None` if the run ended."""
+    """Wait for the run to end, or for its files to change.
+
+    Returns the changed files, or `None` if the run has ended.
+    """
     while True:
         waiting = asyncio.create_task(changed.wait())
         try:

@@ -1,8 +1,8 @@
-"""The service of `suture serve`: REST and server-sent events over the api and the ledgers.
+"""The service of `suture serve`: REST and server-sent events over the api and the ledgers, and the web page.
 
-This room reads ledgers, hands jobs to the pool of `suture.interfaces.jobs`, and answers in JSON. It keeps no state of
-its own: what it shows of a run is the run's ledger, and what was asked of it is the journal of jobs. It needs
-the extra `serve`, whose packages nobody else imports.
+This package reads ledgers, submits jobs to the pool of `suture.interfaces.jobs`, and answers in JSON. It
+keeps no state of its own: a run is its ledger, and a request is in the journal of jobs. It needs the extra
+`serve`, whose packages nothing else imports.
 """
 
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""Who may do what: tokens of callers, kept as hashes, and the four roles."""
+"""Tokens of callers, stored as hashes, and the four roles."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ from suture.errors import StorageError, UsageError
 
 Role = Literal["viewer", "runner", "reviewer", "admin"]
 ROLES: tuple[Role, ...] = get_args(Role)
-"""Each may do what those before it may."""
-NAME = re.compile(r"[A-Za-z0-9][\w.@-]{0,63}", re.ASCII)
-MOST_BYTES = 2**20
-PREFIX = "sut_"
-"""By it scanners of secrets know a token where one was left lying about."""
+"""Each role includes the rights of those before it."""
+TOKEN_NAME = re.compile(r"[A-Za-z0-9][\w.@-]{0,63}", re.ASCII)
+MAX_TOKEN_FILE_BYTES = 2**20
+TOKEN_PREFIX = "sut_"
+"""Lets secret scanners recognize a leaked token."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Caller:
-    """Who asks.
+    """The caller of a request.
 
     Attributes:
-        name: As the token was called; `local` where none is asked for.
-        role: What they may do.
+        name: The name of the token; `local` if no token is required.
+        role: The caller's role.
     """
 
     name: str
     role: Role
 
-    def may(self, needed: Role) -> bool:
-        """Whether they may do what this role may."""
+    def has_role(self, needed: Role) -> bool:
+        """Return whether the caller has at least this role."""
         return ROLES.index(self.role) >= ROLES.index(needed)
 
 
 LOCAL = Caller(name="local", role="admin")
-"""Who asks where no token is asked for: the user of this machine."""
+"""The caller if no token is required: the user of this machine."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Kept:
+class _StoredToken:
     name: str
     role: Role
     sha256: str
@@ -55,54 +55,54 @@ class AccessTokens:
     """The tokens of one home, in a file that only its owner can read.
 
     Args:
-        home: The folder of state, as the setting `paths.home`.
+        home: The state folder, as the setting `paths.home`.
     """
 
     def __init__(self, home: Path) -> None:
         self._path = home / "serve-tokens.json"
 
     def add(self, name: str, role: str) -> str:
-        """Make a token; it is told once and kept as a hash alone.
+        """Create a token and return it; only its hash is stored.
 
         Raises:
-            UsageError: The name is none or taken, or there is no such role.
+            UsageError: The name is invalid or taken, or there is no such role.
             StorageError: The file cannot be read or written.
         """
-        if not NAME.fullmatch(name):
+        if not TOKEN_NAME.fullmatch(name):
             raise UsageError(
-                f"{name!r} is no name of a token", remedy="letters, digits and . _ @ -, 64 at most"
+                f"{name!r} is not a valid token name", remedy="use at most 64 letters, digits and . _ @ -"
             )
         if role not in ROLES:
             raise UsageError(f"there is no role {role!r}", remedy=f"one of: {', '.join(ROLES)}")
-        kept = self._read()
-        if any(one.name == name for one in kept) or name == LOCAL.name:
+        stored = self._read()
+        if any(one.name == name for one in stored) or name == LOCAL.name:
             raise UsageError(
-                f"there is a token called {name!r} already",
+                f"there is already a token named {name!r}",
                 remedy=f"remove it: suture serve token remove {name}",
             )
-        # 256 random bits need no slow hash: nobody can guess them.
-        token = PREFIX + secrets.token_urlsafe(32)
-        self._write([*kept, _Kept(name=name, role=_role(role), sha256=_hash(token))])
+        # A slow hash is not needed: 256 random bits cannot be guessed.
+        token = TOKEN_PREFIX + secrets.token_urlsafe(32)
+        self._write([*stored, _StoredToken(name=name, role=_parse_role(role), sha256=_hash(token))])
         return token
 
     def remove(self, name: str) -> None:
-        """Take a token back.
+        """Revoke a token.
 
         Raises:
-            UsageError: There is none of this name.
+            UsageError: There is no token with this name.
         """
-        kept = self._read()
-        left = [one for one in kept if one.name != name]
-        if len(left) == len(kept):
-            raise UsageError(f"there is no token called {name!r}", remedy="see `suture serve token list`")
+        stored = self._read()
+        left = [one for one in stored if one.name != name]
+        if len(left) == len(stored):
+            raise UsageError(f"there is no token named {name!r}", remedy="see `suture serve token list`")
         self._write(left)
 
-    def callers(self) -> list[Caller]:
-        """Whose tokens there are."""
+    def list_callers(self) -> list[Caller]:
+        """Return the callers that have a token."""
         return [Caller(name=one.name, role=one.role) for one in self._read()]
 
-    def caller_of(self, token: str) -> Caller | None:
-        """Whose token this is; `None` where it is nobody's. It takes as long whichever it is."""
+    def find_caller(self, token: str) -> Caller | None:
+        """Return the caller with this token, or `None`, in a time that does not depend on the token."""
         found = None
         given = _hash(token)
         for one in self._read():
@@ -110,18 +110,22 @@ class AccessTokens:
                 found = Caller(name=one.name, role=one.role)
         return found
 
-    def _read(self) -> list[_Kept]:
+    def _read(self) -> list[_StoredToken]:
         try:
-            content = read_regular_file(self._path, MOST_BYTES)
+            content = read_regular_file(self._path, MAX_TOKEN_FILE_BYTES)
             plain = json.loads(content) if content is not None else []
-            return [_Kept(name=one["name"], role=_role(one["role"]), sha256=one["sha256"]) for one in plain]
+            return [
+                _StoredToken(name=one["name"], role=_parse_role(one["role"]), sha256=one["sha256"])
+                for one in plain
+            ]
         except (OSError, ValueError, KeyError, TypeError) as fault:
             raise StorageError(
-                f"the file of tokens {str(self._path)!r} cannot be read: {fault}", remedy="make them anew"
+                f"the file of tokens {str(self._path)!r} cannot be read: {fault}",
+                remedy="remove the file and create new tokens",
             ) from fault
 
-    def _write(self, kept: list[_Kept]) -> None:
-        text = json.dumps([asdict(one) for one in kept], indent=1)
+    def _write(self, stored: list[_StoredToken]) -> None:
+        text = json.dumps([asdict(one) for one in stored], indent=1)
         write_file_atomically(self._path, text.encode())
 
 
@@ -129,7 +133,7 @@ def _hash(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _role(name: str) -> Role:
+def _parse_role(name: str) -> Role:
     for role in ROLES:
         if role == name:
             return role

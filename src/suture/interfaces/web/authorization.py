@@ -1,4 +1,4 @@
-"""Who asks, and what their role may do: one dependency for each route."""
+"""Identify callers and check their roles, as dependencies of the routes."""
 
 from __future__ import annotations
 
@@ -13,47 +13,49 @@ from suture.interfaces.web.web_service import WebService
 
 
 def get_service(request: Request) -> WebService:
-    """What the server works with."""
+    """Return the service of the application."""
     service: WebService = request.app.state.service
     return service
 
 
 def get_caller(request: Request) -> Caller:
-    """Who asks.
+    """Return the caller of a request.
 
     Raises:
-        Refused: A token is needed, and none of ours was shown.
+        RequestRefused: A token is required, and the request has no valid one.
     """
     service = get_service(request)
     if not service.needs_token:
         return LOCAL
     kind, _, token = request.headers.get("authorization", "").partition(" ")
-    caller = service.tokens.caller_of(token.strip()) if kind.lower() == "bearer" else None
+    caller = service.tokens.find_caller(token.strip()) if kind.lower() == "bearer" else None
     if caller is None:
-        said = "this token is not known" if kind else "a token is needed"
+        said = "this token is unknown" if kind else "a token is required"
         raise RequestRefused(
-            401, said, remedy="send `Authorization: Bearer TOKEN`; make one: suture serve token add"
+            401, said, remedy="send `Authorization: Bearer TOKEN`; create one: suture serve token add"
         )
     return caller
 
 
 def require_role(role: Role) -> Any:
-    """A dependency: who asks, where their role is at least this one."""
+    """Return a dependency that requires a role and provides the caller."""
 
     async def check(request: Request) -> Caller:
         caller = get_caller(request)
-        if not caller.may(role):
-            raise RequestRefused(403, f"a {caller.role} may not do this", remedy=f"it takes the role {role}")
+        if not caller.has_role(role):
+            raise RequestRefused(
+                403, f"the role {caller.role} does not allow this", remedy=f"it requires the role {role}"
+            )
         return caller
 
     return Depends(check)
 
 
 def require_owner(caller: Caller, job: Job | None) -> None:
-    """Refuse to touch what another caller asked for; an admin may.
+    """Check that the caller may stop a job: its owner and admins may.
 
     Raises:
-        Refused: It is somebody else's.
+        RequestRefused: The job belongs to another caller.
     """
-    if job is not None and job.caller != caller.name and not caller.may("admin"):
-        raise RequestRefused(403, f"{job.run} is not yours to stop", remedy="ask its caller, or an admin")
+    if job is not None and job.caller != caller.name and not caller.has_role("admin"):
+        raise RequestRefused(403, f"{job.run} belongs to another caller", remedy="ask its owner or an admin")

@@ -1,4 +1,4 @@
-"""A run's ledger as server-sent events. Each listener reads the file itself, so that none can lose a line."""
+"""A run's ledger as server-sent events. Each client reads the file itself, so none can miss a line."""
 
 from __future__ import annotations
 
@@ -14,48 +14,48 @@ from suture.core.ledger.run_state import RESUMED
 from suture.errors import StorageError
 from suture.interfaces.narrative.event_text import render_event
 
-EVERY_S = 0.1
-"""Seconds between two looks at how long the ledger is."""
+POLL_S = 0.1
+"""Seconds between two checks of the ledger's length."""
 HEARTBEAT_S = 15.0
-"""So that nobody on the way takes a quiet stream for a dead one."""
-MOST_AT_ONCE_BYTES = 2**20
-MOST_LINE_BYTES = 16 * 2**20
+"""Interval of comments that keep proxies from closing a quiet stream."""
+MAX_READ_BYTES = 2**20
+MAX_LINE_BYTES = 16 * 2**20
 RETRY_MS = 1000
-"""How long a browser waits before it asks again for a stream that broke off."""
-ENDED = b"event: end\ndata: {}\n\n"
+"""How long a browser waits before it reconnects."""
+END_EVENT = b"event: end\ndata: {}\n\n"
 
 
-class _Place:
-    """How far a listener has read, and what the run's last events said of its end."""
+class _LedgerReader:
+    """A client's position in the ledger, and whether the run has ended at that position."""
 
-    def __init__(self, seen: int, run: str, *, told: bool) -> None:
+    def __init__(self, seen: int, run: str, *, with_text: bool) -> None:
         self._run = run
-        self._told = told
+        self._with_text = with_text
         self.offset = 0
         self.seen = seen
         self.ended = False
         self.kind = ""
 
-    def take(self, line: bytes) -> bytes | None:
-        """A line of the ledger as an event; `None` where it is none, or was seen."""
+    def encode_line(self, line: bytes) -> bytes | None:
+        """Return a ledger line as an event, or `None` if it is invalid or already received."""
         try:
             plain = json.loads(line)
             seq, self.kind = int(plain["seq"]), str(plain["kind"])
         except (ValueError, KeyError, TypeError, RecursionError):
-            return None  # cut short by a crash
+            return None  # an incomplete line after a crash
         self.ended = self.kind in FINAL_EVENT_KINDS or (self.ended and self.kind != RESUMED)
         if seq <= self.seen:
             return None
-        if self._told:
-            plain["told"] = self._words(line)
+        if self._with_text:
+            plain["text"] = self._render_line(line)
         data = json.dumps(plain, separators=(",", ":"))
         return f"id: {seq}\nevent: {self.kind}\ndata: {data}\n\n".encode()
 
-    def _words(self, line: bytes) -> str | None:
+    def _render_line(self, line: bytes) -> str | None:
         try:
             event = parse_event(line, where="a line", run=self._run)
         except StorageError as fault:
-            return f"(not readable: {fault.message})"
+            return f"(unreadable: {fault.message})"
         return render_event(event) if event is not None else None
 
 
@@ -65,57 +65,57 @@ async def stream_events(
     is_active: Callable[[], bool],
     is_stopping: Callable[[], bool],
     seen: int = -1,
-    told: bool = False,
+    with_text: bool = False,
 ) -> AsyncIterator[bytes]:
-    """The events after the last one seen, as they are written, until the run is over.
+    """Yield the events after the last received one as they are written, until the run is over.
 
     Args:
-        folder: The run's; it may not be there yet.
-        is_active: Whether somebody works on the run, or will.
-        is_stopping: Whether the server is being stopped; the stream breaks off then.
-        seen: The number of the last event that the listener has.
-        told: Whether each event also says in words what has happened, as `suture show` does.
+        folder: The run's folder, which may not exist yet.
+        is_active: Returns whether a job works on the run or will.
+        is_stopping: Returns whether the server is stopping; the stream ends then.
+        seen: The number of the last event that the client has.
+        with_text: Whether to add a description of each event, as in `suture show`.
     """
     yield f"retry: {RETRY_MS}\n\n".encode()
-    place, told_s = _Place(seen, folder.id, told=told), time.monotonic()
+    reader, last_sent_s = _LedgerReader(seen, folder.id, with_text=with_text), time.monotonic()
     while not is_stopping():
-        # Asked before the file is read: what was written until then is read below.
-        quiet = not is_active() and not _is_written(folder)
-        lines = _lines_after(folder.ledger_path, place)
+        # Checked before reading, so that everything written until then is read below.
+        is_quiet = not is_active() and not _is_being_written(folder)
+        lines = _read_lines(folder.ledger_path, reader)
         for line in lines:
-            if (event := place.take(line)) is not None:
+            if (event := reader.encode_line(line)) is not None:
                 yield event
-                told_s = time.monotonic()
+                last_sent_s = time.monotonic()
         if lines:
             continue
-        if quiet and (place.ended or place.kind != PARKED):
-            yield ENDED
+        if is_quiet and (reader.ended or reader.kind != PARKED):
+            yield END_EVENT
             return
-        if time.monotonic() - told_s >= HEARTBEAT_S:
+        if time.monotonic() - last_sent_s >= HEARTBEAT_S:
             yield b": still here\n\n"
-            told_s = time.monotonic()
-        await asyncio.sleep(EVERY_S)
+            last_sent_s = time.monotonic()
+        await asyncio.sleep(POLL_S)
 
 
-def _is_written(folder: RunFolder) -> bool:
+def _is_being_written(folder: RunFolder) -> bool:
     try:
         return is_being_written(folder)
     except FileNotFoundError:
         return False
 
 
-def _lines_after(path: Path, place: _Place) -> list[bytes]:
-    """Some whole lines from a place on, which moves behind them; none where there is no more yet."""
+def _read_lines(path: Path, reader: _LedgerReader) -> list[bytes]:
+    """Return complete lines after the reader's position and move it; empty if there are none yet."""
     try:
-        if path.stat().st_size <= place.offset:
+        if path.stat().st_size <= reader.offset:
             return []
         with path.open("rb") as file:
-            file.seek(place.offset)
-            content = file.read(MOST_AT_ONCE_BYTES)
+            file.seek(reader.offset)
+            content = file.read(MAX_READ_BYTES)
             if b"\n" not in content:
-                content += file.readline(MOST_LINE_BYTES)
+                content += file.readline(MAX_LINE_BYTES)
     except FileNotFoundError:
         return []
     whole = content[: content.rfind(b"\n") + 1]
-    place.offset += len(whole)
+    reader.offset += len(whole)
     return whole.split(b"\n")[:-1]

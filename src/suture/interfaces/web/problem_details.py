@@ -1,4 +1,4 @@
-"""Errors as problem details (RFC 9457): the same words and remedies as the command line's."""
+"""Errors as problem details (RFC 9457), with the messages and remedies of the command line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from suture.errors import (
 from suture.interfaces.jobs import QueueFull, RunBusy
 
 MEDIA_TYPE = "application/problem+json"
-FAULTS_SHOWN = 5
+MAX_VALIDATION_ERRORS = 5
 
 
 class Problem(BaseModel):
@@ -35,26 +35,26 @@ class Problem(BaseModel):
                 "type": "urn:suture:problem:not-found",
                 "title": "Not Found",
                 "status": 404,
-                "detail": "there is no run called '20260101-000000000-abcdef'",
+                "detail": "there is no run '20260101-000000000-abcdef'",
                 "remedy": "see GET /v1/runs",
                 "exit_code": 2,
             }
         }
     )
-    type: str = Field(description="A name of the kind of problem.")
-    title: str = Field(description="The status in words.")
+    type: str = Field(description="The kind of problem.")
+    title: str = Field(description="The HTTP status as text.")
     status: int
     detail: str = Field(description="What went wrong, in one line.")
     remedy: str = Field(default="", description="What the caller can do about it.")
-    exit_code: int | None = Field(default=None, description="With which the command line would have ended.")
+    exit_code: int | None = Field(default=None, description="The command line's exit code for this error.")
 
 
 class RequestRefused(UsageError):
-    """A request that is answered with a status of its own.
+    """An error with its own HTTP status.
 
     Args:
-        status: Of HTTP.
-        message: What is wrong with it.
+        status: The HTTP status.
+        message: What is wrong with the request.
         remedy: What the caller can do about it.
     """
 
@@ -63,7 +63,7 @@ class RequestRefused(UsageError):
         self.status = status
 
 
-STATUSES: tuple[tuple[type[SutureError], int], ...] = (
+STATUS_OF_ERROR: tuple[tuple[type[SutureError], int], ...] = (
     (QueueFull, 429),
     (RunBusy, 409),
     (UsageError, 400),
@@ -76,28 +76,28 @@ STATUSES: tuple[tuple[type[SutureError], int], ...] = (
 
 
 def problem_from_error(fault: SutureError) -> Problem:
-    """A fault of ours as a problem."""
-    known = (status for cls, status in STATUSES if isinstance(fault, cls))
+    """Return Suture's error as a problem."""
+    known = (status for cls, status in STATUS_OF_ERROR if isinstance(fault, cls))
     status = fault.status if isinstance(fault, RequestRefused) else next(known, 500)
     return _problem(status, fault.message, remedy=fault.remedy, exit_code=fault.exit_code)
 
 
 def problem_response(problem: Problem, headers: dict[str, str] | None = None) -> JSONResponse:
-    """A problem as an answer."""
+    """Return a problem as a response."""
     plain = problem.model_dump(exclude_none=True)
     return JSONResponse(plain, status_code=problem.status, media_type=MEDIA_TYPE, headers=headers)
 
 
 def refusal_response(status: int, detail: str, *, remedy: str = "") -> JSONResponse:
-    """A refusal before any route is asked."""
+    """Return a refusal that is sent before routing."""
     return problem_response(_problem(status, detail, remedy=remedy, exit_code=2))
 
 
 def add_problems(app: FastAPI) -> None:
-    """Have every error of an application answered as a problem."""
+    """Install handlers that answer every error with a problem."""
 
     @app.exception_handler(SutureError)
-    async def _ours(_: Request, fault: SutureError) -> JSONResponse:
+    async def _handle_suture_error(_: Request, fault: SutureError) -> JSONResponse:
         headers = {}
         if isinstance(fault, QueueFull):
             headers["Retry-After"] = str(max(1, round(fault.retry_after_s)))
@@ -106,18 +106,21 @@ def add_problems(app: FastAPI) -> None:
         return problem_response(problem_from_error(fault), headers)
 
     @app.exception_handler(RequestValidationError)
-    async def _invalid(_: Request, fault: RequestValidationError) -> JSONResponse:
-        # Without the input itself: it may be long, and hold what its sender would not have in a log.
-        said = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in fault.errors()[:FAULTS_SHOWN]]
+    async def _handle_validation_error(_: Request, fault: RequestValidationError) -> JSONResponse:
+        # The input itself is left out: it can be long and contain secrets.
+        said = [
+            f"{'.'.join(map(str, one['loc']))}: {one['msg']}"
+            for one in fault.errors()[:MAX_VALIDATION_ERRORS]
+        ]
         return problem_response(_problem(422, "; ".join(said), remedy="see /openapi.json", exit_code=2))
 
     @app.exception_handler(Exception)
-    async def _unknown(_: Request, fault: Exception) -> JSONResponse:
-        detail = f"{type(fault).__name__}: this is a fault in Suture; the server's log shows where"
+    async def _handle_unexpected_error(_: Request, fault: Exception) -> JSONResponse:
+        detail = f"{type(fault).__name__}: this is a bug in Suture; see the server's log"
         return problem_response(_problem(500, detail, exit_code=6))
 
     @app.exception_handler(HTTPException)
-    async def _http(request: Request, fault: HTTPException) -> JSONResponse:
+    async def _handle_http_error(request: Request, fault: HTTPException) -> JSONResponse:
         detail = f"{request.method} {request.url.path}: {fault.detail}"
         return problem_response(_problem(fault.status_code, detail), dict(fault.headers or {}))
 
@@ -129,7 +132,7 @@ def _problem(status: int, detail: str, **more: Any) -> Problem:
 
 
 def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The problems that a route may answer with, for the OpenAPI document."""
+    """Return the problems that a route can respond with, for the OpenAPI document."""
     every = sorted({400, 401, 403, 413, 421, 422, *statuses})
     return {
         status: {

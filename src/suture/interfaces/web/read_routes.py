@@ -1,4 +1,4 @@
-"""Routes that only look: runs, their events, diffs, files and certificates; recipes, models, metrics."""
+"""Routes that read: runs, events, diffs, candidates, recipes, models, metrics, benchmarks."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from suture.interfaces.web.rest_schemas import (
 )
 from suture.interfaces.web.run_routes import Run, Runner, ServiceOf, require_ledger
 from suture.interfaces.web.run_views import has_ledger, is_finished, queued_runs, run_details
-from suture.interfaces.web.web_service import BUDGETS
+from suture.interfaces.web.web_service import BUDGET_NAMES
 from suture.judge.certificates import find_certificate
 from suture.loop import describe_recipe, list_recipes
 from suture.models import list_cached_models
@@ -55,14 +55,16 @@ from suture.storage.database.store import open_configured_store
 router = APIRouter(prefix="/v1")
 Viewer = Annotated[Caller, require_role("viewer")]
 Admin = Annotated[Caller, require_role("admin")]
-MOST_DIFF_BYTES = 64 * 2**20
-MOST_CERTIFICATE_BYTES = 64 * 2**20
-Part = Annotated[str, Query(max_length=200)]
-EVENTS: dict[int | str, dict[str, Any]] = {
-    200: {"description": "The run's events, one by one.", "content": {"text/event-stream": {}}},
-    204: {"description": "The run has ended, and its last event was seen."},
+MAX_DIFF_BYTES = 64 * 2**20
+MAX_CERTIFICATE_BYTES = 64 * 2**20
+FilterText = Annotated[str, Query(max_length=200)]
+EVENT_RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The run's events.", "content": {"text/event-stream": {}}},
+    204: {"description": "The run has ended, and the client has its last event."},
 }
-DIFF: dict[int | str, dict[str, Any]] = {200: {"content": {"text/x-diff": {"schema": {"type": "string"}}}}}
+DIFF_RESPONSE: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"text/x-diff": {"schema": {"type": "string"}}}}
+}
 
 
 @router.get("/runs", responses=problem_responses())
@@ -71,14 +73,14 @@ async def find_runs(
     _: Viewer,
     limit: Annotated[int, Query(ge=1, le=500)] = 20,
     offset: Annotated[int, Query(ge=0, le=100_000)] = 0,
-    search: Annotated[Part, Query(description="All of these words stand in its task or errors.")] = "",
-    outcome: Part = "",
-    kind: Part = "",
-    language: Part = "",
-    recipe: Part = "",
-    model: Part = "",
-    project: Part = "",
-    error: Part = "",
+    search: Annotated[FilterText, Query(description="Words that all appear in the task or its errors.")] = "",
+    outcome: FilterText = "",
+    kind: FilterText = "",
+    language: FilterText = "",
+    recipe: FilterText = "",
+    model: FilterText = "",
+    project: FilterText = "",
+    error: FilterText = "",
     since_s: Annotated[float | None, Query(ge=0, le=1e11, allow_inf_nan=False)] = None,
 ) -> RunPage:
     """List the runs, newest first."""
@@ -102,15 +104,17 @@ async def show_run(
     run: Run,
     service: ServiceOf,
     _: Viewer,
-    events: Annotated[bool, Query(description="Tell its whole ledger too.")] = False,
+    events: Annotated[bool, Query(description="Include the whole ledger.")] = False,
 ) -> RunDetails:
-    """A run as it stands: state, outcome, spend, and what it waits for."""
-    folder = service.folder(run)
+    """The current state of a run: state, outcome, spend, and the question that it waits for."""
+    folder = service.find_run_folder_or_404(run)
     return await asyncio.to_thread(run_details, service.pool, folder, with_events=events)
 
 
 @router.get(
-    "/runs/{run}/events", responses={**problem_responses(404), **EVENTS}, response_class=StreamingResponse
+    "/runs/{run}/events",
+    responses={**problem_responses(404), **EVENT_RESPONSES},
+    response_class=StreamingResponse,
 )
 async def follow_run(
     request: Request,
@@ -118,68 +122,72 @@ async def follow_run(
     service: ServiceOf,
     _: Viewer,
     last: Annotated[
-        int | None, Header(alias="Last-Event-ID", description="The last event that was seen.")
+        int | None, Header(alias="Last-Event-ID", description="The number of the last received event.")
     ] = None,
-    told: Annotated[bool, Query(description="Say in words too what each event is, as `told`.")] = False,
+    text: Annotated[bool, Query(description="Add a description of each event as `text`.")] = False,
 ) -> Response:
-    """A run's events as they are written (server-sent events): each once, after the last one seen."""
-    folder, seen = service.folder(run), -1 if last is None else last
+    """Stream a run's events as they are written, each once, after the last received one."""
+    folder, seen = service.find_run_folder_or_404(run), -1 if last is None else last
     if last is not None and has_ledger(folder) and is_finished(service.pool, folder):
         events = read_ledger(folder.ledger_path).events
         if events and seen >= events[-1].seq:
-            return Response(status_code=204)  # by which a browser knows not to ask again
+            return Response(status_code=204)  # tells the browser not to reconnect
     pool, state = service.pool, request.app.state
     stream = stream_events(
         folder,
         is_active=lambda: pool.find_active_job(run) is not None,
         is_stopping=lambda: bool(state.stopping),
         seen=seen,
-        told=told,
+        text=text,
     )
     return StreamingResponse(stream, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
 
 @router.get(
-    "/runs/{run}/diff", responses={**problem_responses(404), **DIFF}, response_class=PlainTextResponse
+    "/runs/{run}/diff",
+    responses={**problem_responses(404), **DIFF_RESPONSE},
+    response_class=PlainTextResponse,
 )
 async def diff(
     run: Run,
     service: ServiceOf,
     _: Viewer,
-    before: Annotated[str, Query(alias="from", max_length=64, description="A candidate; `given`.")] = "",
-    after: Annotated[str, Query(alias="to", max_length=64, description="A candidate.")] = "",
+    before: Annotated[
+        str, Query(alias="from", max_length=64, description="A candidate, or `original`.")
+    ] = "",
+    after: Annotated[str, Query(alias="to", max_length=64, description="A candidate, or `original`.")] = "",
 ) -> Response:
-    """The run's diff, for `git apply`; with `from` and `to`, from one of its candidates to another."""
-    folder = service.folder(run)
+    """The run's diff for `git apply`; with `from` and `to`, the diff between two candidates."""
+    folder = service.find_run_folder_or_404(run)
     if before or after:
         if not has_ledger(folder):
-            raise RequestRefused(404, f"run {run} has no candidates yet", remedy="ask again when it runs")
+            raise RequestRefused(404, f"run {run} has no candidates yet", remedy="retry when it is running")
         patch = await asyncio.to_thread(diff_between, folder, before or ORIGINAL, after or ORIGINAL)
         return Response(patch.encode("utf-8", "replace"), media_type="text/x-diff")
     path = folder.path / "result.diff"
     if not path.is_file():
-        raise RequestRefused(404, f"run {run} has no diff", remedy="see what it did: GET /v1/runs/{run}")
-    return Response(read_state_file(path, MOST_DIFF_BYTES, "the diff", follow=False), media_type="text/x-diff")
+        raise RequestRefused(404, f"run {run} has no diff", remedy="check its state: GET /v1/runs/{run}")
+    return Response(read_state_file(path, MAX_DIFF_BYTES, "the diff", follow=False), media_type="text/x-diff")
 
 
 @router.get("/runs/{run}/certificate", responses=problem_responses(404))
 async def certificate(run: Run, service: ServiceOf, _: Viewer) -> dict[str, Any]:
     """The certificate of a healed result."""
-    folder = service.folder(run)
+    folder = service.find_run_folder_or_404(run)
     try:
         path = find_certificate(folder.path, service.settings.paths.home)
     except UsageError as fault:
-        remedy = "only a healed result gets one"
+        remedy = "only healed results have one"
         raise RequestRefused(404, f"run {run} has no certificate", remedy=remedy) from fault
-    content = read_state_file(path, MOST_CERTIFICATE_BYTES, "the certificate", follow=False)
+    content = read_state_file(path, MAX_CERTIFICATE_BYTES, "the certificate", follow=False)
     plain: dict[str, Any] = json.loads(content)
     return plain
 
 
 @router.get("/runs/{run}/files", responses=problem_responses(404))
 async def files(run: Run, service: ServiceOf, _: Viewer) -> RunFiles:
-    """The files of the run's best candidate, as text."""
-    folder = service.folder(run)
+    """The files of the run's best candidate as text."""
+    folder = service.find_run_folder_or_404(run)
     result = load_result(folder) if has_ledger(folder) else None
     if result is None:
         raise RequestRefused(
@@ -190,13 +198,13 @@ async def files(run: Run, service: ServiceOf, _: Viewer) -> RunFiles:
 
 @router.get("/recipes", responses=problem_responses())
 async def recipes(_: Viewer) -> list[dict[str, Any]]:
-    """Ways to go about a task."""
+    """The available strategies."""
     return [describe_recipe(name).model_dump(mode="json") for name in list_recipes()]
 
 
 @router.get("/models", responses=problem_responses())
 async def models(service: ServiceOf, _: Viewer) -> ModelChoices:
-    """The models that a caller may choose, and the embedded ones that can be fetched."""
+    """The models that a caller can choose, and the embedded models that can be downloaded."""
     catalogue = [
         {"name": one.entry.name, "size_bytes": one.entry.size_bytes, "here": one.path is not None}
         for one in list_cached_models(service.settings.paths.cache)
@@ -207,35 +215,37 @@ async def models(service: ServiceOf, _: Viewer) -> ModelChoices:
 
 @router.get("/doctor", responses=problem_responses())
 async def doctor(service: ServiceOf, _: Admin) -> list[dict[str, Any]]:
-    """What is there, what is missing, and how to get it."""
+    """What is installed, what is missing, and how to get it."""
     rows = await asyncio.to_thread(lambda: list(examine(service.settings)))
     return [asdict(row) for row in rows]
 
 
 @router.get("/metrics", responses=problem_responses())
 async def metrics(
-    service: ServiceOf, _: Viewer, kind: Part = "", model: Part = "", project: Part = ""
+    service: ServiceOf, _: Viewer, kind: FilterText = "", model: FilterText = "", project: FilterText = ""
 ) -> dict[str, Any]:
-    """What all runs add up to: pass rate, seconds, tokens, errors."""
+    """Totals over all runs: pass rate, seconds, tokens, errors."""
 
-    def add_up() -> dict[str, Any]:
+    def summarize() -> dict[str, Any]:
         with open_configured_store(service.settings) as store:
             catch_up(store, service.settings.paths.home)
             return summarise_runs(store, RunQuery(kind=kind, model=model, project=project))
 
-    return await asyncio.to_thread(add_up)
+    return await asyncio.to_thread(summarize)
 
 
-Hash = Annotated[str, PathPart(pattern=r"^[0-9a-f]{64}$", description="A candidate's hash.")]
-Step = Annotated[int, PathPart(ge=0, le=10**6, description="How many decisions had been carried out.")]
-Name = Annotated[str, PathPart(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$", description="A benchmark's.")]
-MOST_FOLDERS = 500
-Told = TypeVar("Told")
+CandidateHash = Annotated[str, PathPart(pattern=r"^[0-9a-f]{64}$", description="A candidate's hash.")]
+StepNumber = Annotated[int, PathPart(ge=0, le=10**6, description="The number of executed decisions.")]
+BenchmarkName = Annotated[
+    str, PathPart(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$", description="The benchmark's name.")
+]
+MAX_FOLDERS = 500
+ResultT = TypeVar("Told")
 
 
 @router.get("/caller", responses=problem_responses())
 async def caller(service: ServiceOf, who: Viewer) -> CallerDetails:
-    """Who asks, and within what their runs may be."""
+    """The caller, and the limits for their runs."""
     own = service.settings
     return CallerDetails(
         name=who.name,
@@ -244,70 +254,70 @@ async def caller(service: ServiceOf, who: Viewer) -> CallerDetails:
         recipe=own.loop.recipe,
         model=own.model.name,
         autonomy=own.loop.autonomy,
-        budget={name: getattr(own.budget, name) for name in BUDGETS},
+        budget={name: getattr(own.budget, name) for name in BUDGET_NAMES},
     )
 
 
 @router.get("/projects", responses=problem_responses())
 async def projects(service: ServiceOf, _: Runner) -> ProjectChoices:
-    """The roots below which a project may lie, the folders in them, and beginnings of git addresses."""
+    """The allowed root folders, the folders in them, and the allowed prefixes of git URLs."""
     serve = service.settings.serve
-    return await asyncio.to_thread(_projects, serve.roots, serve.git)
+    return await asyncio.to_thread(_list_projects, serve.roots, serve.git)
 
 
-def _projects(names: Iterable[str], git: Iterable[str]) -> ProjectChoices:
+def _list_projects(names: Iterable[str], git: Iterable[str]) -> ProjectChoices:
     roots = [Path(name).expanduser() for name in names]
-    folders = sorted(path for root in roots for path in _folders_in(root))
-    return ProjectChoices(roots=list(map(str, roots)), folders=folders[:MOST_FOLDERS], git=list(git))
+    folders = sorted(path for root in roots for path in _list_folders(root))
+    return ProjectChoices(roots=list(map(str, roots)), folders=folders[:MAX_FOLDERS], git=list(git))
 
 
-def _folders_in(root: Path) -> list[str]:
+def _list_folders(root: Path) -> list[str]:
     try:
         with os.scandir(root) as found:
             plain = (one for one in found if one.is_dir(follow_symlinks=False))
             return [one.path for one in plain if not one.name.startswith(".")]
     except OSError:
-        return []  # gone, or not ours to read: nobody can ask for it either
+        return []  # missing or unreadable, so it cannot be healed either
 
 
 @router.get("/runs/{run}/candidates", responses=problem_responses(404))
 async def candidates(run: Run, service: ServiceOf, _: Viewer) -> list[dict[str, Any]]:
-    """A run's candidates in their order, each with the one that it was made from."""
-    return await _told(candidates_as_json, require_ledger(service, run))
+    """A run's candidates in order, each with its parent."""
+    return await _read_or_404(candidates_as_json, require_ledger(service, run))
 
 
 @router.get("/runs/{run}/candidates/{candidate}", responses=problem_responses(404))
-async def candidate(run: Run, candidate: Hash, service: ServiceOf, _: Viewer) -> dict[str, Any]:
-    """The files of a candidate, and what each check said of it."""
-    return await _told(candidate_as_json, require_ledger(service, run), candidate)
+async def candidate(run: Run, candidate: CandidateHash, service: ServiceOf, _: Viewer) -> dict[str, Any]:
+    """The files of a candidate, and the result of each check."""
+    return await _read_or_404(candidate_as_json, require_ledger(service, run), candidate)
 
 
 @router.get("/runs/{run}/graph", responses=problem_responses(404))
 async def graph(run: Run, service: ServiceOf, _: Viewer) -> dict[str, Any]:
-    """The graph that the run goes through, and where it stands."""
-    return await _told(graph_as_json, require_ledger(service, run))
+    """The graph of the run's recipe, and the run's position in it."""
+    return await _read_or_404(graph_as_json, require_ledger(service, run))
 
 
 @router.get("/runs/{run}/steps/{step}", responses=problem_responses(404))
-async def step(run: Run, step: Step, service: ServiceOf, _: Viewer) -> dict[str, Any]:
-    """The run as it stood after one of its steps, from which it may be forked."""
-    return await _told(step_as_json, require_ledger(service, run), step)
+async def step(run: Run, step: StepNumber, service: ServiceOf, _: Viewer) -> dict[str, Any]:
+    """The run as it was after one of its steps, from which it can be forked."""
+    return await _read_or_404(step_as_json, require_ledger(service, run), step)
 
 
 @router.get("/runs/{run}/compare/{other}", responses=problem_responses(404))
 async def compare(
     run: Run, other: Annotated[str, PathPart(pattern=RUN_ID)], service: ServiceOf, _: Viewer
 ) -> Comparison:
-    """Two runs side by side: where they part first, and how their results differ."""
+    """Two runs side by side: their first difference, and the diff of their results."""
     one, two = require_ledger(service, run), require_ledger(service, other)
 
-    def both(one: RunFolder, two: RunFolder) -> Comparison:
+    def compare_both(one: RunFolder, two: RunFolder) -> Comparison:
         found = compare_runs(one, two)
         difference = asdict(found) if found is not None else None
         diff = diff_of_results(one, two).encode("utf-8", "replace").decode()
         return Comparison(run=run, other=other, difference=difference, diff=diff)
 
-    return await _told(both, one, two)
+    return await _read_or_404(compare_both, one, two)
 
 
 @router.get("/benchmarks", responses=problem_responses())
@@ -317,13 +327,13 @@ async def benchmarks(service: ServiceOf, _: Viewer) -> list[str]:
 
 
 @router.get("/benchmarks/{name}", responses=problem_responses(404))
-async def benchmark(name: Name, service: ServiceOf, _: Viewer) -> dict[str, Any]:
+async def benchmark(name: BenchmarkName, service: ServiceOf, _: Viewer) -> dict[str, Any]:
     """The report of a benchmark: its warnings, and its tables as text."""
-    return await _told(benchmark_as_json, service.settings.paths.home, name)
+    return await _read_or_404(benchmark_as_json, service.settings.paths.home, name)
 
 
-async def _told(tell: Callable[..., Told], *about: Any) -> Told:
-    """What a function tells, in a thread of its own; what it does not know is not found."""
+async def _read_or_404(tell: Callable[..., ResultT], *about: Any) -> ResultT:
+    """Call a function in a thread; a `UsageError` becomes a 404 response."""
     try:
         return await asyncio.to_thread(tell, *about)
     except UsageError as fault:
@@ -331,22 +341,22 @@ async def _told(tell: Callable[..., Told], *about: Any) -> Told:
 
 
 def list_benchmarks(home: Path) -> list[str]:
-    """Names of the benchmarks below a home that have measured something."""
+    """Return the names of the benchmarks in a home that have measured something."""
     return sorted(path.parent.name for path in (home / "benchmarks").glob("*/rows.jsonl"))
 
 
 def benchmark_as_json(home: Path, name: str) -> dict[str, Any]:
-    """A benchmark's report: warnings, and each section's tables.
+    """Return a benchmark's report: warnings, and the tables of each section.
 
     Args:
-        home: The folder of state, as the setting `paths.home`.
-        name: As `list_benchmarks` tells it.
+        home: The state folder, as the setting `paths.home`.
+        name: A name from `list_benchmarks`.
 
     Raises:
-        UsageError: There is none of this name.
+        UsageError: There is no such benchmark.
         StorageError: Its rows are damaged.
     """
-    # Loaded when one is looked at: the figures need more than all the rest of the service.
+    # Imported on demand: the reports need more packages than the rest of the service.
     from suture.bench.reports import read_rows, report_of, sessions_of
     from suture.bench.reports.summary import circumstances_in_words
     from suture.bench.reports.tables import tables_of

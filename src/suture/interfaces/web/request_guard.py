@@ -1,8 +1,8 @@
-"""What is refused before any route is asked: strange hosts, pages of others, bodies that are too long.
+"""Checks before routing: unknown hosts, requests from other sites' pages, and bodies that are too long.
 
-A browser that visits a stranger's page may be made to talk to this machine. It says so: by `Host`, where a
-name of the stranger's was bound to our address (DNS rebinding), and by `Origin` or `Sec-Fetch-Site`, where
-their page asks across sites (CSRF). A program that is no browser may leave the last two out.
+A stranger's web page can make a visitor's browser send requests to this machine. The browser reveals it: by
+`Host` if the stranger's name was bound to our address (DNS rebinding), and by `Origin` or `Sec-Fetch-Site` if
+the page makes a cross-site request (CSRF). Programs other than browsers may omit the last two.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
 class RequestGuard:
-    """Refuses what no caller of ours sends.
+    """Refuses requests that no legitimate caller sends.
 
     Args:
-        app: What is asked when nothing is refused.
-        hosts: Names, besides those of this machine, under which callers may reach it.
-        body_bytes: The most of a body.
-        archive_bytes: The same, where it is an archive.
+        app: The application behind the guard.
+        hosts: Host names of the server, besides those of this machine.
+        body_bytes: The maximum size of a body.
+        archive_bytes: The maximum size of an archive.
     """
 
     def __init__(self, app: ASGIApp, *, hosts: Iterable[str], body_bytes: int, archive_bytes: int) -> None:
@@ -41,79 +41,83 @@ class RequestGuard:
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
-            return  # nothing here speaks over web sockets
+            return  # web sockets are not used
         headers = Headers(scope=scope)
         refusal = self._refusal(scope, headers)
-        most_bytes = self._archive_bytes if scope["path"] == "/v1/archives" else self._body_bytes
-        if refusal is None and not _fits(headers.get("content-length", "0"), most_bytes):
-            refusal = _too_long(most_bytes)
+        max_bytes = self._archive_bytes if scope["path"] == "/v1/archives" else self._body_bytes
+        if refusal is None and not _is_within_limit(headers.get("content-length", "0"), max_bytes):
+            refusal = _too_long_refusal(max_bytes)
         if refusal is not None:
             await refusal_response(*refusal[:2], remedy=refusal[2])(scope, receive, send)
             return
-        seen_bytes = 0
+        received_bytes = 0
 
-        async def counted() -> Message:
-            nonlocal seen_bytes
+        async def limited_receive() -> Message:
+            nonlocal received_bytes
             message = await receive()
-            seen_bytes += len(message.get("body", b""))
-            if seen_bytes > most_bytes:
-                raise HTTPException(413, _too_long(most_bytes)[1])
+            received_bytes += len(message.get("body", b""))
+            if received_bytes > max_bytes:
+                raise HTTPException(413, _too_long_refusal(max_bytes)[1])
             return message
 
-        async def watched(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                said = {name.lower() for name, _ in message["headers"]}
-                added = [(name, value) for name, value in SAFETY if name not in said]
+                sent = {name.lower() for name, _ in message["headers"]}
+                added = [(name, value) for name, value in SECURITY_HEADERS if name not in sent]
                 message = {**message, "headers": [*message["headers"], *added]}
             await send(message)
 
-        await self._app(scope, counted, watched)
+        await self._app(scope, limited_receive, send_with_headers)
 
     def _refusal(self, scope: Scope, headers: Headers) -> tuple[int, str, str] | None:
         hosts = headers.getlist("host")
-        if len(hosts) != 1 or _host_of(f"//{hosts[0]}") not in self._hosts:
-            said = ", ".join(hosts) or "none"
-            return 421, f"this server is not called {said!r:.200}", "name it in the setting serve.hosts"
+        if len(hosts) != 1 or _get_host(f"//{hosts[0]}") not in self._hosts:
+            sent = ", ".join(hosts) or "none"
+            return (
+                421,
+                f"this server is not known as {sent!r:.200}",
+                "add the name to the setting serve.hosts",
+            )
         origins = headers.getlist("origin")
-        if any(_host_of(origin) not in self._hosts for origin in origins):
-            said = ", ".join(origins)
-            return 403, f"a page of {said!r:.200} may not ask this", "ask from a page of this server"
+        if any(_get_host(origin) not in self._hosts for origin in origins):
+            sent = ", ".join(origins)
+            return 403, f"a page of {sent!r:.200} may not send this request", "use a page of this server"
         if scope["method"] in SAFE_METHODS:
             return None
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-            return 403, "a page of another site may not ask this", "ask from a page of this server"
-        # A form of any page may send these without its browser asking first.
+            return 403, "a page of another site may not send this request", "use a page of this server"
+        # HTML forms of any page can send these types without a CORS preflight.
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind in ("application/x-www-form-urlencoded", "multipart/form-data", "text/plain"):
-            return 415, f"a body of {kind!r} is not taken", "send application/json, or an archive"
+            return 415, f"a body of type {kind!r} is not accepted", "send application/json, or an archive"
         return None
 
 
-SAFETY = (
+SECURITY_HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"cache-control", b"no-store"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-resource-policy", b"same-origin"),
 )
-"""Of every answer that says nothing else: it is data, no page may frame it, nobody on the way keeps it."""
+"""Default headers of every response: it is data, cannot be framed, and must not be cached."""
 
 
-def _host_of(address: str) -> str:
-    """The host in an address; one that can be none where it has none, or a user's name before it."""
+def _get_host(address: str) -> str:
+    """Return the host of an address; empty if it has none or contains user info."""
     try:
         parts = urlsplit(address)
-        _ = parts.port  # refused where it is no number
+        _ = parts.port  # raises ValueError for an invalid port
     except ValueError:
         return ""
     odd = "@" in parts.netloc or parts.path or parts.query or parts.fragment
     return "" if odd else (parts.hostname or "").lower()
 
 
-def _fits(length: str, most_bytes: int) -> bool:
-    return length.isascii() and length.isdigit() and len(length) < 20 and int(length) <= most_bytes
+def _is_within_limit(length: str, max_bytes: int) -> bool:
+    return length.isascii() and length.isdigit() and len(length) < 20 and int(length) <= max_bytes
 
 
-def _too_long(most_bytes: int) -> tuple[int, str, str]:
-    detail = f"the body is longer than {most_bytes:,} bytes"
-    return 413, detail, "send less, or have serve.body_kb or serve.archive_mb raised"
+def _too_long_refusal(max_bytes: int) -> tuple[int, str, str]:
+    detail = f"the body is longer than {max_bytes:,} bytes"
+    return 413, detail, "send less, or increase serve.body_kb or serve.archive_mb"

@@ -1,4 +1,4 @@
-"""What callers send and get, as the OpenAPI document has it."""
+"""The bodies of requests and responses, as in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ Lines = Annotated[list[Line], Field(max_length=200)]
 
 
 class RunRequest(BaseModel):
-    """What every request for a run may say."""
+    """Choices of every request for a run."""
 
     model_config = ConfigDict(extra="forbid")
-    recipe: Line | None = Field(default=None, description="A name of GET /v1/recipes.")
-    model: Line | None = Field(default=None, description="A name of GET /v1/models, or `none`.")
+    recipe: Line | None = Field(default=None, description="A name from GET /v1/recipes.")
+    model: Line | None = Field(default=None, description="A name from GET /v1/models, or `none`.")
     autonomy: Literal["full_auto", "review_repairs", "review_all"] | None = None
     attempts: int | None = Field(default=None, ge=1, le=10_000)
     tokens: int | None = Field(default=None, ge=1, le=10**9)
@@ -26,72 +26,72 @@ class RunRequest(BaseModel):
 
 
 class WriteRequest(RunRequest):
-    """Ask for new code, as `suture run` does."""
+    """Write new code, as `suture run` does."""
 
     kind: Literal["write"]
     task: Annotated[Text, Field(min_length=1)] = Field(
-        description="What is wanted, with examples where there are any.",
+        description="What to write, with examples if possible.",
         examples=["Write a function double(n). For example: double(4) == 8"],
     )
-    asserts: Text = Field(default="", description="Plain asserts, as text.")
+    asserts: Text = Field(default="", description="Plain asserts as text.")
     entry_point: Line | None = Field(default=None, description="The name to define.")
 
 
 class HealProjectRequest(RunRequest):
-    """A repair of a project: a folder below an allowed root, an archive that was sent, or a repository."""
+    """Repair a project: a folder below an allowed root, an uploaded archive, or a git repository."""
 
     kind: Literal["heal"]
-    path: Line | None = Field(default=None, description="A project's folder below one of serve.roots.")
-    archive: Line | None = Field(default=None, description="A name that POST /v1/archives gave.")
-    git: Line | None = Field(default=None, description="A repository's address that serve.git allows.")
-    ref: Line | None = Field(default=None, description="Its branch or tag, where not the first.")
-    test: Line | None = Field(default=None, description="What must pass; else what the files show.")
-    protect: Lines = Field(default=[], description="Globs of files that stay as they are.")
-    only: Lines = Field(default=[], description="Globs of the files that may change.")
+    path: Line | None = Field(default=None, description="The project's folder, below one of serve.roots.")
+    archive: Line | None = Field(default=None, description="A name returned by POST /v1/archives.")
+    git: Line | None = Field(default=None, description="A repository URL that serve.git allows.")
+    ref: Line | None = Field(default=None, description="A branch or tag; default: the default branch.")
+    test: Line | None = Field(default=None, description="The test command; default: detected from the files.")
+    protect: Lines = Field(default=[], description="Globs of files that must not change.")
+    only: Lines = Field(default=[], description="Globs of the only files that may change.")
     since: Line | None = Field(default=None, description="The oldest commit that may have broken it.")
-    words: Text = Field(default="", description="What is known of the fault; a model reads it.")
+    bug_report: Text = Field(default="", description="What is known about the problem; for the model.")
 
 
 NewRunRequest = Annotated[WriteRequest | HealProjectRequest, Field(discriminator="kind")]
 
 
 class ForkRequest(RunRequest):
-    """A new run from a step of another one."""
+    """Start a new run from a step of another run."""
 
-    at: int = Field(ge=0, le=10**6, description="How many decisions had been carried out.")
-    hint: Text = Field(default="", description="What the model is told from there on.")
-    candidate: dict[Line, Text] = Field(default={}, description="Files to judge first, path to text.")
+    at: int = Field(ge=0, le=10**6, description="The number of executed decisions.")
+    hint: Text = Field(default="", description="A hint for the model from there on.")
+    candidate: dict[Line, Text] = Field(default={}, description="Files to judge first: path -> text.")
 
 
 class ReviewAnswerRequest(BaseModel):
-    """An answer to the question that a run waits with."""
+    """The answer to the question that a run waits for."""
 
     model_config = ConfigDict(extra="forbid")
     choice: Literal["approve", "edit", "redirect", "reject", "abort", "first", "second", "neither", "unsure"]
-    hint: Text = Field(default="", description="For `redirect`: what the model is told.")
-    files: dict[Line, Text] = Field(default={}, description="For `edit`: path to text.")
-    key: Line = Field(default="", description="The question's, where only that one is answered.")
+    hint: Text = Field(default="", description="For `redirect`: a hint for the model.")
+    files: dict[Line, Text] = Field(default={}, description="For `edit`: path -> text.")
+    key: Line = Field(default="", description="The question's key, to answer only that question.")
 
 
 class RunAccepted(BaseModel):
-    """A run that will be, is being or was done."""
+    """A run and its state."""
 
-    run: str = Field(description="Its id; see GET /v1/runs/{run}.")
+    run: str = Field(description="The run's id; see GET /v1/runs/{run}.")
     state: str = Field(description="`queued`, `running`, `waiting`, `stopped`, `ended` or `refused`.")
 
 
 class RunDetails(BaseModel):
-    """A run as it stands."""
+    """The current state of a run."""
 
     run: str
     state: str
     outcome: str | None = None
     reason: str | None = None
-    caller: str | None = Field(default=None, description="Who asked this server for it.")
-    error: dict[str, Any] | None = Field(default=None, description="Why its work ended without an outcome.")
+    caller: str | None = Field(default=None, description="The caller who started it here.")
+    error: dict[str, Any] | None = Field(default=None, description="Why its job ended without an outcome.")
     spend: dict[str, Any] = {}
-    question: dict[str, Any] | None = Field(default=None, description="What it waits for an answer to.")
-    events: list[dict[str, Any]] | None = Field(default=None, description="Its ledger, where asked for.")
+    question: dict[str, Any] | None = Field(default=None, description="The question that the run waits for.")
+    events: list[dict[str, Any]] | None = Field(default=None, description="Its ledger, if requested.")
 
 
 class RunPage(BaseModel):
@@ -99,7 +99,7 @@ class RunPage(BaseModel):
 
     total: int
     runs: list[dict[str, Any]]
-    queued: list[RunAccepted] = Field(description="Runs that wait for their turn here, in order.")
+    queued: list[RunAccepted] = Field(description="Queued runs, in order.")
 
 
 class RunFiles(BaseModel):
@@ -114,32 +114,34 @@ class Comparison(BaseModel):
 
     run: str
     other: str
-    difference: dict[str, Any] | None = Field(description="Where their ledgers part first; null: nowhere.")
-    diff: str = Field(description="From the one's best candidate to the other's.")
+    difference: dict[str, Any] | None = Field(
+        description="The first difference of their ledgers; null: none."
+    )
+    diff: str = Field(description="The diff from the first run's best candidate to the second's.")
 
 
 class CallerDetails(BaseModel):
-    """Who asks, and what they may ask for."""
+    """The caller, and what they may request."""
 
     name: str
     role: str
     needs_token: bool
-    recipe: str = Field(description="Taken where none is chosen.")
-    model: str = Field(description="The same.")
-    autonomy: str = Field(description="The same.")
-    budget: dict[str, float | None] = Field(description="The most of a run; null: no limit.")
+    recipe: str = Field(description="The default recipe.")
+    model: str = Field(description="The default model.")
+    autonomy: str = Field(description="The default autonomy.")
+    budget: dict[str, float | None] = Field(description="Limits of a run; null: no limit.")
 
 
 class ProjectChoices(BaseModel):
-    """Folders that a repair may be asked for."""
+    """The projects that can be healed."""
 
     roots: list[str]
-    folders: list[str] = Field(description="Below these, one level deep.")
-    git: list[str] = Field(description="Beginnings of git addresses.")
+    folders: list[str] = Field(description="Folders directly below the roots.")
+    git: list[str] = Field(description="Allowed prefixes of git URLs.")
 
 
 class CertificateCheck(BaseModel):
-    """What a replay of a certificate found out."""
+    """The findings of a certificate's verification."""
 
     run: str
     ok: bool
@@ -147,9 +149,9 @@ class CertificateCheck(BaseModel):
 
 
 class ArchiveReceipt(BaseModel):
-    """An archive that was unpacked."""
+    """An uploaded archive."""
 
-    archive: str = Field(description="Its name, for POST /v1/runs.")
+    archive: str = Field(description="The archive's name, for POST /v1/runs.")
     files: int
 
 
@@ -161,7 +163,7 @@ class Health(BaseModel):
 
 
 class ModelChoices(BaseModel):
-    """The models that a caller may choose."""
+    """The models that a caller can choose."""
 
     default: str
     choices: list[str]

@@ -1,4 +1,4 @@
-"""Routes that ask for work: runs, archives, and what is done to a run."""
+"""Routes that change something: start runs, upload archives, answer, resume and stop runs."""
 
 from __future__ import annotations
 
@@ -26,71 +26,75 @@ from suture.interfaces.web.run_views import has_ledger, run_receipt
 from suture.interfaces.web.web_service import WebService
 
 router = APIRouter(prefix="/v1")
-Run = Annotated[str, Path(pattern=RUN_ID, description="A run's id.", examples=["20260101-000000000-abcdef"])]
+Run = Annotated[
+    str, Path(pattern=RUN_ID, description="The run's id.", examples=["20260101-000000000-abcdef"])
+]
 Key = Annotated[
     str,
-    Header(alias="Idempotency-Key", description="The same request under the same key is done once."),
+    Header(alias="Idempotency-Key", description="Requests with the same key are executed once."),
 ]
-ServiceOf = Annotated[WebService, Depends(get_service)]
+WebServiceDependency = Annotated[WebService, Depends(get_service)]
 Runner = Annotated[Caller, require_role("runner")]
 Reviewer = Annotated[Caller, require_role("reviewer")]
 ARCHIVE_BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
-        "description": "A project's folder as .zip, .tar or .tar.gz.",
+        "description": "The project's folder as .zip, .tar or .tar.gz.",
         "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
     }
 }
 
 
 @router.post("/archives", status_code=201, responses=problem_responses(415), openapi_extra=ARCHIVE_BODY)
-async def send_archive(request: Request, service: ServiceOf, _: Runner) -> ArchiveReceipt:
-    """Send a project's folder, to have it healed."""
+async def send_archive(request: Request, service: WebServiceDependency, _: Runner) -> ArchiveReceipt:
+    """Upload a project's folder, to have it healed."""
     content = await request.body()
     name, files = await asyncio.to_thread(service.archives.keep, content)
     return ArchiveReceipt(archive=name, files=files)
 
 
 @router.post("/runs", status_code=202, responses=problem_responses(409, 415, 429))
-async def ask_for_run(asked: NewRunRequest, service: ServiceOf, caller: Runner, key: Key = "") -> RunAccepted:
-    """Ask for a run: new code from a task, or a repair of a project."""
-    job = service.submit(caller, asked.kind, service.request_of(asked), asked, key=key)
-    return _accepted(service, job)
+async def start_run(
+    request_body: NewRunRequest, service: WebServiceDependency, caller: Runner, key: Key = ""
+) -> RunAccepted:
+    """Start a run: write code for a task, or repair a project."""
+    job = service.submit(caller, request_body.kind, service.job_request(request_body), request_body, key=key)
+    return _job_receipt(service, job)
 
 
 @router.post("/runs/{run}/fork", status_code=202, responses=problem_responses(404, 409, 415, 429))
 async def fork(
-    run: Run, asked: ForkRequest, service: ServiceOf, caller: Runner, key: Key = ""
+    run: Run, request_body: ForkRequest, service: WebServiceDependency, caller: Runner, key: Key = ""
 ) -> RunAccepted:
-    """Start a new run from a step of this one, with something changed."""
+    """Start a new run from a step of this one, with changes."""
     require_ledger(service, run)
     request = {
         "of": run,
-        "at": asked.at,
-        "hint": asked.hint,
-        "candidate": dict(asked.candidate),
-        "changes": service.changes_of(asked),
+        "at": request_body.at,
+        "hint": request_body.hint,
+        "candidate": dict(request_body.candidate),
+        "changes": service.fork_changes(request_body),
     }
-    return _accepted(service, service.submit(caller, "fork", request, asked, key=key))
+    return _job_receipt(service, service.submit(caller, "fork", request, request_body, key=key))
 
 
 @router.post("/runs/{run}/replay", status_code=202, responses=problem_responses(404, 409, 415, 429))
-async def replay(run: Run, service: ServiceOf, caller: Runner, key: Key = "") -> RunAccepted:
-    """Do this run again with the replies that its model gave then; asks nobody."""
+async def replay(run: Run, service: WebServiceDependency, caller: Runner, key: Key = "") -> RunAccepted:
+    """Repeat this run with the recorded replies of its model."""
     require_ledger(service, run)
-    return _accepted(service, service.submit(caller, "replay", {"of": run}, key=key))
+    return _job_receipt(service, service.submit(caller, "replay", {"of": run}, key=key))
 
 
 @router.post("/runs/{run}/verify", responses=problem_responses(404, 409, 415, 429))
-async def verify(run: Run, service: ServiceOf, caller: Runner) -> CertificateCheck:
-    """Prove this run's certificate anew, without a model; answers when that is done."""
+async def verify(run: Run, service: WebServiceDependency, caller: Runner) -> CertificateCheck:
+    """Verify this run's certificate again, without a model; responds when done."""
     folder = require_ledger(service, run)
     if not (folder.path / "certificate.json").is_file():
-        raise RequestRefused(404, f"run {run} has no certificate", remedy="only a healed result gets one")
+        raise RequestRefused(404, f"run {run} has no certificate", remedy="only healed results have one")
     job = service.submit(caller, "verify", {}, run=run)
     try:
         end = await service.pool.ended(job)
-    except asyncio.CancelledError:  # whoever asked has gone away
+    except asyncio.CancelledError:  # the client has disconnected
         service.pool.cancel(job)
         raise
     if "ok" not in end.answer:
@@ -99,56 +103,60 @@ async def verify(run: Run, service: ServiceOf, caller: Runner) -> CertificateChe
 
 
 @router.post("/runs/{run}/review", status_code=202, responses=problem_responses(404, 409, 415, 429))
-async def review(run: Run, said: ReviewAnswerRequest, service: ServiceOf, caller: Reviewer) -> RunAccepted:
-    """Answer what this run waits for, so that it goes on."""
+async def review(
+    run: Run, answer_body: ReviewAnswerRequest, service: WebServiceDependency, caller: Reviewer
+) -> RunAccepted:
+    """Answer the question that this run waits for, so that it continues."""
     folder = require_ledger(service, run)
     question = pending_review(folder.path)
     if question is None:
         raise RequestRefused(
-            409, f"run {run} waits for no answer", remedy="see how it stands: GET /v1/runs/{run}"
+            409, f"run {run} is not waiting for an answer", remedy="check its state: GET /v1/runs/{run}"
         )
-    if said.key and said.key != question.key:  # whoever answers has seen another one
+    if answer_body.key and answer_body.key != question.key:  # the caller has seen an older question
         raise RequestRefused(
-            409, f"run {run} asks something else by now", remedy="look at its question again"
+            409, f"run {run} asks a different question by now", remedy="read its current question"
         )
-    answer = ReviewAnswer(choice=said.choice, hint=said.hint, files=said.files)
+    answer = ReviewAnswer(choice=answer_body.choice, hint=answer_body.hint, files=answer_body.files)
     question.require_answered_by(answer)
-    request = {"answer": {"choice": said.choice, "hint": said.hint, "files": dict(said.files)}}
-    return _accepted(service, service.submit(caller, "resume", request, run=run))
+    request = {
+        "answer": {"choice": answer_body.choice, "hint": answer_body.hint, "files": dict(answer_body.files)}
+    }
+    return _job_receipt(service, service.submit(caller, "resume", request, run=run))
 
 
 @router.post("/runs/{run}/resume", status_code=202, responses=problem_responses(404, 409, 415, 429))
-async def resume(run: Run, service: ServiceOf, caller: Runner) -> RunAccepted:
-    """Go on with a run that was stopped or cancelled, or whose machinery failed."""
+async def resume(run: Run, service: WebServiceDependency, caller: Runner) -> RunAccepted:
+    """Continue a run that was stopped or cancelled, or that failed because of the infrastructure."""
     require_ledger(service, run)
-    return _accepted(service, service.submit(caller, "resume", {}, run=run))
+    return _job_receipt(service, service.submit(caller, "resume", {}, run=run))
 
 
 @router.post("/runs/{run}/cancel", status_code=202, responses=problem_responses(404, 409, 415))
-async def cancel(run: Run, service: ServiceOf, caller: Runner) -> RunAccepted:
-    """Stop this run; what it has done stays, and it can be gone on with."""
+async def cancel(run: Run, service: WebServiceDependency, caller: Runner) -> RunAccepted:
+    """Stop this run; its results so far stay, and it can be resumed."""
     job = service.pool.find_active_job(run)
-    folder = service.folder(run) if job is None else service.folder_of_job(job)
+    folder = service.find_run_folder_or_404(run) if job is None else service.job_folder(job)
     if job is None:
         raise RequestRefused(
-            409, f"run {run} is not being worked on here", remedy="see how it stands: GET /v1/runs"
+            409, f"run {run} is not in progress here", remedy="check its state: GET /v1/runs"
         )
     require_owner(caller, job)
     service.pool.cancel(job)
     return run_receipt(service.pool, folder)
 
 
-def _accepted(service: WebService, job: Job) -> RunAccepted:
-    return run_receipt(service.pool, service.folder_of_job(job))
+def _job_receipt(service: WebService, job: Job) -> RunAccepted:
+    return run_receipt(service.pool, service.job_folder(job))
 
 
 def require_ledger(service: WebService, run: str) -> RunFolder:
-    """The folder of a run that has begun; what has written nothing yet is not found.
+    """Return the folder of a run that has started.
 
     Raises:
-        Refused: It has not.
+        RequestRefused: The run has written nothing yet.
     """
-    folder = service.folder(run)
+    folder = service.find_run_folder_or_404(run)
     if not has_ledger(folder):
-        raise RequestRefused(404, f"run {run} has written nothing down yet", remedy="ask again when it runs")
+        raise RequestRefused(404, f"run {run} has not started yet", remedy="retry when it is running")
     return folder

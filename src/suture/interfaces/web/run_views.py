@@ -1,4 +1,4 @@
-"""What is told of a run: from its ledger, and from the journal of jobs where there is no ledger yet."""
+"""JSON views of a run: from its ledger, and from the journal of jobs if there is no ledger yet."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from suture.interfaces.narrative.review_text import review_as_json
 from suture.interfaces.narrative.run_story import run_as_json
 from suture.interfaces.web.rest_schemas import RunAccepted, RunDetails
 
-MOST_TEXTS = 20
-MOST_TEXT_CHARS = 200_000
+MAX_EDITABLE_FILES = 20
+MAX_EDITABLE_CHARS = 200_000
 
 
 def has_ledger(folder: RunFolder) -> bool:
-    """Whether anything of the run is written down."""
+    """Return whether the run has a ledger."""
     return folder.ledger_path.is_file()
 
 
 def run_state(pool: JobRegistry, folder: RunFolder) -> str:
-    """How a run stands, in one word."""
+    """Return the state of a run as one word."""
     job = pool.find_active_job(folder.id)
     if job is not None:
         return "queued" if job in pool.waiting else "running"
@@ -32,17 +32,17 @@ def run_state(pool: JobRegistry, folder: RunFolder) -> str:
 
 
 def run_receipt(pool: JobRegistry, folder: RunFolder) -> RunAccepted:
-    """A run in two words."""
+    """Return a run with its state."""
     return RunAccepted(run=folder.id, state=run_state(pool, folder))
 
 
 def run_details(pool: JobRegistry, folder: RunFolder, *, with_events: bool) -> RunDetails:
-    """A run as it stands.
+    """Return the current state of a run.
 
     Args:
-        pool: Where it may be waiting, or being done.
-        folder: Its folder, which may not be there yet.
-        with_events: Whether its whole ledger is told.
+        pool: The pool in which it may be waiting or running.
+        folder: Its folder, which may not exist yet.
+        with_events: Whether to include the whole ledger.
 
     Raises:
         StorageError: Its folder is damaged.
@@ -61,32 +61,32 @@ def run_details(pool: JobRegistry, folder: RunFolder, *, with_events: bool) -> R
         if with_events:
             fields["events"] = plain["events"]
     if state == "waiting":
-        asked = pending_review(folder.path)
-        more = {"key": asked.key, "texts": _first_texts(asked)} if asked else {}
-        fields["question"] = {**review_as_json(asked), **more} if asked else None
+        review = pending_review(folder.path)
+        extras = {"key": review.key, "texts": _editable_texts(review)} if review else {}
+        fields["question"] = {**review_as_json(review), **extras} if review else None
     return RunDetails(**fields)
 
 
-def _first_texts(asked: Review) -> dict[str, str]:
-    """The files that a person may edit, those of the candidate first, as far as a page can take them."""
-    left_chars, texts = MOST_TEXT_CHARS, dict[str, str]()
-    for path, text in asked.editable.items():
-        left_chars -= len(text)
-        if left_chars < 0 or len(texts) == MOST_TEXTS:
+def _editable_texts(review: Review) -> dict[str, str]:
+    """Return the files that a person may edit, the candidate's first, up to a limit that fits the page."""
+    remaining_chars, texts = MAX_EDITABLE_CHARS, dict[str, str]()
+    for path, text in review.editable.items():
+        remaining_chars -= len(text)
+        if remaining_chars < 0 or len(texts) == MAX_EDITABLE_FILES:
             break
         texts[path] = text
     return texts
 
 
 def job_error(end: JobEnd | None) -> dict[str, Any] | None:
-    """Why a piece of work failed, in the command line's words; `None` where it did not."""
+    """Return why a job failed, with the command line's message, or `None`."""
     if end is None or not end.error:
         return None
     return {"detail": end.error, "remedy": end.remedy, "fault": end.fault, "exit_code": end.exit_code}
 
 
 def is_finished(pool: JobRegistry, folder: RunFolder) -> bool:
-    """Whether nothing more will be written of a run, as far as is known."""
+    """Return whether nothing more will be written about a run, as far as is known."""
     if pool.find_active_job(folder.id) is not None:
         return False
     if not has_ledger(folder):
@@ -98,5 +98,5 @@ def is_finished(pool: JobRegistry, folder: RunFolder) -> bool:
 
 
 def queued_runs(pool: JobRegistry) -> list[RunAccepted]:
-    """The runs that wait for their turn, in order."""
+    """Return the queued runs, in order."""
     return [RunAccepted(run=job.run, state="queued") for job in pool.waiting if job.kind != "verify"]

@@ -1,4 +1,4 @@
-"""The application: its routes, its guard, its problems, and how it starts and stops."""
+"""The application: routes, middleware, error handlers, start-up and shutdown, and the web page's files."""
 
 from __future__ import annotations
 
@@ -25,36 +25,36 @@ from suture.interfaces.web.rest_schemas import Health
 from suture.interfaces.web.server_metrics import RequestCounter, ServerMetrics
 from suture.interfaces.web.web_service import WebService
 
-ABOUT = (
-    "Write or repair code in a sandbox until tests that can be trusted pass. Errors are RFC 9457 problems."
+API_DESCRIPTION = (
+    "Repair or write code in a sandbox until trusted tests pass. Errors are RFC 9457 problem details."
 )
 probes = APIRouter()
-"""Routes for whoever watches the server: is it alive, does it take work, what does it count."""
+"""Routes for monitoring: is the process alive, does it accept work, what are its metrics."""
 ANY_ADDRESS = ("0.0.0.0", "::")
-"""Nobody is called so; but a browser takes them for this machine."""
+"""Wildcard addresses, which are not host names; browsers connect to this machine for them."""
 
 
 def make_app(service: WebService, journal: JobJournal) -> FastAPI:
-    """The application of a server."""
+    """Return the application of a server."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         service.pool.recover()
-        sweeping = asyncio.create_task(service.sweep())
+        cleanup_task = asyncio.create_task(service.clean_up_uploads())
         app.state.ready, app.state.stopping = True, False
         try:
             yield
         finally:
             app.state.ready = False
-            sweeping.cancel()
+            cleanup_task.cancel()
             await service.pool.close()
             journal.close()
 
-    # No page of documentation: those of the library load scripts from elsewhere.
+    # No documentation pages, because FastAPI's load scripts from other hosts.
     app = FastAPI(
         title="Suture",
         version=version("suture"),
-        description=ABOUT,
+        description=API_DESCRIPTION,
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
@@ -63,14 +63,14 @@ def make_app(service: WebService, journal: JobJournal) -> FastAPI:
     app.state.metrics = ServerMetrics(service.pool)
     app.state.ready = app.state.stopping = False
     add_problems(app)
-    for router in (
-        run_routes.router,
-        looking_routes.router,
-        detail_routes.router,
+    for page_router in (
+        run_routes.page_router,
+        looking_routes.page_router,
+        detail_routes.page_router,
         probes,
-        page_routes.router,
+        page_routes.page_router,
     ):
-        app.include_router(router)
+        app.include_router(page_router)
 
     app.add_middleware(RequestCounter, metrics=app.state.metrics)
     serve = service.settings.serve
@@ -80,16 +80,18 @@ def make_app(service: WebService, journal: JobJournal) -> FastAPI:
         body_bytes=serve.body_kb * 2**10,
         archive_bytes=serve.archive_mb * 2**20,
     )
-    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # the library's way to extend it
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's documented way to extend the schema
     return app
 
 
 def _openapi(app: FastAPI) -> dict[str, object]:
     if app.openapi_schema is None:
-        plain = get_openapi(title=app.title, version=app.version, description=ABOUT, routes=app.routes)
-        parts = plain.setdefault("components", {})
-        parts.setdefault("schemas", {})["Problem"] = Problem.model_json_schema()
-        parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        plain = get_openapi(
+            title=app.title, version=app.version, description=API_DESCRIPTION, routes=app.routes
+        )
+        components = plain.setdefault("components", {})
+        components.setdefault("schemas", {})["Problem"] = Problem.model_json_schema()
+        components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         plain["security"] = [{}, {"token": []}]
         app.openapi_schema = plain
     return app.openapi_schema
@@ -97,32 +99,32 @@ def _openapi(app: FastAPI) -> dict[str, object]:
 
 @probes.get("/healthz", responses=problem_responses())
 async def alive() -> Health:
-    """Whether the process answers."""
+    """Return whether the process responds."""
     return Health(ok=True)
 
 
 @probes.get("/readyz", responses={**problem_responses(), 503: {"model": Health}})
 async def ready(request: Request) -> Response:
-    """Whether it takes work."""
+    """Return whether the server accepts work."""
     ok = bool(request.app.state.ready)
-    health = Health(ok=ok, detail="" if ok else "it starts, or is being stopped")
+    health = Health(ok=ok, detail="" if ok else "the server is starting or stopping")
     return JSONResponse(health.model_dump(), status_code=200 if ok else 503)
 
 
 @probes.get("/metrics", responses=problem_responses(), response_class=PlainTextResponse)
 async def prometheus(request: Request, _: Viewer) -> Response:
-    """Counts for Prometheus."""
+    """Return metrics for Prometheus."""
     return Response(request.app.state.metrics.text(), media_type=CONTENT_TYPE_LATEST)
 
 
-router = APIRouter(include_in_schema=False)
-TYPES = {
+page_router = APIRouter(include_in_schema=False)
+CONTENT_TYPES = {
     "html": "text/html; charset=utf-8",
     "css": "text/css; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
 }
-POLICY = "; ".join(
+PAGE_CONTENT_POLICY = "; ".join(
     (
         "default-src 'none'",
         "script-src 'self'",
@@ -132,30 +134,32 @@ POLICY = "; ".join(
         "base-uri 'none'",
         "form-action 'none'",
         "frame-ancestors 'none'",
-        # No text becomes markup or code, whatever a script of ours may do by mistake.
+        # Prevents text from becoming markup or code, even through a mistake in our scripts.
         "require-trusted-types-for 'script'",
         "trusted-types 'none'",
     )
 )
-PAGE = files("suture.interfaces.web") / "page"
-NAMES = frozenset(file.name for file in PAGE.iterdir() if file.name.rpartition(".")[2] in TYPES)
+PAGE_FOLDER = files("suture.interfaces.web") / "page"
+PAGE_FILES = frozenset(
+    file.name for file in PAGE_FOLDER.iterdir() if file.name.rpartition(".")[2] in CONTENT_TYPES
+)
 
 
-@router.get("/")
+@page_router.get("/")
 async def page() -> Response:
-    """The page itself; anybody may have it, as it says nothing of any run."""
-    return _file("index.html")
+    """Return the page itself; it needs no token, because it contains no data of any run."""
+    return _page_file("index.html")
 
 
-@router.get("/page/{name}")
+@page_router.get("/page/{name}")
 async def part(name: str) -> Response:
-    """A script or style of the page."""
-    return _file(name)
+    """Return a script or style of the page."""
+    return _page_file(name)
 
 
-def _file(name: str) -> Response:
-    if name not in NAMES:
-        raise RequestRefused(404, f"the page has no file {name!r:.80}", remedy="see /")
-    kind = TYPES[name.rpartition(".")[2]]
-    headers = {"Content-Security-Policy": POLICY, "Content-Type": kind}
-    return Response((PAGE / name).read_bytes(), headers=headers)
+def _page_file(name: str) -> Response:
+    if name not in PAGE_FILES:
+        raise RequestRefused(404, f"the page has no file {name!r:.80}", remedy="open /")
+    kind = CONTENT_TYPES[name.rpartition(".")[2]]
+    headers = {"Content-Security-Policy": PAGE_CONTENT_POLICY, "Content-Type": kind}
+    return Response((PAGE_FOLDER / name).read_bytes(), headers=headers)

@@ -1,4 +1,4 @@
-"""What all routes share: settings, the pool, tokens and archives; and what a request for a run becomes."""
+"""State that all routes share: settings, pool, tokens and archives; and turning requests into jobs."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ from suture.interfaces.web.rest_schemas import HealProjectRequest, RunRequest, W
 from suture.loop import list_recipes
 
 log = logging.getLogger("suture.interfaces.web")
-MOST_KEY_CHARS = 200
-A_WHILE_S = 3600.0
-"""Seconds between two clearings of what callers have sent, and until a caller's day may have room again."""
-BUDGETS = ("attempts", "tokens", "money", "seconds")
-"""What a caller may limit further; only money may have no limit of the server's own."""
+MAX_KEY_CHARS = 200
+CLEANUP_INTERVAL_S = 3600.0
+"""Seconds between two clean-ups of uploads, and the retry delay of a caller without a remaining share."""
+BUDGET_NAMES = ("attempts", "tokens", "money", "seconds")
+"""Limits that a caller can lower; only money may have no limit of the server's own."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WebService:
-    """What the server works with.
+    """The shared state of the server.
 
     Attributes:
-        settings: The server's own.
-        pool: Does the jobs.
-        tokens: Of its callers.
-        archives: What they have sent.
-        needs_token: Whether nobody is served without a token, wherever they ask from.
+        settings: The server's settings.
+        pool: Executes the jobs.
+        tokens: The tokens of callers.
+        archives: Uploaded projects.
+        needs_token: Whether every caller needs a token.
     """
 
     settings: Settings
@@ -51,80 +51,76 @@ class WebService:
     archives: ProjectArchives
     needs_token: bool
 
-    async def sweep(self) -> None:
-        """Remove what callers have sent and nobody needs any more, now and every hour."""
+    async def clean_up_uploads(self) -> None:
+        """Remove uploads that nobody needs any more, now and every hour."""
         home, days = self.settings.paths.home, self.settings.serve.keep_sent_days
         while True:
             try:
                 await asyncio.to_thread(
                     remove_unused_uploads, home, days, names_in_use(self.pool.unfinished())
                 )
-            except Exception:  # else nothing would be removed any more, and nobody would notice
-                log.exception("what callers have sent cannot be looked through")
-            await asyncio.sleep(A_WHILE_S)
+            except Exception:  # otherwise the task would die unnoticed
+                log.exception("the uploads cannot be cleaned up")
+            await asyncio.sleep(CLEANUP_INTERVAL_S)
 
-    def folder_of_job(self, job: Job) -> RunFolder:
-        """The folder of a job's run, which may not be there yet."""
+    def job_folder(self, job: Job) -> RunFolder:
+        """Return the folder of a job's run, which may not exist yet."""
         return RunFolder(self.settings.paths.home / "runs" / job.run)
 
-    def folder(self, run: str) -> RunFolder:
-        """The folder of a run; of one that was asked for here, also before it is there.
+    def find_run_folder_or_404(self, run: str) -> RunFolder:
+        """Return the folder of a run; for runs started here, even before it exists.
 
         Raises:
-            Refused: There is no such run.
+            RequestRefused: There is no such run.
         """
         job = self.pool.last_payload(run)
         if job is not None and self.pool.has_run_folder(job):
-            return self.folder_of_job(job)
+            return self.job_folder(job)
         try:
             return find_run_folder(run, self.settings)
         except UsageError as fault:
-            if job is not None:  # it was refused, and has no ledger anywhere
-                return self.folder_of_job(job)
-            raise RequestRefused(
-                404, f"there is no run called {run!r:.80}", remedy="see GET /v1/runs"
-            ) from fault
+            if job is not None:  # the run was refused and has no ledger
+                return self.job_folder(job)
+            raise RequestRefused(404, f"there is no run {run!r:.80}", remedy="see GET /v1/runs") from fault
 
     def submit(
         self,
         caller: Caller,
         kind: JobKind,
         request: Mapping[str, Any],
-        asked: RunRequest | None = None,
+        run_request: RunRequest | None = None,
         *,
         run: str = "",
         key: str = "",
     ) -> Job:
-        """Queue a piece of work, within what the caller may use; the same one twice is done once.
+        """Queue a job within the caller's limits; identical requests with one key are executed once.
 
         Args:
-            caller: Who asks.
-            kind: What is to be done.
-            request: Its arguments.
-            asked: What they chose of the settings.
-            run: The run that it is about; a new one where not given.
-            key: Their name for the request.
+            caller: The caller.
+            kind: What to do.
+            request: The arguments.
+            run_request: The settings that the caller has chosen.
+            run: The run that the job is about; by default a new one.
+            key: The idempotency key.
 
         Raises:
-            Refused: They may not choose that, or have used the name for something else.
-            QueueFull: Nothing more is taken now.
+            RequestRefused: A choice is not allowed, or the key was used for a different request.
+            QueueFull: No more jobs are accepted at the moment.
         """
-        flags = self.flags_of(asked) if asked is not None else {}
+        flags = self.requested_settings(run_request) if run_request is not None else {}
         said = json.dumps([kind, request, flags, run], sort_keys=True)
         digest = hashlib.sha256(said.encode("utf-8", "backslashreplace")).hexdigest()
-        if len(key) > MOST_KEY_CHARS:
-            raise RequestRefused(400, f"an idempotency key has at most {MOST_KEY_CHARS} characters")
-        before = self.pool.find_by_key(caller.name, key)
-        if before is not None:
-            return _the_same(before, digest)
+        if len(key) > MAX_KEY_CHARS:
+            raise RequestRefused(400, f"an idempotency key has at most {MAX_KEY_CHARS} characters")
+        earlier = self.pool.find_by_key(caller.name, key)
+        if earlier is not None:
+            return _require_same_request(earlier, digest)
         if run and kind != "verify" and self.pool.find_active_job(run) is not None:
-            raise RequestRefused(
-                409, f"run {run} is being worked on", remedy="wait for its end, or cancel it"
-            )
+            raise RequestRefused(409, f"run {run} is in progress", remedy="wait for its end, or cancel it")
         budget = self.settings.budget
         tokens = int(flags.get("budget.tokens", budget.tokens)) if kind != "verify" else 0
         seconds = float(flags.get("budget.seconds", budget.seconds))
-        self._require_share(caller, tokens, seconds)
+        self._require_daily_share(caller, tokens, seconds)
         new = new_run_id()
         job = Job(
             id=new,
@@ -139,48 +135,52 @@ class WebService:
             key=key,
             digest=digest,
         )
-        return _the_same(self.pool.submit(job), digest)
+        return _require_same_request(self.pool.submit(job), digest)
 
-    def request_of(self, asked: WriteRequest | HealProjectRequest) -> dict[str, Any]:
-        """The arguments of a run that is asked for.
+    def job_request(self, run_request: WriteRequest | HealProjectRequest) -> dict[str, Any]:
+        """Return the job arguments for a requested run.
 
         Raises:
-            Refused: The project is none that callers may name.
+            RequestRefused: The project is not allowed.
             UsageError: There is no such archive.
         """
-        if isinstance(asked, WriteRequest):
-            return {"task": asked.task, "asserts": asked.asserts, "entry_point": asked.entry_point}
-        given = asked.model_dump(include={"test", "protect", "only", "since", "words"})
-        return {**given, **self._project(asked)}
+        if isinstance(run_request, WriteRequest):
+            return {
+                "task": run_request.task,
+                "asserts": run_request.asserts,
+                "entry_point": run_request.entry_point,
+            }
+        given = run_request.model_dump(include={"test", "protect", "only", "since", "bug_report"})
+        return {**given, **self._project_source(run_request)}
 
-    def _project(self, asked: HealProjectRequest) -> dict[str, str]:
-        if sum(one is not None for one in (asked.path, asked.archive, asked.git)) != 1:
+    def _project_source(self, run_request: HealProjectRequest) -> dict[str, str]:
+        if sum(one is not None for one in (run_request.path, run_request.archive, run_request.git)) != 1:
             raise RequestRefused(
-                400, "a repair needs one project", remedy="give either `path`, `archive` or `git`"
+                400, "a repair needs exactly one project", remedy="use either `path`, `archive` or `git`"
             )
-        if asked.git is not None:
-            if asked.since is not None:
-                raise RequestRefused(400, "`since` needs a history, and only the newest commit is fetched")
+        if run_request.git is not None:
+            if run_request.since is not None:
+                raise RequestRefused(400, "`since` needs a history, but only the newest commit is cloned")
             try:
-                require_allowed_git_url(asked.git, asked.ref or "", self.settings.serve.git)
+                require_allowed_git_url(run_request.git, run_request.ref or "", self.settings.serve.git)
             except UsageError as fault:
                 raise RequestRefused(403, fault.message, remedy=fault.remedy) from fault
-            return {"git": asked.git, "ref": asked.ref or ""}
-        if asked.archive is not None:
-            self.archives.find_folder(asked.archive)  # refused here, and not when its turn has come
-            return {"archive": asked.archive}
-        return {"path": str(self.allowed(str(asked.path)))}
+            return {"git": run_request.git, "ref": run_request.ref or ""}
+        if run_request.archive is not None:
+            self.archives.find_folder(run_request.archive)  # checked now instead of when the job starts
+            return {"archive": run_request.archive}
+        return {"path": str(self.require_allowed_folder(str(run_request.path)))}
 
-    def allowed(self, path: str) -> Path:
-        """A folder that callers may name, without links on the way to it.
+    def require_allowed_folder(self, path: str) -> Path:
+        """Return a folder that callers may name, with symbolic links resolved.
 
         Raises:
-            Refused: It lies below none of the allowed roots. Whether it is there is not told.
+            RequestRefused: It is below no allowed root. The message does not say whether the folder exists.
         """
         refused = RequestRefused(
             403,
-            f"{path!r:.200} is no folder below an allowed root",
-            remedy="send an archive, or see serve.roots",
+            f"{path!r:.200} is not a folder below an allowed root",
+            remedy="upload an archive, or see serve.roots",
         )
         try:
             real = Path(path).resolve(strict=True)
@@ -192,55 +192,57 @@ class WebService:
             raise refused
         return real
 
-    def flags_of(self, asked: RunRequest) -> dict[str, Any]:
-        """The settings that a request chooses; never more than the server's own allow.
+    def requested_settings(self, run_request: RunRequest) -> dict[str, Any]:
+        """Return the settings that a request chooses, never beyond the server's limits.
 
         Raises:
-            Refused: They are none that callers may choose.
+            RequestRefused: A choice is not allowed.
         """
         budget, flags = self.settings.budget, {}
-        if asked.recipe is not None:
-            if asked.recipe not in list_recipes():
+        if run_request.recipe is not None:
+            if run_request.recipe not in list_recipes():
                 raise RequestRefused(
-                    400, f"there is no recipe {asked.recipe!r:.80}", remedy="see GET /v1/recipes"
+                    400, f"there is no recipe {run_request.recipe!r:.80}", remedy="see GET /v1/recipes"
                 )
-            flags["loop.recipe"] = asked.recipe
-        if asked.model is not None:
-            if asked.model not in self.models:
+            flags["loop.recipe"] = run_request.recipe
+        if run_request.model is not None:
+            if run_request.model not in self.models:
                 raise RequestRefused(
-                    400, f"model {asked.model!r:.80} is not offered", remedy="see GET /v1/models"
+                    400, f"model {run_request.model!r:.80} is not offered", remedy="see GET /v1/models"
                 )
-            flags["model.name"] = asked.model
-            if asked.model == "none":
+            flags["model.name"] = run_request.model
+            if run_request.model == "none":
                 flags["models.coder"] = "none"
-        if asked.autonomy is not None:
-            flags["loop.autonomy"] = asked.autonomy
-        for name in BUDGETS:
-            wanted, most = getattr(asked, name), getattr(budget, name)
+        if run_request.autonomy is not None:
+            flags["loop.autonomy"] = run_request.autonomy
+        for name in BUDGET_NAMES:
+            wanted, most = getattr(run_request, name), getattr(budget, name)
             if wanted is not None:
                 flags[f"budget.{name}"] = wanted if most is None else min(wanted, most)
         return flags
 
-    def changes_of(self, asked: RunRequest) -> dict[str, Any]:
-        """What a fork changes: what was chosen, and a budget within the server's own.
+    def fork_changes(self, run_request: RunRequest) -> dict[str, Any]:
+        """Return the changes of a fork: the chosen settings, and a budget within the server's limits.
 
         Raises:
-            Refused: That is none that callers may choose.
+            RequestRefused: A choice is not allowed.
         """
         own = self.settings.budget
-        most = {f"budget.{name}": getattr(own, name) for name in BUDGETS if getattr(own, name) is not None}
-        return {**most, **self.flags_of(asked)}
+        most = {
+            f"budget.{name}": getattr(own, name) for name in BUDGET_NAMES if getattr(own, name) is not None
+        }
+        return {**most, **self.requested_settings(run_request)}
 
     @property
     def models(self) -> tuple[str, ...]:
-        """What a caller may name as the model."""
+        """The models that a caller can choose."""
         return tuple(dict.fromkeys((self.settings.model.name, "none", *self.settings.serve.models)))
 
-    def _require_share(self, caller: Caller, tokens: int, seconds: float) -> None:
-        """Refuse more than a caller's share of a day.
+    def _require_daily_share(self, caller: Caller, tokens: int, seconds: float) -> None:
+        """Check that a request stays within the caller's daily share.
 
         Raises:
-            QueueFull: What is asked for might go past it.
+            QueueFull: The request could exceed it.
         """
         limits = self.settings.serve
         used_tokens, used_seconds = self.pool.usage_of(caller.name)
@@ -251,18 +253,18 @@ class WebService:
         for what, used, wanted, most in shares:
             if most is not None and used + wanted > most:
                 raise QueueFull(
-                    f"{caller.name} has {max(0, most - used):g} of {most:g} {what} a day left, "
-                    f"and asks for up to {wanted:g}",
-                    retry_after_s=A_WHILE_S,
-                    remedy=f"ask for fewer {what}, or later",
+                    f"{caller.name} has {max(0, most - used):g} of {most:g} {what} per day left, "
+                    f"but requests up to {wanted:g}",
+                    retry_after_s=CLEANUP_INTERVAL_S,
+                    remedy=f"request fewer {what}, or retry later",
                 )
 
 
-def _the_same(job: Job, digest: str) -> Job:
+def _require_same_request(job: Job, digest: str) -> Job:
     if job.digest != digest:
-        remedy = "take another key for another request"
+        remedy = "use a new key for a different request"
         raise RequestRefused(
-            409, f"the idempotency key {job.key!r} was used for something else", remedy=remedy
+            409, f"the idempotency key {job.key!r} was used for a different request", remedy=remedy
         )
     return job
 
@@ -270,15 +272,15 @@ def _the_same(job: Job, digest: str) -> Job:
 def open_web_service(
     settings: Settings, flags: Mapping[str, object], *, needs_token: bool
 ) -> tuple[WebService, JobJournal]:
-    """What a server works with; the journal is to be closed at its end.
+    """Open the shared state of a server; the caller must close the journal.
 
     Args:
-        settings: The server's own.
-        flags: Its own settings that were said on the command line, for the processes of its jobs.
+        settings: The server's settings.
+        flags: The settings from its command line, for the processes of its jobs.
         needs_token: As in `WebService`.
 
     Raises:
-        UsageError: Another server works with the same home, or `ray` has no PostgreSQL to keep jobs in.
+        UsageError: Another server uses the same home, or `ray` is configured without PostgreSQL.
         PrerequisiteError: Ray or the database's tables are missing, or the cluster does not answer.
         StorageError: The home cannot be written, or the database does not answer.
     """
@@ -287,7 +289,7 @@ def open_web_service(
     shared, pool = None, None
     if serve.executor == "ray":
         from suture.interfaces.jobs.ray_backend.ray_job_pool import (
-            open_ray_job_pool,  # SQLAlchemy and Ray: for those who share
+            open_ray_job_pool,  # imports SQLAlchemy and Ray
         )
 
         shared, pool = open_ray_job_pool(settings, flags)

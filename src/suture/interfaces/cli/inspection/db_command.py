@@ -67,12 +67,12 @@ def stats(assignments: Assignments = None, as_json: Json = False) -> None:
 @handle_errors
 def check(assignments: Assignments = None, as_json: Json = False) -> None:
     """Check that the database is intact and agrees with the ledgers; exit code 1 if not."""
-    from suture.storage.database.projection_updates import findings
+    from suture.storage.database.projection_updates import check_database
     from suture.storage.database.store import open_configured_store
 
     settings = _settings(assignments)
     with open_configured_store(settings) as store:
-        found = findings(store, settings.paths.home)
+        found = check_database(store, settings.paths.home)
     if as_json:
         print_json({"database": store.location.strip("'"), "ok": not found, "findings": found})
     else:
@@ -88,7 +88,7 @@ def _settings(assignments: list[str] | None) -> Settings:
 
 def _import_runs(settings: Settings, *, from_scratch: bool, as_json: bool) -> None:
     from suture.storage.database.projection_updates import catch_up
-    from suture.storage.database.projection_updates import rebuild as rebuild_database
+    from suture.storage.database.projection_updates import rebuild_projections as rebuild_database
     from suture.storage.database.store import open_configured_store
 
     with open_configured_store(settings, init=not from_scratch) as store:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from suture.core.settings import Settings
     from suture.storage.database.store import Store
     from suture.storage.memory.embedders import Embedder
-    from suture.storage.memory.memory_items import Item
+    from suture.storage.memory.memory_items import MemoryItem
 
 memory_app = typer.Typer(
     name="memory",
@@ -272,7 +272,7 @@ def _token(settings: Settings) -> str:
     return key.get_secret_value() if key is not None else ""
 
 
-def _print_items(items: list[Item], *, as_json: bool) -> None:
+def _print_items(items: list[MemoryItem], *, as_json: bool) -> None:
     from suture.storage.memory.memory_items import item_to_plain
     from suture.storage.memory.retention import item_uplift
 

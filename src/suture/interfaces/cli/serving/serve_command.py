@@ -111,7 +111,7 @@ def add_token(
 @handle_errors
 def list_tokens(assignments: Assignments = None, as_json: Json = False) -> None:
     """List the tokens' names and roles."""
-    callers = _tokens(assignments)[0].callers()
+    callers = _tokens(assignments)[0].list_callers()
     if as_json:
         print_json([{"name": caller.name, "role": caller.role} for caller in callers])
     elif callers:

@@ -106,7 +106,7 @@ class RayJobPool(JobRegistry):
         """Stop a job wherever it runs; a job that has not started is cancelled at once."""
         if job.id in self._ends:
             return
-        self._shared.ask_to_stop(job.id)
+        self._shared.request_stop(job.id)
         self._cancel_if_not_started(job)
         self._wake_up.set()
 
@@ -180,8 +180,8 @@ class RayJobPool(JobRegistry):
             jobs.append(self._jobs.setdefault(job.id, job))
             if row.tries:
                 self._started.add(job.id)
-            if row.ended is not None:
-                self._ends.setdefault(job.id, _decode_end(row.ended))
+            if row.ending is not None:
+                self._ends.setdefault(job.id, _decode_end(row.ending))
         self._jobs = dict(sorted(self._jobs.items()))
         self._notify()
         return jobs
@@ -189,11 +189,11 @@ class RayJobPool(JobRegistry):
     def _decode_job(self, row: JobRow) -> Job | None:
         """Return the job of a row; an unreadable row is logged once and does not affect the others."""
         try:
-            return job_from_json(json.loads(row.asked))
+            return job_from_json(json.loads(row.request))
         except (StorageError, ValueError, RecursionError) as fault:
-            if row.asked not in self._unreadable:
+            if row.request not in self._unreadable:
                 log.warning("a job in the database cannot be read and is skipped: %s", fault)
-            self._unreadable.add(row.asked)
+            self._unreadable.add(row.request)
             return None
 
     def _ensure_on_cluster(self, unfinished: list[Job]) -> None:

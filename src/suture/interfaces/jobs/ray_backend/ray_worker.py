@@ -80,8 +80,8 @@ async def run_worker_job(
     row = jobs.begin(job_id)
     if row is None:
         return
-    job = job_from_json(json.loads(row.asked))
-    if row.stopped:
+    job = job_from_json(json.loads(row.request))
+    if row.stop_requested:
         end = CANCELLED
     elif row.tries > MAX_TRIES:
         error = f"the workers of this run were lost {MAX_TRIES} times"
@@ -103,7 +103,7 @@ async def _run_job(jobs: SharedJobs, job: Job, flags: Mapping[str, object]) -> J
     finally:
         watching.cancel()
         workspace.cleanup()
-    if end.fault == "ProcessDied" and jobs.asked_to_stop(job.id):
+    if end.fault == "ProcessDied" and jobs.is_stop_requested(job.id):
         return CANCELLED  # it did not stop in time and was killed
     return end
 
@@ -111,7 +111,7 @@ async def _run_job(jobs: SharedJobs, job: Job, flags: Mapping[str, object]) -> J
 async def _watch_for_stop(jobs: SharedJobs, job: Job, process: JobProcess) -> None:
     while True:
         with suppress(StorageError):  # the database may become available again
-            if await asyncio.to_thread(jobs.asked_to_stop, job.id):
+            if await asyncio.to_thread(jobs.is_stop_requested, job.id):
                 process.stop()
         await asyncio.sleep(STOP_POLL_S)
 
