@@ -3,13 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
-# A file's tests share servers and walls, so they stay in one process. More than four such processes gain little.
+# Tests of one file share servers and sandboxes, so they stay in one process. More than four processes gain little.
 PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
-.PHONY: help setup demo test heavy check format lock site clean
+.PHONY: help setup setup-heavy demo test test-heavy check format lock site clean
 
 help:  ## Show this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
 setup: $(STAMP)  ## Make .venv with the locked dependencies
 
@@ -24,10 +24,13 @@ demo: $(STAMP)  ## Heal a broken program and write a function, live
 	$(BIN)/suture heal examples/broken/ --test "python -m pytest -q"
 	$(BIN)/suture run --example
 
-test: $(STAMP)  ## Run the whole test suite
-	$(PYTEST)
+test: $(STAMP)  ## Run the tests of the whole product, without what is slow by nature
+	$(PYTEST) -m "not heavy"
 
-heavy: $(STAMP)  ## Add to .venv what a few tests need and is large: Ray, MLflow and its server
+test-heavy: $(STAMP)  ## Run what is slow by nature: browsers, containers, Ray, live models, field packages
+	$(PYTEST) -m heavy
+
+setup-heavy: $(STAMP)  ## Add the large packages that some heavy tests need: Ray, MLflow and its server
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r constraints/heavy.txt
 
 check: $(STAMP)  ## Format, lint and types, exactly as CI does
@@ -39,7 +42,7 @@ format: $(STAMP)  ## Format the code and fix what can be fixed
 	$(BIN)/ruff format src tests benchmarks
 	$(BIN)/ruff check --fix src tests benchmarks
 
-lock: $(STAMP)  ## Write constraints/ anew from pyproject.toml
+lock: $(STAMP)  ## Regenerate constraints/ from pyproject.toml
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile pyproject.toml --extra local --extra anthropic --extra ollama --extra docker --extra e2b --extra quality --extra otel --extra postgres --extra embed --extra serve --extra mcp --extra watch --extra ui --extra editor --extra notebook --group dev --universal --python-version 3.11 \
 		--generate-hashes --no-header --no-annotate --quiet --output-file constraints/dev.txt
