@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from suture.core import records
 from suture.core.records import (
+    VerdictNote,
     Candidate,
     Check,
     CheckOutcome,
@@ -18,7 +19,7 @@ from suture.core.records import (
     Counterexample,
     Critique,
     Diagnosis,
-    Earlier,
+    EarlierVersion,
     Lesson,
     Move,
     Plan,
@@ -29,8 +30,8 @@ from suture.core.records import (
     Task,
     Verdict,
     content_hash,
-    from_plain,
-    to_plain,
+    decode_record,
+    encode_record,
 )
 
 CANDIDATE = Candidate(files={"a.py": "x = 'é'\n"}, origin="repair", parent="p" * 64, label="repair of p")
@@ -38,9 +39,9 @@ COUNTEREXAMPLE = Counterexample(check_id="t::x", call="f(1)", expected="2", actu
 OUTCOME = CheckOutcome(
     check_id="t::x", status="failed", trust=0.5, evidence="nonce", counterexample=COUNTEREXAMPLE
 )
-VERDICT = Verdict(candidate="c", outcomes=(OUTCOME,), evidence="nonce", output="E", wall_s=1.5, notes=("n",))
+VERDICT = Verdict(candidate="c", outcomes=(OUTCOME,), evidence="nonce", output="E", wall_s=1.5, notes=(VerdictNote(code="cut_off"),))
 
-EARLIER = Earlier(commit="0123456789ab", subject="levels", files={"a.py": "x = 1\n"})
+EARLIER = EarlierVersion(commit="0123456789ab", subject="levels", files={"a.py": "x = 1\n"})
 CONCERN = Concern(kind="security", severity="high", line=3, problem="runs what it is given")
 SUBTASK = Subtask(goal="join them", needs=(1,))
 
@@ -62,8 +63,8 @@ EXAMPLES: tuple[Any, ...] = (
         test_command=("python", "-m", "pytest"),
         protected=("tests/",),
     ),
-    Task(statement="", earlier=(EARLIER,), since="HEAD~1"),
-    Project(kind="web_app", name="books", scaffold=("app.py",), sample="", unshown=True),
+    Task(statement="", find_earlier_versions=(EARLIER,), since="HEAD~1"),
+    Project(kind="web_app", name="books", scaffold=("app.py",), sample="", is_feature_untested=True),
     Check(id="c", provenance="oracle"),
     CANDIDATE,
     COUNTEREXAMPLE,
@@ -78,7 +79,7 @@ EXAMPLES: tuple[Any, ...] = (
 
 
 def through_json(record: Any) -> Any:
-    return from_plain(type(record), json.loads(json.dumps(to_plain(record))))
+    return decode_record(type(record), json.loads(json.dumps(encode_record(record))))
 
 
 def test_every_record_has_an_example() -> None:
@@ -117,16 +118,16 @@ def test_text_that_is_not_quite_unicode_survives(text: str) -> None:
 )
 def test_what_is_no_record_is_refused(plain: dict[str, Any], says: str) -> None:
     with pytest.raises(ValueError, match=says):
-        from_plain(Move, plain)
+        decode_record(Move, plain)
 
 
 def test_bytes_that_are_no_base64_are_refused() -> None:
     with pytest.raises(ValueError):
-        from_plain(Task, {"statement": "", "files": {"a": "*"}})
+        decode_record(Task, {"statement": "", "files": {"a": "*"}})
 
 
 def test_fields_of_a_newer_version_are_passed_over() -> None:
-    assert from_plain(Move, {"kind": "sample", "colour": "blue"}) == Move(kind="sample")
+    assert decode_record(Move, {"kind": "sample", "colour": "blue"}) == Move(kind="sample")
 
 
 def test_the_same_code_is_the_same_candidate() -> None:

@@ -20,7 +20,7 @@ GUARDED_ALONE = (
     "loop.abstain_below",
     "loop.autonomy",
     "loop.trust_threshold",
-    "proof.seconds",
+    "certification.seconds",
     "repair.seconds",
 )
 FAR = "http://198.51.100.7:9/v1"

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from suture.errors import SutureError
 from suture.project.workspace import take_snapshot
-from suture.sandbox import Mount, discover_interpreter, interpreter_mounts
+from suture.sandbox import Mount, discover_interpreter, mounts_for_interpreter
 
 __all__ = ["TreeTarget"]
 
@@ -185,7 +185,7 @@ class TreeTarget:
 
     def _mounted(self, project: Path, planted: Sequence[str]) -> str:
         try:
-            mounts = interpreter_mounts(discover_interpreter(project, {"PATH": "/usr/bin:/bin"}))
+            mounts = mounts_for_interpreter(discover_interpreter(project, {"PATH": "/usr/bin:/bin"}))
         except SutureError:
             return ""
         shown = [mount.source for mount in mounts if self._shows_victim(mount)]

@@ -37,7 +37,7 @@ TESTS = (
     "from solution import f as total\nassert total([3, 5]) == 8",
     "import unittest\nclass T(unittest.TestCase):\n    def test(self): self.assertEqual(f([3, 5]), 8)\n"
     "assert unittest.TextTestRunner().run(unittest.TestLoader().loadTestsFromTestCase(T)).wasSuccessful()",
-    # Tests that look away: see tests/judge/checks/looking_away.toml.
+    # Tests that look away: see tests/judge/split/looking_away.toml.
     "import unittest\nclass T(unittest.TestCase):\n    def test(self): self.assertEqual(f([3, 5]), 8)\n"
     "unittest.TextTestRunner().run(unittest.TestLoader().loadTestsFromTestCase(T))",
     "want = lambda items: sum(items)\nitems = [3, 5]\nassert f(items) == want(items)",
@@ -268,7 +268,7 @@ class VerdictTarget:
     """The split verdict of one sandbox."""
 
     def __init__(self) -> None:
-        self._settings = SandboxSettings(check_wall_s=5)
+        self._settings = SandboxSettings(check_timeout_s=5)
         self._sandbox: Sandbox | None = None
         self._suites: dict[str, Suite] = {}
 

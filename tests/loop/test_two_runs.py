@@ -9,11 +9,11 @@ from typing import Any, cast
 
 import pytest
 
-from suture.core.records import Candidate, CheckOutcome, Verdict
+from suture.core.records import Candidate, CheckOutcome, Verdict, VerdictNote
 from suture.loop.context import RunContext
+from suture.loop.evaluation.change_warnings import find_warnings
 from suture.loop.evaluation.judging import confirmed
-from suture.loop.evaluation.suspicion import doubts_about
-from suture.loop.evaluation.two_runs import ONCE, TELL_S, is_of_one_run, run_twice
+from suture.loop.evaluation.two_runs import PASSED_ONCE, TELL_S, passed_only_once, run_twice
 
 FAR_S = 600.0
 
@@ -58,7 +58,7 @@ async def test_two_runs_are_side_by_side_where_there_is_time_for_both(
     suite = Suite("passed", "passed")
     runs = await run_twice(suite.run, passed, left_s=left_s, takes_s=takes_s)
     assert runs.again is not None
-    assert not is_of_one_run(runs.first)
+    assert not passed_only_once(runs.first)
     assert (suite.most, suite.running) == (most, 0)
 
 
@@ -67,7 +67,7 @@ async def test_one_run_is_told_as_one_where_the_time_is_up(statuses: tuple[str |
     suite = Suite(*statuses)
     runs = await run_twice(suite.run, passed, left_s=TELL_S + 0.5, takes_s=0.1)
     assert runs.again is None
-    assert runs.first.notes == (ONCE,)
+    assert runs.first.notes == (VerdictNote(code="passed_once"),)
     assert suite.running == 0
 
 
@@ -111,6 +111,6 @@ def test_one_run_is_a_sign_of_doubt() -> None:
     context = cast(RunContext, SimpleNamespace(task=SimpleNamespace(kind="write")))
     candidate = Candidate(files={}, origin="mutation")
     verdict = said("passed")
-    assert doubts_about(candidate, verdict, context) == ()
-    from_one = Verdict(candidate="c", outcomes=verdict.outcomes, evidence="nonce", notes=(ONCE,))
-    assert doubts_about(candidate, from_one, context) == (ONCE,)
+    assert find_warnings(candidate, verdict, context) == ()
+    from_one = Verdict(candidate="c", outcomes=verdict.outcomes, evidence="nonce", notes=(VerdictNote(code="passed_once"),))
+    assert find_warnings(candidate, from_one, context) == (PASSED_ONCE,)

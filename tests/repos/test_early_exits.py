@@ -51,6 +51,6 @@ async def test_no_candidate_writes_tests_settings_or_another_language(
         "node_modules/a.js",
     ]
     verdict = await check_candidate(Candidate(files=dict.fromkeys(paths, "exit 0"), origin="repair"), suite)
-    refused = {note.partition(" ")[0] for note in verdict.notes if "is protected" in note}
+    refused = {path for note in verdict.notes if note.code == "protected_file" for path in note.subjects}
     assert refused >= {"helper.py", "node_modules/a.js", *(p for p in paths if "test" in p)}
     assert refused & {"package.json", "go.mod"}

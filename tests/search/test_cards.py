@@ -12,7 +12,7 @@ from suture.agents import Hint, RepairBrief, Suspect, draft_coder_prompt, fit, p
 from suture.agents.context.related_functions import find_related_functions
 from suture.api import heal
 from suture.core.records import Counterexample
-from suture.core.settings import BudgetSettings, PathSettings, ProofSettings, RepairSettings, Settings
+from suture.core.settings import BudgetSettings, PathSettings, CertificationSettings, RepairSettings, Settings
 from suture.models import Message, prompt_token_upper_bound
 from suture.sandbox import BubblewrapSandbox
 from suture.testing import ScriptedModel
@@ -95,7 +95,7 @@ async def test_the_model_is_told_where_a_call_first_goes_wrong_and_who_else_call
     settings = Settings(
         paths=PathSettings(home=tmp_path / "home"),
         budget=BudgetSettings(attempts=2, seconds=600),
-        proof=ProofSettings(seconds=0),
+        certification=CertificationSettings(seconds=0),
         repair=RepairSettings(candidates=60, seconds=100),
     )
     model = ScriptedModel([f"### shop.py\n```python\n{MENDED}```"], repeat_last=True)

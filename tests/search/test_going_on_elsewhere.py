@@ -7,7 +7,7 @@ from pathlib import Path
 
 from requirements import Require
 from suture.api import heal
-from suture.core.settings import PathSettings, ProofSettings, Settings
+from suture.core.settings import PathSettings, CertificationSettings, Settings
 from suture.judge.trials.trial_records import Proposal, Spectrum, TestRun, Trial
 from suture.mutation import Edit, apply_edits
 from suture.mutation.edits import compose_edits
@@ -126,7 +126,7 @@ async def test_two_faults_are_mended_one_after_the_other(tmp_path: Path, require
     settings = Settings.model_validate({"model": {"name": "none"}}).model_copy(
         update={
             "paths": PathSettings(home=tmp_path / "home", cache=tmp_path / "no-weights"),
-            "proof": ProofSettings(seconds=20, mutants=2),
+            "certification": CertificationSettings(seconds=20, mutants=2),
         }
     )
     result = await heal(project, test="node --test", settings=settings)

@@ -21,7 +21,7 @@ from suture.api import heal
 from suture.core.ledger import find_run, read_ledger, select_events
 from suture.core.ledger.kinds import SearchFinished
 from suture.core.records import CheckOutcome, CheckStatus, Language, Task
-from suture.core.settings import BudgetSettings, PathSettings, ProofSettings, SandboxSettings, Settings
+from suture.core.settings import BudgetSettings, PathSettings, CertificationSettings, SandboxSettings, Settings
 from suture.core.settings.schema import ModelSettings
 from suture.judge.runners.test_command import TestCommand
 from suture.judge.trials.trial_records import Proposal
@@ -440,7 +440,7 @@ async def test_a_project_is_healed_without_a_model(
     settings = Settings(
         paths=PathSettings(home=tmp_path / "home"),
         model=ModelSettings(name="none"),
-        proof=ProofSettings(seconds=0),
+        certification=CertificationSettings(seconds=0),
         budget=BudgetSettings(seconds=250),
     )
     result = await heal(folder, settings=settings, apply=True)
@@ -449,7 +449,7 @@ async def test_a_project_is_healed_without_a_model(
     assert result.spend.model_calls == 0
     events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
     (searched,) = [told for _, told in select_events(events, SearchFinished)]
-    assert searched.plausible >= 1
+    assert searched.plausible_count >= 1
 
 
 async def test_a_test_that_never_ends_is_tried_too(sandbox: BubblewrapSandbox, require: Require) -> None:

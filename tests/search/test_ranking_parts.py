@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import asyncio
 import itertools
 import math
@@ -13,9 +12,8 @@ from types import SimpleNamespace
 import pytest
 
 from suture.judge.differential.input_generation import mutate_inputs, read_arguments
-from suture.judge.tampering import collect_literals, count_dead_code, find_tampering_warnings
 from suture.judge.trials.call_comparison import unguided
-from suture.judge.trials.trial_records import FailurePoint, TestLines, Proposal, Spectrum, TestRun, Trial
+from suture.judge.trials.trial_records import FailurePoint, Proposal, Spectrum, TestLines, TestRun, Trial
 from suture.mutation import Edit, apply_edits, generate_mutants
 from suture.mutation.edits import trim_edit
 from suture.search.localisation.exception_clues import find_clues
@@ -76,7 +74,9 @@ async def test_changes_come_in_one_order_for_one_seed() -> None:
 async def test_what_runs_on_import_is_imported_anew() -> None:
     texts = {"m.py": SOURCE}
     scores = {"m.py": {2: 1.0, 4: 1.0}}
-    placed = {s.label: s.is_swappable for s in await order_single_changes(scores, texts, {"m.py": frozenset({2})})}
+    placed = {
+        s.label: s.is_swappable for s in await order_single_changes(scores, texts, {"m.py": frozenset({2})})
+    }
     assert not any(swap for label, swap in placed.items() if label.startswith("line 2"))
     assert all(swap for label, swap in placed.items() if label.startswith("line 4:"))
 
@@ -259,7 +259,11 @@ def test_a_later_failure_is_progress_and_shows_lines_that_did_not_run_before() -
     unknown = failed("t.py::a", (("t.py", 3), ("m.py", 4)), "NameError: name 'x' is not defined")
     known = marked("t.py::a", "IndexError: ", ("t.py", 3), ("m.py", 2))
     worse = marked("t.py::a", "TypeError: ", ("t.py", 3), ("m.py", 2))
-    assert [has_progressed(unknown.failure_point, now) for now in (known, worse, same)] == [True, False, False]
+    assert [has_progressed(unknown.failure_point, now) for now in (known, worse, same)] == [
+        True,
+        False,
+        False,
+    ]
     left = remaining_spectrum(Spectrum(tests=(before,)), tried(later), {"m.py": TWICE})
     assert left.tests[0].lines["m.py"] >= {4, 5, 6}
     assert left.tests[0].error == "NameError: y"
@@ -389,104 +393,6 @@ def test_items_of_many_kinds_are_mixed() -> None:
 def test_no_inputs_without_seeds() -> None:
     assert mutate_inputs([], 5, random.Random(0)) == []
     assert mutate_inputs([()], 5, random.Random(0)) == []
-
-
-@pytest.mark.parametrize(
-    ("after", "says"),
-    [
-        (SOURCE.replace("n > 2", "n == 77"), "77"),
-        ("def f(n):\n    return n\n", "takes a statement away"),
-        (
-            "def f(n):\n    try:\n        return g(n)\n    except Exception:\n        pass\n",
-            "hides exceptions",
-        ),
-        ("def f(n, m):\n    return n\n", "unused"),
-        (SOURCE.replace("n > 2", "n in (77, 0)"), "77"),
-        (SOURCE.replace("return n\n", "return {77: 1}.get(n, n)\n"), "77"),
-        (
-            SOURCE.replace(
-                "    return n\n", "    match n:\n        case 77:\n            return 1\n    return n\n"
-            ),
-            "77",
-        ),
-        (SOURCE.replace("    return n\n", "    raise KeyError\n    return n\n"), "never runs"),
-        (SOURCE.replace("n > 2", "not self and n > 2"), "always the same"),
-        (SOURCE.replace("n > 2", "self is None and n > 2"), "always the same"),
-        (SOURCE.replace("n > 2", "False"), "always the same"),
-        (SOURCE.replace("n > 2", "len(n) > len(n)"), "always the same"),
-    ],
-)
-def test_gaming_is_seen(after: str, says: str) -> None:
-    assert any(
-        says in warning
-        for warning in find_tampering_warnings(SOURCE, after, collect_literals(["assert f(77) == 1"]))
-    )
-
-
-def test_a_lost_call_and_a_lost_raise_are_seen() -> None:
-    before = "def f(n):\n    if n:\n        raise ValueError\n    return f(n)\n"
-    after = "def f(n):\n    if n:\n        return 1\n    return n\n"
-    assert {"no longer calls f", "no longer raises"} <= set(
-        find_tampering_warnings(before, after, frozenset())
-    )
-
-
-@pytest.mark.parametrize(
-    "after",
-    [
-        "def f(n):\n    while True:\n        n = g(n)\n        if n:\n            return n\n",
-        "def f(n):\n    return n or g(n) or None\n",
-        "def f(n):\n    raise NotImplementedError\n    yield\n",
-        "def f(n):\n    return n if g(n) == g(n) else 0\n",
-        "def f(n):\n    return n if len(next(n)) > len(next(n)) else 0\n",
-    ],
-)
-def test_what_only_looks_dead_is_not(after: str) -> None:
-    assert count_dead_code(ast.parse(after)) == 0
-
-
-def test_an_honest_change_raises_no_warning() -> None:
-    assert (
-        find_tampering_warnings(
-            SOURCE, SOURCE.replace("n > 2", "n >= 2"), collect_literals(["assert f(77) == 1"])
-        )
-        == ()
-    )
-
-
-LONG = """\
-class Till:
-    def total(self):
-        return self.sum() + 1
-
-    def sum(self):
-        return 13
-"""
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "sign"),
-    [
-        ("self.sum() + 1", "14", "no longer calls sum"),
-        ("return 13", "return 13 if self == 4711 else 0", "compares with 4711, which the tests use"),
-        ("return 13", "pass", None),
-    ],
-)
-def test_signs_of_a_change_within_a_class_are_seen(old: str, new: str, sign: str | None) -> None:
-    signs = find_tampering_warnings(LONG, LONG.replace(old, new), frozenset({"4711"}))
-    assert (sign in signs) if sign else not any("calls" in one or "compares" in one for one in signs)
-
-
-def test_a_literal_that_the_file_compares_with_elsewhere_is_no_sign() -> None:
-    before = LONG + "\n\ndef is_odd(n):\n    return n == 4711\n"
-    after = before.replace("return 13", "return 13 if self == 4711 else 0")
-    assert not any("compares" in one for one in find_tampering_warnings(before, after, frozenset({"4711"})))
-
-
-def test_a_name_that_other_code_reads_is_not_unused() -> None:
-    before = "a = 1\nb = 2\n\n\ndef f():\n    return a + b\n\n\ndef g():\n    return a\n"
-    signs = find_tampering_warnings(before, before.replace("return a + b", "return 0"), frozenset())
-    assert "leaves b unused" in signs
 
 
 def test_a_search_that_could_not_look_says_so_and_not_that_nothing_fails() -> None:

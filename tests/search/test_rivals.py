@@ -10,7 +10,7 @@ import pytest
 from bare_pytest import BARE_PYTEST
 from suture.api import heal
 from suture.core.ledger import find_run
-from suture.core.settings import LoopSettings, PathSettings, ProofSettings, SandboxSettings, Settings
+from suture.core.settings import LoopSettings, PathSettings, CertificationSettings, SandboxSettings, Settings
 from suture.interfaces.narrative.run_progress_text import render_short_result
 from suture.judge import prepare_suite
 from suture.judge.certificates.certificate import CERTIFICATE
@@ -310,8 +310,8 @@ async def test_what_the_tests_do_not_tell_apart_is_said_and_can_be_refused(
     settings = Settings.model_validate({"model": {"name": "none"}}).model_copy(
         update={
             "paths": PathSettings(home=tmp_path / "home", cache=tmp_path / "no-weights"),
-            "proof": ProofSettings(seconds=20, mutants=2),
-            "loop": LoopSettings(abstain_undetermined=abstains),
+            "certification": CertificationSettings(seconds=20, mutants=2),
+            "loop": LoopSettings(abstain_on_rivals=abstains),
         }
     )
     result = await heal(project, test=BARE_PYTEST, settings=settings, sandbox=sandbox)
@@ -322,6 +322,6 @@ async def test_what_the_tests_do_not_tell_apart_is_said_and_can_be_refused(
     assert (folder.path / CERTIFICATE).exists() is not abstains
     assert any("tests do not decide" in line for line in render_short_result(result, folder)) is not abstains
     if abstains:
-        assert "loop.abstain_undetermined" in result.reason
+        assert "loop.abstain_on_rivals" in result.reason
     else:
         assert result.undetermined[0] in (folder.path / CERTIFICATE).read_text()

@@ -17,7 +17,7 @@ from suture.api import heal
 from suture.core.ledger import find_run, read_ledger, select_events
 from suture.core.ledger.kinds import SearchFinished
 from suture.core.records import Language
-from suture.core.settings import PathSettings, ProofSettings, SandboxSettings, Settings
+from suture.core.settings import PathSettings, CertificationSettings, SandboxSettings, Settings
 from suture.judge import prepare_suite
 from suture.judge.split.call_values import to_call_value, to_python_data
 from suture.judge.trials.trial_records import Proposal
@@ -202,7 +202,7 @@ async def test_a_heal_tells_what_the_tests_do_not_decide(
     settings = Settings.model_validate({"model": {"name": "none"}}).model_copy(
         update={
             "paths": PathSettings(home=tmp_path / "home", cache=tmp_path / "no-weights"),
-            "proof": ProofSettings(seconds=20, mutants=2),
+            "certification": CertificationSettings(seconds=20, mutants=2),
         }
     )
     result = await heal(project, test="node --test", settings=settings, sandbox=sandbox)
@@ -210,6 +210,6 @@ async def test_a_heal_tells_what_the_tests_do_not_decide(
     assert result.candidate is not None
     events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
     (told,) = [found for _, found in select_events(events, SearchFinished)]
-    assert told.plausible > 1
-    assert told.difference is not None
-    assert told.difference.call.startswith("pays(")
+    assert told.plausible_count > 1
+    assert told.distinguishing_input is not None
+    assert told.distinguishing_input.call.startswith("pays(")

@@ -13,7 +13,7 @@ from requirements import Require
 from suture.api import heal
 from suture.core.ledger import find_run, read_ledger, select_events
 from suture.core.ledger.kinds import SearchFinished
-from suture.core.settings import PathSettings, ProofSettings, SandboxSettings, Settings
+from suture.core.settings import PathSettings, CertificationSettings, SandboxSettings, Settings
 from suture.judge import Suite, prepare_suite
 from suture.judge.split.call_values import to_call_value, to_python_data
 from suture.judge.trials.trial_records import Proposal
@@ -153,7 +153,7 @@ async def test_a_heal_in_go_tells_what_the_tests_do_not_decide(
     settings = Settings.model_validate({"model": {"name": "none"}}).model_copy(
         update={
             "paths": PathSettings(home=tmp_path / "home", cache=tmp_path / "no-weights"),
-            "proof": ProofSettings(seconds=20, mutants=2),
+            "certification": CertificationSettings(seconds=20, mutants=2),
         }
     )
     result = await heal(project, test="go test ./...", settings=settings, sandbox=sandbox)
@@ -161,8 +161,8 @@ async def test_a_heal_in_go_tells_what_the_tests_do_not_decide(
     assert result.undetermined
     events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
     (told,) = [found for _, found in select_events(events, SearchFinished)]
-    assert told.difference is not None
-    assert told.difference.call.startswith("sum({")
+    assert told.distinguishing_input is not None
+    assert told.distinguishing_input.call.startswith("sum({")
 
 
 def test_a_map_is_plain_data_where_types_are_the_functions_own() -> None:

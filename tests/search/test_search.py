@@ -9,7 +9,7 @@ import pytest
 from bare_pytest import BARE_PYTEST
 from suture.api import heal
 from suture.core.ledger import read_ledger
-from suture.core.settings import PathSettings, ProofSettings, RepairSettings, SandboxSettings, Settings
+from suture.core.settings import PathSettings, CertificationSettings, RepairSettings, SandboxSettings, Settings
 from suture.errors import PrerequisiteError
 from suture.judge import Suite, prepare_suite
 from suture.loop.evaluation.search_setup import editable_texts
@@ -84,8 +84,8 @@ def settings(tmp_path: Path) -> Settings:
     """No weights anywhere; nothing is proved, to be quick."""
     return Settings(
         paths=PathSettings(home=tmp_path / "home", cache=tmp_path / "no-weights"),
-        sandbox=SandboxSettings(test_wall_s=90),
-        proof=ProofSettings(seconds=0),
+        sandbox=SandboxSettings(test_timeout_s=90),
+        certification=CertificationSettings(seconds=0),
     )
 
 

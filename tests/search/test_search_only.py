@@ -15,7 +15,7 @@ from suture.core.settings import (
     LoopSettings,
     ModelSettings,
     PathSettings,
-    ProofSettings,
+    CertificationSettings,
     RepairSettings,
     SandboxSettings,
     Settings,
@@ -48,8 +48,8 @@ def settings_in(folder: Path, **changed: object) -> Settings:
     kept = {
         "model": ModelSettings(name=NO_MODEL),
         "paths": PathSettings(home=folder / "home", cache=folder / "cache"),
-        "sandbox": SandboxSettings(test_wall_s=90),
-        "proof": ProofSettings(seconds=0),
+        "sandbox": SandboxSettings(test_timeout_s=90),
+        "certification": CertificationSettings(seconds=0),
     }
     return Settings.model_validate({**kept, **changed})
 

@@ -13,8 +13,14 @@ import pytest
 from bare_pytest import BARE_PYTEST
 from suture.api import heal
 from suture.core.ledger import Event, find_run, read_ledger
-from suture.core.records import CheckOutcome, CheckStatus, Verdict
-from suture.core.settings import PathSettings, ProofSettings, RepairSettings, SandboxSettings, Settings
+from suture.core.records import CheckOutcome, CheckStatus, Verdict, VerdictNote
+from suture.core.settings import (
+    CertificationSettings,
+    PathSettings,
+    RepairSettings,
+    SandboxSettings,
+    Settings,
+)
 from suture.errors import BudgetExceeded, SandboxBroken
 from suture.loop.evaluation.judging import confirmed, gather_verdicts
 from suture.sandbox import BubblewrapSandbox, Capabilities, Channel, RunRequest, RunResult
@@ -78,8 +84,8 @@ def project(tmp_path: Path) -> Path:
 def settings(tmp_path: Path) -> Settings:
     return Settings(
         paths=PathSettings(home=tmp_path / "home", cache=tmp_path / "no-weights"),
-        sandbox=SandboxSettings(test_wall_s=90),
-        proof=ProofSettings(seconds=0),
+        sandbox=SandboxSettings(test_timeout_s=90),
+        certification=CertificationSettings(seconds=0),
         repair=RepairSettings(seconds=100),
     )
 
@@ -172,5 +178,5 @@ def test_a_check_passed_where_it_passed_twice() -> None:
         **{"a": "passed", "b": "timeout", "c": "failed", "d": "failed", "e": "skipped"}
     }
     assert (sorted(both.failed), both.evidence, both.wall_s) == (["b", "c", "d"], "nonce", 5.0)
-    assert both.notes == ("passed in one run and not in the next, on the same files: b, c, d",)
+    assert both.notes == (VerdictNote(code="not_repeated", subjects=("b", "c", "d")),)
     assert confirmed(first, first) == first

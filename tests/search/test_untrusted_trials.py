@@ -31,7 +31,7 @@ STOPPED = CheckOutcome(
     check_id="npx jest",
     status="error",
     counterexample=Counterexample(
-        check_id="npx jest", call="", exception="the time was up though no test failed"
+        check_id="npx jest", call="", exception="the time limit was reached though no test failed", code="time_limit"
     ),
 )
 CHANGE = Proposal(

@@ -1,33 +1,39 @@
-"""Judging candidates: checks with their provenance, the suite, the verdict and its counterexamples.
+"""Judging candidates: what a candidate must pass, how its tests run, and what their verdict is worth.
 
-This room owns how a verdict is reached: the split verdict (tests behind one wall, code behind another), nonce
-mode where tests need live objects, signed reports of a user's pytest, exit status for any other command. It
-must not propose code, and no candidate may choose how it is judged.
+This package owns test runners and their reports, the split verdict and nonce mode, triage of failing tests,
+trial runs, signs of tampering, coverage, mutation testing, minimisation and certificates. It must not propose
+code, and no candidate may choose how it is judged.
 """
 
-from suture.judge.extraction.assert_checks import asserts_in
-from suture.judge.extraction.call_examples import calls_in, unread_calls
-from suture.judge.extraction.prose_examples import examples_in, unread_examples
-from suture.judge.protected_files import is_made_here, refused_files
+from suture.judge.extraction.assert_checks import extract_asserts
+from suture.judge.extraction.call_examples import extract_calls, find_unread_calls
+from suture.judge.extraction.prose_examples import extract_examples, find_unread_examples
+from suture.judge.protected_files import find_protected_files, is_dependency_file
 from suture.judge.suite import Suite, prepare_suite
-from suture.judge.triage import FailedAgain, Triage, shows_endless_loops, triage, triage_of_tests
-from suture.judge.verdicts import check_candidate, grade
+from suture.judge.triage import (
+    RerunFailures,
+    TriageResult,
+    has_endless_loops,
+    triage_endless_tests,
+    triage_failures,
+)
+from suture.judge.verdicts import check_candidate, grade_program
 
 __all__ = [
-    "FailedAgain",
+    "RerunFailures",
     "Suite",
-    "Triage",
-    "asserts_in",
-    "calls_in",
+    "TriageResult",
     "check_candidate",
-    "examples_in",
-    "grade",
-    "is_made_here",
+    "extract_asserts",
+    "extract_calls",
+    "extract_examples",
+    "find_protected_files",
+    "find_unread_calls",
+    "find_unread_examples",
+    "grade_program",
+    "has_endless_loops",
+    "is_dependency_file",
     "prepare_suite",
-    "refused_files",
-    "shows_endless_loops",
-    "triage",
-    "triage_of_tests",
-    "unread_calls",
-    "unread_examples",
+    "triage_endless_tests",
+    "triage_failures",
 ]

@@ -1,52 +1,112 @@
-"""How a run of the test command ended, in words, and what its output tells."""
+"""Why a check did not pass, as codes with data, and the one place that turns them into text.
+
+Program logic compares `Counterexample.code`. The text goes to people and to models.
+"""
 
 from __future__ import annotations
 
-from suture.core.records import CheckOutcome, Counterexample
+from collections.abc import Mapping
+
+from suture.core.records import CheckOutcome, Counterexample, FailureCode
+from suture.judge.tuning import MAX_EXCEPTION_CHARS, MAX_OUTPUT_CHARS
 from suture.sandbox import BOX, RunResult
 
-LONGEST_OUTPUT = 8000
-"""Characters; of more the beginning and the end are kept."""
-STOPPED = "the time was up"
-CUT_OFF = "the time was up before every test had run"
-"""A remark on a verdict."""
+FAILURE_TEXTS: Mapping[FailureCode, str] = {
+    "time_limit": "the time limit was reached",
+    "signal": "ended by signal {number}",
+    "exit_code": "exit code {number}",
+    "test_timeout": "no end within {seconds:.3g} s",
+    "not_run": "pytest never ran it ({ending})",
+    "not_reported": "{runner} never reported it ({ending})",
+    "no_tests_reported": "no test was reported",
+    "fewer_tests": "only {ran} of {expected} tests ran",
+    "skipped_by_code": "skipped by the code under test",
+    "example_changed": "the example in the docstring was changed",
+    "machinery_changed": "the code under test changed {name}",
+    "machinery_unwatched": "nothing watched what the code under test changed",
+    "unconfirmed_pass": "another process ran it and did not confirm its result",
+    "no_answer": "no answer within {seconds:g} s",
+    "cpu_limit": "it computed for more than {seconds:g} s",
+    "malformed_answer": "the answer is not data",
+    "process_ended": "the program ended",
+    "judge_ended": "the test ended the judge",
+}
+"""The text of each failure; the rest of the codes have texts of their own."""
+
+
+def render_failure(code: FailureCode, **data: object) -> str:
+    """Return the text of a failure, with its data filled in."""
+    return FAILURE_TEXTS[code].format(**data)
+
+
+def make_failure(
+    check_id: str, code: FailureCode, *, call: str = "", file: str = "", **data: object
+) -> Counterexample:
+    """Return the counterexample of a failure that Suture itself saw.
+
+    Args:
+        check_id: The check that did not pass.
+        code: Why it did not pass.
+        call: The call or the command, as source.
+        file: The file that is concerned.
+        data: The data that the code's text needs.
+    """
+    return Counterexample(
+        check_id=check_id, call=call, exception=render_failure(code, **data), file=file, code=code
+    )
+
+
+def get_ending_code(result: RunResult) -> FailureCode:
+    """Return how a run ended."""
+    if result.status == "timeout":
+        return "time_limit"
+    return "exit_code" if result.signal is None else "signal"
 
 
 def render_run_ending(result: RunResult) -> str:
-    """How a program ended."""
-    if result.status == "timeout":
-        return STOPPED
-    if result.signal is not None:
-        return f"ended by signal {result.signal}"
-    return f"exit code {result.exit_code}"
+    """Return how a run ended, as text."""
+    number = result.exit_code if result.signal is None else result.signal
+    return render_failure(get_ending_code(result), number=number)
+
+
+def make_ending_failure(check_id: str, result: RunResult, *, call: str = "") -> Counterexample:
+    """Return the counterexample of a run that failed as a whole, with the last line that it printed."""
+    text = f"{render_run_ending(result)}: {get_last_line(result)}".rstrip(": ")
+    return Counterexample(check_id=check_id, call=call, exception=text, code=get_ending_code(result))
+
+
+def make_inconsistent_ending(check_id: str, result: RunResult, *, call: str = "") -> Counterexample:
+    """Return the counterexample of a run that ended badly although none of its tests failed."""
+    text = f"{render_run_ending(result)} though no test failed"
+    return Counterexample(check_id=check_id, call=call, exception=text, code=get_ending_code(result))
 
 
 def hit_time_limit(outcome: CheckOutcome) -> bool:
-    """Whether a command was stopped: by its status, or beside tests that all passed until then."""
+    """Whether the time limit stopped a command, even if all tests passed until then."""
     fact = outcome.counterexample
-    return outcome.status == "timeout" or (fact is not None and fact.exception.startswith(STOPPED))
+    return outcome.status == "timeout" or (fact is not None and fact.code == "time_limit")
 
 
 def decode_output(result: RunResult) -> str:
-    """What a program printed, cut in the middle where it is long."""
+    """Return what a program printed, shortened in the middle if it is long."""
     return truncate_output((result.stdout + result.stderr).decode("utf-8", "replace"))
 
 
 def truncate_output(text: str) -> str:
-    """An output as a verdict keeps it: cut in the middle where it is long."""
-    if len(text) <= LONGEST_OUTPUT:
+    """Return an output as a verdict keeps it: shortened in the middle if it is long."""
+    if len(text) <= MAX_OUTPUT_CHARS:
         return text
-    return f"{text[: LONGEST_OUTPUT // 2]}\n[...]\n{text[-LONGEST_OUTPUT // 2 :]}"
+    return f"{text[: MAX_OUTPUT_CHARS // 2]}\n[...]\n{text[-MAX_OUTPUT_CHARS // 2 :]}"
 
 
 def get_last_line(result: RunResult) -> str:
-    """The last line that a program printed; empty where it printed none."""
+    """Return the last line that a program printed; empty if it printed nothing."""
     return (decode_output(result).strip().splitlines() or [""])[-1]
 
 
-def collect_fault(test: str, complaint: str) -> Counterexample:
-    """What kept pytest from collecting a test, out of its complaint."""
-    errors = [line.removeprefix("E").strip() for line in complaint.splitlines() if line.startswith("E ")]
+def parse_collection_error(test: str, error: str) -> Counterexample:
+    """Return the counterexample of a test that pytest could not collect, from pytest's error text."""
+    errors = [line.removeprefix("E").strip() for line in error.splitlines() if line.startswith("E ")]
     places = [line for line in errors if line.startswith('File "')]
     file, line = "", None
     if places:
@@ -54,5 +114,5 @@ def collect_fault(test: str, complaint: str) -> Counterexample:
         file = path.removeprefix(f"{BOX}/")
         line = int(rest) if rest.isdigit() else None
     named = [text for text in errors if ":" in text and not text.startswith("File ")]
-    exception = (named or errors or complaint.splitlines())[-1]
-    return Counterexample(check_id=test, exception=exception[:500], file=file, line=line)
+    exception = (named or errors or error.splitlines())[-1]
+    return Counterexample(check_id=test, exception=exception[:MAX_EXCEPTION_CHARS], file=file, line=line)

@@ -1,4 +1,4 @@
-"""What a candidate must not write: what could change the verdict stays the task's own."""
+"""Files that a candidate must not write, because they could change the verdict."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import sys
 from collections.abc import Collection, Mapping
 from pathlib import PurePosixPath
 
-from suture.core.records import Candidate, Task
+from suture.core.records import Candidate, Task, VerdictNote
 from suture.judge.runners.pytest_runner import PLUGIN
-from suture.judge.runners.test_dependencies import takes_a_librarys_place
+from suture.judge.runners.test_dependencies import shadows_dependency
 from suture.judge.suite import Suite
 from suture.project.languages import LANGUAGES, is_source
-from suture.project.workspace import DEFAULT_PROTECTED, is_protected, overlay
+from suture.project.workspace import DEFAULT_PROTECTED, is_protected, overlay_candidate
 
-OF_PYTEST = frozenset(
+PYTEST_MODULES = frozenset(
     (
         "_pytest",
         "colorama",
@@ -31,15 +31,15 @@ OF_PYTEST = frozenset(
         "xdist",
     )
 )
-"""Pytest and what it requires, in all versions since 6; and what pytest-xdist's workers import before it."""
+"""Pytest's modules and dependencies in all versions since 6, and what pytest-xdist's workers import early."""
 
 
-def refused_files(candidate_files: Mapping[str, str], suite: Suite) -> tuple[str, ...]:
-    """The paths that a candidate must not write, because they could change the verdict; sorted.
+def find_protected_files(candidate_files: Mapping[str, str], suite: Suite) -> tuple[str, ...]:
+    """Return the candidate's paths that could change the verdict, sorted.
 
     Args:
         candidate_files: Path -> text, such as `Candidate.files`.
-        suite: The suite that judges it.
+        suite: The suite that judges the candidate.
     """
     task = suite.task
     globs = task.protected or DEFAULT_PROTECTED
@@ -47,48 +47,54 @@ def refused_files(candidate_files: Mapping[str, str], suite: Suite) -> tuple[str
     files = {*task.files, *task.modules, *map(posixpath.normpath, candidate_files)}
     for path in candidate_files:
         plain = posixpath.normpath(path)
-        elsewhere = bool(task.only) and not is_protected(path, task.only)
+        elsewhere = bool(task.writable) and not is_protected(path, task.writable)
         as_text = not LANGUAGES[task.language].parsed and task.project is None
         foreign = as_text and not is_source(plain, task.language)
         guarded = elsewhere or foreign or is_protected(path, globs) or _shadows(plain, task)
         roots = suite.command.interpreter.source_roots if suite.command else ()
-        guarded = guarded or takes_a_librarys_place(plain, task.files, suite.libraries, roots)
+        guarded = guarded or shadows_dependency(plain, task.files, suite.libraries, roots)
         guarded = guarded or _lies_in_a_file(plain, files)
-        guarded = guarded and not is_made_here(plain, candidate_files, suite)
+        guarded = guarded and not is_dependency_file(plain, candidate_files, suite)
         if plain in suite.test_files or (guarded and plain not in task.modules):
             refused.append(path)
     return tuple(sorted(refused))
 
 
-def laid_over(candidate: Candidate, suite: Suite) -> tuple[dict[str, bytes], tuple[str, ...]]:
-    """The project with the candidate in it; what could change the verdict stays the task's own."""
-    refused = refused_files(candidate.files, suite)
+def apply_allowed_files(
+    candidate: Candidate, suite: Suite
+) -> tuple[dict[str, bytes], tuple[VerdictNote, ...]]:
+    """Return the project's files with the candidate's allowed files, and a note on each refused file."""
+    refused = find_protected_files(candidate.files, suite)
     allowed = {path: text for path, text in candidate.files.items() if path not in refused}
-    notes = tuple(f"{path} is protected: the candidate's version was left out" for path in refused)
-    return overlay(suite.task.files, allowed), notes
+    notes = tuple(VerdictNote(code="protected_file", subjects=(path,)) for path in refused)
+    return overlay_candidate(suite.task.files, allowed), notes
 
 
 def _lies_in_a_file(path: str, files: Collection[str]) -> bool:
-    """Whether a folder of a path is the name of a file: no project can hold both."""
+    """Whether a folder of a path has the name of a file, because no project can hold both."""
     return any(str(folder) in files for folder in PurePosixPath(path).parents)
 
 
-def is_made_here(path: str, candidate_files: Mapping[str, str], suite: Suite) -> bool:
-    """Whether a file is a lock of ours, or a manifest with what is asked for: handed over with the code.
+def is_dependency_file(path: str, candidate_files: Mapping[str, str], suite: Suite) -> bool:
+    """Whether a file is a lock file of Suture's, or a manifest that asks for allowed packages.
+
+    Such files are delivered with the code.
 
     Args:
-        path: One of the candidate's.
+        path: A path of the candidate.
         candidate_files: Path -> text.
-        suite: Whose packages count.
+        suite: The suite, whose package installer decides.
     """
     if suite.packages is None or suite.interpreter is None or path not in candidate_files:
         return False
-    return suite.packages.allows(path, overlay(suite.task.files, candidate_files), suite.interpreter)
+    return suite.packages.allows_file(
+        path, overlay_candidate(suite.task.files, candidate_files), suite.interpreter
+    )
 
 
 def _shadows(path: str, task: Task) -> bool:
-    # A new `json.py` in the project's root would be imported by the test runner in the real one's place; the
-    # plugin that reports, which is given the key, also from a folder that the project puts on the path.
+    # The test runner would import a new `json.py` in the project's root instead of the real module. The
+    # reporting plugin, which receives the key, could also be shadowed from any folder on the import path.
     stems = [part.removesuffix(".py") for part in path.split("/")]
-    ours = stems[0] in sys.stdlib_module_names or stems[0] in OF_PYTEST or PLUGIN in stems
+    ours = stems[0] in sys.stdlib_module_names or stems[0] in PYTEST_MODULES or PLUGIN in stems
     return ours and path not in task.files

@@ -1,4 +1,4 @@
-"""Our own programs behind the wall: what they are given, and how they are started."""
+"""Starting Suture's own programs inside the sandbox: their files, their requests and their limits."""
 
 from __future__ import annotations
 
@@ -9,47 +9,44 @@ from importlib import resources
 
 from suture.core.records import Language
 from suture.core.settings import SandboxSettings
+from suture.judge.tuning import ADDRESS_SPACE_MB, COMPILER_CACHE_MB, CORES_PER_PROGRAM, MIN_COMPILER_PROCESSES
 from suture.project.languages import LANGUAGES
 from suture.sandbox import LIBRARY, ProgramLimits, RunRequest
 
 PRIVATE_FOLDER = LIBRARY
-"""The folder under `BOX` that holds our own files; no candidate may write there."""
-ADDRESS_SPACE_MB = 1 << 20
-"""Node and Go reserve gigabytes that they never use; what they do use stays within `total_memory_mb`."""
-THREADS = 512
-"""Each process of a compiler or of node is a dozen threads."""
-CACHE_MB = 1024
-"""Disk that a compiler's own cache needs, where memory has room for it."""
-CORES = 4
-"""CPU seconds that a program may use for each of its wall-clock seconds."""
+"""The folder under `BOX` that holds Suture's own files; no candidate may write there."""
 MODULES = (
-    *(
-        f"split/{name}"
-        for name in (
-            *("asserts", "candidate_program", "decoding", "encoding", "frames", "judge_program"),
-            *("kept_arguments", "nonce_program", "own_ends", "own_failures", "proxies", "remote"),
-            *("rewriting", "value_digest", "wire"),
-        )
-    ),
+    "split/answer_digest",
+    "split/argument_protection",
+    "split/assert_recorder",
+    "split/candidate_program",
+    "split/codec",
+    "split/judge_program",
+    "split/nonce_program",
+    "split/program_rewriting",
+    "split/proxies",
+    "split/remote_candidate",
+    "split/wire",
     "tracing/tracing_program",
 )
+"""Modules below `suture.judge` that run inside the sandbox."""
 BOOT = "from suture.judge.{} import main; main()"
 
 
 def drop_private_files(files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Files without those in the folder that is ours."""
+    """Return the files without those in Suture's own folder."""
     return {path: content for path, content in files.items() if path.partition("/")[0] != PRIVATE_FOLDER}
 
 
 @cache
 def load_program_modules() -> dict[str, bytes]:
-    """Our programs as modules behind the wall."""
+    """Return the modules of Suture's own programs, path inside the sandbox -> content."""
     folder = resources.files("suture.judge")
     return {f"suture/judge/{name}.py": folder.joinpath(f"{name}.py").read_bytes() for name in MODULES}
 
 
 def make_program_limits(settings: SandboxSettings, wall_s: float) -> ProgramLimits:
-    """The limits of one program behind the wall, in the settings' words."""
+    """Return the limits of one of Suture's programs from the settings."""
     return ProgramLimits(
         wall_s=wall_s,
         cpu_s=wall_s,
@@ -62,16 +59,16 @@ def make_program_limits(settings: SandboxSettings, wall_s: float) -> ProgramLimi
 
 
 def make_test_limits(settings: SandboxSettings, wall_s: float, language: Language) -> ProgramLimits:
-    """The limits of a test command; those of other programs than Python are as large as node and Go need."""
+    """Return the limits of a test command. Other languages than Python get what node and Go need."""
     limits = make_program_limits(settings, wall_s)
     if not LANGUAGES[language].program:
         return limits
     return replace(
         limits,
-        cpu_s=wall_s * CORES,
+        cpu_s=wall_s * CORES_PER_PROGRAM,
         memory_mb=ADDRESS_SPACE_MB,
-        processes=max(limits.processes, THREADS),
-        disk_mb=max(limits.disk_mb, min(CACHE_MB, limits.total_memory_mb)),
+        processes=max(limits.processes, MIN_COMPILER_PROCESSES),
+        disk_mb=max(limits.disk_mb, min(COMPILER_CACHE_MB, limits.total_memory_mb)),
         file_mb=max(limits.file_mb, limits.disk_mb),
     )
 
@@ -79,13 +76,13 @@ def make_test_limits(settings: SandboxSettings, wall_s: float, language: Languag
 def make_program_request(
     name: str, files: Mapping[str, bytes], settings: SandboxSettings, wall_s: float
 ) -> RunRequest:
-    """A request that starts one of our programs on the interpreter that runs Suture, without site-packages.
+    """Return the request that starts one of Suture's programs, on Suture's interpreter without site-packages.
 
     Args:
         name: The module below `suture.judge`, such as `split.judge_program`.
-        files: What lies beside it.
-        settings: The group `sandbox`: time and memory for each program.
-        wall_s: The most seconds that it lives.
+        files: Files that are placed beside it.
+        settings: The sandbox limits.
+        wall_s: The time limit in seconds.
     """
     return RunRequest(
         python=BOOT.format(name),

@@ -1,4 +1,4 @@
-"""A task's checks as one suite: what every candidate of a task must pass."""
+"""A task's checks as one suite, which every candidate of the task must pass."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 
 from suture.core.records import Candidate, Task, Verdict
 from suture.core.settings import SandboxSettings
-from suture.judge.extraction.program_plans import promised_classes, promised_functions
-from suture.judge.runners.go_build_cache import with_library
+from suture.judge.extraction.program_plans import find_stated_classes, find_stated_functions
+from suture.judge.runners.go_build_cache import add_go_build_cache
 from suture.judge.runners.test_command import TestCommand
-from suture.judge.runners.test_dependencies import libraries_of
-from suture.judge.smoke.smoke_checks import Smoke
-from suture.judge.split.call_runner import Calls
+from suture.judge.runners.test_dependencies import find_test_dependencies
+from suture.judge.smoke.smoke_checks import SmokeChecks
+from suture.judge.split.call_runner import CallRunner
 from suture.project.languages import LANGUAGES, Interpreter
-from suture.project.workspace import overlay, text_of
+from suture.project.workspace import overlay_candidate, text_of
 from suture.sandbox import Sandbox
-from suture.sandbox.packages import AddedPackages, Packages, showing
+from suture.sandbox.packages import AddedPackages, NewProjectPackages, with_packages_shown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,17 +25,17 @@ class Suite:
 
     Attributes:
         task: The task.
-        sandbox: Where programs run.
-        settings: The group `sandbox`: time and memory for each program.
-        command: The task's test command, where it has one; its tests are known.
+        sandbox: Runs programs.
+        settings: The sandbox limits.
+        command: The task's test command, if it has one; its tests are collected.
         functions: Names that the statement shows to be functions.
         classes: Names that the statement or the task's own code shows to be classes.
-        test_files: The project's files that hold the command's tests, whatever they are called.
-        libraries: What these import of the environment.
-        vet: Says of a candidate that must not be run what its verdict is; `None` for all others.
-        smoke: Starts the project that the task asks for, where it asks for one.
-        calls: Judges the checks where they are calls in another language than Python.
-        packages: Installs what a candidate asks for, where it may ask.
+        test_files: The project's files that hold the command's tests, whatever their names.
+        libraries: Installed packages that the test files import.
+        vet: Returns the verdict on a candidate that must not be run, and `None` for any other candidate.
+        smoke: Starts the project that the task asks for, if it asks for one.
+        calls: Judges checks that are calls in another language than Python.
+        packages: Installs packages that a candidate asks for, if that is allowed.
     """
 
     task: Task
@@ -47,33 +47,33 @@ class Suite:
     test_files: tuple[str, ...] = ()
     libraries: frozenset[str] = frozenset()
     vet: Callable[[Candidate], Verdict | None] | None = None
-    smoke: Smoke | None = None
-    calls: Calls | None = None
-    packages: Packages | AddedPackages | None = None
+    smoke: SmokeChecks | None = None
+    calls: CallRunner | None = None
+    packages: NewProjectPackages | AddedPackages | None = None
 
     @property
     def interpreter(self) -> Interpreter | None:
-        """What the project runs on; `None` where nothing of it is started."""
+        """The interpreter of the project; `None` if nothing of the project is started."""
         started = self.smoke or self.command
         return started.interpreter if started is not None else None
 
-    async def with_packages(self, files: Mapping[str, bytes]) -> tuple[Suite, dict[str, bytes]]:
-        """The same, started with the packages that a project's files ask for; and the files, with their lock.
+    async def install_packages(self, files: Mapping[str, bytes]) -> tuple[Suite, dict[str, bytes]]:
+        """Return the suite with the packages that a project's files ask for, and the files with a lock file.
 
         Raises:
-            PackagesRefused: They cannot be had.
-            PrerequisiteError: The index cannot be reached, or its client is not there.
+            PackagesRefused: The packages cannot be installed.
+            PrerequisiteError: The package index cannot be reached, or its client is missing.
         """
         interpreter = self.interpreter
         if self.packages is None or interpreter is None:
             return self, dict(files)
-        installed = await self.packages.for_files(files, interpreter)
+        installed = await self.packages.install_for(files, interpreter)
         if installed is None:
             return self, dict(files)
-        interpreter = showing(installed, interpreter)
+        interpreter = with_packages_shown(installed, interpreter)
         command = self.command.copy_with_interpreter(interpreter) if self.command is not None else None
         smoke = replace(self.smoke, interpreter=interpreter) if self.smoke is not None else None
-        return replace(self, command=command, smoke=smoke), overlay(files, installed.files)
+        return replace(self, command=command, smoke=smoke), overlay_candidate(files, installed.files)
 
 
 async def prepare_suite(
@@ -83,56 +83,57 @@ async def prepare_suite(
     interpreter: Interpreter | None = None,
     *,
     run: bool = False,
-    packages: Packages | AddedPackages | None = None,
+    packages: NewProjectPackages | AddedPackages | None = None,
 ) -> Suite:
-    """Make a task's checks ready; the tests of its command are collected before any candidate is there.
+    """Prepare a task's checks. The tests of its command are collected before any candidate exists.
 
     Args:
-        task: What is wanted.
-        sandbox: Where programs run.
-        settings: The group `sandbox`: time and memory for each program.
-        interpreter: What `python` means in the task's test command; not needed where there is none.
-        run: Whether the command is run at once, as its verdict on the task's own files will be asked for.
-        packages: Installs what candidates ask for; what the task's own files need, at once.
+        task: The task.
+        sandbox: Runs programs.
+        settings: The sandbox limits.
+        interpreter: The interpreter that `python` in the test command stands for; needed only to start the
+            project.
+        run: Whether to run the command now, because its verdict on the task's own files will be needed.
+        packages: Installs packages for candidates; those of the task's own files are installed now.
 
     Raises:
-        PrerequisiteError: Packages are needed, and their index cannot be reached.
-        ValueError: The task holds a check of provenance `oracle`, which has no place inside a run.
+        PrerequisiteError: Packages are needed and their index cannot be reached.
+        ValueError: The task holds a check of provenance `oracle`, which must not be part of a run.
         UsageError: The test command cannot start, or there are no tests.
-        SandboxError: The wall failed, or none can be built here.
+        SandboxError: The sandbox failed, or no sandbox is available on this machine.
     """
     if any(check.provenance == "oracle" for check in task.checks):
-        raise ValueError("an oracle check was handed to a run; only the evaluator may hold one")
+        raise ValueError("a run received an oracle check; only the evaluator may hold one")
     if packages is not None and interpreter is not None:
-        installed = await packages.for_files(task.files, interpreter)
-        interpreter = showing(installed, interpreter) if installed is not None else interpreter
+        installed = await packages.install_for(task.files, interpreter)
+        interpreter = with_packages_shown(installed, interpreter) if installed is not None else interpreter
     command = None
     if task.test_command:
         if interpreter is None:
             raise ValueError("a task with a test command needs an interpreter")
         if interpreter.toolchain is not None:
-            interpreter = await with_library(interpreter, task.files, sandbox, settings)
+            interpreter = await add_go_build_cache(interpreter, task.files, sandbox, settings)
         command = TestCommand(task, sandbox, settings, interpreter)
         await command.collect(run=run)
     smoke = None
     if task.project is not None and task.project.kind is not None:
         if interpreter is None:
             raise ValueError("a task with a project needs an interpreter")
-        smoke = Smoke(task=task, sandbox=sandbox, settings=settings, interpreter=interpreter)
+        smoke = SmokeChecks(task=task, sandbox=sandbox, settings=settings, interpreter=interpreter)
     calls = None
     if task.checks and LANGUAGES[task.language].calls is not None:
         if interpreter is None:
             raise ValueError("a task with calls in another language needs an interpreter")
-        calls = Calls(task=task, sandbox=sandbox, settings=settings, interpreter=interpreter)
+        calls = CallRunner(task=task, sandbox=sandbox, settings=settings, interpreter=interpreter)
     return Suite(
         task=task,
         sandbox=sandbox,
         settings=settings,
         command=command,
-        functions=promised_functions(task.statement),
-        classes=promised_classes(task.statement, *_own_sources(task)),
+        functions=find_stated_functions(task.statement),
+        classes=find_stated_classes(task.statement, *_own_sources(task)),
         test_files=command.test_files if command else (),
-        libraries=libraries_of(task.files, command.test_files, command.interpreter)
+        libraries=find_test_dependencies(task.files, command.test_files, command.interpreter)
         if command
         else frozenset(),
         smoke=smoke,

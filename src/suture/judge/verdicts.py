@@ -1,4 +1,4 @@
-"""The verdict on a candidate."""
+"""Reaching the verdict on a candidate."""
 
 from __future__ import annotations
 
@@ -7,12 +7,21 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from suture.core.records import Candidate, Check, CheckOutcome, Counterexample, Evidence, Task, Verdict
+from suture.core.records import (
+    Candidate,
+    Check,
+    CheckOutcome,
+    Counterexample,
+    Evidence,
+    Task,
+    Verdict,
+    VerdictNote,
+)
 from suture.core.settings import SandboxSettings
-from suture.judge.extraction.program_plans import KnownNames, plan_program
+from suture.judge.extraction.program_plans import TaskNames, plan_program
 from suture.judge.failures import truncate_output
-from suture.judge.protected_files import laid_over
-from suture.judge.split.nonce_runner import run_in_one_process
+from suture.judge.protected_files import apply_allowed_files
+from suture.judge.split.nonce_runner import run_with_nonce
 from suture.judge.split.split_runner import ProgramOutcome, SplitRunner
 from suture.judge.suite import Suite
 from suture.project.python_source.parsing import parsed
@@ -20,50 +29,57 @@ from suture.project.workspace import text_of
 from suture.sandbox import Sandbox
 from suture.sandbox.packages import PackagesRefused
 
-EVIDENCE: tuple[Evidence, ...] = ("split", "nonce", "report", "exit_status")
+EVIDENCE_ORDER: tuple[Evidence, ...] = ("split", "nonce", "report", "exit_status")
 PACKAGES = "its packages are installed"
-"""The check of what a candidate asks for."""
+"""The id of the check that a candidate's packages can be installed."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Graded(CheckOutcome):
+class GradedOutcome:
     """The outcome of a hidden test program.
 
     Attributes:
-        cpu_s: CPU seconds that the candidate took; `None` where it ran in one process with the tests, or
-            where the wall does not tell.
+        outcome: The outcome of the program as a single check.
+        cpu_s: CPU seconds that the candidate used; `None` if it shared a process with the tests, or if the
+            sandbox does not measure it.
     """
 
+    outcome: CheckOutcome
     cpu_s: float | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether the program passed."""
+        return self.outcome.passed
 
 
 async def check_candidate(candidate: Candidate, suite: Suite, *, wall_s: float | None = None) -> Verdict:
-    """Judge a candidate. Several may be judged at the same time.
+    """Judge a candidate. Several candidates may be judged at the same time.
 
     Args:
-        candidate: What is judged.
-        suite: What it must pass.
-        wall_s: Seconds for each function-level check; the settings' `check_wall_s` where it is left out.
+        candidate: The candidate to judge.
+        suite: What the candidate must pass.
+        wall_s: Seconds for each function-level check; the setting `check_timeout_s` by default.
 
     Raises:
         UsageError: A path of the candidate leaves the project.
-        PrerequisiteError: It asks for packages, and their index cannot be reached.
-        SandboxError: The wall failed.
+        PrerequisiteError: The candidate asks for packages and their index cannot be reached.
+        SandboxError: The sandbox failed.
     """
     refused = suite.vet(candidate) if suite.vet is not None else None
     if refused is not None:
         return refused
     started_s, ran_s = time.monotonic(), 0.0
-    files, notes = laid_over(candidate, suite)
+    files, notes = apply_allowed_files(candidate, suite)
     try:
-        suite, files = await suite.with_packages(files)
+        suite, files = await suite.install_packages(files)
     except PackagesRefused as fault:
-        return _refusal(candidate, fault)
+        return _refuse_packages(candidate, fault)
     outcomes: list[CheckOutcome] = []
     outputs: list[str] = []
     if suite.calls is not None:
         results, output = await suite.calls.judge(suite.task.checks, files, wall_s)
-        outcomes += _stated_once(suite.task.checks, results)
+        outcomes += _state_facts_once(suite.task.checks, results)
         outputs.append(truncate_output(output))
     elif suite.task.checks:
         names = _names(suite, files)
@@ -79,37 +95,37 @@ async def check_candidate(candidate: Candidate, suite: Suite, *, wall_s: float |
         outputs.append(run.output)
         notes += run.notes
     if suite.smoke is not None:
-        looked = await suite.smoke.run(files)
-        outcomes += looked.outcomes
-        outputs.append(looked.output)
-        notes += looked.notes
+        smoke_run = await suite.smoke.run(files)
+        outcomes += smoke_run.outcomes
+        outputs.append(smoke_run.output)
+        notes += smoke_run.notes
     return Verdict(
         candidate=candidate.hash,
         outcomes=tuple(outcomes),
-        evidence=max((o.evidence for o in outcomes), key=EVIDENCE.index, default="split"),
+        evidence=max((o.evidence for o in outcomes), key=EVIDENCE_ORDER.index, default="split"),
         output="\n".join(text for text in outputs if text),
         wall_s=max(time.monotonic() - started_s, ran_s),
-        notes=(*notes, *_live_notes(outcomes, suite.task.checks)),
+        notes=(*notes, *_note_live_objects(outcomes, suite.task.checks)),
     )
 
 
-async def rule_on(
+async def run_programs(
     candidate: Candidate, suite: Suite, programs: Sequence[str], wall_s: float
 ) -> tuple[ProgramOutcome, ...]:
     """Run programs that are no checks, such as questions, on a candidate by the split verdict.
 
     Args:
-        candidate: What is judged.
-        suite: The suite that judges it; its checks are not run.
-        programs: Python sources that use the task's module; of another language nothing is known so.
-        wall_s: Seconds for each.
+        candidate: The candidate.
+        suite: The suite that judges the candidate; its checks are not run.
+        programs: Python sources that use the task's module. In other languages the result is always an error.
+        wall_s: The time limit of each program in seconds.
 
     Raises:
-        SandboxError: The wall failed.
+        SandboxError: The sandbox failed.
     """
     if suite.calls is not None or (suite.vet is not None and suite.vet(candidate) is not None):
         return (ProgramOutcome(status="error"),) * len(programs)
-    files, _ = laid_over(candidate, suite)
+    files, _ = apply_allowed_files(candidate, suite)
     names = _names(suite, files)
     async with SplitRunner(suite.sandbox, suite.settings, files, names.module, wall_s) as runner:
         unloadable = await runner.load()
@@ -118,7 +134,7 @@ async def rule_on(
         plans = [plan_program(text, names) for text in programs]
         return tuple(
             [
-                ProgramOutcome(status="error", live=plan.live)
+                ProgramOutcome(status="error", live_reason=plan.live)
                 if plan.live
                 else await runner.try_program(plan)
                 for plan in plans
@@ -126,7 +142,7 @@ async def rule_on(
         )
 
 
-async def grade(
+async def grade_program(
     source: str,
     program: str,
     sandbox: Sandbox,
@@ -138,41 +154,45 @@ async def grade(
     wall_s: float | None = None,
     cpu_s: float | None = None,
     own: Collection[str] | None = None,
-) -> Graded:
-    """Judge a program by a whole hidden test program, for the evaluator; never inside a run.
+) -> GradedOutcome:
+    """Judge a candidate by a whole hidden test program, for the evaluator and never inside a run.
 
     Args:
-        source: The candidate's module.
+        source: The candidate's module as source.
         program: The test program, such as HumanEval's `check` and its call.
-        sandbox: Where programs run.
-        settings: The group `sandbox`: time and memory for each program.
-        entry_point: What is under test; a candidate cannot make a class of a function.
-        files: What else lies beside the module.
+        sandbox: Runs programs.
+        settings: The sandbox limits.
+        entry_point: The function or class under test; a candidate cannot turn a function into a class.
+        files: Other files beside the module.
         module: The module's path.
-        wall_s: Seconds for the program; the settings' `check_wall_s` where it is left out.
-        cpu_s: CPU seconds for the candidate; no limit but the clock's where it is left out.
-        own: Paths that are the task's own, from which tests may import; all of `files` where it is left out.
+        wall_s: The time limit in seconds; the setting `check_timeout_s` by default.
+        cpu_s: CPU seconds for the candidate; limited only by the clock by default.
+        own: Paths from which tests may import; all of `files` by default.
     """
     hidden = Check(id="hidden tests", provenance="oracle", source=program)
     project = {**(files or {}), module: source.encode("utf-8", "surrogateescape")}
     is_class = entry_point is not None and entry_point[:1].isupper() and "_" not in entry_point
     functions = frozenset({entry_point} if entry_point and not is_class else ())
     imported = tuple(files or () if own is None else own)
-    names = KnownNames(files=imported, module=module, functions=functions)
+    names = TaskNames(files=imported, module=module, functions=functions)
     (outcome,), _, used_s = await _judge((hidden,), project, sandbox, settings, names, wall_s, cpu_s)
-    return Graded(**vars(outcome), cpu_s=used_s if outcome.evidence == "split" else None)
+    return GradedOutcome(outcome=outcome, cpu_s=used_s if outcome.evidence == "split" else None)
 
 
-def _refusal(candidate: Candidate, fault: PackagesRefused) -> Verdict:
+def _refuse_packages(candidate: Candidate, fault: PackagesRefused) -> Verdict:
     fact = Counterexample(
-        check_id=PACKAGES, call="its packages", exception=fault.why, expected="packages that can be installed"
+        check_id=PACKAGES,
+        call="its packages",
+        exception=fault.reason,
+        expected="packages that can be installed",
+        code="packages_refused",
     )
     outcome = CheckOutcome(check_id=PACKAGES, status="error", counterexample=fact)
-    return Verdict(candidate=candidate.hash, outcomes=(outcome,), evidence="nonce", output=fault.why)
+    return Verdict(candidate=candidate.hash, outcomes=(outcome,), evidence="nonce", output=fault.reason)
 
 
 def _module(task: Task, files: Mapping[str, bytes]) -> str:
-    if task.entry_point is None or (task.module in files and not task.several):
+    if task.entry_point is None or (task.module in files and not task.allows_more_files):
         return task.module
     asked = [path for path in task.modules if path in files]
     for path, content in {path: files[path] for path in (*asked, *files)}.items():
@@ -181,13 +201,16 @@ def _module(task: Task, files: Mapping[str, bytes]) -> str:
     return task.module
 
 
-def _names(suite: Suite, files: Mapping[str, bytes]) -> KnownNames:
-    """What the checks may import: of a module whose path a candidate chose, what the task asks for."""
+def _names(suite: Suite, files: Mapping[str, bytes]) -> TaskNames:
+    """Return what the checks may import.
+
+    A module whose path the candidate chose offers only the names that the task asks for.
+    """
     task, module = suite.task, _module(suite.task, files)
     only = None
     if module not in task.modules and module not in task.files:
         only = suite.functions | ({task.entry_point} if task.entry_point else set())
-    return KnownNames(
+    return TaskNames(
         files=(*task.files, *task.modules),
         module=module,
         functions=suite.functions,
@@ -208,7 +231,7 @@ async def _judge(
     files: Mapping[str, bytes],
     sandbox: Sandbox,
     settings: SandboxSettings,
-    names: KnownNames,
+    names: TaskNames,
     wall_s: float | None = None,
     cpu_s: float | None = None,
 ) -> tuple[list[CheckOutcome], str, float | None]:
@@ -217,24 +240,22 @@ async def _judge(
         unloadable = await runner.load()
         for check in checks:
             if unloadable is not None:
-                # One fact is enough: it is the same for every check.
+                # One fact is enough, because it is the same for every check.
                 outcomes.append(_outcome(check, unloadable, "split", with_fact=not outcomes))
                 continue
             program = plan_program(check.source, names)
-            result = ProgramOutcome(status="error", live=program.live)
+            result = ProgramOutcome(status="error", live_reason=program.live)
             if not program.live:
                 result = await runner.try_program(program)
-            evidence: Evidence = "nonce" if result.live else "split"
-            if result.live:
-                result = await run_in_one_process(
-                    sandbox, settings, files, names.module, check.source, wall_s
-                )
+            evidence: Evidence = "nonce" if result.live_reason else "split"
+            if result.live_reason:
+                result = await run_with_nonce(sandbox, settings, files, names.module, check.source, wall_s)
             outcomes.append(_outcome(check, result, evidence))
     return outcomes, truncate_output(runner.output.decode("utf-8", "replace")), runner.candidate_cpu_s
 
 
-def _stated_once(checks: Sequence[Check], results: Sequence[ProgramOutcome]) -> list[CheckOutcome]:
-    """The outcomes of calls; a fact that is the same for every check is told once."""
+def _state_facts_once(checks: Sequence[Check], results: Sequence[ProgramOutcome]) -> list[CheckOutcome]:
+    """Return the outcomes of calls; a fact that is the same for every check is stated once."""
     pairs = zip(checks, results, strict=True)
     return [_outcome(check, r, "split", with_fact=r not in results[:n]) for n, (check, r) in enumerate(pairs)]
 
@@ -256,9 +277,9 @@ def _outcome(
     )
 
 
-def _live_notes(outcomes: Sequence[CheckOutcome], checks: Sequence[Check]) -> tuple[str, ...]:
+def _note_live_objects(outcomes: Sequence[CheckOutcome], checks: Sequence[Check]) -> tuple[VerdictNote, ...]:
     own = {check.id for check in checks}
     live = [o.check_id for o in outcomes if o.evidence == "nonce" and o.check_id in own]
     if not live:
         return ()
-    return (f"ran in the candidate's own process, because they need live objects: {'; '.join(live)}",)
+    return (VerdictNote(code="live_objects", subjects=tuple(live)),)

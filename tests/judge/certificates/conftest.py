@@ -10,7 +10,7 @@ import pytest
 from bare_pytest import BARE_PYTEST
 from suture.api import heal
 from suture.core.records import Result
-from suture.core.settings import BudgetSettings, PathSettings, ProofSettings, RepairSettings, Settings
+from suture.core.settings import BudgetSettings, CertificationSettings, PathSettings, RepairSettings, Settings
 from suture.sandbox import BubblewrapSandbox
 from suture.testing import ScriptedModel
 
@@ -60,7 +60,7 @@ def settings(tmp_path: Path) -> Settings:
     return Settings(
         paths=PathSettings(home=tmp_path / "home"),
         budget=BudgetSettings(attempts=4, seconds=600),
-        proof=ProofSettings(mutants=4, seconds=300),
+        certification=CertificationSettings(mutants=4, seconds=300),
         repair=RepairSettings(enabled=False),
     )
 

@@ -8,9 +8,8 @@ import pytest
 
 from judge.certificates.conftest import CODE, FIXED, Healed
 from judge.certificates.test_delivery import code, git, repository, settings
-from suture.api import apply, solve
-from suture.api import undo
-from suture.core.ledger import find_run, last_of, read_ledger
+from suture.api import apply, solve, undo
+from suture.core.ledger import find_run, last_payload, read_ledger
 from suture.core.ledger.kinds import CommitMade, TreeApplied
 from suture.core.settings import Settings
 from suture.errors import UsageError
@@ -26,7 +25,7 @@ async def test_it_is_applied_once_and_again_when_it_was_taken_back(
     assert code(repository) == CODE
     folder = await apply(settings=settings)
     assert (folder.id, code(repository)) == (result.run_id, FIXED)
-    assert last_of(read_ledger(folder.ledger_path).events, TreeApplied) is not None
+    assert last_payload(read_ledger(folder.ledger_path).events, TreeApplied) is not None
     with pytest.raises(UsageError, match="applied already"):
         await apply(settings=settings)
     undo(settings=settings)
@@ -41,7 +40,7 @@ async def test_a_commit_is_tested_with_what_is_committed(
     await healed(text=FIXED)
     (repository / "notes.txt").write_text("mine\n")
     folder = await apply(commit=True, settings=settings)
-    made = last_of(read_ledger(folder.ledger_path).events, CommitMade)
+    made = last_payload(read_ledger(folder.ledger_path).events, CommitMade)
     assert made is not None
     assert git(repository, "rev-parse", "HEAD").strip() == made.commit
     assert git(repository, "status", "--porcelain") == "?? notes.txt\n"

@@ -13,7 +13,7 @@ from judge.certificates.conftest import CODE, COMMAND, FIXED, NOISY, Healed
 from suture.api import heal, verify
 from suture.core.ledger import find_run, read_ledger
 from suture.core.records import Result, decode_record
-from suture.core.settings import LoopSettings, ProofSettings, Settings
+from suture.core.settings import CertificationSettings, LoopSettings, Settings
 from suture.errors import Cancelled, UsageError
 from suture.judge.certificates import Certificate, ReplayedClaim
 from suture.judge.certificates.certificate_format import parse_certificate
@@ -48,7 +48,7 @@ async def test_a_healed_project_has_a_small_diff_and_a_certificate_that_replays(
     assert said.before["tests/test_prices.py::test_adds"] == "passed"
     assert set(said.after.values()) == {"passed"}
     assert said.coverage.changed == said.coverage.covered == {"shop/prices.py": (9, 15)}
-    assert said.mutation.unmeasured == "not in full: 4 of 12 mutants were run (proof.mutants = 4)"
+    assert said.mutation.unmeasured == "not in full: 4 of 12 mutants were run (certification.mutants = 4)"
     assert (len(said.mutation.mutants), said.mutation.drawn) == (4, DRAWN)
     assert said.mutation.generated >= DRAWN
     assert said.mutation.least_score == said.mutation.killed / DRAWN > 0
@@ -83,7 +83,7 @@ async def test_a_healed_project_has_a_small_diff_and_a_certificate_that_replays(
 async def test_without_time_the_certificate_says_what_was_not_measured(
     healed: Healed, settings: Settings, sandbox: BubblewrapSandbox
 ) -> None:
-    quick = settings.model_copy(update={"proof": ProofSettings(seconds=0)})
+    quick = settings.model_copy(update={"certification": CertificationSettings(seconds=0)})
     result = await healed(using=quick)
     said = certificate_of(result.run_id, settings)
     assert said.coverage.unmeasured == said.mutation.unmeasured == said.claims.lint.absent != ""
@@ -172,7 +172,7 @@ class WaitingSandbox:
 async def test_no_run_of_the_proof_outlives_its_time(
     project: Path, settings: Settings, sandbox: BubblewrapSandbox
 ) -> None:
-    short = settings.model_copy(update={"proof": ProofSettings(seconds=17)})
+    short = settings.model_copy(update={"certification": CertificationSettings(seconds=17)})
     wall = WaitingSandbox(sandbox)
     model = ScriptedModel([f"### shop/prices.py\n```python\n{NOISY}\n```"])
     result = await heal(project, test=COMMAND, settings=short, model=model, sandbox=wall)

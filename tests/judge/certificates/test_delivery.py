@@ -13,7 +13,7 @@ from judge.certificates.conftest import CODE, FIXED, NOISY, TESTS, Healed
 from suture.api import undo
 from suture.api.delivery.deliver import choose_delivery
 from suture.core.ledger import Event, find_run
-from suture.core.settings import ProofSettings, Settings
+from suture.core.settings import CertificationSettings, Settings
 from suture.errors import UsageError
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
     """Nothing is measured here."""
-    return settings.model_copy(update={"proof": ProofSettings(seconds=0)})
+    return settings.model_copy(update={"certification": CertificationSettings(seconds=0)})
 
 
 @pytest.fixture

@@ -9,8 +9,18 @@ import pytest
 
 from suture.core.records import Language
 from suture.judge.coverage.coverage_run import touched
-from suture.judge.mutation_testing.mutant_generation import FITTING, is_parsable_mutant, generate_file_mutants, find_mutable_lines
-from suture.judge.mutation_testing.mutant_runs import DRAWN, MOST_MUTANTS, select_mutants, measure_mutation_score
+from suture.judge.mutation_testing.mutant_generation import (
+    FITTING,
+    find_mutable_lines,
+    generate_file_mutants,
+    is_parsable_mutant,
+)
+from suture.judge.mutation_testing.mutant_runs import (
+    DRAWN,
+    MOST_MUTANTS,
+    measure_mutation_score,
+    select_mutants,
+)
 from suture.mutation import apply_edits
 from suture.project.workspace import apply_diff
 
@@ -107,7 +117,7 @@ async def test_what_was_not_run_counts_as_not_noticed() -> None:
     spots = touched({}, after)
     found = await measure_mutation_score(after, spots, always, most=3, seconds=60, language="python")
     assert (len(found.mutants), found.drawn, found.least_score) == (3, DRAWN, 3 / DRAWN)
-    assert found.unmeasured == f"not in full: 3 of {DRAWN} mutants were run (proof.mutants = 3)"
+    assert found.unmeasured == f"not in full: 3 of {DRAWN} mutants were run (certification.mutants = 3)"
     whole = await measure_mutation_score(after, spots, always, most=1_000, seconds=60, language="python")
     assert (len(whole.mutants), whole.least_score, whole.unmeasured) == (DRAWN, 1.0, "")
     none = await measure_mutation_score(after, spots, never, most=0, seconds=60, language="python")

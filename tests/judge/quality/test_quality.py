@@ -11,7 +11,7 @@ from suture.core.records import Check, Task
 from suture.core.settings import SandboxSettings
 from suture.errors import UsageError
 from suture.judge import prepare_suite
-from suture.judge.quality import QualityResult, QualitySubject, measure_quality, flatten_quality
+from suture.judge.quality import QualityResult, QualitySubject, flatten_quality, measure_quality
 from suture.judge.quality.evaluator import Evaluator
 from suture.judge.quality.measurement import BUILT_IN, evaluators
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
@@ -52,7 +52,7 @@ def measure(sandbox: BubblewrapSandbox) -> Measure:
 
     async def run(code: Mapping[str, str], *names: str, **task: object) -> Mapping[str, QualityResult]:
         python = discover_interpreter(None, {"VIRTUAL_ENV": sys.prefix})
-        settings = SandboxSettings(check_wall_s=20, test_wall_s=60)
+        settings = SandboxSettings(check_timeout_s=20, test_timeout_s=60)
         wanted = Task(**{"statement": "", "module": "a.py", **task})  # type: ignore[arg-type]  # of each test
         suite = await prepare_suite(wanted, sandbox, settings, python)
         return await measure_quality(QualitySubject(files=code, suite=suite, interpreter=python), names)

@@ -88,7 +88,7 @@ async def test_an_endless_loop_is_stopped_and_its_lines_are_seen(sandbox: Sandbo
 
 
 async def test_one_that_never_comes_back_is_told_as_lost(sandbox: Sandbox) -> None:
-    probe = replace(probe_of(sandbox), settings=SandboxSettings(check_wall_s=1))
+    probe = replace(probe_of(sandbox), settings=SandboxSettings(check_timeout_s=1))
     seen = await observe(probe, "__import__('time').sleep(30)", trace=True)
     assert seen.ended == "lost"
     assert "within 1 s" in render_trace(seen, probe.files)

@@ -10,7 +10,7 @@ import pytest
 
 from suture.judge.trials.baseline import BaselineRun
 from suture.judge.trials.prefetched_run import PrefetchedRun
-from suture.judge.trials.process_reports import TestReport, CollectionReport
+from suture.judge.trials.process_reports import CollectionReport, TestReport
 from suture.judge.trials.trial_worker import TrialWorker
 
 COLLECTED = CollectionReport(

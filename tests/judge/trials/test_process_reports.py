@@ -12,12 +12,12 @@ from suture.core.settings import SandboxSettings
 from suture.judge import prepare_suite
 from suture.judge.trials.inside.line_tracer import Tracer
 from suture.judge.trials.process_reports import (
-    AttemptReport,
     AnswerReport,
-    TestReport,
+    AttemptReport,
     CollectionReport,
-    parse_reports,
+    TestReport,
     lines_of,
+    parse_reports,
 )
 from suture.loop.evaluation.search_setup import editable_texts
 from suture.loop.intake.heal_task import build_heal_task

@@ -11,7 +11,14 @@ from suture.core.settings import SandboxSettings
 from suture.judge import prepare_suite
 from suture.judge.trials.baseline import run_baseline
 from suture.judge.trials.process_reports import TestReport
-from suture.judge.trials.target_tests import FAILED_AT_MOST, FAILED_S, ONWARD_S, QUICK_S, choose_failure_limits, order_target_tests
+from suture.judge.trials.target_tests import (
+    FAILED_AT_MOST,
+    FAILED_S,
+    ONWARD_S,
+    QUICK_S,
+    choose_failure_limits,
+    order_target_tests,
+)
 from suture.judge.trials.trial_records import Proposal
 from suture.judge.trials.trial_runner import TrialRunner
 from suture.judge.trials.trial_worker import TrialWorker

@@ -16,7 +16,7 @@ from suture.loop.evaluation.search_setup import editable_texts
 from suture.loop.intake.heal_task import build_heal_task
 from suture.mutation import apply_edits
 from suture.sandbox import BubblewrapSandbox, Requirement, discover_interpreter
-from suture.search import SearchResult, SearchLimits, search_python
+from suture.search import SearchLimits, SearchResult, search_python
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from suture.core.records import Check, CheckStatus, Provenance
 from suture.judge.trust.assessment import assess
-from suture.judge.trust.check_claims import parse_claim, contradict
+from suture.judge.trust.check_claims import contradict, parse_claim
 from suture.judge.trust.check_matrix import CandidateRow
 from suture.judge.trust.prefilter import filter_checks
 

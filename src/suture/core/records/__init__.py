@@ -1,10 +1,10 @@
 """The nouns of Suture: frozen, keyword-only, plain data.
 
-Everything that crosses a room, a checkpoint or the ledger is one of these, or built of these. `to_plain` and
-`from_plain` turn a record into JSON values and back.
+Everything that crosses a room, a checkpoint or the ledger is one of these, or built of these. `encode_record` and
+`decode_record` turn a record into JSON values and back.
 """
 
-from suture.core.codec import from_plain, to_plain
+from suture.core.codec import decode_record, encode_record
 from suture.core.records.advice import (
     CodeReview,
     Concern,
@@ -17,6 +17,7 @@ from suture.core.records.advice import (
     Severity,
     Subtask,
 )
+from suture.core.records.reason import Reason, ReasonCode, ReasonNote, render_reason
 from suture.core.records.result import (
     FaultCause,
     Move,
@@ -32,8 +33,9 @@ from suture.core.records.task import (
     CheckOutcome,
     CheckStatus,
     Counterexample,
-    Earlier,
+    EarlierVersion,
     Evidence,
+    FailureCode,
     Language,
     Origin,
     Project,
@@ -42,6 +44,8 @@ from suture.core.records.task import (
     Task,
     TaskKind,
     Verdict,
+    VerdictNote,
+    VerdictNoteCode,
     content_hash,
 )
 
@@ -56,8 +60,9 @@ __all__ = [
     "Counterexample",
     "Critique",
     "Diagnosis",
-    "Earlier",
+    "EarlierVersion",
     "Evidence",
+    "FailureCode",
     "FaultCategory",
     "FaultCause",
     "Language",
@@ -70,6 +75,9 @@ __all__ = [
     "Project",
     "ProjectKind",
     "Provenance",
+    "Reason",
+    "ReasonCode",
+    "ReasonNote",
     "Result",
     "Severity",
     "Spend",
@@ -78,7 +86,10 @@ __all__ = [
     "Task",
     "TaskKind",
     "Verdict",
+    "VerdictNote",
+    "VerdictNoteCode",
     "content_hash",
-    "from_plain",
-    "to_plain",
+    "decode_record",
+    "encode_record",
+    "render_reason",
 ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Literal
 
+from suture.core.records.reason import Reason, render_reason
 from suture.core.records.task import Candidate, Evidence, Verdict
 
 MoveKind = Literal["mutate", "sample", "repair", "agent", "stop"]
@@ -37,7 +38,7 @@ class Move:
         strategy: For a repair, how to mend.
         temperature: Sampling temperature of the model.
         index: Distinguishes equal moves of one run, so that each gets a reply of its own.
-        reason: Why, in a few words; for `stop` the reason of the outcome.
+        reason: Why this move; for `stop`, why the run ends.
         outcome: For `stop`, the outcome.
     """
 
@@ -46,7 +47,7 @@ class Move:
     strategy: Strategy = "minimal"
     temperature: float = 0.0
     index: int = 0
-    reason: str = ""
+    reason: Reason | None = None
     outcome: Outcome | None = None
 
 
@@ -82,7 +83,7 @@ class Result:
     Attributes:
         run_id: Names the run folder.
         outcome: One of the closed set.
-        reason: One line for people.
+        reason: Why the run ended so; `render_reason` makes text of it.
         cause: For `not_a_code_fault`, why no change of the code could help.
         candidate: The best candidate under the trusted order, never simply the last.
         verdict: The verdict on the candidate.
@@ -99,7 +100,7 @@ class Result:
 
     run_id: str
     outcome: Outcome
-    reason: str
+    reason: Reason
     cause: FaultCause | None = None
     candidate: Candidate | None = None
     verdict: Verdict | None = None
@@ -107,8 +108,8 @@ class Result:
     evidence: Evidence | None = None
     confidence: float = 0.0
     warnings: tuple[str, ...] = ()
-    undetermined: tuple[str, ...] = ()
-    degraded: tuple[str, ...] = ()
+    rivals: tuple[str, ...] = ()
+    failed_roles: tuple[str, ...] = ()
     spend: Spend = field(default_factory=Spend)
 
     @property
@@ -120,16 +121,16 @@ class Result:
         """For notebooks."""
         checks = f"{len(self.verdict.passed)} pass, {len(self.verdict.failed)} fail" if self.verdict else ""
         rows = (
-            ("why", self.reason),
+            ("why", render_reason(self.reason)),
             ("checks", checks),
             ("evidence", self.evidence),
             ("confidence", f"{self.confidence:.2f}" if self.confidence else ""),
             ("warnings", "\n".join(self.warnings)),
-            ("not told apart from", "\n".join(self.undetermined)),
+            ("not told apart from", "\n".join(self.rivals)),
             ("used", f"{self.spend.seconds:.0f} s, {self.spend.tokens:,} tokens"),
             ("run", self.run_id),
         )
-        return as_html(self.outcome.replace("_", " "), rows, self.diff)
+        return render_html(self.outcome.replace("_", " "), rows, self.diff)
 
 
 MOST_CHARS = 20_000
@@ -138,7 +139,7 @@ COLOURS = (("+++", ""), ("---", ""), ("+", "#1a7f37"), ("-", "#cf222e"), ("@@", 
 """How a line begins -> its colour; each reads on light and on dark ground."""
 
 
-def as_html(title: str, rows: Iterable[tuple[str, object]], diff: str = "") -> str:
+def render_html(title: str, rows: Iterable[tuple[str, object]], diff: str = "") -> str:
     """A table with a title, and a diff below it.
 
     Args:

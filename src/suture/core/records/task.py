@@ -17,6 +17,46 @@ Origin = Literal["user", "mutation", "sample", "repair", "edit"]
 Evidence = Literal["split", "nonce", "report", "exit_status"]
 """How a verdict was obtained, strongest first (see docs/verdicts.md)."""
 CheckStatus = Literal["passed", "failed", "error", "timeout", "missing", "skipped"]
+FailureCode = Literal[
+    "time_limit",
+    "signal",
+    "exit_code",
+    "test_timeout",
+    "not_run",
+    "not_reported",
+    "no_tests_reported",
+    "fewer_tests",
+    "skipped_by_code",
+    "example_changed",
+    "machinery_changed",
+    "machinery_unwatched",
+    "unconfirmed_pass",
+    "packages_refused",
+    "no_answer",
+    "cpu_limit",
+    "malformed_answer",
+    "process_ended",
+    "judge_ended",
+    "not_repeated",
+]
+"""Why a check did not pass, where Suture itself saw the reason (`suture.judge.failures` renders it)."""
+VerdictNoteCode = Literal[
+    "protected_file",
+    "live_objects",
+    "shared_process",
+    "unwatched_processes",
+    "cut_off",
+    "exit_status_only",
+    "signed_report",
+    "unsigned_report",
+    "unwatched_runner",
+    "smoke_checks_only",
+    "passed_once",
+    "not_repeated",
+    "scan_refused",
+    "scan_asks",
+]
+"""A limit of a verdict that the user should know (`suture.interfaces.narrative` renders it)."""
 
 Language = str
 """What code is written in, by its name; `suture.project.languages` knows them, those of packages too."""
@@ -54,14 +94,14 @@ class Project:
         name: Of the package and of its command.
         scaffold: Paths of the task's files that are new with it, and handed over with the code.
         sample: Path of the data that a pipeline is run on; empty for none.
-        unshown: Whether nothing that decides shows the feature that is asked for.
+        is_feature_untested: Whether nothing that decides shows the feature that is asked for.
     """
 
     kind: ProjectKind | None
     name: str
     scaffold: tuple[str, ...] = ()
     sample: str = ""
-    unshown: bool = False
+    is_feature_untested: bool = False
 
     @property
     def is_new(self) -> bool:
@@ -70,7 +110,7 @@ class Project:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Earlier:
+class EarlierVersion:
     """A project's files as they were at a commit.
 
     Attributes:
@@ -113,18 +153,18 @@ class Task:
     kind: TaskKind = "write"
     language: Language = "python"
     module: str = "solution.py"
-    beside: tuple[str, ...] = ()
-    several: bool = False
+    extra_modules: tuple[str, ...] = ()
+    allows_more_files: bool = False
     entry_point: str | None = None
     files: Mapping[str, bytes] = field(default_factory=dict)
     checks: tuple[Check, ...] = ()
     test_command: tuple[str, ...] = ()
     test_origin: str = ""
     protected: tuple[str, ...] = ()
-    only: tuple[str, ...] = ()
-    earlier: tuple[Earlier, ...] = ()
+    writable: tuple[str, ...] = ()
+    find_earlier_versions: tuple[EarlierVersion, ...] = ()
     since: str = ""
-    left_out: Mapping[str, str] = field(default_factory=dict)
+    excluded_files: Mapping[str, str] = field(default_factory=dict)
     project: Project | None = None
 
     @property
@@ -136,7 +176,7 @@ class Task:
     @property
     def modules(self) -> tuple[str, ...]:
         """The files that a `write` task asks for, that of the checks first."""
-        return (self.module, *self.beside)
+        return (self.module, *self.extra_modules)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,6 +213,7 @@ class Counterexample:
         exception: Type and message of the exception; empty where there was none.
         file: The candidate's file in which it was raised.
         line: The line in that file, counted from 1.
+        code: Why the check did not pass, if Suture itself saw the reason; `exception` then renders it.
     """
 
     check_id: str
@@ -182,6 +223,7 @@ class Counterexample:
     exception: str = ""
     file: str = ""
     line: int | None = None
+    code: FailureCode | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,6 +244,19 @@ class CheckOutcome:
 
 
 @dataclass(frozen=True, kw_only=True)
+class VerdictNote:
+    """A limit of a verdict that the user should know.
+
+    Attributes:
+        code: Which limit it is.
+        subjects: What it is about, such as paths, check ids, or the name of a test runner.
+    """
+
+    code: VerdictNoteCode
+    subjects: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Verdict:
     """The outcome of checks on one candidate, computed outside the candidate's process.
 
@@ -219,7 +274,7 @@ class Verdict:
     evidence: Evidence
     output: str = ""
     wall_s: float = 0.0
-    notes: tuple[str, ...] = ()
+    notes: tuple[VerdictNote, ...] = ()
 
     @property
     def passed(self) -> frozenset[str]:

@@ -120,8 +120,8 @@ def _commit_checked(checked: CommitChecked) -> str:
 
 def render_undo(undone: TreeUndone) -> str:
     """Return one line about what was reverted."""
-    if undone.why:
-        return f"Reverted: {undone.why}"
+    if undone.reason:
+        return f"Reverted: {undone.reason}"
     if undone.branch:
         return f"Reverted: the branch {undone.branch} is deleted"
     reverted = f", by commit {undone.commit[:12]}" if undone.commit else ""

@@ -22,9 +22,9 @@ def deselection_arguments(triaged: TriageFinished, command: Sequence[str]) -> st
     is not pytest's. With many tests the option names functions, or whole files: pytest deselects by prefix.
     """
     is_beside = triaged.code_failure_count and triaged.cause in (None, "environment")
-    if not is_beside or not triaged.set_apart or not is_pytest_command(command):
+    if not is_beside or not triaged.non_code_failures or not is_pytest_command(command):
         return ""
-    tests = [_pytest_node_id(one.test, triaged.rootdir) for one in triaged.set_apart]
+    tests = [_pytest_node_id(one.test, triaged.rootdir) for one in triaged.non_code_failures]
     for shorter in (lambda test: test.partition("[")[0], lambda test: test.partition("::")[0]):
         if len(tests) > MAX_DESELECTED:
             tests = list(dict.fromkeys(map(shorter, tests)))
@@ -46,6 +46,6 @@ def deselection_hint(events: Sequence[Event]) -> Iterator[str]:
         return
     if way := deselection_arguments(triaged, prepared.test_command):
         yield (
-            f"{format_count(len(triaged.set_apart), 'test')} cannot pass by any change of the code, so the "
+            f"{format_count(len(triaged.non_code_failures), 'test')} cannot pass by any change of the code, so the "
             f"run cannot count as healed. Leave them out: suture heal {shlex.quote(started.project)} {way}"
         )

@@ -82,8 +82,8 @@ def _run_started(started: RunStarted) -> str:
     unpriced = ", ".join(started.unpriced_models)
     note = f"; no price is known for {unpriced}, so its cost is not counted" if unpriced else ""
     text = f" with {', '.join(parts)}" if parts else ""
-    left_out = f"; {withheld_files_text(started.left_out)}" if started.left_out else ""
-    origin = f", from step {started.forks.at} of {started.forks.run}" if started.forks else ""
+    left_out = f"; {withheld_files_text(started.excluded_files)}" if started.excluded_files else ""
+    origin = f", from step {started.fork.step} of {started.fork.run}" if started.fork else ""
     return f"{started.kind}{text}{origin}{scripted}{note}{left_out}"
 
 
@@ -111,21 +111,21 @@ def _task_prepared(prepared: TaskPrepared) -> str:
     origin = f" ({prepared.test_origin})" if prepared.test_origin else ""
     parts += [f"{command}{origin}"] if command else []
     python = f"; Python is {prepared.python}, {prepared.python_origin}" if prepared.python else ""
-    unread = f"; not understood, so not checked: {'; '.join(prepared.unread)}" if prepared.unread else ""
+    unread = f"; not understood, so not checked: {'; '.join(prepared.unused_examples)}" if prepared.unused_examples else ""
     python += f"; {prepared.language} is {prepared.toolchain}" if prepared.toolchain else ""
     return "checks: " + (" and ".join(parts) or "none, so nothing can be verified") + python + unread
 
 
 def _triage_finished(triaged: TriageFinished) -> str:
-    text = f"; not the code's fault: {excluded_tests_text(triaged)}" if triaged.set_apart else ""
+    text = f"; not the code's fault: {excluded_tests_text(triaged)}" if triaged.non_code_failures else ""
     return f"{format_count(triaged.code_faults, 'failing test')} to fix{text}"
 
 
 def excluded_tests_text(triaged: TriageFinished) -> str:
     """Failing tests that are not the code's fault, with why; of those with one reason the first."""
     by_reason: dict[tuple[str, str], list[str]] = {}
-    for one in triaged.set_apart:
-        by_reason.setdefault((one.cause, one.why), []).append(one.test)
+    for one in triaged.non_code_failures:
+        by_reason.setdefault((one.cause, one.explanation), []).append(one.test)
     return "; ".join(
         f"{tests[0]}{f' and {len(tests) - 1} more' if tests[1:] else ''} ({cause}: {why})"
         for (cause, why), tests in by_reason.items()
@@ -226,7 +226,7 @@ def _run_finished(end: RunFinished | RunPaused) -> str:
 
 
 def _run_resumed(resumed: RunResumed) -> str:
-    return f"resumed at: {', '.join(resumed.at) or 'the beginning'}"
+    return f"resumed at: {', '.join(resumed.next_nodes) or 'the beginning'}"
 
 
 def _run_refused(refused: RunFailed) -> str:
@@ -241,9 +241,9 @@ def _search_started(began: SearchStarted) -> str:
 
 
 def _history_searched(searched: HistorySearched) -> str:
-    if not searched.good:
+    if not searched.last_good:
         return "history: the tests also fail on the oldest code, so no change in the history broke them"
-    return f"history: the tests pass at {searched.good} and fail since {searched.broke}"
+    return f"history: the tests pass at {searched.last_good} and fail since {searched.first_bad}"
 
 
 def _search_finished(ended: SearchFinished) -> str:

@@ -155,7 +155,7 @@ def _node_of(event: Event, previous: str) -> str:
             return "equip" if previous in ("prepare", "equip") else "reflect"
         case AgentStepped() | SubtaskStepped() | ProposerRan():
             return "" if previous == "check" else "propose"  # another parallel branch has moved on already
-        case RunResumed(at=at):
+        case RunResumed(next_nodes=at):
             return at[0] if at else ""
         case payload:
             return NODE_OF_EVENT.get(type(payload), "")

@@ -107,7 +107,7 @@ class ProgressNarrator:
                 self._test_command = prepared.test_command
                 self._command_text = " ".join(self._test_command)
                 yield from _preparation_lines(prepared)
-            case TriageFinished() as triaged if triaged.set_apart:
+            case TriageFinished() as triaged if triaged.non_code_failures:
                 yield f"Not the code's fault: {excluded_tests_text(triaged)}"
                 if way := deselection_arguments(triaged, self._test_command):
                     yield f"While these tests fail, the run cannot count as healed. Leave them out: {way}"
@@ -170,14 +170,14 @@ def render_short_result(result: Result, folder: RunFolder, *, typed: bool = True
 
 
 def _start_lines(started: RunStarted) -> Iterator[str]:
-    if started.forks:
-        yield f"Continues from step {started.forks.at} of run {started.forks.run}."
-    if started.left_out:
-        yield f"Note: {withheld_files_text(started.left_out)}"
+    if started.fork:
+        yield f"Continues from step {started.fork.step} of run {started.fork.run}."
+    if started.excluded_files:
+        yield f"Note: {withheld_files_text(started.excluded_files)}"
 
 
 def _preparation_lines(prepared: TaskPrepared) -> Iterator[str]:
-    for example in prepared.unread:
+    for example in prepared.unused_examples:
         yield f"Note: this looks like an example, but could not be parsed and is not checked: {example}"
     if not prepared.checks and not prepared.test_command:
         yield "There is no test or example to run, so the code cannot be verified."

@@ -1,4 +1,4 @@
-"""Checks out of Python source: plain asserts, each with what it needs."""
+"""Extracting plain asserts from Python source as checks, each with the statements that it needs."""
 
 from __future__ import annotations
 
@@ -7,59 +7,58 @@ from collections.abc import Iterable
 
 from suture.core.records import Check, Provenance, content_hash
 from suture.errors import UsageError
+from suture.judge.tuning import MAX_CHECK_ID_CHARS
 from suture.project.python_source.parsing import PARSE_FAULTS
 
-LONGEST_ID = 100
 
+def extract_asserts(text: str, provenance: Provenance = "user", trust: float = 1.0) -> tuple[Check, ...]:
+    """Return one check for each assert statement at the top level of a text.
 
-def asserts_in(text: str, provenance: Provenance = "user", trust: float = 1.0) -> tuple[Check, ...]:
-    """The asserts of a text, one check for each assert statement at its top level.
-
-    What else stands at the top level before an assert (imports, names, functions, loops) becomes part of its
-    program. What follows the last assert and may test something becomes one more check, of the whole text.
+    Other top-level statements before an assert (imports, names, functions, loops) become part of its program.
+    Statements after the last assert that may test something become one more check, of the whole text.
 
     Args:
         text: Python source.
         provenance: Who wrote the asserts.
-        trust: How far the checks are believed, in [0, 1].
+        trust: The trust in the checks, in [0, 1].
 
     Raises:
-        UsageError: It is not Python.
+        UsageError: The text is not valid Python.
     """
     try:
         tree = ast.parse(text)
     except PARSE_FAULTS as fault:
         said = f" at line {fault.lineno}: {fault.msg}" if isinstance(fault, SyntaxError) else f": {fault}"
-        raise UsageError(f"the tests are not Python{said}", remedy="mend the tests") from fault
+        raise UsageError(f"the tests are not Python{said}", remedy="fix the syntax of the tests") from fault
     setup: list[str] = []
     checks: list[Check] = []
     rest: list[ast.stmt] = []
     for node in tree.body:
         if isinstance(node, ast.Assert):
             setup += [_source_of(text, other) for other in rest]
-            checks.append(check_of(_source_of(text, node), provenance, trust=trust, setup=setup))
+            checks.append(make_check(_source_of(text, node), provenance, trust=trust, setup=setup))
             rest = []
             if _shares_state(node, tree):
-                # What it did to `cart` is where the next assert begins; whether it held is its own affair.
+                # The next assert continues with the state that this one leaves, whether or not it holds.
                 setup.append(ast.unparse(node.test))
         else:
             rest.append(node)
     if any(_may_fail(node) for node in rest):
-        # Without this, what no assert follows would never run: a loop of asserts, a call of a test function.
+        # Without this check, a final loop of asserts or a final call of a test function would never run.
         whole = "\n".join(_source_of(text, node) for node in tree.body)
         name = "; ".join(_source_of(text, node) for node in rest if _may_fail(node))
-        checks.append(check_of(whole, provenance, trust=trust, name=name))
-    return distinct(checks)
+        checks.append(make_check(whole, provenance, trust=trust, name=name))
+    return deduplicate_checks(checks)
 
 
 def _source_of(text: str, node: ast.stmt) -> str:
     if getattr(node, "decorator_list", None):
-        return ast.unparse(node)  # a segment begins at the `def`
+        return ast.unparse(node)  # a source segment starts at the `def` and drops the decorators
     return ast.get_source_segment(text, node) or ast.unparse(node)
 
 
 def _shares_state(node: ast.Assert, tree: ast.Module) -> bool:
-    """Whether an assert may change what a later one sees: a variable that holds more than a constant."""
+    """Whether an assert may change what a later one sees, through a variable that is no constant."""
     changeable: set[str] = set()
     for other in tree.body:
         if isinstance(other, (ast.Assign, ast.AnnAssign)) and not isinstance(other.value, ast.Constant):
@@ -71,7 +70,7 @@ def _shares_state(node: ast.Assert, tree: ast.Module) -> bool:
 
 
 def _may_fail(node: ast.stmt) -> bool:
-    """Whether a statement may test something: a call or a block does, a definition or a name does not."""
+    """Whether a statement may test something: a call or a block may, a definition or a name does not."""
     if isinstance(node, ast.Expr):
         return not isinstance(node.value, (ast.Constant, ast.Name))
     passive = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Pass)
@@ -79,19 +78,19 @@ def _may_fail(node: ast.stmt) -> bool:
     return not isinstance(node, (*passive, *defining))
 
 
-def check_of(
+def make_check(
     source: str, provenance: Provenance, *, trust: float = 1.0, setup: Iterable[str] = (), name: str = ""
 ) -> Check:
-    """A check of one assert; its id is the assert as one line, so it is stable and can be read."""
+    """Return a check of one assert. Its id is the assert as one line, so it is stable and readable."""
     program = "\n".join((*setup, source)) + "\n"
     shown = " ".join((name or source).split())
-    if len(shown) > LONGEST_ID:
-        shown = f"{shown[:LONGEST_ID]}... #{content_hash(program)[:8]}"
+    if len(shown) > MAX_CHECK_ID_CHARS:
+        shown = f"{shown[:MAX_CHECK_ID_CHARS]}... #{content_hash(program)[:8]}"
     return Check(id=shown, provenance=provenance, source=program, trust=trust)
 
 
-def distinct(checks: Iterable[Check]) -> tuple[Check, ...]:
-    """The checks without repetitions; equal ids of different programs are told apart by a hash."""
+def deduplicate_checks(checks: Iterable[Check]) -> tuple[Check, ...]:
+    """Return the checks without repetitions; equal ids of different programs get a hash appended."""
     by_id: dict[str, Check] = {}
     for check in checks:
         known = by_id.get(check.id)

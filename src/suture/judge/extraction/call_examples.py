@@ -1,6 +1,7 @@
-"""Calls with their results in a text of another language than Python, as checks.
+"""Extracting calls with their results from a text of another language than Python as checks.
 
-Only a call whose arguments and result are literals becomes one. As in `examples.py`, nothing is guessed.
+Only a call whose arguments and result are literals becomes a check. As in `prose_examples.py`, nothing is
+guessed.
 """
 
 from __future__ import annotations
@@ -11,81 +12,78 @@ from dataclasses import dataclass
 from itertools import islice
 
 from suture.core.records import Check, Provenance
-from suture.judge.extraction.assert_checks import check_of, distinct
-from suture.project.languages import CallDriver, Plus
+from suture.judge.extraction.assert_checks import deduplicate_checks, make_check
+from suture.judge.tuning import MAX_EXAMPLE_CALLS, MAX_EXPRESSION_CHARS, MAX_LITERAL_ENDS, MAX_QUOTE_CHARS
+from suture.project.languages import CallDriver, JsonPlus
 
-MOST_CALLS = 200
-"""Of one statement that are looked at."""
-LONGEST = 2000
-"""Characters in which a call that began must end."""
-LONGEST_QUOTE = 60
 ARROW = " => "
-SIGN = r"==>|===?|=>|->|→|⇒|➞"
-WILL = r"(?:should |must |will )?"
-SAYS = rf"{WILL}(?:return|equal|give|yield|evaluate to|[Oo]utput|resolve to)s?(?:[ ]to)?\b"
-THROWS = re.compile(rf"{WILL}(?:throw|panic|raise|reject)s?\b(?:[ ](?:with )?an?\b)?[ ]?`?(\w*)")
-LEADS = re.compile(
-    rf"`?\)*;?[ \t]*(?P<remark>(?://|\#)[ \t]*)?(?P<word>(?:{SIGN}|{SAYS}):?|(?={THROWS.pattern}))?[ \t]*`?"
+RESULT_SIGNS = r"==>|===?|=>|->|→|⇒|➞"
+MODAL = r"(?:should |must |will )?"
+RESULT_VERBS = rf"{MODAL}(?:return|equal|give|yield|evaluate to|[Oo]utput|resolve to)s?(?:[ ]to)?\b"
+THROWS = re.compile(rf"{MODAL}(?:throw|panic|raise|reject)s?\b(?:[ ](?:with )?an?\b)?[ ]?`?(\w*)")
+RESULT_LEAD = re.compile(
+    rf"`?\)*;?[ \t]*(?P<remark>(?://|\#)[ \t]*)?"
+    rf"(?P<word>(?:{RESULT_SIGNS}|{RESULT_VERBS}):?|(?={THROWS.pattern}))?[ \t]*`?"
     r"(?:an?[ ](?=error\b))?"
 )
-"""Between a call and its result: `// => `, `returns `, a bare sign, or a sentence that says that it fails."""
+"""What stands between a call and its result: `// => `, `returns `, a bare sign, or a sentence that it fails.
+"""
 PROMPT = re.compile(r"(?:^|\n)[ \t]*(?:\*|//)?[ \t]*>{1,3}[ \t]*$")
-"""In front of a call of a session: its result is on the line below."""
-BELOW = re.compile(r";?[ \t]*\n[ \t]*(?:\*|//)?[ \t]*")
-"""From the end of a call to the line below it."""
+"""What stands before a call in an interactive session, where the result is on the line below."""
+LINE_BELOW = re.compile(r";?[ \t]*\n[ \t]*(?:\*|//)?[ \t]*")
+"""The text from the end of a call to the start of the line below."""
 WRAPPER = re.compile(
     r"(?:assert\.(?P<assert>\w+)|(?P<expect>expect)|assert|console\.\w+|fmt\.\w+)\("
     r"[ \t]*(?P<later>(?:async[ ])?(?:\(\)[ ]*=>|function[ ]*\(\))[ ]*\{?[ ]*(?:return[ ])?)?$"
 )
-"""Around a call: an assert, an `expect`, a print; `later` where the call is made inside of a function."""
-WITHIN = re.compile(r"(?:[\w)\]][ \t]*[-+*/%&|<>?]|!)[ \t]*$")
-"""In front of a call that is only an operand: what stands behind it is no result of the call."""
+"""What surrounds a call: an assert, an `expect`, a print; `later` if the call is made inside a function."""
+OPERAND_BEFORE = re.compile(r"(?:[\w)\]][ \t]*[-+*/%&|<>?]|!)[ \t]*$")
+"""What stands before a call that is only an operand, so that the text behind it is not the call's result."""
 THROWN = re.compile(r"\s*;?\s*\}?\s*(?:,\s*(\w+))?\s*[,)]")
-"""Behind a call inside of `assert.throws`: the error that is expected, if one is named."""
-MOST_ENDS = 40
+"""What follows a call inside `assert.throws`: the expected error, if one is named."""
 CONDITION = re.compile(r"\b(?:if|while)[ \t]*\([ \t]*$")
-"""In front of a call in a condition, behind which no result is shown."""
+"""What stands before a call in a condition, behind which no result is shown."""
 DENIED = re.compile(r"[ \t]*===?(?!=|[ \t]*false\b)[^\n]*(?://|#)[^\n]*\bfalse\b")
-"""A comparison whose remark says that it does not hold."""
+"""A comparison with a comment that says that it does not hold."""
 NEXT = re.compile(r"\s*,\s*")
 EQUAL = ("equal", "strictEqual", "deepEqual", "deepStrictEqual")
 FAILS = ("throws", "rejects")
 EXPECTED = re.compile(r"\)\s*\.(?:resolves\.)?to(?:Be|Equal|StrictEqual)\(\s*")
 EXPECTED_TO_FAIL = re.compile(r"\}?\s*\)\s*\.(?:rejects\.)?toThrow(?:Error)?\((\w*)")
-AFTER = re.compile(
+AFTER_RESULT = re.compile(
     r"[ \t]*`?[ \t]*(?:$|\n|//|#|\*/|\(|--|\||[.;!)](?:[\s;`)]|$)|,?[ ](?:and|but|because|since|for|when)\b"
     r"|,[ \t]*(?:`?\w+\(|['\"]))"
 )
-"""What may follow a literal, so that it is the whole result and not the beginning of an expression."""
+"""What may follow a literal that is a whole result and not the beginning of an expression."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShownCall:
-    """One call, and what must come of it.
+class CallExample:
+    """One call and its expected result.
 
     Attributes:
-        call: As it stands in the text.
-        args: Its arguments.
-        awaits: Whether what a promise resolves to is meant.
-        expected: The result; of a call that must fail the error.
+        call: The call as it stands in the text.
+        args: The arguments.
+        awaits: Whether the result is what a promise resolves to.
+        expected: The expected result; the expected error if the call must fail.
         result: The result as it stands in the text.
-        fails: Whether it must fail.
+        fails: Whether the call must fail.
     """
 
     call: str
-    args: tuple[Plus, ...]
+    args: tuple[JsonPlus, ...]
     awaits: bool = False
-    expected: Plus = None
+    expected: JsonPlus = None
     result: str = ""
     fails: bool = False
 
     @property
     def source(self) -> str:
-        """It as a line that `read_call` reads."""
+        """The example as a line that `parse_call` reads."""
         return f"{'await ' if self.awaits else ''}{self.call}{ARROW}{self.result}"
 
 
-def calls_in(
+def extract_calls(
     text: str,
     name: str,
     driver: CallDriver,
@@ -93,39 +91,39 @@ def calls_in(
     *,
     awaits: bool = False,
 ) -> tuple[Check, ...]:
-    """The calls of a function that a text shows with their results, as checks.
+    """Return the calls of a function that a text shows with their results, as checks.
 
-    Read are `f(1) === 2`, `f(1) // => 2`, `f(1) returns 2`, `f(1) throws RangeError`, results below
+    The function reads `f(1) === 2`, `f(1) // => 2`, `f(1) returns 2`, `f(1) throws RangeError`, results below
     `> f(1)`, and asserts of `node:assert`, Jest and Vitest.
 
     Args:
         text: A statement, or code.
-        name: The function.
-        driver: Reads the language's literals.
-        provenance: Who shows them.
-        awaits: Whether the function is known to give promises.
+        name: The function's name.
+        driver: Reads the literals of the language.
+        provenance: Who shows the calls.
+        awaits: Whether the function is known to return promises.
     """
-    found = (call for call in _calls(text, name, driver, awaits=awaits) if isinstance(call, ShownCall))
-    return distinct(check_of(call.source, provenance) for call in found)
+    found = (call for call in _calls(text, name, driver, awaits=awaits) if isinstance(call, CallExample))
+    return deduplicate_checks(make_check(call.source, provenance) for call in found)
 
 
-def unread_calls(text: str, name: str, driver: CallDriver) -> tuple[str, ...]:
-    """What looks like an example of a function and became no check, as it stands in the text."""
+def find_unread_calls(text: str, name: str, driver: CallDriver) -> tuple[str, ...]:
+    """Return the texts that look like examples of a function but became no check."""
     found = [call for call in _calls(text, name, driver, awaits=False) if isinstance(call, str)]
     return tuple(dict.fromkeys(found))
 
 
-def read_call(source: str, name: str, driver: CallDriver) -> ShownCall | None:
-    """The call of a check's source; `None` where it is none."""
+def parse_call(source: str, name: str, driver: CallDriver) -> CallExample | None:
+    """Return the call in a check's source; `None` if there is not exactly one."""
     calls = [
-        call for call in _calls(source.strip(), name, driver, awaits=False) if isinstance(call, ShownCall)
+        call for call in _calls(source.strip(), name, driver, awaits=False) if isinstance(call, CallExample)
     ]
     return calls[0] if len(calls) == 1 else None
 
 
-def _calls(text: str, name: str, driver: CallDriver, *, awaits: bool) -> Iterator[ShownCall | str]:
-    for match in islice(re.finditer(rf"(?<![\w.$]){re.escape(name)}[ ]?\(", text), MOST_CALLS):
-        end = _closing(text, match.end() - 1)
+def _calls(text: str, name: str, driver: CallDriver, *, awaits: bool) -> Iterator[CallExample | str]:
+    for match in islice(re.finditer(rf"(?<![\w.$]){re.escape(name)}[ ]?\(", text), MAX_EXAMPLE_CALLS):
+        end = _closing_bracket(text, match.end() - 1)
         args = driver.read(text[match.end() : end - 1]) if end is not None else None
         if end is None or args is None:
             continue
@@ -133,9 +131,9 @@ def _calls(text: str, name: str, driver: CallDriver, *, awaits: bool) -> Iterato
         awaited = re.search(r"\bawait[ ]+$", before)
         before = before[: awaited.start()] if awaited else before
         wrapper = WRAPPER.search(before)
-        if wrapper is None and WITHIN.search(before):
+        if wrapper is None and OPERAND_BEFORE.search(before):
             continue
-        call = ShownCall(
+        call = CallExample(
             call=_one_line(text[match.start() : end]), args=args, awaits=awaits or awaited is not None
         )
         yield from _with_result(text, end, call, before, wrapper, driver)
@@ -144,11 +142,11 @@ def _calls(text: str, name: str, driver: CallDriver, *, awaits: bool) -> Iterato
 def _with_result(
     text: str,
     end: int,
-    call: ShownCall,
+    call: CallExample,
     before: str,
     wrapper: re.Match[str] | None,
     driver: CallDriver,
-) -> Iterator[ShownCall | str]:
+) -> Iterator[CallExample | str]:
     if wrapper and (wrapper["later"] or wrapper["assert"] in FAILS):
         failing = EXPECTED_TO_FAIL.match(text, end) if wrapper["expect"] else None
         told = failing or (THROWN.match(text, end) if wrapper["assert"] in FAILS else None)
@@ -170,18 +168,18 @@ def _with_result(
     value = _value_at(text, at, driver)
     if value is not None:
         expected, shown = value
-        yield ShownCall(call=call.call, args=call.args, awaits=call.awaits, expected=expected, result=shown)
+        yield CallExample(call=call.call, args=call.args, awaits=call.awaits, expected=expected, result=shown)
     elif says_so:
         yield _line_of(call, text, end)
 
 
-def _line_of(call: ShownCall, text: str, end: int) -> str:
-    line = call.call + text[end : end + 2 * LONGEST_QUOTE].partition("\n")[0]
-    return line if len(line) <= LONGEST_QUOTE else f"{line[:LONGEST_QUOTE]}..."
+def _line_of(call: CallExample, text: str, end: int) -> str:
+    line = call.call + text[end : end + 2 * MAX_QUOTE_CHARS].partition("\n")[0]
+    return line if len(line) <= MAX_QUOTE_CHARS else f"{line[:MAX_QUOTE_CHARS]}..."
 
 
-def _failing(call: ShownCall, name: str, driver: CallDriver) -> ShownCall:
-    return ShownCall(
+def _failing(call: CallExample, name: str, driver: CallDriver) -> CallExample:
+    return CallExample(
         call=call.call,
         args=call.args,
         awaits=call.awaits,
@@ -194,23 +192,25 @@ def _failing(call: ShownCall, name: str, driver: CallDriver) -> ShownCall:
 def _start_of_result(
     text: str, end: int, before: str, wrapper: re.Match[str] | None
 ) -> tuple[int, bool] | None:
-    """Where the result begins, and whether what leads to it says that it is one."""
+    """Return where the result begins, and whether the text before it announces a result."""
     if wrapper and (wrapper["expect"] or wrapper["assert"]):
         lead = EXPECTED if wrapper["expect"] else NEXT if wrapper["assert"] in EQUAL else None
         match = lead.match(text, end) if lead else None
         return (match.end(), True) if match else None
-    below = BELOW.match(text, end)
+    below = LINE_BELOW.match(text, end)
     if below and PROMPT.search(before):
         return below.end(), True
-    leads = LEADS.match(text, end)
+    leads = RESULT_LEAD.match(text, end)
     if leads is None or (leads["word"] is None and not leads["remark"]):
         return None
     return leads.end(), leads["word"] is not None
 
 
-def _value_at(text: str, start: int, driver: CallDriver) -> tuple[Plus, str] | None:
-    """The longest literal at a place behind which a sentence, a line or a statement ends."""
-    for end in islice((end for end in _ends(text, start) if AFTER.match(text, end)), MOST_ENDS):
+def _value_at(text: str, start: int, driver: CallDriver) -> tuple[JsonPlus, str] | None:
+    """Return the longest literal at a position that ends where a sentence, a line or a statement ends."""
+    for end in islice(
+        (end for end in _result_ends(text, start) if AFTER_RESULT.match(text, end)), MAX_LITERAL_ENDS
+    ):
         shown = text[start:end].strip()
         values = driver.read(shown) if shown else None
         if values and (len(values) == 1 or driver.typed):
@@ -218,20 +218,20 @@ def _value_at(text: str, start: int, driver: CallDriver) -> tuple[Plus, str] | N
     return None
 
 
-def _ends(text: str, start: int) -> list[int]:
-    """Places outside brackets and quotes, up to the end of the line or the bracket around; the last first."""
+def _result_ends(text: str, start: int) -> list[int]:
+    """Return the positions outside brackets and quotes up to the end of the line or bracket, last first."""
     return [at for at, depth in _depths(text, start) if depth == 0][::-1]
 
 
-def _closing(text: str, opening: int) -> int | None:
-    """Behind the bracket that closes the one at a place."""
+def _closing_bracket(text: str, opening: int) -> int | None:
+    """Return the position behind the bracket that closes the one at a position."""
     return next((at for at, depth in _depths(text, opening) if depth == 0), None)
 
 
 def _depths(text: str, start: int) -> Iterator[tuple[int, int]]:
-    """Each place behind a character that is in no quotes, and how many brackets are open there."""
+    """Yield each position outside quotes with the number of brackets that are open there."""
     depth, quote, skip = 0, "", False
-    for at in range(start, min(len(text), start + LONGEST)):
+    for at in range(start, min(len(text), start + MAX_EXPRESSION_CHARS)):
         char = text[at]
         if skip or (quote and char == "\\"):
             skip = not skip

@@ -1,4 +1,4 @@
-"""`>>>` examples in a text, as checks; the standard parser gives up on texts that people do write."""
+"""Extracting `>>>` examples from a text as checks; the standard parser rejects texts that people do write."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field
 
 from suture.core.records import Check
-from suture.judge.extraction.assert_checks import check_of
+from suture.judge.extraction.assert_checks import make_check
 from suture.judge.extraction.prose_literals import is_literal
 from suture.project.python_source.parsing import PARSE_FAULTS
 
@@ -16,7 +16,7 @@ PROMPT_RE = re.compile(r"^([ \t]*)>>>(?:[ ]|(?=\S)|$)(.*)$")
 MORE_RE = re.compile(r"^[ \t]*\.\.\.(?:[ ]|$)(.*)$")
 RAISED_RE = re.compile(r"^(?:[\w.]*\.)?(\w+)(?::|$)")
 TRACEBACK = "Traceback (most recent call last):"
-RAISED_BY = """def raised_by(call):
+RAISED_BY_HELPER = """def raised_by(call):
     try:
         call()
     except Exception as error:
@@ -27,25 +27,25 @@ RAISED_BY = """def raised_by(call):
 
 @dataclass
 class DoctestPrompt:
-    """One `>>>` with its lines, and what is shown below it."""
+    """One `>>>` prompt with its lines, and the output that is shown below it."""
 
     start: int
     source: list[str]
     shown: list[str] = field(default_factory=list)
 
 
-def doctest_examples(
+def extract_doctests(
     text: str, entry_point: str | None, functions: frozenset[str]
 ) -> tuple[list[tuple[int, Check]], str]:
-    """The `>>>` examples of a text.
+    """Return the `>>>` examples of a text.
 
     Args:
         text: A docstring or a statement.
-        entry_point: What an example must call; any function where it is `None`.
+        entry_point: The function that an example must call; `None` for any function.
         functions: Functions that the text defines.
 
     Returns:
-        Each check with its place in the text, and the text with these examples blanked out.
+        Each check with its position in the text, and the text with these examples blanked out.
     """
     checks: list[tuple[int, Check]] = []
     groups, rest = _prompts(text)
@@ -77,7 +77,7 @@ def _prompts(text: str) -> tuple[list[list[DoctestPrompt]], str]:
             current.shown.append(bare[indent:])
         else:
             if current and bare.strip():
-                groups.append([])  # other text ends a session
+                groups.append([])  # other text ends an interactive session
             current = None
         rest.append(line if current is None else " " * len(bare) + line[len(bare) :])
         start += len(line)
@@ -105,13 +105,13 @@ def _check(
     if program is None:
         return None
     needed = setup if _uses(expression, before) else []
-    helper = [RAISED_BY] if "raised_by(" in program else []
-    return check_of(program, "visible", setup=[*helper, *needed], name=program)
+    helper = [RAISED_BY_HELPER] if "raised_by(" in program else []
+    return make_check(program, "visible", setup=[*helper, *needed], name=program)
 
 
 def _assertion(call: str, expression: ast.expr, shown: str) -> str | None:
     if not shown:
-        # `>>> f(1) == 2` with nothing below it means what it says.
+        # A comparison such as `>>> f(1) == 2` without output below it is an assertion.
         plain = isinstance(expression, ast.Compare) and isinstance(expression.ops[0], ast.Eq)
         return f"assert {call}" if plain else None
     if shown.startswith(TRACEBACK):
@@ -123,7 +123,7 @@ def _assertion(call: str, expression: ast.expr, shown: str) -> str | None:
         return None
     if not is_literal(expected) or isinstance(expected.body, ast.BinOp):
         return None
-    # As a tree, which knows where brackets are needed: `f(1) is None == True` would be something else.
+    # Built as a tree, because text would need brackets: `f(1) is None == True` means something else.
     compared = ast.Compare(left=expression, ops=[ast.Eq()], comparators=[expected.body])
     return ast.unparse(ast.Assert(test=compared))
 

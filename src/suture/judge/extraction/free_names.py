@@ -1,7 +1,7 @@
-"""The names that a test program uses and does not define, and what its own text says that each one is.
+"""The names that a test program uses but does not define, and what the program's text says about each.
 
-Nothing but the test's text and the task's promises are read here: a candidate that could say that its
-function is a class, or an exception, would choose how it is judged.
+Only the test's text and the task are read here: a candidate that could claim that its function is a class, or
+an exception, would choose how it is judged.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from dataclasses import dataclass, field
 
 BUILTINS = frozenset(dir(builtins))
 RAISING = frozenset(("raises", "assertRaises", "assertRaisesRegex", "suppress"))
-"""Calls whose first argument is an exception."""
+"""Functions whose first argument is an exception class."""
 TAKES_DATA = frozenset(
     (
         *("abs", "all", "any", "dict", "float", "frozenset", "int", "isclose", "isinstance", "list", "max"),
         *("min", "round", "set", "sorted", "sum", "tuple", "type"),
     )
 )
-"""Calls that make nothing of an object unless it is plain data."""
+"""Functions that accept only plain data."""
 
 
 @dataclass
-class Use:
+class NameUse:
     """How a test uses one name.
 
     Attributes:
-        called: It is called somewhere.
-        raised: It stands where only an exception can stand.
-        as_data: Every use can be answered with plain data.
-        attributes: The attributes that are taken of it.
+        called: Whether the name is called somewhere.
+        raised: Whether the name stands where only an exception can stand.
+        as_data: Whether plain data can serve every use.
+        attributes: The attributes that are read from the name.
     """
 
     called: bool = False
@@ -41,16 +41,16 @@ class Use:
     attributes: set[str] = field(default_factory=set)
 
 
-def free_names(source: str, tree: ast.Module, functions: frozenset[str] = frozenset()) -> list[str]:
-    """Names that the program reads and does not bind first, sorted.
+def find_free_names(source: str, tree: ast.Module, functions: frozenset[str] = frozenset()) -> list[str]:
+    """Return the names that the program reads before it binds them, sorted.
 
     Args:
-        source: The program, as Python source.
-        tree: The same as a tree.
-        functions: The task's own functions; but for them no builtin is free, and keeps its meaning.
+        source: The program as Python source.
+        tree: The same program as a tree.
+        functions: The task's own functions. All other builtins keep their meaning and are never free.
 
     Raises:
-        SyntaxError: It is not Python, in a way that only the compiler sees.
+        SyntaxError: The compiler rejects the source although it parses.
     """
     read: set[str] = set()
     bound: set[str] = set()
@@ -76,7 +76,7 @@ def _is_dunder(name: str) -> bool:
 
 
 def _read_before_bound(tree: ast.Module, names: set[str]) -> set[str]:
-    """Of these names, those that the program's own statements read first, such as `f` in `f = timed(f)`."""
+    """Return those of the names that the program reads before it binds them, as `f` in `f = timed(f)`."""
     early: set[str] = set()
     known: set[str] = set()
     for statement in tree.body:
@@ -95,9 +95,9 @@ def _read_before_bound(tree: ast.Module, names: set[str]) -> set[str]:
     return early
 
 
-def uses_in(tree: ast.Module, names: set[str]) -> dict[str, Use]:
-    """How a program uses each of these names."""
-    uses = {name: Use() for name in names}
+def find_name_uses(tree: ast.Module, names: set[str]) -> dict[str, NameUse]:
+    """Return how a program uses each of the names."""
+    uses = {name: NameUse() for name in names}
     above = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     with_attributes = {
         node.value.id
@@ -110,7 +110,7 @@ def uses_in(tree: ast.Module, names: set[str]) -> dict[str, Use]:
     return uses
 
 
-def _note(node: ast.Name, use: Use, above: Mapping[ast.AST, ast.AST], with_attributes: set[str]) -> None:
+def _note(node: ast.Name, use: NameUse, above: Mapping[ast.AST, ast.AST], with_attributes: set[str]) -> None:
     parent = above[node]
     if _is_raised(node, above):
         use.raised = True
@@ -149,7 +149,7 @@ def _dotted(node: ast.expr) -> list[str]:
 
 
 def _is_data_place(node: ast.expr, above: Mapping[ast.AST, ast.AST], with_attributes: set[str]) -> bool:
-    """Whether a value in this place is only ever compared, counted or put together with data."""
+    """Whether a value at this position is only compared, counted or combined with data."""
     parent = above[node]
     if isinstance(parent, ast.Compare):
         others = [side for side in (parent.left, *parent.comparators) if side is not node]

@@ -1,7 +1,7 @@
-"""The examples in a docstring or a statement, as checks.
+"""Extracting the examples in a docstring or a statement as checks.
 
-Only what is written as a call with a plain value becomes a check; nothing is guessed. An example that
-misreads the statement would send every repair in the wrong direction.
+Only a call with a plain value becomes a check; nothing is guessed. An example that misreads the statement
+would send every repair in the wrong direction.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from itertools import islice
 
 from suture.core.records import Check
-from suture.judge.extraction.assert_checks import check_of, distinct
-from suture.judge.extraction.doctest_examples import doctest_examples
-from suture.judge.extraction.program_plans import promised_functions
-from suture.judge.extraction.prose_literals import call_at, is_literal, literal_at, value_of
+from suture.judge.extraction.assert_checks import deduplicate_checks, make_check
+from suture.judge.extraction.doctest_examples import extract_doctests
+from suture.judge.extraction.program_plans import find_stated_functions
+from suture.judge.extraction.prose_literals import evaluate_literal, find_call, find_literal, is_literal
+from suture.judge.tuning import MAX_EXAMPLE_CALLS, MAX_NAMED_INPUT_CHARS, MAX_QUOTE_CHARS
 from suture.project.python_source.parsing import PARSE_FAULTS
 
 LEADS_TO = re.compile(
@@ -27,16 +28,12 @@ LEADS_TO = re.compile(
 WEAK = ("=", ":", "is", "be")
 INPUT_RE = re.compile(r"\bInputs?\s*:\s*(?P<given>.*?)\s*\bOutputs?\s*:[ \t]*", re.DOTALL)
 FOR_RE = re.compile(r"\bFor\s+(?P<given>\w+\s*=[^\n]*?),?\s+the\s+(?:[^\n]*?\s)?should\s+be\s+")
-LONGEST_INPUT = 1000
-LONGEST_QUOTE = 60
-MOST_CALLS = 200
-"""In one text; what a person writes has a dozen."""
 DEFINES = re.compile(r"\bdef[ \t]+$")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Example:
-    """One example: where it stands, and what it says."""
+    """One example and its position in the text."""
 
     start: int
     call: str
@@ -44,55 +41,56 @@ class Example:
     weak: bool = False
 
 
-def examples_in(text: str, entry_point: str | None = None) -> tuple[Check, ...]:
-    """The examples that a docstring or a statement gives, as checks of provenance `visible`.
+def extract_examples(text: str, entry_point: str | None = None) -> tuple[Check, ...]:
+    """Return the examples in a docstring or a statement as checks of provenance `visible`.
 
-    Read are `>>>` examples, asserts, and prose such as `f(1, 2) == 3`, `f(1, 2) -> 3`, `f(1, 2) returns 3`,
-    `F(1).g() == 3`, a cell `f(1, 2) | 3`, `Input: x = 1 Output: 3`, `For x = 1 the output should be 3`.
+    The function reads `>>>` examples, asserts, and prose such as `f(1, 2) == 3`, `f(1, 2) -> 3`, `f(1, 2)
+    returns 3`, `F(1).g() == 3`, a table cell `f(1, 2) | 3`, `Input: x = 1 Output: 3`, `For x = 1 the output
+    should be 3`.
 
     Args:
         text: The docstring, the stub or the statement.
-        entry_point: The function that the examples call; the last `def` in the text where it is left out.
+        entry_point: The function that the examples call; by default the last `def` in the text.
     """
-    functions = promised_functions(text)
+    functions = find_stated_functions(text)
     if entry_point is None:
         stubs = re.findall(r"^\s*(?:async\s+)?def\s+(\w+)\s*\(", text, re.MULTILINE)
         entry_point = stubs[-1] if stubs else None
     known = functions | {entry_point} if entry_point else functions
-    checks, prose = doctest_examples(text, entry_point, frozenset(known))
+    checks, prose = extract_doctests(text, entry_point, frozenset(known))
     found = sorted(
         (*_calls(prose, entry_point), *_named_inputs(prose, text, entry_point)), key=lambda e: e.start
     )
     for example in _consistent(found):
-        checks.append((example.start, check_of(f"assert {example.call} == {example.expected}", "visible")))
-    return distinct(check for _, check in sorted(checks, key=lambda pair: pair[0]))
+        checks.append((example.start, make_check(f"assert {example.call} == {example.expected}", "visible")))
+    return deduplicate_checks(check for _, check in sorted(checks, key=lambda pair: pair[0]))
 
 
 def _calls(text: str, entry_point: str | None) -> Iterator[Example]:
     name = re.escape(entry_point) if entry_point else r"[A-Za-z_]\w*"
-    for match in islice(re.finditer(rf"(?<![\w.]){name}[ ]?\(", text), MOST_CALLS):
+    for match in islice(re.finditer(rf"(?<![\w.]){name}[ ]?\(", text), MAX_EXAMPLE_CALLS):
         found = _call_with_result(text, match.start())
         if found is None or not _plain_call(found[0]):
             continue
         call, word, start, close = found
-        literal = _last_cell(text, start) if word == "|" else literal_at(text, start, close)
+        literal = _last_cell(text, start) if word == "|" else find_literal(text, start, close)
         if literal:
             shown = " ".join(ast.unparse(call).split("\n"))
             yield Example(start=match.start(), call=shown, expected=literal[0], weak=word in WEAK)
 
 
 def _last_cell(text: str, start: int) -> tuple[str, int] | None:
-    """The literal that is all of the last cell of a row of a table; `None` where other cells follow."""
+    """Return the literal that fills the last cell of a table row; `None` if other cells follow."""
     cell, bar, rest = text[start:].partition("\n")[0].partition("|")
     value = cell.strip().removesuffix("`")
-    return literal_at(value, 0) if bar and not rest.strip() else None
+    return find_literal(value, 0) if bar and not rest.strip() else None
 
 
 def _call_with_result(text: str, start: int) -> tuple[ast.Call, str, int, str] | None:
-    """The call at a place, the word that leads to its result, where that begins, and what must close it."""
+    """Return the call at a position, the word before its result, the result's start, and the closing text."""
     if DEFINES.search(text, max(0, start - 20), start):
         return None
-    found = call_at(text, start)
+    found = find_call(text, start)
     if found is None:
         return None
     call, end = found
@@ -110,7 +108,7 @@ def _call_with_result(text: str, start: int) -> tuple[ast.Call, str, int, str] |
 
 
 def _plain_call(call: ast.Call) -> bool:
-    if isinstance(call.func, ast.Attribute):  # a method of what the entry point gives
+    if isinstance(call.func, ast.Attribute):  # a method of the entry point's result
         return isinstance(call.func.value, ast.Call) and _plain_call(call.func.value) and _plain_values(call)
     if not isinstance(call.func, ast.Name) or hasattr(builtins, call.func.id):
         return False
@@ -128,8 +126,8 @@ def _named_inputs(text: str, whole: str, entry_point: str | None) -> Iterator[Ex
     parameters = _parameters(whole, entry_point)
     for pattern in (INPUT_RE, FOR_RE):
         for match in pattern.finditer(text):
-            literal = literal_at(text, match.end())
-            given = match["given"] if len(match["given"]) <= LONGEST_INPUT else ""
+            literal = find_literal(text, match.end())
+            given = match["given"] if len(match["given"]) <= MAX_NAMED_INPUT_CHARS else ""
             call = _whole_call(given, entry_point)
             if call is None and given and parameters is not None:
                 values = _inputs(given, parameters)
@@ -139,36 +137,36 @@ def _named_inputs(text: str, whole: str, entry_point: str | None) -> Iterator[Ex
 
 
 def _whole_call(given: str, entry_point: str) -> str | None:
-    """The text where it is a plain call of the entry point and nothing else."""
+    """Return the text if it is a plain call of the entry point and nothing else."""
     text = given.strip().strip("`")
-    found = call_at(text, 0) if re.match(rf"{re.escape(entry_point)}\(", text) else None
+    found = find_call(text, 0) if re.match(rf"{re.escape(entry_point)}\(", text) else None
     return text if found is not None and found[1] == len(text) and _plain_call(found[0]) else None
 
 
-def unread_examples(text: str, entry_point: str | None) -> tuple[str, ...]:
-    """What looks like an example of the entry point and became no check, as it stands there.
+def find_unread_examples(text: str, entry_point: str | None) -> tuple[str, ...]:
+    """Return the texts that look like examples of the entry point but became no check.
 
     Args:
         text: The statement.
-        entry_point: The function or class that examples call; nothing is found without one.
+        entry_point: The function or class that examples call; without one the result is empty.
     """
     if entry_point is None:
         return ()
-    _, prose = doctest_examples(text, entry_point, frozenset({entry_point}))
+    _, prose = extract_doctests(text, entry_point, frozenset({entry_point}))
     read = {example.start for example in _calls(prose, entry_point)}
     found: list[str] = []
-    for match in islice(re.finditer(rf"(?<![\w.]){re.escape(entry_point)}[ ]?\(", prose), MOST_CALLS):
+    for match in islice(re.finditer(rf"(?<![\w.]){re.escape(entry_point)}[ ]?\(", prose), MAX_EXAMPLE_CALLS):
         call = _call_with_result(prose, match.start())
         if call is None or match.start() in read or call[1] in (*WEAK, "|"):
             continue
-        if _plain_call(call[0]):  # `f(x) == 3` speaks of every x
+        if _plain_call(call[0]):  # `f(x) == 3` is a statement about every x, not an example
             line = prose[match.start() :].partition("\n")[0]
-            found.append(line if len(line) <= LONGEST_QUOTE else f"{line[:LONGEST_QUOTE]}...")
+            found.append(line if len(line) <= MAX_QUOTE_CHARS else f"{line[:MAX_QUOTE_CHARS]}...")
     return tuple(dict.fromkeys(found))
 
 
 def _parameters(text: str, entry_point: str | None) -> list[str] | None:
-    """The parameters that the entry point needs, in order; `None` where the text does not show its stub."""
+    """Return the parameters that the entry point requires, in order; `None` without a stub in the text."""
     match = re.search(rf"^[ \t]*def\s+{re.escape(entry_point or ' ')}\s*\(", text, re.MULTILINE)
     end = text.find(":\n", match.end()) if match else -1
     while match and end >= 0:
@@ -186,8 +184,8 @@ def _parameters(text: str, entry_point: str | None) -> list[str] | None:
 
 
 def _inputs(given: str, parameters: list[str]) -> list[str] | None:
-    """The values of `a = 1, b = 2` (or of a lone value) in the order of the parameters."""
-    lone = literal_at(given, 0)
+    """Return the values of `a = 1, b = 2`, or of a single value, in the order of the parameters."""
+    lone = find_literal(given, 0)
     if lone and lone[1] == len(given):
         return [lone[0]] if len(parameters) == 1 else None
     values: dict[str, str] = {}
@@ -215,7 +213,7 @@ def _value_ends(given: str, start: int) -> Iterator[int]:
 
 
 def _consistent(examples: list[Example]) -> list[Example]:
-    """Drop what contradicts the rest: `f(2) = 1` among lists is mathematics, `("a")` among tuples a slip."""
+    """Drop outliers: `f(2) = 1` among lists is mathematics, and `("a")` among tuples is a slip."""
     kinds = {kind for example in examples if (kind := _kind(example.expected)) != "None"}
     if len(kinds) <= 1:
         return examples
@@ -228,7 +226,7 @@ def _consistent(examples: list[Example]) -> list[Example]:
 
 def _kind(source: str) -> str:
     try:
-        value = value_of(source)
+        value = evaluate_literal(source)
     except ValueError:
         return "None"
     if isinstance(value, (bool, int, float, complex)):

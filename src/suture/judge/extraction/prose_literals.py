@@ -1,4 +1,4 @@
-"""Literals inside prose: where one begins, the longest that ends sensibly."""
+"""Finding literals and calls inside prose: the longest one that starts at a position and ends sensibly."""
 
 from __future__ import annotations
 
@@ -6,21 +6,19 @@ import ast
 import re
 from typing import Any
 
+from suture.judge.tuning import MAX_EXPRESSION_CHARS, MAX_METHOD_CALLS
 from suture.project.python_source.parsing import PARSE_FAULTS
 
-WORDS = {"true": "True", "false": "False", "none": "None", "null": "None"}
+WORD_LITERALS = {"true": "True", "false": "False", "none": "None", "null": "None"}
 WORD_RE = re.compile(r"(true|false|none|null)\b", re.IGNORECASE)
-# What may follow a value: the end of the line, a remark, the end of the sentence, the same value again, the
-# next example.
+# What may follow a value: the end of the line, a comment, the end of the sentence, the same value again, or
+# the next example.
 AFTER_RE = re.compile(
     r"""[ \t]*(?:$|\n|\#|//|\(|--|["']{3}|[.;!](?:\s|$)|,?[ ](?:and|but|because|since)\b)"""
 )
 NEXT_RE = re.compile(r",[ \t]*`?[A-Za-z_][\w.]*\([^\n]{0,200}?\)`?[ \t]*(?:==|->|=>|→|returns?\b|gives?\b)")
 EQUALS_RE = re.compile(r"[ \t]*={1,2}[ \t]*(?!>)")
 METHOD_RE = re.compile(r"\.\w+\(")
-LONGEST_CHAIN = 10
-"""Calls of methods, one on the other."""
-LONGEST = 2000
 OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod)
 LITERAL_NODES = (
     ast.Expression, ast.Constant, ast.List, ast.Tuple, ast.Set, ast.Dict, ast.UnaryOp, ast.USub, ast.UAdd,
@@ -36,7 +34,7 @@ def _parsed(source: str) -> ast.Expression | None:
 
 
 def is_literal(node: ast.AST) -> bool:
-    """Whether an expression is made of constants, containers and arithmetic; `set()` is one too."""
+    """Whether an expression consists of constants, containers and arithmetic; `set()` counts too."""
     for part in ast.walk(node):
         if isinstance(part, ast.Call):
             if not (
@@ -55,11 +53,11 @@ def is_literal(node: ast.AST) -> bool:
     return True
 
 
-def value_of(source: str) -> Any:
-    """The value of a literal.
+def evaluate_literal(source: str) -> Any:
+    """Return the value of a literal.
 
     Raises:
-        ValueError: It has none, such as a division by zero or an unhashable key.
+        ValueError: The literal has no value, for example because of a division by zero or an unhashable key.
     """
     try:
         return eval(source, {"__builtins__": {}, "set": set, "frozenset": frozenset})
@@ -67,31 +65,32 @@ def value_of(source: str) -> Any:
         raise ValueError(str(fault)) from fault
 
 
-def literal_at(text: str, start: int, close: str = "") -> tuple[str, int] | None:
-    """The literal that begins at a place in a text.
+def find_literal(text: str, start: int, close: str = "") -> tuple[str, int] | None:
+    """Return the literal that begins at a position in a text.
 
     Args:
         text: The text.
-        start: The place.
-        close: What must stand behind it before anything else, such as the backtick that ends code.
+        start: The position.
+        close: What must directly follow the literal, such as the backtick that ends code.
 
     Returns:
-        Its source and where it ends; `None` where there is none, or where what follows makes it doubtful.
+        The literal's source and its end; `None` if there is none, or if the text that follows makes it
+        doubtful.
     """
     word = WORD_RE.match(text, start)
     if word:
         end = word.end() + len(close)
         ends_well = text.startswith(close, word.end()) and AFTER_RE.match(text, end)
-        return (WORDS[word[0].lower()], word.end()) if ends_well else None
-    # The parser is asked last, and not beyond the next example: many on one line would keep it busy.
-    following = NEXT_RE.search(text, start, start + LONGEST)
+        return (WORD_LITERALS[word[0].lower()], word.end()) if ends_well else None
+    # Parsing comes last and stops at the next example, because many examples on one line would be slow.
+    following = NEXT_RE.search(text, start, start + MAX_EXPRESSION_CHARS)
     last = following.start() if following else len(text)
-    for end in _ends(text, start):
+    for end in _literal_ends(text, start):
         if end > last or not _may_end(text, end, close):
             continue
         source = text[start:end]
         if re.search(r"\d\.\s*$", source):
-            continue  # the dot ends the sentence
+            continue  # the dot ends the sentence and is no decimal point
         tree = _parsed(source)
         if tree is None or not is_literal(tree) or (isinstance(tree.body, ast.Tuple) and source[0] != "("):
             continue
@@ -101,20 +100,20 @@ def literal_at(text: str, start: int, close: str = "") -> tuple[str, int] | None
 
 
 def _may_end(text: str, end: int, close: str) -> bool:
-    """Whether what stands behind a place lets a value end there."""
+    """Whether the text behind a position lets a value end there."""
     behind = end + len(close)
     if not text.startswith(close, end):
         return False
     return any(pattern.match(text, behind) for pattern in (AFTER_RE, EQUALS_RE, NEXT_RE))
 
 
-def _ends(text: str, start: int) -> list[int]:
-    """Places where a literal could end, the longest first; further lines only in open brackets."""
+def _literal_ends(text: str, start: int) -> list[int]:
+    """Return the positions where a literal could end, longest first; further lines only inside brackets."""
     depth = 0
     quote = ""
     ends: list[int] = []
     position = start
-    limit = min(len(text), start + LONGEST)
+    limit = min(len(text), start + MAX_EXPRESSION_CHARS)
     while position < limit:
         char = text[position]
         if quote:
@@ -142,27 +141,27 @@ def _ends_well(text: str, source: str, end: int) -> bool:
     if AFTER_RE.match(text, end) or NEXT_RE.match(text, end):
         return True
     again = EQUALS_RE.match(text, end)  # `f(2) -> 1 + 1 = 2`
-    other = literal_at(text, again.end()) if again else None
+    other = find_literal(text, again.end()) if again else None
     if other is None:
         return False
     try:
-        return bool(value_of(source.strip()) == value_of(other[0]))
+        return bool(evaluate_literal(source.strip()) == evaluate_literal(other[0]))
     except ValueError:
         return False
 
 
-def call_at(text: str, start: int) -> tuple[ast.Call, int] | None:
-    """The call that begins at a place in a text, with calls of methods behind it, and where it ends."""
-    end = _closing(text, text.index("(", start))
-    for _ in range(LONGEST_CHAIN):
+def find_call(text: str, start: int) -> tuple[ast.Call, int] | None:
+    """Return the call at a position in a text, with the method calls behind it, and its end."""
+    end = _closing_bracket(text, text.index("(", start))
+    for _ in range(MAX_METHOD_CALLS):
         method = METHOD_RE.match(text, end) if end is not None else None
         if method is None:
             break
-        end = _closing(text, method.end() - 1)
+        end = _closing_bracket(text, method.end() - 1)
     tree = _parsed(text[start:end]) if end is not None else None
     return (tree.body, end) if tree and end is not None and isinstance(tree.body, ast.Call) else None
 
 
-def _closing(text: str, opening: int) -> int | None:
-    """Behind the bracket that closes the one at a place."""
-    return next((end for end in reversed(_ends(text, opening)) if text[end - 1] == ")"), None)
+def _closing_bracket(text: str, opening: int) -> int | None:
+    """Return the position behind the bracket that closes the one at a position."""
+    return next((end for end in reversed(_literal_ends(text, opening)) if text[end - 1] == ")"), None)

@@ -1,1 +1,5 @@
-"""The user's own test command: run, reported test by test where that is pytest, and not believed blindly."""
+"""Running a user's test command in the sandbox and reading its report.
+
+This package owns pytest with its reporting plugin, the runners of other languages, and commands that are
+judged by their exit status. It reports outcomes and never changes tests or code.
+"""

@@ -1,4 +1,4 @@
-"""How a test command is put to the wall, whatever runs its tests."""
+"""Building the sandbox request that runs a task's test command, whatever test runner it uses."""
 
 from __future__ import annotations
 
@@ -9,38 +9,41 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import NoReturn
 
-from suture.core.records import CheckOutcome, Task
+from suture.core.records import CheckOutcome, Task, VerdictNote
 from suture.core.settings import SandboxSettings
 from suture.errors import UsageError
-from suture.judge.failures import render_run_ending, get_last_line
+from suture.judge.failures import get_last_line, render_run_ending
 from suture.judge.sandbox_programs import make_test_limits
 from suture.project.languages import LANGUAGES, Interpreter, program_environment, resolve_command
-from suture.sandbox import BOX, RunRequest, RunResult, interpreter_mounts
+from suture.sandbox import BOX, RunRequest, RunResult, mounts_for_interpreter
 
 LOCKS = ("package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml")
-"""Files that name every package by its path, whatever the project does with it."""
-BESIDE = 'mkdir -p "$0" && ln -s "/$0"/* "$0"; [ -e "/$0/.bin" ] && ln -s "/$0/.bin" "$0"; exec "$@"'
-"""For a shell: starts a command with links to the packages in the project's folder; `$0` is theirs."""
+"""Lock files name every package by its path, whether or not the project itself uses such paths."""
+LINK_PACKAGES = 'mkdir -p "$0" && ln -s "/$0"/* "$0"; [ -e "/$0/.bin" ] && ln -s "/$0/.bin" "$0"; exec "$@"'
+"""A shell script that links the installed packages into the project's folder and then runs a command.
+
+`$0` is the packages' folder name; `$@` is the command.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CommandRun:
-    """What one run of the test command said, and the wall-clock seconds that it took."""
+    """The outcomes, the output and the wall-clock seconds of one run of the test command."""
 
     outcomes: tuple[CheckOutcome, ...]
     output: str
-    notes: tuple[str, ...] = ()
+    notes: tuple[VerdictNote, ...] = ()
     wall_s: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class CommandLine:
-    """A task's test command, and all that a run of it needs but the files.
+    """A task's test command with everything that a run needs except the files.
 
     Attributes:
         task: A task with a test command.
-        settings: The wall's limits.
-        interpreter: What `python` means in the command.
+        settings: The sandbox limits.
+        interpreter: The interpreter that `python` in the command stands for.
     """
 
     task: Task
@@ -49,11 +52,11 @@ class CommandLine:
 
     @property
     def shown(self) -> str:
-        """The command, for people."""
+        """The command as one line of text."""
         return " ".join(self.task.test_command)
 
     def environment(self) -> dict[str, str]:
-        """The variables that its processes see."""
+        """Return the environment variables of the command's processes."""
         return {**program_environment(self.interpreter, BOX), "PYTHONDONTWRITEBYTECODE": "1"}
 
     def request(
@@ -66,15 +69,15 @@ class CommandLine:
         preload: str = "",
         collect: tuple[str, ...] = (),
     ) -> RunRequest:
-        """One run of the command.
+        """Return the sandbox request of one run of the command.
 
         Args:
-            files: A project: path -> content.
-            environment: The variables; `environment()` where left out.
-            stdin: What it reads.
-            wall_s: The most seconds; the settings' `test_wall_s` where left out.
-            preload: Python that a warm interpreter has run before.
-            collect: Paths of files that are brought back.
+            files: The project's files, path -> content.
+            environment: The environment variables; `environment()` by default.
+            stdin: What the command reads from standard input.
+            wall_s: The time limit in seconds; the setting `test_timeout_s` by default.
+            preload: Python code that a warm interpreter has already executed.
+            collect: Paths of the files to bring back from the sandbox.
         """
         return RunRequest(
             argv=resolve_command(self.task.test_command, self.interpreter),
@@ -82,20 +85,22 @@ class CommandLine:
             preload=preload,
             stdin=stdin,
             env=self.environment() if environment is None else environment,
-            mounts=interpreter_mounts(self.interpreter),
-            limits=make_test_limits(self.settings, wall_s or self.settings.test_wall_s, self.task.language),
+            mounts=mounts_for_interpreter(self.interpreter),
+            limits=make_test_limits(
+                self.settings, wall_s or self.settings.test_timeout_s, self.task.language
+            ),
             collect=collect,
         )
 
     def launched(self, request: RunRequest) -> RunRequest:
-        """A run with the project's packages in its folder too, where the project names them by such a path.
+        """Return the request with the installed packages linked into the project's folder if it needs them.
 
-        They lie at the root of the wall, where programs look last: a script such as
-        `node node_modules/jest/bin/jest.js`, or a setting, says where they lie.
+        The packages are mounted at the root of the sandbox, which is the last place where programs look. A
+        script such as `node node_modules/jest/bin/jest.js`, or a setting, may name a path in the project.
         """
         if not self._names_packages:
             return request
-        return replace(request, argv=("/bin/sh", "-c", BESIDE, self._packages, *request.argv))
+        return replace(request, argv=("/bin/sh", "-c", LINK_PACKAGES, self._packages, *request.argv))
 
     @property
     def _packages(self) -> str:
@@ -103,26 +108,25 @@ class CommandLine:
 
     @cached_property
     def _names_packages(self) -> bool:
-        """Whether the command, or a file at the project's root, names a path in its packages' folder."""
+        """Whether the command, or a file at the project's root, names a path in the packages' folder."""
         toolchain = self.interpreter.toolchain
         if not self._packages or toolchain is None or f"/{self._packages}" not in toolchain.shown.values():
             return False
-        inside = re.compile(
-            rb"%b/[@.\w]" % self._packages.encode()
-        )  # and no pattern, such as `node_modules/**`
-        root = (text for path, text in self.task.files.items() if "/" not in path and path not in LOCKS)
-        return any(inside.search(text) for text in (self.shown.encode(), *root))
+        # A glob pattern such as `node_modules/**` is no path to a package.
+        inside = re.compile(rb"%b/[@.\w]" % self._packages.encode())
+        root_files = (text for path, text in self.task.files.items() if "/" not in path and path not in LOCKS)
+        return any(inside.search(text) for text in (self.shown.encode(), *root_files))
 
     def refuse_start(self, result: RunResult) -> NoReturn:
-        """Raise: the command cannot start.
+        """Raise the usage error for a command that cannot start.
 
         Raises:
-            UsageError: Always; it quotes what the command said.
+            UsageError: Always; the message quotes what the command printed.
         """
-        said = get_last_line(result) or render_run_ending(result)
+        reason = get_last_line(result) or render_run_ending(result)
         toolchain = self.interpreter.toolchain
         program = toolchain.program if toolchain else self.interpreter.executable
         raise UsageError(
-            f"the test command {self.shown!r} cannot start: {said[:300]}",
+            f"the test command {self.shown!r} cannot start: {reason[:300]}",
             remedy=f"run it yourself in the project first; `{PurePosixPath(program).name}` means {program}",
         )

@@ -1,4 +1,4 @@
-"""Compiles packages of Go's standard library and packs what its cache got by that, behind the wall."""
+"""Compiles packages of Go's standard library inside the sandbox and packs the new cache entries."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from pathlib import Path
 
 BOX = Path(__file__).resolve().parent
 MODULE = BOX / "library"
-PACKED_BYTES = 24 << 20
-"""A run brings back 32 MiB."""
+MAX_PACKED_BYTES = 24 << 20
+"""One run can bring back 32 MiB."""
 LISTED = "{{if and .Standard .GoFiles}}{{.ImportPath}}{{end}}"
-WAYS = (
+TEST_COMMANDS = (
     ("go", "test", "."),
     ("go", "test", "-c", "-vet=off", "-cover", "-coverpkg=./...", "-o", "/dev/null", "."),
     ("go", "test", "-c", "-vet=off", "-o", "/dev/null", "."),
 )
+"""The ways in which tests are compiled later; each produces cache entries of its own."""
 OVERLAY = BOX / "_suture" / "overlay.json"
-VOUCHING = ("go", "test", f"-overlay={OVERLAY}", ".")
-"""As in verdicts: package `testing` is another there, and so is what needs it."""
-"""How tests are compiled later; each has some files of its own."""
+OVERLAY_COMMAND = ("go", "test", f"-overlay={OVERLAY}", ".")
+"""Verdicts replace package `testing`, so it and its dependents are compiled once more with the overlay."""
 
 
 def compile_all(names: list[str]) -> bool:
-    """Compile packages by testing one of ours that imports them; whether that went well."""
+    """Compile packages by testing a package that imports all of them; return whether that succeeded."""
     MODULE.mkdir()
     (MODULE / "go.mod").write_text("module library\n\ngo 1.16\n")
     listed = subprocess.run(
@@ -36,12 +36,14 @@ def compile_all(names: list[str]) -> bool:
     test = 'package library\n\nimport "testing"\n\nfunc TestLibrary(t *testing.T) {}\n'
     (MODULE / "library_test.go").write_text(test)
     if OVERLAY.exists():
-        subprocess.run(VOUCHING, cwd=MODULE, check=False)  # where that fails, no verdict is made so
-    return all(subprocess.run(way, cwd=MODULE, check=False).returncode == 0 for way in WAYS)
+        subprocess.run(
+            OVERLAY_COMMAND, cwd=MODULE, check=False
+        )  # if this fails, verdicts do without the overlay
+    return all(subprocess.run(way, cwd=MODULE, check=False).returncode == 0 for way in TEST_COMMANDS)
 
 
 def pack(cache: Path) -> int:
-    """Pack the files that are new, the oldest first; how many were left."""
+    """Pack the new cache entries, oldest first, and return how many did not fit."""
     new = [path for path in cache.glob("??/*-[ad]") if not path.is_symlink()]
     new.sort(key=lambda path: (path.stat().st_mtime_ns, path.name))
     left = len(new)
@@ -51,13 +53,13 @@ def pack(cache: Path) -> int:
             archive.write(path, f"{path.parent.name}/{path.name}")
             size += archive.infolist()[-1].compress_size
             left -= 1
-            if size > PACKED_BYTES:
+            if size > MAX_PACKED_BYTES:
                 break
     return left
 
 
 def main() -> None:
-    """Carry out the plan."""
+    """Compile and pack what `plan.json` lists."""
     plan = json.loads((BOX / "plan.json").read_text("utf-8"))
     if compile_all(plan["packages"]):
         left = pack(Path(os.environ["GOCACHE"]))

@@ -1,32 +1,34 @@
-"""What a run of pytest says about each test, also about those that it never got to."""
+"""Turning a pytest report into outcomes, including tests that pytest never reached."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from posixpath import isabs
+from posixpath import basename, isabs
+from typing import Any
 
-from suture.core.records import CheckOutcome, CheckStatus, Counterexample
-from suture.judge.failures import CUT_OFF, collect_fault, render_run_ending, decode_output
-from suture.judge.runners.collection import Collected
-from suture.judge.runners.pytest_report import Pair, PytestReport, outcome_of
-from suture.judge.runners.written_tests import within
+from suture.core.records import CheckOutcome, CheckStatus, Counterexample, Task, VerdictNote
+from suture.judge.failures import (
+    decode_output,
+    get_ending_code,
+    make_failure,
+    make_inconsistent_ending,
+    parse_collection_error,
+    render_failure,
+    render_run_ending,
+)
+from suture.judge.runners.collection import CollectionResult, find_written_examples, is_in_folder
+from suture.judge.runners.pytest_report import Pair, PytestReport, make_test_outcome
+from suture.judge.tuning import LIMIT_TOLERANCE_S, MAX_NAME_CHARS
+from suture.project.workspace import DEFAULT_PROTECTED, is_protected, text_of
 from suture.sandbox import RunResult
 
-MOST_CHARS = 200
-"""Of the name of something that code under test made."""
-GRACE_S = 0.5
-"""Seconds by which the run may end before the limit of its only test: both are then all the time there is."""
 
-IN_PROCESS = "pytest ran in the candidate's own process: code that forges the signed report is not ruled out"
-UNWATCHED = "tests ran in processes of their own, where nothing sees what the candidate changes in pytest"
-
-
-def outcomes_of(report: PytestReport, result: RunResult, collected: Collected) -> list[CheckOutcome]:
-    """One outcome for each test: first those that pytest began, then those that it should have run.
+def make_outcomes(report: PytestReport, result: RunResult, collected: CollectionResult) -> list[CheckOutcome]:
+    """Return one outcome per test: first the tests that pytest began, then those that it should have run.
 
     Args:
-        report: What was reported.
+        report: The report of the run.
         result: How pytest ended.
         collected: The tests of the task.
     """
@@ -34,7 +36,7 @@ def outcomes_of(report: PytestReport, result: RunResult, collected: Collected) -
 
 
 def _reported(report: PytestReport, result: RunResult) -> list[CheckOutcome]:
-    outcomes = [outcome_of(test, phases) for test, phases in report.phases.items()]
+    outcomes = [make_test_outcome(test, phases) for test, phases in report.phases.items()]
     last = report.started[-1] if report.started else None
     if last is None or report.exit_code is not None:
         return outcomes
@@ -42,115 +44,123 @@ def _reported(report: PytestReport, result: RunResult) -> list[CheckOutcome]:
         if last in report.phases:
             return outcomes
         return [*outcomes, CheckOutcome(check_id=last, status="missing", evidence="nonce")]
-    # Pytest did not get to its end: the test that ran then is what ended it.
+    # Pytest did not come to its end, so the last test that it started is to blame.
     status: CheckStatus = "timeout" if result.status == "timeout" else "error"
-    why = f"no end within {result.wall_s:.3g} s" if status == "timeout" else render_run_ending(result)
-    culprit = CheckOutcome(
-        check_id=last,
-        status=status,
-        evidence="nonce",
-        counterexample=Counterexample(check_id=last, exception=why),
-    )
+    if status == "timeout":
+        fact = make_failure(last, "test_timeout", seconds=result.wall_s)
+    else:
+        fact = Counterexample(
+            check_id=last, exception=render_run_ending(result), code=get_ending_code(result)
+        )
+    culprit = CheckOutcome(check_id=last, status=status, evidence="nonce", counterexample=fact)
     before = [outcome for outcome in outcomes if outcome.check_id != last]
     own = [o for o in outcomes if o.check_id == last and o.status in ("passed", "failed", "skipped")]
     return [*before, *(own or [culprit])]
 
 
 def _is_stuck(report: PytestReport, result: RunResult) -> bool:
-    """Whether the test that ran when the time was up had all of it that it could take, and was not stopped.
+    """Whether the last test used up all the time that it was allowed, and nothing stopped it.
 
-    Any other is only the one that ran then, in a suite that takes longer.
+    Otherwise it is only the test that happened to run when a long suite reached the time limit.
     """
-    return not report.last_limit_s or result.wall_s - report.last_used_s > report.last_limit_s - GRACE_S
+    return (
+        not report.last_limit_s
+        or result.wall_s - report.last_used_s > report.last_limit_s - LIMIT_TOLERANCE_S
+    )
 
 
-def is_cut_off(report: PytestReport, result: RunResult, outcomes: Iterable[CheckOutcome]) -> bool:
-    """Whether the time was up before all tests had run, and no test is to blame for it."""
+def was_cut_off(report: PytestReport, result: RunResult, outcomes: Iterable[CheckOutcome]) -> bool:
+    """Whether the time limit ended the run before all tests had run, and no single test is to blame."""
     statuses = {outcome.status for outcome in outcomes}
     cut = result.status == "timeout" and report.exit_code is None
     return cut and "missing" in statuses and "timeout" not in statuses
 
 
-def notes_on(
+def make_notes(
     report: PytestReport, base: PytestReport, result: RunResult, outcomes: Iterable[CheckOutcome]
-) -> tuple[str, ...]:
-    """What a verdict has to say of the run that it rests on."""
-    said = (
-        *((IN_PROCESS, True), (UNWATCHED, _is_unwatched(base))),
-        (CUT_OFF, is_cut_off(report, result, outcomes)),
-    )
-    return tuple(note for note, holds in said if holds)
+) -> tuple[VerdictNote, ...]:
+    """Return the notes on the run that a verdict rests on."""
+    notes = [VerdictNote(code="shared_process")]
+    if _is_unwatched(base):
+        notes.append(VerdictNote(code="unwatched_processes"))
+    if was_cut_off(report, result, outcomes):
+        notes.append(VerdictNote(code="cut_off"))
+    return tuple(notes)
 
 
-def where_they_disagree(
+def find_inconsistent_ending(
     shown: str, result: RunResult, outcomes: Iterable[CheckOutcome]
 ) -> list[CheckOutcome]:
-    """A failure of the whole command where it ended badly though no test failed."""
+    """Return a failure of the whole command if its exit status is bad although no test failed."""
     if result.status == "ok" or any(o.status not in ("passed", "skipped") for o in outcomes):
         return []
-    return [_of_the_whole(shown, f"{render_run_ending(result)} though no test failed")]
+    return [_fail_whole(make_inconsistent_ending(shown, result, call=shown))]
 
 
-def where_changed(
+def find_machinery_changes(
     shown: str, report: PytestReport, base: PytestReport, is_tests: Callable[[str], bool]
 ) -> list[CheckOutcome]:
-    """A failure of the whole command where code under test changed what decides whether a test passed.
+    """Return a failure of the whole command if code under test changed the test machinery.
 
     Args:
-        shown: The command.
-        report: Of a candidate.
-        base: Of the task's own files: what these change is their business.
-        is_tests: Whether a file of the project is one that no candidate writes.
+        shown: The command as text.
+        report: The report of the candidate's run.
+        base: The report of the task's own files; the changes that these make are legitimate.
+        is_tests: Whether a file of the project is one that candidates may not write.
     """
     own = base.changed | base.meanwhile
     new = {*report.changed, *report.meanwhile} - own
-    # Of tests that were not loaded then, or not begun, nobody knows what they, or what they import, change.
+    # What tests change that the base run never loaded is unknown, so only the candidate's code counts.
     if base.exit_code is None or base.uncollectable or not {*base.items} <= {*base.started}:
-        new = {pair for pair in new if _is_codes(pair, report, is_tests)}
-    if not base.early:  # else the project is a plugin of pytest's, and is loaded first
+        new = {pair for pair in new if _is_candidate_code(pair, report, is_tests)}
+    if not base.early:  # otherwise the project is itself a pytest plugin, which is loaded first
         new |= report.early
     names = {name for name, _ in new}
-    return [_of_the_whole(shown, f"the code under test changed {min(names)[:MOST_CHARS]}")] if names else []
+    if not names:
+        return []
+    return [
+        _fail_whole(make_failure(shown, "machinery_changed", call=shown, name=min(names)[:MAX_NAME_CHARS]))
+    ]
 
 
-def _is_codes(pair: Pair, report: PytestReport, is_tests: Callable[[str], bool]) -> bool:
+def _is_candidate_code(pair: Pair, report: PytestReport, is_tests: Callable[[str], bool]) -> bool:
     file = pair[1]
     return not (isabs(file) or is_tests(file)) if file else pair in report.changed
 
 
-def is_odd(report: PytestReport) -> bool:
-    """Whether anything in a report has to be compared with that of the task's own files."""
-    return bool(report.changed or report.meanwhile or report.early or _unvouched(report))
+def needs_base_report(report: PytestReport) -> bool:
+    """Whether anything in a report has to be compared with the report of the task's own files."""
+    return bool(report.changed or report.meanwhile or report.early or _unconfirmed_tests(report))
 
 
-def where_unvouched(outcome: CheckOutcome, report: PytestReport, base: PytestReport) -> CheckOutcome:
-    """An outcome; a pass is none that another process had, and did not vouch for.
+def reject_unconfirmed_pass(outcome: CheckOutcome, report: PytestReport, base: PytestReport) -> CheckOutcome:
+    """Return the outcome, or an error if another process reported the pass and did not confirm it.
 
     Args:
-        outcome: Of a candidate, or of the task's own files.
-        report: That run.
-        base: Of the task's own files: where nothing watches their processes, nothing can vouch.
+        outcome: An outcome of the candidate or of the task's own files.
+        report: The report of that run.
+        base: The report of the task's own files. If nothing watches their processes, nothing can confirm a
+            pass.
     """
     if outcome.status not in ("passed", "skipped") or _is_unwatched(base):
         return outcome
-    if outcome.check_id not in _unvouched(report):
+    if outcome.check_id not in _unconfirmed_tests(report):
         return outcome
-    why = "another process ran it, and did not vouch for it"
-    fact = Counterexample(check_id=outcome.check_id, exception=why)
+    fact = make_failure(outcome.check_id, "unconfirmed_pass")
     return replace(outcome, status="error", counterexample=fact)
 
 
 def _is_unwatched(report: PytestReport) -> bool:
-    """Whether tests ran in processes that our plugin did not come to."""
-    return not report.others and bool(_unvouched(report))
+    """Whether tests ran in processes that the plugin did not reach."""
+    return not report.others and bool(_unconfirmed_tests(report))
 
 
-def _unvouched(report: PytestReport) -> set[str]:
-    """Tests that did not run in pytest's own process, and that no other says it ran to the same end."""
+def _unconfirmed_tests(report: PytestReport) -> set[str]:
+    """Return the tests that ran outside pytest's main process and whose result no other process confirms."""
     ended = {
         (test, phase["when"], phase["outcome"])
         for other in report.others.values()
-        if other.exit_code is not None or report.exit_code != 0  # some are ended with their test
+        if other.exit_code is not None or report.exit_code != 0  # some processes die with their test
         for test, phases in other.phases.items()
         for phase in phases
     }
@@ -163,12 +173,11 @@ def _unvouched(report: PytestReport) -> set[str]:
     }
 
 
-def _of_the_whole(shown: str, why: str) -> CheckOutcome:
-    fact = Counterexample(check_id=shown, call=shown, exception=why)
-    return CheckOutcome(check_id=shown, status="error", evidence="nonce", counterexample=fact)
+def _fail_whole(fact: Counterexample) -> CheckOutcome:
+    return CheckOutcome(check_id=fact.check_id, status="error", evidence="nonce", counterexample=fact)
 
 
-def _missing(report: PytestReport, result: RunResult, collected: Collected) -> list[CheckOutcome]:
+def _missing(report: PytestReport, result: RunResult, collected: CollectionResult) -> list[CheckOutcome]:
     seen = set(report.phases) | set(report.started)
     plain = {test.partition("[")[0] for test in seen}
     files = {test.partition("::")[0] for test in seen}
@@ -180,19 +189,111 @@ def _missing(report: PytestReport, result: RunResult, collected: Collected) -> l
     missing = [test for test in tests if test not in left_out]
     outcomes: list[CheckOutcome] = []
     for test in missing:
-        complaint = _complaint_about(test.partition("::")[0], report, result)
-        fact = collect_fault(test, complaint) if complaint else None
-        if fact is None and not outcomes:  # one fact is enough: it is the same for all of them
-            fact = Counterexample(check_id=test, exception=f"pytest never ran it ({render_run_ending(result)})")
-        status: CheckStatus = "error" if complaint else "missing"
+        error = _find_collection_error(test.partition("::")[0], report, result)
+        fact = parse_collection_error(test, error) if error else None
+        if fact is None and not outcomes:  # one fact is enough, because it is the same for all of them
+            fact = make_failure(test, "not_run", ending=render_run_ending(result))
+        status: CheckStatus = "error" if error else "missing"
         outcomes.append(CheckOutcome(check_id=test, status=status, evidence="nonce", counterexample=fact))
     return outcomes
 
 
-def _complaint_about(path: str, report: PytestReport, result: RunResult) -> str:
-    """What pytest said about a file, about a folder that it lies in, or before it got to any file."""
-    about = [text for place, text in report.uncollectable.items() if within(path, place)]
+def _find_collection_error(path: str, report: PytestReport, result: RunResult) -> str:
+    """Return what pytest printed about a file, about a folder around it, or before it reached any file."""
+    about = [text for place, text in report.uncollectable.items() if is_in_folder(path, place)]
     if about or report.items or report.exit_code is not None:
         return report.uncollectable.get(path, about[0] if about else "").strip()
     said = decode_output(result)
     return said.strip() if any(line.startswith("E ") for line in said.splitlines()) else ""
+
+
+SKIP_WORDS = ("skip", "xfail", "expectedfailure")
+EMPTY_PARAMETERS = "[NOTSET]"
+"""How pytest names the test of an empty parameter list."""
+
+
+def judge_skip(outcome: CheckOutcome, report: PytestReport, base: PytestReport, task: Task) -> CheckOutcome:
+    """Return a skipped test's outcome: a failure unless the task's own files would skip the test too.
+
+    Args:
+        outcome: An outcome of a candidate; an expected failure counts as skipped.
+        report: The report of the candidate's run.
+        base: The report of the same run on the task's own files.
+        task: The task.
+    """
+    phases = report.phases.get(outcome.check_id, [])
+    if outcome.status != "skipped" or _is_own_skip(outcome.check_id, phases, base, task):
+        return outcome
+    fact: dict[str, Any] = next(
+        (p["fact"] for p in phases if p["outcome"] == "skipped" and p.get("fact")), {}
+    )
+    counterexample = Counterexample(
+        check_id=outcome.check_id,
+        call=" ".join(str(fact.get("statement", "")).split()),
+        exception=f"{render_failure('skipped_by_code')}: {fact.get('text', '')}".rstrip(": "),
+        file=str(fact.get("file", "")),
+        line=fact.get("line"),
+        code="skipped_by_code",
+    )
+    return replace(outcome, status="failed", counterexample=counterexample)
+
+
+def _is_own_skip(test: str, phases: Sequence[Mapping[str, Any]], base: PytestReport, task: Task) -> bool:
+    before = base.phases.get(test)
+    if before:
+        expected = any(phase.get("xfail") for phase in before) and any(p.get("xfail") for p in phases)
+        # A test marked as an expected failure may also have passed before, and decides nothing either way.
+        return make_test_outcome(test, before).status == "skipped" or (expected and not _calls_xfail(phases))
+    if test.endswith(EMPTY_PARAMETERS):
+        return False
+    # The base run never reached this test, so its text decides: some test has to mention skipping.
+    globs = task.protected or DEFAULT_PROTECTED
+    for phase in phases:
+        file = (phase.get("fact") or {}).get("file")
+        if phase["outcome"] == "skipped" and file and not is_protected(file, globs):
+            return False
+    own = test.partition("::")[0]
+    texts = (text_of(c).lower() for p, c in task.files.items() if p == own or basename(p) == "conftest.py")
+    return any(word in text for text in texts for word in SKIP_WORDS)
+
+
+def _calls_xfail(phases: Sequence[Mapping[str, Any]]) -> bool:
+    return any((phase.get("fact") or {}).get("type") == "XFailed" for phase in phases)
+
+
+def judge_examples(
+    outcomes: Sequence[CheckOutcome],
+    report: PytestReport,
+    collected: CollectionResult,
+    files: Mapping[str, bytes],
+) -> list[CheckOutcome]:
+    """Return the outcomes, in which a docstring's test counts only with the examples of the task's own files.
+
+    Args:
+        outcomes: The outcomes of a candidate.
+        report: The report of the candidate's run.
+        collected: The tests of the task.
+        files: The candidate's project files.
+    """
+    ruled = []
+    for outcome in outcomes:
+        wanted = collected.examples.get(outcome.check_id)
+        # Additional examples after the given ones are harmless, because a test runs its examples in order.
+        kept = wanted is None or report.examples.get(outcome.check_id, [])[: len(wanted)] == wanted
+        ruled.append(outcome if kept or outcome.status == "missing" else _fail_changed_example(outcome))
+    reported = {outcome.check_id for outcome in outcomes}
+    for path, examples in collected.torn.items():
+        if path in reported:
+            continue
+        found = iter(find_written_examples(text_of(files.get(path, b""))))
+        if not all(example in found for example in examples):  # consumes the iterator, so the order counts
+            ruled.append(
+                _fail_changed_example(CheckOutcome(check_id=path, status="failed", evidence="nonce"))
+            )
+    return ruled
+
+
+def _fail_changed_example(outcome: CheckOutcome) -> CheckOutcome:
+    file = outcome.check_id.partition("::")[0]
+    fact = make_failure(outcome.check_id, "example_changed", file=file)
+    return replace(outcome, status="failed", counterexample=fact)

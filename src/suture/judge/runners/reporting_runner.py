@@ -1,28 +1,35 @@
-"""A test command whose runner reports on each test, in another language than Python."""
+"""A test command in another language than Python whose runner reports on each test."""
 
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import resources
 
-from suture.core.records import CheckOutcome, CheckStatus, Counterexample, Evidence
-from suture.judge.failures import render_run_ending, get_last_line, decode_output
+from suture.core.records import CheckOutcome, CheckStatus, Counterexample, Evidence, VerdictNote
+from suture.judge.failures import (
+    decode_output,
+    get_last_line,
+    make_failure,
+    make_inconsistent_ending,
+    render_run_ending,
+)
 from suture.judge.runners.command_line import CommandLine, CommandRun
 from suture.judge.runners.signed_lines import verified_events
-from suture.judge.runners.watching import replaces, told_by, unwatched_files
 from suture.judge.sandbox_programs import PRIVATE_FOLDER, drop_private_files
+from suture.judge.tuning import MAX_NAME_CHARS
 from suture.project.languages import (
     LANGUAGES,
     Report,
     ReportedTest,
     Runner,
     RunnerOutput,
-    argv_for_report,
-    runner_of,
+    add_report_arguments,
+    find_runner,
 )
 from suture.project.workspace import is_test_file
 from suture.sandbox import BOX, RunResult, Sandbox
@@ -30,9 +37,6 @@ from suture.sandbox import BOX, RunResult, Sandbox
 REPORT = f"{PRIVATE_FOLDER}/report"
 FOLDER = f"{BOX}/{PRIVATE_FOLDER}"
 REPORTERS = "suture.project.languages.reporters"
-SIGNED = "{}'s report is signed, but tests and code share a process: forging it is not ruled out"
-UNWATCHED = "this {} lets nothing see whether the code changed what its tests decide with"
-UNSIGNED = "{}'s report has no signature: code that prints the like and exits with 0 is not ruled out"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,18 +46,18 @@ class ReportedRun:
     result: RunResult
     report: Report
     vouches: bool = False
-    """Whether a test program said of itself that its tests came to their end, or that one failed."""
+    """Whether a test program itself confirmed that its tests came to their end, or that one failed."""
 
 
-class RunnerCommand:
-    """A command whose runner reports on each test.
+class ReportingRunner:
+    """Runs a command whose test runner reports on each test.
 
     Args:
-        line: The command.
-        sandbox: The wall.
-        runner: What it starts.
-        base: Its run on the task's own files, where that is known.
-        vouching: Files with which its test programs vouch for their tests; empty where they do not.
+        line: The test command.
+        sandbox: Runs the command.
+        runner: The test runner that the command starts.
+        base: The run on the task's own files, if there was one.
+        vouching: Files with which the test programs confirm their own results; empty if they do not.
     """
 
     def __init__(
@@ -71,77 +75,81 @@ class RunnerCommand:
         self._vouching = vouching or {}
 
     @classmethod
-    async def tried_out(cls, line: CommandLine, sandbox: Sandbox) -> RunnerCommand | None:
-        """The command, once it ran on the task's own files; `None` where nothing reports on its tests.
+    async def try_base(cls, line: CommandLine, sandbox: Sandbox) -> ReportingRunner | None:
+        """Return the runner after a run on the task's own files, or `None` if nothing reports on its tests.
 
         Raises:
-            SandboxError: The wall failed.
+            SandboxError: The sandbox failed.
         """
-        runner = runner_of(line.task.test_command, line.task.files, line.task.language)
+        runner = find_runner(line.task.test_command, line.task.files, line.task.language)
         if runner is None:
             return None
         toolchain = line.interpreter.toolchain
-        vouching = runner.vouching if runner.vouching and runner.vouching.fits(line.shown) else None
+        vouching = (
+            runner.attestation if runner.attestation and runner.attestation.supports_command(line.shown) else None
+        )
         own = vouching.files(toolchain.program, FOLDER) if vouching and toolchain else {}
         command = cls(line, sandbox, runner, vouching=own)
         base = await command._run(line.task.files)
         if own and not base.vouches and not await command._vouches():
             own = {}
             base = await cls(line, sandbox, runner)._run(line.task.files)
-        return cls(line, sandbox, runner, base, own) if base.report.tests or _is_mute(base) else None
+        return cls(line, sandbox, runner, base, own) if base.report.tests or _was_silent(base) else None
 
     async def _vouches(self) -> bool:
-        """Whether a test program of ours vouches for itself: one that is not built says nothing."""
-        vouching = self._runner.vouching
+        """Whether a probe program of ours confirms its result; a program that does not build cannot tell."""
+        vouching = self._runner.attestation
         assert vouching is not None
-        task = replace(self._line.task, files=vouching.probe, test_command=vouching.probed_by)
-        probe = RunnerCommand(
+        task = replace(self._line.task, files=vouching.probe, test_command=vouching.probe_command)
+        probe = ReportingRunner(
             replace(self._line, task=task), self._sandbox, self._runner, vouching=self._vouching
         )
         return (await probe._run(task.files)).vouches
 
     @property
     def test_files(self) -> tuple[str, ...]:
-        """The project's files that hold the tests, as far as the report tells."""
+        """The project's files that hold the tests, as far as the report names them."""
         files = self._line.task.files
         owners = {test.id.partition("::")[0] for test in self._base.report.tests} if self._base else set()
-        if self._is_untold:
-            endings = LANGUAGES[self._line.task.language].endings
+        if self._is_silent:
+            endings = LANGUAGES[self._line.task.language].extensions
             owners = {path for path in files if path.endswith(endings) and is_test_file(path)}
         return tuple(sorted(owners & files.keys()))
 
-    def within(self, line: CommandLine) -> RunnerCommand:
-        """The same with other limits; how it ended on the task's own files stays known."""
-        return RunnerCommand(line, self._sandbox, self._runner, self._base, self._vouching)
+    def copy_with_line(self, line: CommandLine) -> ReportingRunner:
+        """Return the same runner for another command line; the base run stays known."""
+        return ReportingRunner(line, self._sandbox, self._runner, self._base, self._vouching)
 
     async def run(self, files: Mapping[str, bytes], *, is_base: bool) -> CommandRun:
-        """Run it on a project's files; on the task's own ones the first run answers.
+        """Run the command on a project's files, or return the base run if the files are the task's own.
 
         Raises:
-            SandboxError: The wall failed.
+            SandboxError: The sandbox failed.
         """
         ran = self._base if is_base and self._base is not None else await self._run(files)
-        note = (SIGNED if self._signed else UNSIGNED).format(self._runner.name)
-        is_unwatched = self._runner.watches and bool(self._unwatched(ran))
+        runner = (self._runner.name,)
+        notes = [VerdictNote(code="signed_report" if self._signed else "unsigned_report", subjects=runner)]
+        if self._runner.watches_state and self._unwatched(ran):
+            notes.append(VerdictNote(code="unwatched_runner", subjects=runner))
         return CommandRun(
             outcomes=self._outcomes(ran),
             output=decode_output(ran.result),
-            notes=(note, UNWATCHED.format(self._runner.name)) if is_unwatched else (note,),
+            notes=tuple(notes),
             wall_s=ran.result.wall_s,
         )
 
     async def run_some(
         self, files: Mapping[str, bytes], tests: Collection[str], wall_s: float | None = None
     ) -> tuple[CheckOutcome, ...]:
-        """Run it to learn about some of its tests; no verdict is made of it.
+        """Run the command outside of a verdict, and return the outcomes of some of its tests.
 
         Args:
-            files: A project.
-            tests: Their ids; all of them where there are none. The command runs whole.
-            wall_s: The most seconds; the settings' `test_wall_s` where it is left out.
+            files: The project's files.
+            tests: Ids of the tests of interest; empty for all. The command runs whole.
+            wall_s: The time limit in seconds; the setting `test_timeout_s` by default.
 
         Raises:
-            SandboxError: The wall failed.
+            SandboxError: The sandbox failed.
         """
         outcomes = self._outcomes(await self._run(files, wall_s))
         return tuple(outcome for outcome in outcomes if not tests or outcome.check_id in tests)
@@ -150,7 +158,7 @@ class RunnerCommand:
         key, folder, runner = secrets.token_bytes(32), FOLDER, self._runner
         own = drop_private_files(files)
         reporters = resources.files(REPORTERS)
-        vouching = runner.vouching if self._vouching else None
+        vouching = runner.attestation if self._vouching else None
         tokens = vouching.tokens(own) if vouching else {}
         beside = {name: reporters.joinpath(name).read_bytes() for name in runner.reporters}
         beside |= {**self._vouching, **tokens}
@@ -163,7 +171,7 @@ class RunnerCommand:
             wall_s=wall_s,
             collect=(REPORT,) if self._signed else (),
         )
-        argv = argv_for_report(request.argv, runner.arguments(folder))
+        argv = add_report_arguments(request.argv, runner.arguments(folder))
         result = await self._sandbox.run(self._line.launched(replace(request, argv=argv)))
         written = result.files.get(REPORT, b"")
         report = runner.read(
@@ -173,7 +181,7 @@ class RunnerCommand:
                 events=() if vouching else tuple(verified_events(written, key)),
                 files=own,
                 root=BOX,
-                vouched=vouching.read(written, {*tokens.values()}) if vouching else None,
+                attested=vouching.read(written, {*tokens.values()}) if vouching else None,
             )
         )
         if report.printed is not None:
@@ -181,44 +189,46 @@ class RunnerCommand:
         return ReportedRun(result=result, report=report, vouches=bool(vouching and written))
 
     def _outcomes(self, ran: ReportedRun) -> tuple[CheckOutcome, ...]:
-        """One outcome for each test, for each that should have run, and for an ending that does not fit."""
+        """Return an outcome for each reported or missing test, and one for an inconsistent exit status."""
+        shown = self._line.shown
         tests = {test.id: test for test in ran.report.tests}
-        skipped_before = {test.id for test in self._expected() if test.status == "skipped"}
+        base_skipped = {test.id for test in self._expected() if test.status == "skipped"}
         outcomes = [
-            self._outcome(test, ran, skipped_before) for test in _leaves(tests, self._runner.nested_by)
+            self._outcome(test, ran, base_skipped)
+            for test in _drop_groups(tests, self._runner.group_separator)
         ]
         files = {name.partition("::")[0] for name in tests if "::" in name}
         for test in self._expected():
             if test.id not in tests and not ("::" not in test.id and test.id in files):
-                outcomes.append(self._missing(test.id, ran, with_fact=all(o.passed for o in outcomes)))
+                outcomes.append(self._make_missing(test.id, ran, with_fact=all(o.passed for o in outcomes)))
         if ran is not self._base:
-            outcomes += self._changed(ran)
+            outcomes += self._find_machinery_changes(ran)
         if ran.result.status == "ok" and ran.report.ended:
-            return tuple(outcomes) or (self._failed(self._line.shown, "no test was reported", "missing"),)
+            return tuple(outcomes) or (self._fail("missing", make_failure(shown, "no_tests_reported")),)
         if all(outcome.status in ("passed", "skipped") for outcome in outcomes):
-            why = f"{render_run_ending(ran.result)} though no test failed"
-            outcomes.append(self._failed(self._line.shown, why, "error"))
+            outcomes.append(self._fail("error", make_inconsistent_ending(shown, ran.result)))
         return tuple(outcomes)
 
-    def _changed(self, ran: ReportedRun) -> list[CheckOutcome]:
-        """A failure for each file of tests in which the code changed what decides, or that is unwatched."""
-        before = self._base.report.watched if self._base else {}
+    def _find_machinery_changes(self, ran: ReportedRun) -> list[CheckOutcome]:
+        """Return a failure for each test file that was not watched, or whose test machinery was changed."""
+        before = self._base.report.changed_state if self._base else {}
         own = frozenset[str]().union(*before.values())
         faults = []
-        for file in sorted(told_by(ran.report) - self._unwatched(ran)):
-            names = ran.report.watched.get(file)
+        for file in sorted(get_reported_files(ran.report) - self._unwatched(ran)):
+            names = ran.report.changed_state.get(file)
             if names is None:
-                faults.append(self._failed(file, "nothing saw what the code under test changed", "error"))
+                faults.append(self._fail("error", make_failure(file, "machinery_unwatched")))
             elif changed := sorted(name for name in names - own if not self._is_replaced_by_tests(name)):
-                faults.append(self._failed(file, f"the code under test changed {changed[0][:200]}", "error"))
+                fact = make_failure(file, "machinery_changed", name=changed[0][:MAX_NAME_CHARS])
+                faults.append(self._fail("error", fact))
         return faults
 
     def _unwatched(self, ran: ReportedRun) -> frozenset[str]:
-        return unwatched_files(self._base.report if self._base else None, ran.report)
+        return find_unwatched_files(self._base.report if self._base else None, ran.report)
 
     def _is_replaced_by_tests(self, name: str) -> bool:
-        """Whether the user's tests say that they replace it: some come to that only once code is right."""
-        return any(replaces(text, name) for text in self._test_texts)
+        """Whether the user's tests replace this name; some tests get that far only with correct code."""
+        return any(is_replaced_in(text, name) for text in self._test_texts)
 
     @cached_property
     def _test_texts(self) -> tuple[str, ...]:
@@ -228,38 +238,40 @@ class RunnerCommand:
 
     def _expected(self) -> tuple[ReportedTest, ...]:
         tests = self._base.report.tests if self._base else ()
-        return tuple(_leaves({test.id: test for test in tests}, self._runner.nested_by))
+        return tuple(_drop_groups({test.id: test for test in tests}, self._runner.group_separator))
 
-    def _outcome(self, test: ReportedTest, ran: ReportedRun, skipped_before: Collection[str]) -> CheckOutcome:
-        ran_before = {one.id for one in self._expected()} - {*skipped_before}
-        if test.status == "skipped" and test.id in ran_before:
-            return self._failed(test.id, "skipped by the code under test", "failed")
+    def _outcome(self, test: ReportedTest, ran: ReportedRun, base_skipped: Collection[str]) -> CheckOutcome:
+        base_ran = {one.id for one in self._expected()} - {*base_skipped}
+        if test.status == "skipped" and test.id in base_ran:
+            return self._fail("failed", make_failure(test.id, "skipped_by_code"))
         if test.status != "failed":
-            # Of a file that tells of no test only its exit is known: it may have left out the tests in it.
-            is_bare = self._is_untold and "::" not in test.id
+            # Only the exit status of a file without reported tests is known: it may have skipped its tests.
+            is_bare = self._is_silent and "::" not in test.id
             evidence: Evidence = "exit_status" if is_bare else self._evidence
             return CheckOutcome(check_id=test.id, status=test.status, evidence=evidence)
-        said = LANGUAGES[self._line.task.language].error_line
-        printed = next((line for line in decode_output(ran.result).splitlines() if said.search(line)), "")
+        error_line = LANGUAGES[self._line.task.language].error_line
+        printed = next(
+            (line for line in decode_output(ran.result).splitlines() if error_line.search(line)), ""
+        )
         fact = Counterexample(
             check_id=test.id,
             expected=test.expected,
-            actual=test.got,
-            exception="" if test.got else test.message or printed.strip() or get_last_line(ran.result),
+            actual=test.actual,
+            exception="" if test.actual else test.message or printed.strip() or get_last_line(ran.result),
             file=test.file,
             line=test.line,
         )
         return CheckOutcome(check_id=test.id, status="failed", evidence=self._evidence, counterexample=fact)
 
-    def _missing(self, test: str, ran: ReportedRun, *, with_fact: bool) -> CheckOutcome:
+    def _make_missing(self, test: str, ran: ReportedRun, *, with_fact: bool) -> CheckOutcome:
         if ran.result.status == "timeout":
-            return self._failed(test, f"no end within {ran.result.wall_s:.3g} s", "timeout")
-        why = f"{self._runner.name} never reported it ({render_run_ending(ran.result)})"
-        outcome = self._failed(test, why, "missing")
-        return outcome if with_fact else replace(outcome, counterexample=None)
+            return self._fail("timeout", make_failure(test, "test_timeout", seconds=ran.result.wall_s))
+        ending = render_run_ending(ran.result)
+        fact = make_failure(test, "not_reported", runner=self._runner.name, ending=ending)
+        return self._fail("missing", fact if with_fact else None, check_id=test)
 
-    def _failed(self, test: str, why: str, status: CheckStatus) -> CheckOutcome:
-        fact = Counterexample(check_id=test, call="", exception=why)
+    def _fail(self, status: CheckStatus, fact: Counterexample | None, check_id: str = "") -> CheckOutcome:
+        test = fact.check_id if fact is not None else check_id
         return CheckOutcome(check_id=test, status=status, evidence=self._evidence, counterexample=fact)
 
     @property
@@ -267,8 +279,8 @@ class RunnerCommand:
         return "nonce" if self._signed else "report"
 
     @property
-    def _is_untold(self) -> bool:
-        """Whether the task's own files were stopped before any test of theirs was known."""
+    def _is_silent(self) -> bool:
+        """Whether the run on the task's own files was stopped before it reported any test."""
         return self._base is not None and not self._base.report.tests
 
     @property
@@ -276,17 +288,17 @@ class RunnerCommand:
         return self._runner.signed or bool(self._vouching)
 
 
-def _is_mute(ran: ReportedRun) -> bool:
-    """Whether the runner began and was stopped before a test of it ended."""
+def _was_silent(ran: ReportedRun) -> bool:
+    """Whether the runner began and was stopped before its first test ended."""
     return ran.result.status == "timeout" and ran.report.begun and not ran.report.tests
 
 
-def _leaves(tests: Mapping[str, ReportedTest], mark: str) -> list[ReportedTest]:
-    """The tests without the groups that only sum them up; a group that fails by itself is one.
+def _drop_groups(tests: Mapping[str, ReportedTest], mark: str) -> list[ReportedTest]:
+    """Return the tests without the groups that only sum them up; a group that fails by itself is kept.
 
     Args:
         tests: Id -> test.
-        mark: What stands between the name of a group and that of a test in it.
+        mark: The separator between the name of a group and that of a test in it.
     """
     groups: dict[str, list[ReportedTest]] = {}
     for name, test in tests.items():
@@ -302,3 +314,43 @@ def _leaves(tests: Mapping[str, ReportedTest], mark: str) -> list[ReportedTest]:
         if name not in groups
         or (test.status == "failed" and all(inner.status != "failed" for inner in groups[name]))
     ]
+
+
+GLOBAL = r"(?:global|globalThis|window|self)"
+
+
+def get_reported_files(report: Report) -> frozenset[str]:
+    """Return the files whose tests a report mentions."""
+    return frozenset(test.id.partition("::")[0] for test in report.tests if "::" in test.id)
+
+
+def find_unwatched_files(before: Report | None, now: Report) -> frozenset[str]:
+    """Return the test files that nothing can watch: on the user's own code they reported without a watch.
+
+    Args:
+        before: The report of the user's own code. If nothing could be loaded there, `now` decides.
+        now: The report of this run.
+    """
+    told, watched = (get_reported_files(before), before.changed_state) if before else (frozenset[str](), {})
+    if not (watched or (now.changed_state and not told)):
+        return told | get_reported_files(now)
+    return told - watched.keys()
+
+
+def is_replaced_in(text: str, name: str) -> bool:
+    """Whether a test's text replaces a name, as in `spyOn(JSON, 'parse')` or `JSON.parse = `.
+
+    Args:
+        text: The text of the user's tests. Some tests reach the replacement only once the code is correct.
+        name: The name that a guard watches, such as `JSON.parse`, `Promise` or `expect's testers of
+            equality`.
+    """
+    if name.startswith("expect's testers"):
+        return "addEqualityTesters" in text
+    owner, _, key = (re.escape(part) for part in name.rpartition("."))
+    place = rf"{GLOBAL}\.{owner}|{owner}" if owner else GLOBAL
+    quoted = rf"""["'`]{key}["'`]"""
+    ways = [rf"\b(?:{place})\s*,\s*{quoted}", rf"(?:^|[^.\w$])(?:{place})\.{key}\s*=(?!=)"]
+    if not owner:
+        ways.append(rf"\bstubGlobal\(\s*{quoted}")
+    return re.search("|".join(ways), text) is not None

@@ -1,6 +1,7 @@
-"""A report whose lines are signed with a run's secret: `SIGNATURE NUMBER JSON`, numbered from 0.
+"""Verifying report lines that are signed with a run's secret: `SIGNATURE NUMBER JSON`, numbered from 0.
 
-Other processes of a run have their name before each line, a key made of the run's, and their own numbers.
+Other processes of the run put their name before each line. Each signs with a key derived from the run's key
+and numbers its own lines.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ NAME = re.compile(rb"[a-z0-9]{1,20}(?:\.[0-9]{1,20})?")
 
 
 def verified_events(content: bytes, key: bytes) -> Iterator[dict[str, Any]]:
-    """The events of a report up to the first line that does not verify.
+    """Yield the events of a report up to the first line that does not verify.
 
     Args:
         content: The report.
@@ -31,14 +32,14 @@ def verified_events(content: bytes, key: bytes) -> Iterator[dict[str, Any]]:
         try:
             event = json.loads(signed.partition(b" ")[2])
         except (ValueError, RecursionError):
-            return  # what shares a process with the writer may have changed what it writes
+            return  # code that shares the writer's process may have changed what it writes
         if not isinstance(event, dict):
             return
         yield event
 
 
 def streams(content: bytes, key: bytes) -> dict[str, tuple[bytes, bytes]]:
-    """Name of a process -> the lines that say that they are its, and its key; the empty name is the first's.
+    """Return process name -> the lines of that process and its key; the main process has an empty name.
 
     Args:
         content: The report.

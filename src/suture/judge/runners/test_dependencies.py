@@ -1,4 +1,4 @@
-"""What the tests take from the environment; a new file of that name would come first and decide for them."""
+"""Installed packages that the tests import: a new file of the same name would replace them."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from suture.project.python_source.parsing import parsed
 from suture.project.workspace import is_test_file
 
 
-def libraries_of(
+def find_test_dependencies(
     files: Mapping[str, bytes], tests: Iterable[str], interpreter: Interpreter
 ) -> frozenset[str]:
-    """Installed packages and modules that tests import.
+    """Return the installed packages and modules that the tests import.
 
     Args:
-        files: The project.
-        tests: Its files that hold tests; those that look like test files count too.
-        interpreter: What the tests run on.
+        files: The project's files.
+        tests: Paths of the test files; files whose names look like test files are added.
+        interpreter: The interpreter that runs the tests.
     """
     looked_at = {*tests, *(path for path in files if path.endswith(".py") and is_test_file(path))}
     imported: set[str] = set()
@@ -41,16 +41,16 @@ def _installed(interpreter: Interpreter) -> set[str]:
     return found
 
 
-def takes_a_librarys_place(
+def shadows_dependency(
     path: str, files: Iterable[str], libraries: frozenset[str], roots: Iterable[str]
 ) -> bool:
-    """Whether a file would be imported in the place of a library that the tests import.
+    """Whether a file would be imported in place of a package that the tests import.
 
     Args:
-        path: The file's, in the project.
-        files: The paths of the project's own files: a library that is developed here is the project's.
-        libraries: The libraries.
-        roots: Folders of the project that are imported from.
+        path: The file's path in the project.
+        files: Paths of the project's own files. A package that is developed in the project may be changed.
+        libraries: The packages that the tests import.
+        roots: Folders of the project that Python imports from.
     """
     starts = {"", *(f"{root.strip('./')}/" for root in roots if root.strip("./"))}
     for start in starts:

@@ -1,1 +1,1 @@
-"""Whole projects are started and looked at from outside: built, run, asked over loopback, fed with data."""
+"""Smoke checks of a whole project: build it, start it, and compare it with what the statement shows."""

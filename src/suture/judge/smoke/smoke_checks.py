@@ -1,4 +1,4 @@
-"""A project's smoke checks: what we see of it ourselves, behind the wall, from a process of our own."""
+"""Smoke checks: observing a project from a trusted process inside the sandbox."""
 
 from __future__ import annotations
 
@@ -9,32 +9,30 @@ from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any
 
-from suture.core.records import CheckOutcome, Counterexample, Task
+from suture.core.records import CheckOutcome, Counterexample, Task, VerdictNote
 from suture.core.settings import SandboxSettings
-from suture.judge.failures import render_run_ending, get_last_line, decode_output
+from suture.judge.failures import decode_output, make_ending_failure
 from suture.judge.runners.command_line import CommandLine, CommandRun
 from suture.judge.runners.signed_lines import verified_events
 from suture.judge.sandbox_programs import PRIVATE_FOLDER, drop_private_files
-from suture.judge.smoke.smoke_plan import provenance_of, smoke_groups, step_ids
-from suture.project.languages import LANGUAGES, Interpreter, filled, resolve_command
+from suture.judge.smoke.smoke_plan import get_step_provenance, list_step_ids, plan_smoke_groups
+from suture.judge.tuning import STEPS_SHARE
+from suture.project.languages import LANGUAGES, Interpreter, fill_placeholders, resolve_command
 from suture.sandbox import BOX, RunResult, Sandbox
 
 PROGRAM = f"{PRIVATE_FOLDER}/smoke_program.py"
 REPORT = f"{PRIVATE_FOLDER}/smoke_report"
-ENOUGH = 0.9
-"""Of the wall's seconds, that the steps share."""
-NOTE = "smoke checks look at a project from outside: they do not show that it does all that was asked"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Smoke:
+class SmokeChecks:
     """The smoke checks of a task with a project.
 
     Attributes:
         task: A task that asks for a whole project.
-        sandbox: The wall.
-        settings: Its limits; all steps together have as long as a run of the tests.
-        interpreter: What `python` means, and where the language's own programs are.
+        sandbox: Runs the project.
+        settings: The sandbox limits; all steps together may take as long as a run of the tests.
+        interpreter: The interpreter that `python` stands for, and the language's toolchain.
     """
 
     task: Task
@@ -43,33 +41,36 @@ class Smoke:
     interpreter: Interpreter
 
     async def run(self, files: Mapping[str, bytes]) -> CommandRun:
-        """Start the project that these files are, and look.
+        """Start the project that these files form, and observe it.
 
         Raises:
-            SandboxError: The wall failed.
+            SandboxError: The sandbox failed.
         """
-        groups = smoke_groups(self.task)
+        groups = plan_smoke_groups(self.task)
         result, events = await self._started(files, groups)
         facts = {event["id"]: event["fact"] for event in events if "id" in event}
-        outcomes = [_outcome(check, facts) for check in step_ids(groups)]
+        outcomes = [_outcome(check, facts) for check in list_step_ids(groups)]
         ended = any(event.get("end") for event in events)
         if not ended and not any(outcome.status == "failed" for outcome in outcomes):
             at = next((n for n, outcome in enumerate(outcomes) if not outcome.passed), -1)
-            why = f"{render_run_ending(result)}: {get_last_line(result)}".rstrip(": ")
-            outcomes[at] = _failed(outcomes[at].check_id, {"exception": why})
+            check = outcomes[at].check_id
+            outcomes[at] = replace(_failed(check, {}), counterexample=make_ending_failure(check, result))
         return CommandRun(
-            outcomes=tuple(outcomes), output=decode_output(result), notes=(NOTE,), wall_s=result.wall_s
+            outcomes=tuple(outcomes),
+            output=decode_output(result),
+            notes=(VerdictNote(code="smoke_checks_only"),),
+            wall_s=result.wall_s,
         )
 
     async def run_tests(self, files: Mapping[str, bytes]) -> RunResult:
-        """Run the tests that lie in a project, by the language's usual command; its exit status tells.
+        """Run the tests of a project with the language's usual command; its exit status is the result.
 
         Raises:
-            SandboxError: The wall failed.
+            SandboxError: The sandbox failed.
         """
         layout = LANGUAGES[self.task.language].layout
         name = self.task.project.name if self.task.project else ""
-        argv = resolve_command(filled(layout.tests, name, self.task.module), self.interpreter)
+        argv = resolve_command(fill_placeholders(layout.tests, name, self.task.module), self.interpreter)
         return await self.sandbox.run(replace(self._line.request(drop_private_files(files)), argv=argv))
 
     @property
@@ -84,7 +85,7 @@ class Smoke:
             "report": f"{BOX}/{REPORT}",
             "key": key.hex(),
             "root": BOX,
-            "wall_s": ENOUGH * self.settings.test_wall_s,
+            "wall_s": STEPS_SHARE * self.settings.test_timeout_s,
             "crash": facts.layout.crash,
             "error_line": facts.error_line.pattern,
             "groups": [self._resolved(group) for group in groups],
@@ -100,7 +101,7 @@ class Smoke:
         return result, list(verified_events(result.files.get(REPORT, b""), key))
 
     def _resolved(self, group: Mapping[str, Any]) -> dict[str, Any]:
-        """A group with what `python` means here in its commands."""
+        """Return a group with the programs in its commands resolved."""
         steps = [
             {**step, "argv": list(resolve_command(step["argv"], self.interpreter))}
             if "argv" in step
@@ -118,20 +119,22 @@ def _outcome(check: str, facts: Mapping[str, Mapping[str, str]]) -> CheckOutcome
         return replace(_failed(check, {}), status="missing", counterexample=None)
     if facts[check]:
         return _failed(check, facts[check])
-    return CheckOutcome(check_id=check, status="passed", provenance=provenance_of(check), evidence="nonce")
+    return CheckOutcome(
+        check_id=check, status="passed", provenance=get_step_provenance(check), evidence="nonce"
+    )
 
 
 def _failed(check: str, fact: Mapping[str, str]) -> CheckOutcome:
     return CheckOutcome(
         check_id=check,
         status="failed",
-        provenance=provenance_of(check),
+        provenance=get_step_provenance(check),
         evidence="nonce",
         counterexample=Counterexample(
             check_id=check,
             call=fact.get("call", ""),
             expected=fact.get("expected", ""),
-            actual=fact.get("got", ""),
+            actual=fact.get("actual", ""),
             exception=fact.get("exception", ""),
         ),
     )

@@ -1,49 +1,145 @@
-"""What is done with a project to see that it works: plain data, made of the task alone.
+"""Planning what is done with a project to see whether it works: plain data, made from the task alone.
 
-No name, path or word in it comes from a candidate.
+The plan includes the runs that the statement shows, such as `$ todo add milk` with its output or
+`GET /books -> 200 []`. No name, path or word of the plan comes from a candidate.
 """
 
 from __future__ import annotations
 
+import json
+import re
+import shlex
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from suture.core.records import Provenance, Task
-from suture.judge.smoke.shown_runs import shown_commands, shown_requests
-from suture.project.languages import LANGUAGES, filled
+from suture.judge.tuning import MAX_SHOWN_RUNS, MAX_STATEMENT_CHARS
+from suture.project.languages import LANGUAGES, fill_placeholders
+
+COMMAND_LINE = re.compile(r"^[ \t]*\$ (\S.*)$")
+REQUEST_LINE = re.compile(
+    r"^[ \t]*(?:[-*] )?`?(GET|POST|PUT|PATCH|DELETE) (/\S*?)`?(?:\s+(\{.*?\}|\[.*?\]))?"
+    r"\s*(?:->|=>|→)\s*(\d{3})(?:\s+(\{.*\}|\[.*\]|\"[^\"]*\"))?[`.]?\s*$"
+)
+COMMON_TOOLS = frozenset(
+    ("cat", "cd", "cp", "curl", "echo", "export", "git", "ls", "mkdir", "npm", "npx", "pip", "python", "rm")
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownCommand:
+    """A command line that a statement shows.
+
+    Attributes:
+        words: The program's name and its arguments.
+        output: The lines that the program must print; empty if the statement shows none.
+    """
+
+    words: tuple[str, ...]
+    output: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownRequest:
+    """An HTTP request that a statement shows, with its response.
+
+    Attributes:
+        method: The HTTP method, such as `GET`.
+        path: The path with its query, as the statement writes it.
+        body: The request body as JSON values; `None` if none is shown.
+        status: The status of the response.
+        answer: The response body as JSON values; `None` if none is shown.
+    """
+
+    method: str
+    path: str
+    body: Any
+    status: int
+    answer: Any
+
+    @property
+    def shown(self) -> str:
+        """The request as one line of text."""
+        body = f" {json.dumps(self.body)}" if self.body is not None else ""
+        return f"{self.method} {self.path}{body}"
+
+
+def find_shown_commands(statement: str) -> tuple[ShownCommand, ...]:
+    """Return the commands behind a `$`, in order; shell commands and common tools are skipped."""
+    found: list[ShownCommand] = []
+    lines = statement[:MAX_STATEMENT_CHARS].splitlines()
+    for at, line in enumerate(lines):
+        match = COMMAND_LINE.match(line)
+        words = _words(match[1]) if match else ()
+        if words and words[0] not in COMMON_TOOLS:
+            found.append(ShownCommand(words=words, output=tuple(_below(lines[at + 1 :]))))
+    return tuple(found[:MAX_SHOWN_RUNS])
+
+
+def find_shown_requests(statement: str) -> tuple[ShownRequest, ...]:
+    """Return the requests with the status of their responses, in order; invalid JSON is skipped."""
+    found: list[ShownRequest] = []
+    for line in statement[:MAX_STATEMENT_CHARS].splitlines():
+        if match := REQUEST_LINE.match(line):
+            try:
+                body, answer = (json.loads(text) if text else None for text in (match[3], match[5]))
+            except (ValueError, RecursionError):
+                continue
+            found.append(
+                ShownRequest(method=match[1], path=match[2], body=body, status=int(match[4]), answer=answer)
+            )
+    return tuple(found[:MAX_SHOWN_RUNS])
+
+
+def _words(line: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(line))
+    except ValueError:
+        return ()
+
+
+def _below(lines: list[str]) -> Iterator[str]:
+    """Yield the output lines up to an empty line, the next command or the end of a block."""
+    for line in lines:
+        if not line.strip() or COMMAND_LINE.match(line) or line.strip().startswith("```"):
+            return
+        yield line.strip()
+
 
 Step = dict[str, Any]
-OUTPUT = "smoke_output"
-"""The file that a pipeline is told to write."""
-STATED = "as the task shows: "
-USAGE = (0, 1, 2)
-"""Exit codes of a program that was called without what it needs."""
+OUTPUT_FILE = "smoke_output"
+"""The file that a pipeline is asked to write."""
+STATED_PREFIX = "as the task shows: "
+USAGE_EXIT_CODES = (0, 1, 2)
+"""Exit codes that are acceptable for a program that is started without its arguments."""
 
 
-def provenance_of(check: str) -> Provenance:
-    """Who says what a step of this id looks at: the statement's author, or we."""
-    return "visible" if check.startswith(STATED) else "smoke"
+def get_step_provenance(check: str) -> Provenance:
+    """Return who states what the step with this id checks: the statement's author or Suture."""
+    return "visible" if check.startswith(STATED_PREFIX) else "smoke"
 
 
-def smoke_groups(task: Task) -> list[dict[str, Any]]:
-    """What is done, in groups; each begins with a fresh copy of the project, and the first with its build.
+def plan_smoke_groups(task: Task) -> list[dict[str, Any]]:
+    """Return what is done with the project, in groups that each start with a fresh copy of it.
+
+    The first group builds the project.
 
     Args:
-        task: One with a project.
+        task: A task with a project.
 
     Returns:
-        For each group its `steps`, and `serve`, the command of a server that they ask; see
-        `smoke_program.py`.
+        Each group has `steps`, and `serve`, the command of the server to query; see `smoke_program.py`.
     """
     project = task.project
     if project is None or project.kind is None:
         return []
     layout = LANGUAGES[task.language].layout
-    start = list(filled(layout.start, project.name, task.module))
-    build = [list(filled(words, project.name, task.module)) for words in layout.build]
+    start = list(fill_placeholders(layout.start, project.name, task.module))
+    build = [list(fill_placeholders(words, project.name, task.module)) for words in layout.build]
     groups = [{"steps": [_run(f"it builds: {' '.join(words)}", words) for words in build], "needed": True}]
     if project.kind == "library":
-        load = list(filled(layout.load, project.name, task.module))
+        load = list(fill_placeholders(layout.load, project.name, task.module))
         groups.append({"steps": [_run("it can be loaded", load)]})
     elif project.kind == "web_app":
         groups.append({"serve": start, "steps": list(_requests(task))})
@@ -54,8 +150,8 @@ def smoke_groups(task: Task) -> list[dict[str, Any]]:
     return [group for group in groups if group["steps"]]
 
 
-def step_ids(groups: list[dict[str, Any]]) -> list[str]:
-    """The ids of all steps, in order."""
+def list_step_ids(groups: list[dict[str, Any]]) -> list[str]:
+    """Return the ids of all steps, in order."""
     return [step["id"] for group in groups for step in group["steps"]]
 
 
@@ -65,20 +161,20 @@ def _run(check: str, words: list[str], **wanted: Any) -> Step:
 
 def _command(start: list[str]) -> Iterator[Step]:
     yield _run("it prints something for --help", [*start, "--help"], prints=True)
-    yield {**_run("it runs without arguments", start, prints=True), "codes": list(USAGE)}
+    yield {**_run("it runs without arguments", start, prints=True), "codes": list(USAGE_EXIT_CODES)}
 
 
 def _pipeline(start: list[str], sample: str) -> Iterator[Step]:
-    yield _run("it turns the sample data into a file", [*start, sample, OUTPUT], writes=OUTPUT)
-    missing = [*start, "no_such_file.csv", OUTPUT]
+    yield _run("it turns the sample data into a file", [*start, sample, OUTPUT_FILE], writes=OUTPUT_FILE)
+    missing = [*start, "no_such_file.csv", OUTPUT_FILE]
     yield {**_run("it says so where there is no such data", missing), "codes": [], "fails": True}
 
 
 def _requests(task: Task) -> Iterator[Step]:
     yield {"id": "it answers GET /", "ask": ["GET", "/"], "below": 500}
-    for number, shown in enumerate(shown_requests(task.statement), 1):
+    for number, shown in enumerate(find_shown_requests(task.statement), 1):
         yield {
-            "id": f"{STATED}{shown.shown} -> {shown.status} ({number})",
+            "id": f"{STATED_PREFIX}{shown.shown} -> {shown.status} ({number})",
             "ask": [shown.method, shown.path],
             "body": shown.body,
             "status": shown.status,
@@ -87,9 +183,9 @@ def _requests(task: Task) -> Iterator[Step]:
 
 
 def _typed(task: Task, start: list[str]) -> Iterator[Step]:
-    """The command lines of the statement; the first one's program is ours, whatever it is called."""
-    shown = shown_commands(task.statement)
+    """Yield the statement's command lines; the first one's program is the project's, whatever its name."""
+    shown = find_shown_commands(task.statement)
     for number, command in enumerate((one for one in shown if one.words[0] == shown[0].words[0]), 1):
         wanted = {"stdout": list(command.output)} if command.output else {}
-        check = f"{STATED}{' '.join(command.words)} ({number})"
+        check = f"{STATED_PREFIX}{' '.join(command.words)} ({number})"
         yield _run(check, [*start, *command.words[1:]], **wanted)

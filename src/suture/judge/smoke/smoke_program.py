@@ -1,7 +1,8 @@
-"""Starts a written project behind the wall and reports what it saw, in signed lines.
+"""Starts a written project inside the sandbox and reports what it observes, in signed lines.
 
-It runs on a bare interpreter, in a process that loads nothing of the project. What it starts shares its
-namespaces: the key is read before anything is started, and this process's memory is closed to the others.
+It runs on a bare interpreter, in a process that loads nothing of the project. The programs that it starts
+share its namespaces. So it reads the key before it starts anything, and closes its own memory to other
+processes.
 """
 
 from __future__ import annotations
@@ -24,18 +25,18 @@ import urllib.parse
 from pathlib import Path
 from typing import Any
 
-OURS = "_suture"
+BUILT_IN_LANGUAGES = "_suture"
 PORT = 8765
-"""Any will do: behind the wall there is a network of its own."""
-LONGEST_STEP_S = 30.0
-"""Seconds of one step, so that one that hangs leaves time to see the others."""
-MOST_OUTPUT = 200_000
-"""Bytes of what one program, or one reply, says that are read."""
-MOST_SAID = 600
+"""Any port will do, because the sandbox has a network of its own."""
+MAX_STEP_S = 30.0
+"""The time limit of one step, so that a step that hangs leaves time for the others."""
+MAX_OUTPUT_BYTES = 200_000
+"""How much of a program's output, or of a response, is read."""
+MAX_MESSAGE_CHARS = 600
 PR_SET_DUMPABLE = 4
-"""Of `linux/prctl.h`: nobody may look into a process that is not dumpable."""
-IN_A_PATH = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
-"""All of ASCII that is printed: it is sent as it is written."""
+"""From `linux/prctl.h`: other processes cannot read a process that is not dumpable."""
+PATH_PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
+"""All printable ASCII punctuation: a path is sent as it is written."""
 
 
 class StepReport:
@@ -47,7 +48,7 @@ class StepReport:
         self._number = 0
 
     def write(self, event: dict[str, Any]) -> None:
-        """Write an event down."""
+        """Append an event to the report."""
         text = f"{self._number} {json.dumps(event)}".encode()
         self._number += 1
         signature = hmac.new(self._key, text, hashlib.sha256).hexdigest().encode()
@@ -55,42 +56,46 @@ class StepReport:
 
 
 def main() -> None:
-    """Do what the plan on stdin says."""
+    """Carry out the plan that stdin contains."""
     given = json.load(sys.stdin.buffer)
     ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
     report = StepReport(given["report"], bytes.fromhex(given["key"]))
     deadline = time.monotonic() + given["wall_s"]
     for number, group in enumerate(given["groups"]):
         place = Path(f"/tmp/place-{number}")
-        shutil.copytree(given["root"], place / "project", ignore=shutil.ignore_patterns(OURS), symlinks=True)
-        good = _group(group, place, Speech(given["crash"], given["error_line"]), deadline, report)
+        shutil.copytree(
+            given["root"], place / "project", ignore=shutil.ignore_patterns(BUILT_IN_LANGUAGES), symlinks=True
+        )
+        good = _group(group, place, ErrorFormat(given["crash"], given["error_line"]), deadline, report)
         shutil.rmtree(place, ignore_errors=True)
         if group.get("needed") and not good:
-            return  # what does not build tells nothing more
+            return  # without a build, further steps say nothing
     report.write({"end": True})
 
 
-class Speech:
-    """How programs of a language say what went wrong: a mark of a crash, and a line that tells the error."""
+class ErrorFormat:
+    """How programs of a language describe a failure: a crash's mark, and the line that names the error."""
 
     def __init__(self, crash: str, error_line: str) -> None:
         self.crash = crash
         self._error_line = re.compile(error_line)
 
     def short(self, text: str) -> str:
-        """The line that tells the error, and the last ones."""
+        """Return the line that names the error, and the last lines."""
         lines = [line.strip() for line in text.strip().splitlines()]
         errors = [line for line in lines if self._error_line.search(line)][:1]
         last = [line for line in lines[-4:] if line not in errors]
-        return " / ".join([*errors, *last])[:MOST_SAID]
+        return " / ".join([*errors, *last])[:MAX_MESSAGE_CHARS]
 
 
-def _group(group: dict[str, Any], place: Path, speech: Speech, deadline: float, report: StepReport) -> bool:
-    server = ProjectServer(group["serve"], place, speech, deadline) if group.get("serve") else None
+def _group(
+    group: dict[str, Any], place: Path, error_format: ErrorFormat, deadline: float, report: StepReport
+) -> bool:
+    server = ProjectServer(group["serve"], place, error_format, deadline) if group.get("serve") else None
     good = True
     try:
         for step in group["steps"]:
-            fact = server.ask(step) if server else _run(step, place, speech, deadline)
+            fact = server.ask(step) if server else _run(step, place, error_format, deadline)
             good = good and not fact
             report.write({"id": step["id"], "fact": fact})
     finally:
@@ -106,11 +111,11 @@ def _environment(place: Path) -> dict[str, str]:
 
 
 def _left(deadline: float) -> float:
-    return max(0.1, min(LONGEST_STEP_S, deadline - time.monotonic()))
+    return max(0.1, min(MAX_STEP_S, deadline - time.monotonic()))
 
 
-def _start(argv: list[str], place: Path, said: Path) -> subprocess.Popen[bytes]:
-    with said.open("wb") as out, said.with_suffix(".err").open("wb") as err:
+def _start(argv: list[str], place: Path, output_path: Path) -> subprocess.Popen[bytes]:
+    with output_path.open("wb") as out, output_path.with_suffix(".err").open("wb") as err:
         return subprocess.Popen(
             argv,
             cwd=place / "project",
@@ -123,7 +128,7 @@ def _start(argv: list[str], place: Path, said: Path) -> subprocess.Popen[bytes]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a program and what it has started in its session."""
+    """End a program and everything that it started in its session."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -131,14 +136,14 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def _read(path: Path) -> str:
     with path.open("rb") as file:
-        return file.read(MOST_OUTPUT).decode("utf-8", "replace")
+        return file.read(MAX_OUTPUT_BYTES).decode("utf-8", "replace")
 
 
-def _run(step: dict[str, Any], place: Path, speech: Speech, deadline: float) -> dict[str, str]:
-    """What is wrong with one run; empty where it is as it should be."""
-    call, said = step["call"], place / "said.out"
+def _run(step: dict[str, Any], place: Path, error_format: ErrorFormat, deadline: float) -> dict[str, str]:
+    """Return what is wrong with one run; empty if nothing is."""
+    call, output_path = step["call"], place / "output_path.out"
     try:
-        process = _start(step["argv"], place, said)
+        process = _start(step["argv"], place, output_path)
     except OSError as fault:
         return {"call": call, "exception": f"it cannot be started: {fault.strerror}"}
     limit = _left(deadline)
@@ -148,31 +153,35 @@ def _run(step: dict[str, Any], place: Path, speech: Speech, deadline: float) -> 
         return {"call": call, "exception": f"no end within {limit:.3g} s"}
     finally:
         _end(process)
-    out, err = _read(said), _read(said.with_suffix(".err"))
-    return _judged(step, call, code, out, err, speech, place)
+    out, err = _read(output_path), _read(output_path.with_suffix(".err"))
+    return _judged(step, call, code, out, err, error_format, place)
 
 
 def _judged(
-    step: dict[str, Any], call: str, code: int, out: str, err: str, speech: Speech, place: Path
+    step: dict[str, Any], call: str, code: int, out: str, err: str, error_format: ErrorFormat, place: Path
 ) -> dict[str, str]:
     how = f"signal {-code}" if code < 0 else f"exit code {code}"
-    if speech.crash in err or code < 0:
-        return {"call": call, "exception": f"{how}: {speech.short(err)}"}
+    if error_format.crash in err or code < 0:
+        return {"call": call, "exception": f"{how}: {error_format.short(err)}"}
     if step.get("fails"):
-        return {} if code else {"call": call, "got": how, "expected": "an exit code that is not 0"}
+        return {} if code else {"call": call, "actual": how, "expected": "an exit code that is not 0"}
     if code not in step["codes"]:
-        return {"call": call, "exception": f"{how}: {speech.short(err or out)}"}
+        return {"call": call, "exception": f"{how}: {error_format.short(err or out)}"}
     if step.get("prints") and not (out + err).strip():
-        return {"call": call, "got": "no output", "expected": "some output"}
+        return {"call": call, "actual": "no output", "expected": "some output"}
     wanted = step.get("stdout")
     got = [line.strip() for line in out.strip().splitlines()]
     if wanted is not None and got != wanted:
-        return {"call": call, "got": "\n".join(got)[:MOST_SAID], "expected": "\n".join(wanted)[:MOST_SAID]}
+        return {
+            "call": call,
+            "actual": "\n".join(got)[:MAX_MESSAGE_CHARS],
+            "expected": "\n".join(wanted)[:MAX_MESSAGE_CHARS],
+        }
     written = step.get("writes")
     if written and not _is_written(place / "project" / written):
         return {
             "call": call,
-            "got": f"no file {written!r}, or an empty one",
+            "actual": f"no file {written!r}, or an empty one",
             "expected": "a file with content",
         }
     return {}
@@ -183,16 +192,16 @@ def _is_written(path: Path) -> bool:
 
 
 class ProjectServer:
-    """A server of the project's, started when it is first asked."""
+    """A server of the project, which is started at the first request."""
 
-    def __init__(self, argv: list[str], place: Path, speech: Speech, deadline: float) -> None:
-        self._argv, self._place, self._speech, self._deadline = argv, place, speech, deadline
-        self._said = place / "server.out"
+    def __init__(self, argv: list[str], place: Path, error_format: ErrorFormat, deadline: float) -> None:
+        self._argv, self._place, self._error_format, self._deadline = argv, place, error_format, deadline
+        self._output_path = place / "server.out"
         self._process: subprocess.Popen[bytes] | None = None
         self._dead = ""
 
     def ask(self, step: dict[str, Any]) -> dict[str, str]:
-        """What is wrong with one answer; empty where it is as it should be."""
+        """Return what is wrong with one response; empty if nothing is."""
         method, path = step["ask"]
         call = f"{method} {path}" + ("" if step.get("body") is None else f" {json.dumps(step['body'])}")
         why = self._up()
@@ -201,34 +210,33 @@ class ProjectServer:
         try:
             status, text = self._answer(method, path, step.get("body"))
         except (OSError, http.client.HTTPException) as fault:
-            return {"call": call, "exception": f"no answer: {fault}; {self._words()}"}
-        got = f"status {status}: {text[:MOST_SAID]}"
+            return {"call": call, "exception": f"no answer: {fault}; {self._last_error()}"}
+        got = f"status {status}: {text[:MAX_MESSAGE_CHARS]}"
         if status >= step.get("below", 1000):
-            return {"call": call, "got": got, "expected": f"a status below {step['below']}"}
+            return {"call": call, "actual": got, "expected": f"a status below {step['below']}"}
         wanted, answer = step.get("status"), step.get("answer")
         if (wanted is not None and status != wanted) or (answer is not None and _json(text) != answer):
             more = "" if answer is None else f": {json.dumps(answer)}"
-            return {"call": call, "got": got, "expected": f"status {wanted}{more}"[:MOST_SAID]}
+            return {"call": call, "actual": got, "expected": f"status {wanted}{more}"[:MAX_MESSAGE_CHARS]}
         return {}
 
     def _answer(self, method: str, path: str, body: object) -> tuple[int, str]:
         connection = http.client.HTTPConnection("127.0.0.1", PORT, timeout=_left(self._deadline))
         try:
             sent = None if body is None else json.dumps(body)
-            plain = urllib.parse.quote(
-                path, safe=IN_A_PATH, errors="replace"
-            )  # the statement may write other letters
+            # The statement may write non-ASCII letters in a path.
+            plain = urllib.parse.quote(path, safe=PATH_PUNCTUATION, errors="replace")
             connection.request(method, plain, sent, {"Content-Type": "application/json"} if sent else {})
             reply = connection.getresponse()
-            return reply.status, reply.read(MOST_OUTPUT).decode("utf-8", "replace")
+            return reply.status, reply.read(MAX_OUTPUT_BYTES).decode("utf-8", "replace")
         finally:
             connection.close()
 
     def _up(self) -> str:
-        """Start it, and wait until it listens; why it does not, where it does not."""
+        """Start the server and wait until it listens; return why it does not, or an empty text."""
         if self._process is None and not self._dead:
             try:
-                self._process = _start(self._argv, self._place, self._said)
+                self._process = _start(self._argv, self._place, self._output_path)
             except OSError as fault:
                 self._dead = f"it cannot be started: {fault.strerror}"
                 return self._dead
@@ -240,19 +248,22 @@ class ProjectServer:
         until = time.monotonic() + limit
         while time.monotonic() < until:
             if process.poll() is not None:
-                return f"the server ended by itself with exit code {process.returncode}: {self._words()}"
+                return f"the server ended by itself with exit code {process.returncode}: {self._last_error()}"
             try:
                 socket.create_connection(("127.0.0.1", PORT), 1).close()
                 return ""
             except OSError:
                 time.sleep(0.1)
-        return f"nothing listens at 127.0.0.1:{PORT}, the port in PORT, after {limit:.3g} s: {self._words()}"
+        error = self._last_error()
+        return f"nothing listens at 127.0.0.1:{PORT}, the port in PORT, after {limit:.3g} s: {error}"
 
-    def _words(self) -> str:
-        return self._speech.short(_read(self._said.with_suffix(".err")) or _read(self._said))
+    def _last_error(self) -> str:
+        return self._error_format.short(
+            _read(self._output_path.with_suffix(".err")) or _read(self._output_path)
+        )
 
     def stop(self) -> None:
-        """End the program and all that it started."""
+        """End the program and everything that it started."""
         if self._process is not None:
             _end(self._process)
 

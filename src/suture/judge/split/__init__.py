@@ -1,1 +1,5 @@
-"""The split verdict: a judge that holds the tests, a candidate that holds the code, and data between them."""
+"""The split verdict: tests in one sandbox, code in another, and only data between them.
+
+This package owns both ends of that exchange for Python, the host's end for functions of other languages, and
+nonce mode for tests that need live objects. No file that runs beside a candidate may decide anything.
+"""

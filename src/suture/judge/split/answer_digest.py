@@ -1,6 +1,6 @@
-"""What a call answered, as text: a key that is equal where the answers are equal, and words to show.
+"""A digest of a call's answer that is equal for equal answers, and the answer as text.
 
-Runs behind the wall, in the judge: the standard library only.
+Runs inside the sandbox, in the judge, and uses the standard library only.
 """
 
 from __future__ import annotations
@@ -9,29 +9,29 @@ import hashlib
 from itertools import islice
 from typing import Any
 
-from suture.judge.split.assert_recorder import shorten
+from suture.judge.split.assert_recorder import shorten_repr
 
 ANSWER_NAME = "__suture_told__"
-"""The name under which a program leaves what is compared: an answer, and the arguments after the call."""
-MOST_ITEMS = 1000
-"""Of a generator, which may never end."""
-DEEPEST = 40
-"""Levels of a value that are compared: it is walked by recursion, and what lies deeper counts as alike."""
+"""The name under which a program leaves the answer and the arguments after the call."""
+MAX_ITEMS = 1000
+"""Items taken from a generator, which may never end."""
+MAX_DEPTH = 40
+"""Levels of a value that are compared; the walk is recursive, and deeper parts count as equal."""
 
 
 def digest_answer(answer: Any, given: Any) -> list[str]:
-    """A digest of an answer and of the arguments after the call; and the answer's `repr`, cut if long.
+    """Return a digest of an answer and of the arguments after the call, and the answer's shortened `repr`.
 
     Equal values have equal digests, whatever the order of a set's or a mapping's parts.
     """
     if hasattr(type(answer), "__next__"):
-        answer = list(islice(answer, MOST_ITEMS))
+        answer = list(islice(answer, MAX_ITEMS))
     key = f"{_key(answer)} {_key(given)}"
-    return [hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest(), shorten(answer)]
+    return [hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest(), shorten_repr(answer)]
 
 
 def _key(value: Any, depth: int = 0) -> str:
-    if depth > DEEPEST:
+    if depth > MAX_DEPTH:
         return "..."
     if isinstance(value, int):
         return hex(value)

@@ -1,8 +1,9 @@
-"""Which calls of a test are compared with their arguments as they were before the call.
+"""Deciding which calls of a test must not change the test's arguments.
 
-Runs behind the wall. Arguments travel back, so that a test sees what a function does to a list in place. But
-where a test computes what it expects from what it passed in, as `assert f(x) == sorted(x)` does, a program
-that empties the list would choose what it is compared with. There the test gets a copy's answer.
+Runs inside the sandbox. Arguments travel back from the candidate, so that a test sees what a function does to
+a list in place. But if a test computes the expected value from its arguments, as `assert f(x) == sorted(x)`
+does, a candidate that empties the list would choose the value that it is compared with. In such a call the
+test keeps its arguments as they were.
 """
 
 from __future__ import annotations
@@ -14,19 +15,19 @@ from dataclasses import dataclass, field
 
 BUILTINS = frozenset(dir(builtins))
 APPLIES = frozenset(("filter", "map", "partial", "reduce", "starmap", "submit"))
-"""Calls that call their first argument, with the others."""
+"""Functions that call their first argument with the other arguments."""
 IDENTITY = frozenset(("assertIs", "assertIsNot"))
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-ELSEWHERE = (*FUNCTIONS, ast.ClassDef)
-"""What has statements of a scope of its own."""
+INNER_SCOPES = (*FUNCTIONS, ast.ClassDef)
+"""Nodes whose statements belong to a scope of their own."""
 
 
-def keeping_lines(tree: ast.Module) -> frozenset[int]:
-    """The lines whose calls leave their arguments as they are.
+def find_protected_lines(tree: ast.Module) -> frozenset[int]:
+    """Return the lines whose calls leave their arguments unchanged.
 
-    These are the calls with a variable from which the test then computes what it compares the answer with,
-    and at which it looks in no other way. To compare the variable on its own, or by `is`, to return it, or to
-    make nothing of the answer means that the test looks at what became of it.
+    These are calls with a variable from which the test then computes the value that it compares the answer
+    with, and which it inspects in no other way. A test inspects the changed variable if it compares it on its
+    own or with `is`, if it returns it, or if it ignores the answer.
     """
     nodes = list(ast.walk(tree))
     program = _Program(nodes)
@@ -34,7 +35,7 @@ def keeping_lines(tree: ast.Module) -> frozenset[int]:
     crossing: set[str] = set()
     through: dict[str, set[int]] = {}
     for scope in [node for node in nodes if isinstance(node, (ast.Module, *FUNCTIONS))]:
-        steps = list(_steps(scope))
+        steps = list(_statements(scope))
         for position, step in enumerate(steps):
             calls = program.calls(step.exprs)
             callees = {_callee(call) for call in calls}
@@ -47,8 +48,8 @@ def keeping_lines(tree: ast.Module) -> frozenset[int]:
 
 
 @dataclass(frozen=True)
-class _Step:
-    """A statement, or the head of one: what it evaluates, and what it gives names to."""
+class _Statement:
+    """A statement, or the head of a compound one: what it evaluates and what it assigns."""
 
     lines: set[int]
     exprs: list[ast.expr]
@@ -56,21 +57,21 @@ class _Step:
     kind: str = ""
 
 
-def _steps(scope: ast.AST) -> Iterator[_Step]:
-    """The statements of a scope in order, and the heads of the compound ones; no inner functions."""
+def _statements(scope: ast.AST) -> Iterator[_Statement]:
+    """Yield a scope's statements in order, without inner functions; of compound statements their heads."""
     for child in ast.iter_child_nodes(scope):
-        if isinstance(child, ELSEWHERE):
+        if isinstance(child, INNER_SCOPES):
             continue
         if isinstance(child, (ast.stmt, ast.withitem, ast.match_case)):
             heads = [node for node in ast.iter_child_nodes(child) if isinstance(node, ast.expr)]
             if heads:
                 lines = {n for h in heads for n in range(h.lineno, (h.end_lineno or h.lineno) + 1)}
-                yield _Step(lines, heads, list(_gives(child)), type(child).__name__)
-        yield from _steps(child)
+                yield _Statement(lines, heads, list(_assignments(child)), type(child).__name__)
+        yield from _statements(child)
 
 
-def _gives(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Targets and what they get; pairs of tuples, and of `zip`, one by one."""
+def _assignments(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yield targets with their assigned values; pairs of tuples and of `zip` one by one."""
     match node:
         case ast.Assign(targets=targets, value=value):
             pairs = [(target, value) for target in targets]
@@ -95,7 +96,7 @@ def _gives(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 
 class _Program:
-    """What the names of a program are: its own, or the candidate's."""
+    """Tells which names of a program are its own and which are the candidate's."""
 
     def __init__(self, nodes: Iterable[ast.AST]) -> None:
         nodes = list(nodes)
@@ -114,10 +115,10 @@ class _Program:
             for node in nodes
             if isinstance(node, ast.Assign) and _variable(node.value)
         ]
-        """Names of one object."""
+        """Sets of names that refer to the same object."""
         self.own = BUILTINS | named | {node.name for node in functions} | lambdas.keys()
         self.lines_of: dict[str, set[int]] = {}
-        """Own function -> lines on which it calls the candidate."""
+        """Name of a function of the test -> lines on which it calls the candidate."""
         bodies: list[tuple[str, ast.AST]] = [(node.name, node) for node in functions]
         bodies += lambdas.items()
         for _ in range(2):  # one function of the test may call another
@@ -128,7 +129,7 @@ class _Program:
                     self.lines_of[name] = lines
 
     def calls(self, exprs: Iterable[ast.expr], *, deep: bool = True) -> list[ast.Call]:
-        """Calls of the candidate, also by way of `map` or of a function of the test."""
+        """Return calls of the candidate, including those through `map` or a function of the test."""
         found = [node for expr in exprs for node in (ast.walk(expr) if deep else (expr,))]
         return [node for node in found if isinstance(node, ast.Call) and self._is_candidates(node)]
 
@@ -141,26 +142,26 @@ class _Program:
 
 
 class _ArgumentUse:
-    """How a test looks at the variables that it gave to some calls of one statement.
+    """How a test uses the variables that it passed to the calls of one statement.
 
     Args:
-        program: The program.
-        calls: The calls.
+        program: The test program.
+        calls: The calls of the candidate in the statement.
     """
 
     def __init__(self, program: _Program, calls: list[ast.Call]) -> None:
         self._program = program
         self._callees = {_callee(call) for call in calls}
-        given = {name for call in calls for name in map(_variable, _nodes_passed(call)) if name}
+        given = {name for call in calls for name in map(_variable, _passed_variables(call)) if name}
         self._given = given.union(*(same for same in program.same if same & given))
         self._answers: set[str] = set()
         self._computes = self._looks = False
 
-    def keeps(self, steps: list[_Step]) -> bool:
-        """Whether it only computes from them what it compares with the answer.
+    def keeps(self, steps: list[_Statement]) -> bool:
+        """Whether the test uses the variables only to compute what it compares with the answer.
 
         Args:
-            steps: The statement and all after it.
+            steps: The statement and all statements after it.
         """
         for position, step in enumerate(steps):
             if not self._given:
@@ -170,7 +171,7 @@ class _ArgumentUse:
             self._follow(step, is_first=not position)
         return self._computes and not self._looks
 
-    def _follow(self, step: _Step, *, is_first: bool) -> None:
+    def _follow(self, step: _Statement, *, is_first: bool) -> None:
         for target, value in step.targets:
             names = {_variable(node) for node in ast.walk(target)} - {""}
             if self._is_answer(value):
@@ -179,7 +180,7 @@ class _ArgumentUse:
             elif self._is_given(value):
                 self._given |= names
             elif not is_first and isinstance(target, (ast.Name, ast.Tuple)) and step.kind != "Expr":
-                self._given -= names  # another value from here on
+                self._given -= names  # the name holds another value from here on
                 self._answers -= names
 
     def _read(self, expr: ast.expr, kind: str, *, is_first: bool) -> None:
@@ -215,7 +216,7 @@ class _ArgumentUse:
             self._computes = True
 
     def _drops(self, expr: ast.expr) -> bool:
-        """Whether nothing is made of an answer."""
+        """Whether the answer of a call is ignored."""
         return self._is_call(expr.elt if isinstance(expr, ast.ListComp) else expr)
 
     def _is_call(self, node: ast.AST) -> bool:
@@ -232,7 +233,7 @@ class _ArgumentUse:
         )
 
     def _is_given(self, expr: ast.AST) -> bool:
-        """Whether one of the variables stands in it, other than as an argument of these calls."""
+        """Whether an expression contains one of the variables other than as an argument of these calls."""
         if self._is_call(expr):
             return False
         if _is_load(expr) and _variable(expr) in self._given:
@@ -257,14 +258,14 @@ def _name_of(call: ast.Call) -> str:
 
 
 def _variable(node: ast.AST) -> str:
-    """The name of a variable, also of one such as `self.rows`; empty for anything else."""
+    """Return the name of a variable or of an attribute such as `self.rows`; empty for any other node."""
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
         return f"{node.value.id}.{node.attr}"
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _nodes_passed(call: ast.Call) -> Iterator[ast.expr]:
-    """The variables that a call is given as they are, not a value computed from them."""
+def _passed_variables(call: ast.Call) -> Iterator[ast.expr]:
+    """Yield the variables that a call receives as they are, not values computed from them."""
     waiting: list[ast.expr] = [*call.args, *(keyword.value for keyword in call.keywords)]
     while waiting:
         node = waiting.pop()

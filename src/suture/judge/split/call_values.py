@@ -1,7 +1,7 @@
-"""JSON-plus values (`suture.project.languages.calling`): their shape, equality, and how people read them.
+"""JSON-plus values (`suture.project.languages.calling`): their shape, their equality, and their text form.
 
-What comes from a candidate is data before it is looked at: nothing of it runs, and nothing in it can say what
-it is equal to.
+A candidate's answer is data before it is inspected: nothing of it runs, and it cannot say what it is equal
+to.
 """
 
 from __future__ import annotations
@@ -10,25 +10,37 @@ import json
 import math
 from typing import Any
 
-from suture.project.languages import CallDriver, Plus
+from suture.judge.tuning import MAX_VALUE_CHARS, MAX_VALUE_DEPTH
+from suture.project.languages import CallDriver, JsonPlus
 
-DEEPEST = 64
-"""Levels of an answer: it is walked by recursion, and comes from untrusted code."""
-LONGEST = 400
-"""Characters of a value in a counterexample."""
-PARTS = {"list": 1, "object": 1, "map": 1, "set": 1, "undefined": 0, "number": 1, "bigint": 1, "date": 1}
-PARTS |= {"regexp": 1, "typed": 2, "error": 2, "results": 1, "foreign": 1}
-"""How many parts stand beside a kind; with another number it is no value, whoever sent it."""
+PART_COUNTS = {
+    "list": 1,
+    "object": 1,
+    "map": 1,
+    "set": 1,
+    "undefined": 0,
+    "number": 1,
+    "bigint": 1,
+    "date": 1,
+}
+"""-"""
+PART_COUNTS |= {"regexp": 1, "typed": 2, "error": 2, "results": 1, "foreign": 1}
+"""How many parts follow each kind; a list with another number of parts is not a value."""
 PAIRS = ("object", "map")
-ITEMS = ("list", "set", "results")
-WORDS = ("NaN", "Infinity", "-Infinity", "-0")
+SEQUENCES = ("list", "set", "results")
+SPECIAL_NUMBERS = ("NaN", "Infinity", "-Infinity", "-0")
 
 
-def well_formed(value: Any, depth: int = 0) -> bool:
+def is_call_value(value: Any, depth: int = 0) -> bool:
     """Whether something is a JSON-plus value."""
     if not isinstance(value, list):
         return value is None or isinstance(value, (bool, int, float, str))
-    if depth > DEEPEST or not value or not isinstance(value[0], str) or PARTS.get(value[0]) != len(value) - 1:
+    if (
+        depth > MAX_VALUE_DEPTH
+        or not value
+        or not isinstance(value[0], str)
+        or PART_COUNTS.get(value[0]) != len(value) - 1
+    ):
         return False
     tag, inner = value[0], value[-1]
     if tag in PAIRS:
@@ -36,25 +48,25 @@ def well_formed(value: Any, depth: int = 0) -> bool:
             isinstance(pair, list)
             and len(pair) == 2
             and (tag == "map" or isinstance(pair[0], str))
-            and all(well_formed(part, depth + 1) for part in pair)
+            and all(is_call_value(part, depth + 1) for part in pair)
             for pair in inner
         )
-    if tag in ITEMS or tag == "typed":
-        whole = isinstance(inner, list) and all(well_formed(item, depth + 1) for item in inner)
+    if tag in SEQUENCES or tag == "typed":
+        whole = isinstance(inner, list) and all(is_call_value(item, depth + 1) for item in inner)
         return whole and (tag != "typed" or isinstance(value[1], str))
     if tag == "number":
-        return inner in WORDS
+        return inner in SPECIAL_NUMBERS
     if tag == "date":
-        return well_formed(inner, depth + 1)
+        return is_call_value(inner, depth + 1)
     return all(isinstance(part, str) for part in value[1:])
 
 
-def same(expected: Plus, got: Plus, *, typed: bool = False) -> bool:
-    """Whether a value is what an example shows. No two values of different types are the same.
+def values_match(expected: JsonPlus, got: JsonPlus, *, typed: bool = False) -> bool:
+    """Whether a value is what an example shows; values of different types never match.
 
     Args:
-        expected: As the example shows it; an error whose name or message is `None` stands for any.
-        got: What came, well-formed.
+        expected: The value that the example shows; an error whose name or message is `None` stands for any.
+        got: The actual value, well-formed.
         typed: See `CallDriver`.
     """
     if typed and (again := _of_results(expected, got)) is not None:
@@ -64,13 +76,13 @@ def same(expected: Plus, got: Plus, *, typed: bool = False) -> bool:
     if typed and (expected[0], got[0]) == ("list", "object"):
         if not expected[1]:
             return _is_zero(got)
-        return same(expected, ["list", [part for _, part in got[1]]], typed=True)
+        return values_match(expected, ["list", [part for _, part in got[1]]], typed=True)
     if expected[0] != got[0]:
         return typed and not expected[-1] and not got[-1] and {expected[0], got[0]} <= {"list", "map"}
     tag = expected[0]
     if tag in ("list", "results"):
         pairs = zip(expected[1], got[1], strict=False)
-        return len(expected[1]) == len(got[1]) and all(same(a, b, typed=typed) for a, b in pairs)
+        return len(expected[1]) == len(got[1]) and all(values_match(a, b, typed=typed) for a, b in pairs)
     if tag == "object":
         return _same_fields(dict(map(tuple, expected[1])), dict(map(tuple, got[1])), typed=typed)
     if tag == "error":
@@ -78,12 +90,12 @@ def same(expected: Plus, got: Plus, *, typed: bool = False) -> bool:
     if typed and tag == "map":
         wanted, came = ({_canonical(key): part for key, part in side[1]} for side in (expected, got))
         whole = len(expected[1]) == len(got[1]) and wanted.keys() == came.keys()
-        return whole and all(same(wanted[key], came[key], typed=True) for key in wanted)
+        return whole and all(values_match(wanted[key], came[key], typed=True) for key in wanted)
     return tag != "foreign" and _canonical(expected) == _canonical(got)
 
 
-def _same_scalar(expected: Plus, got: Plus, *, typed: bool) -> bool:
-    if ["number", "-0"] in (expected, got):  # what is written as 0 may be either
+def _same_scalar(expected: JsonPlus, got: JsonPlus, *, typed: bool) -> bool:
+    if ["number", "-0"] in (expected, got):  # an example that shows 0 may mean either zero
         return expected == got or (not isinstance(expected, (list, bool)) and expected == 0)
     if typed and expected is None:
         return got is None or (isinstance(got, list) and got[0] in ("list", "map") and not got[1])
@@ -92,40 +104,45 @@ def _same_scalar(expected: Plus, got: Plus, *, typed: bool) -> bool:
     return isinstance(expected, bool) == isinstance(got, bool) and expected == got
 
 
-def _of_results(expected: Plus, got: Plus) -> bool | None:
-    """Where one value is shown of a function that gives an error too: either of them."""
+def _of_results(expected: JsonPlus, got: JsonPlus) -> bool | None:
+    """Compare one expected value with the result of a function that returns a value and an error.
+
+    Return `None` if the values are not of this kind.
+    """
     if not (isinstance(got, list) and got[0] == "results" and len(got[1]) == 2):
         return None
     if isinstance(expected, list) and expected[0] == "results":
         return None
     value, fault = got[1]
     if isinstance(expected, list) and expected[0] == "error":
-        return same(expected, fault, typed=True)
-    return fault is None and same(expected, value, typed=True)
+        return values_match(expected, fault, typed=True)
+    return fault is None and values_match(expected, value, typed=True)
 
 
-def _same_fields(expected: dict[str, Plus], got: dict[str, Plus], *, typed: bool) -> bool:
+def _same_fields(expected: dict[str, JsonPlus], got: dict[str, JsonPlus], *, typed: bool) -> bool:
     left_out = got.keys() - expected.keys()
     if left_out and not (typed and all(_is_zero(got[name]) for name in left_out)):
         return False
-    return expected.keys() <= got.keys() and all(same(expected[k], got[k], typed=typed) for k in expected)
+    return expected.keys() <= got.keys() and all(
+        values_match(expected[k], got[k], typed=typed) for k in expected
+    )
 
 
-def _is_zero(value: Plus) -> bool:
+def _is_zero(value: JsonPlus) -> bool:
     if isinstance(value, list) and value[0] == "object":
         return all(_is_zero(part) for _, part in value[1])
     return value in (None, 0, "", False)
 
 
-def _canonical(value: Plus) -> str:
-    """A text that is the same for the same values: sets and maps have no order."""
+def _canonical(value: JsonPlus) -> str:
+    """Return a text that is equal for equal values: sets and maps have no order."""
     if not isinstance(value, list):
         whole = isinstance(value, float) and value.is_integer()
         return json.dumps(int(value) if whole else value)
     tag, inner = value[0], value[-1]
     if value == ["number", "-0"]:
         return "0"
-    if tag in ITEMS or tag == "typed":
+    if tag in SEQUENCES or tag == "typed":
         items = [_canonical(item) for item in inner]
         return f"{json.dumps(value[:-1])}[{','.join(sorted(items) if tag == 'set' else items)}]"
     if tag in PAIRS:
@@ -133,49 +150,49 @@ def _canonical(value: Plus) -> str:
     return json.dumps(value)
 
 
-def plain_of(value: Plus, *, typed: bool = False) -> Any:
-    """A value as Python's own plain data.
+def to_python_data(value: JsonPlus, *, typed: bool = False) -> Any:
+    """Return a value as Python's own plain data.
 
     Args:
-        value: As it crossed the wall.
-        typed: See `CallDriver`: a map is one of what is called, so it may cross as any data with keys.
+        value: The value as it crossed the wire.
+        typed: See `CallDriver`: the called function has typed maps, so a map may cross as any data with keys.
 
     Raises:
-        ValueError: Python's plain data has no such value.
+        ValueError: Plain Python data has no such value.
     """
     if not isinstance(value, list):
         return value
     if value[0] == "list":
-        return [plain_of(item, typed=typed) for item in value[1]]
+        return [to_python_data(item, typed=typed) for item in value[1]]
     if value[0] == "object" or (typed and value[0] == "map" and not _has_deep_keys(value)):
-        return {name: plain_of(part, typed=typed) for name, part in value[1]}
+        return {name: to_python_data(part, typed=typed) for name, part in value[1]}
     raise ValueError(f"no plain data: {value[0]}")
 
 
-def _has_deep_keys(value: Plus) -> bool:
+def _has_deep_keys(value: JsonPlus) -> bool:
     return any(isinstance(key, list) for key, _ in value[1])
 
 
-def plus_of(value: Any) -> Plus:
-    """Plain data as a JSON-plus value: of numbers, texts, `None`, lists and dicts."""
+def to_call_value(value: Any) -> JsonPlus:
+    """Return plain Python data (numbers, text, `None`, lists, dicts) as a JSON-plus value."""
     if isinstance(value, (list, tuple)):
-        return ["list", [plus_of(item) for item in value]]
+        return ["list", [to_call_value(item) for item in value]]
     if isinstance(value, dict) and not all(isinstance(name, str) for name in value):
-        return ["map", [[plus_of(name), plus_of(part)] for name, part in value.items()]]
+        return ["map", [[to_call_value(name), to_call_value(part)] for name, part in value.items()]]
     if isinstance(value, dict):
-        return ["object", [[name, plus_of(part)] for name, part in value.items()]]
+        return ["object", [[name, to_call_value(part)] for name, part in value.items()]]
     if isinstance(value, float) and not math.isfinite(value):
         return ["number", "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"]
     return value
 
 
-def shown(value: Plus, driver: CallDriver) -> str:
-    """A value as its language writes it, more or less; cut where it is long."""
+def render_value(value: JsonPlus, driver: CallDriver) -> str:
+    """Return a value roughly as its language writes it, shortened if it is long."""
     text = _shown(value, driver)
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    return text if len(text) <= MAX_VALUE_CHARS else f"{text[:MAX_VALUE_CHARS]}..."
 
 
-def _shown(value: Plus, driver: CallDriver) -> str:
+def _shown(value: JsonPlus, driver: CallDriver) -> str:
     if value is None:
         return driver.null
     if not isinstance(value, list):

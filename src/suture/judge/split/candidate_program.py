@@ -1,7 +1,7 @@
-"""The candidate's side of a split verdict: load its code, answer calls with data.
+"""The candidate's side of a split verdict: load the candidate's code and answer calls with data.
 
-Runs behind the wall, in a process that holds the candidate's code and no test. Whatever the candidate does to
-this process, it can only answer wrongly: nothing here decides anything.
+Runs inside the sandbox, in a process that holds the candidate's code and no test. Whatever the candidate does
+to this process, it can only give wrong answers: nothing here decides anything.
 """
 
 from __future__ import annotations
@@ -13,20 +13,18 @@ import sys
 import types
 from typing import Any
 
-from suture.judge.split.decoding import decode
-from suture.judge.split.encoding import Encoder
-from suture.judge.split.frames import FrameStream
-from suture.judge.split.wire import NotData
+from suture.judge.split.codec import Encoder, decode
+from suture.judge.split.wire import FrameStream, NotData
 
 BASE_TYPES = 8
-"""Classes of an exception that are named, for `pytest.raises` of one of them to be told."""
+"""How many base classes of an exception are named, so that `pytest.raises` can match one of them."""
 
 
 class CandidateModules:
     """Answers the host's requests about one candidate's modules.
 
     Args:
-        root: The folder of its files.
+        root: The folder of the candidate's files.
     """
 
     def __init__(self, root: str) -> None:
@@ -35,10 +33,10 @@ class CandidateModules:
         self._place_of: dict[int, int] = {}
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        """One answer; an exception of the candidate is one too.
+        """Return the answer to one request; an exception of the candidate is an answer too.
 
         Raises:
-            BaseException: One of the candidate's own that is no `Exception`; it ends the process.
+            BaseException: The candidate raised something that is no `Exception`; it ends the process.
         """
         known: list[Any] = []
         try:
@@ -63,7 +61,7 @@ class CandidateModules:
         return iter(self._live[request["handle"]])
 
     def _next(self, request: dict[str, Any], known: list[Any]) -> Any:
-        # A tuple of one item, or of none at the end.
+        # A tuple of one item, or an empty one at the end.
         return tuple(itertools.islice(self._live[request["handle"]], 1))
 
     def _named(self, request: dict[str, Any]) -> Any:
@@ -86,7 +84,7 @@ class CandidateModules:
         return self._live[value[1]]
 
     def _keep(self, thing: Any) -> int:
-        if id(thing) not in self._place_of:  # what is kept lives on, so that its id stays its own
+        if id(thing) not in self._place_of:  # the object is kept alive, so that its id stays unique
             self._place_of[id(thing)] = len(self._live)
             self._live.append(thing)
         return self._place_of[id(thing)]
@@ -99,7 +97,7 @@ class CandidateModules:
 
 
 def _truth_of(thing: Any) -> bool | None:
-    """Whether an object is true; `None` for one that is no answer to a question of yes or no."""
+    """Return whether an object is true; `None` for an object that is no answer to a yes-or-no question."""
     if callable(thing) or thing is NotImplemented or isinstance(thing, (BaseException, types.ModuleType)):
         return None
     if hasattr(type(thing), "__await__"):
@@ -111,12 +109,12 @@ def _truth_of(thing: Any) -> bool | None:
 
 
 def describe_exception(fault: BaseException, root: str) -> dict[str, Any]:
-    """An exception as data: its type, the types above it, its message and arguments, and where it arose."""
+    """Return an exception as data: type, base classes, message, arguments and the line where it arose."""
     try:
         text = str(fault.msg if isinstance(fault, SyntaxError) else fault)[:2000]
     except Exception:
         text = ""
-    file, line = place_of(fault, root)
+    file, line = find_candidate_line(fault, root)
     described: dict[str, Any] = {
         "type": type(fault).__name__,
         "module": str(type(fault).__module__),
@@ -135,7 +133,7 @@ def describe_exception(fault: BaseException, root: str) -> dict[str, Any]:
 
 
 def _state_of(fault: BaseException) -> dict[str, Any]:
-    """The attributes of an exception, given or computed, as far as they are data."""
+    """Return the attributes and properties of an exception that are plain data."""
     own = [kind for kind in type(fault).__mro__ if kind.__module__ != "builtins"]
     computed = {n for kind in own for n, part in vars(kind).items() if isinstance(part, property)}
     state = {}
@@ -144,7 +142,7 @@ def _state_of(fault: BaseException) -> dict[str, Any]:
             value = getattr(fault, name)
             Encoder(_refuse).encode(value)
         except Exception:
-            continue  # no data, or it cannot be had
+            continue  # it is no data, or reading it fails
         state[name] = value
     return state
 
@@ -157,8 +155,8 @@ def _refuse(thing: Any) -> list[Any]:
     raise NotData(f"an object of type {type(thing).__name__}")
 
 
-def place_of(fault: BaseException, root: str) -> tuple[str, int | None]:
-    """The deepest line of the candidate's files that an exception came through; empty where there is none."""
+def find_candidate_line(fault: BaseException, root: str) -> tuple[str, int | None]:
+    """Return the deepest file and line of the candidate in a traceback; empty if there is none."""
     prefix = root + os.sep
     if isinstance(fault, SyntaxError) and str(fault.filename).startswith(prefix):
         return str(fault.filename)[len(prefix) :], fault.lineno
@@ -172,24 +170,24 @@ def place_of(fault: BaseException, root: str) -> tuple[str, int | None]:
     return found
 
 
-def make_room(root: str) -> None:
-    """Let the candidate import from its own folder, and see nothing of ours."""
+def isolate_imports(root: str) -> None:
+    """Let the candidate import from its own folder, and hide Suture's modules from it."""
     sys.path[:] = [root, *(path for path in sys.path if not path.startswith(root))]
     for name in [name for name in sys.modules if name.partition(".")[0] == "suture"]:
-        del sys.modules[name]  # a project of that name is the candidate's own
+        del sys.modules[name]  # the candidate's own project may have that name
 
 
 def main() -> None:
-    """Serve until the host hangs up."""
+    """Answer requests until the host closes the channel."""
     stream = FrameStream()
     root = os.getcwd()
-    make_room(root)
+    isolate_imports(root)
     candidate = CandidateModules(root)
     while True:
         request = stream.receive()
         if request is None:
             stream.flush_prints()
-            os._exit(0)  # the candidate's threads and exit hooks are of no interest
+            os._exit(0)  # skips the candidate's threads and exit hooks
         try:
             answer = candidate.answer(request)
         except BaseException as fault:

@@ -1,6 +1,6 @@
-"""The judge's side of a split verdict: tests run here, their calls are answered elsewhere.
+"""The judge's side of a split verdict: tests run here, and the candidate's process answers their calls.
 
-Runs behind a wall of its own, in a process that never loads the candidate's code; every assert runs here. One
+Runs in a sandbox of its own, in a process that never loads the candidate's code; every assert runs here. One
 judge serves many verdicts, each in a process forked for it, so that nothing that tests do to their
 interpreter reaches the next verdict.
 """
@@ -16,12 +16,11 @@ from functools import cache
 from typing import Any
 
 from suture.judge.split.answer_digest import ANSWER_NAME, digest_answer
-from suture.judge.split.assert_recorder import Asserts, explain
-from suture.judge.split.frames import FrameStream
-from suture.judge.split.own_failures import OwnFailures
-from suture.judge.split.program_rewriting import HOOK, compile_program
-from suture.judge.split.proxies import Function, NeedsLiveObjects
-from suture.judge.split.remote_candidate import Ask, CandidateDied, Missing, Remote
+from suture.judge.split.assert_recorder import AssertRecorder, FrameworkFailures, explain_failure
+from suture.judge.split.program_rewriting import RECORDER_NAME, compile_program
+from suture.judge.split.proxies import NeedsLiveObjects, RemoteFunction
+from suture.judge.split.remote_candidate import Ask, CandidateDied, NameMissing, RemoteCandidate
+from suture.judge.split.wire import FrameStream
 
 PROGRAM = "<test>"
 WRITABLE = (".", "/tmp", "/dev/shm")
@@ -33,12 +32,12 @@ def run_program(request: dict[str, Any], ask: Ask) -> dict[str, Any]:
     """Run one test program.
 
     Args:
-        request: `source`; `names`: name -> what it stands for; `expects` (see names.py).
-        ask: Sends a request to the candidate and answers its reply.
+        request: `source`; `names`: name -> what it stands for; `expects` (see `ProgramPlan`).
+        ask: Sends a request to the candidate and returns its reply.
 
     Returns:
-        `passed`, and where it is false the `fact`; or `live`, why the program needs live objects. `told` is
-        there where the program left an answer to compare: its digest and its `repr` (see value_digest.py).
+        `passed`, and if it is false the `fact`; or `live`, why the program needs live objects. `told` is
+        present if the program left an answer to compare: its digest and its `repr` (see answer_digest.py).
     """
     NeedsLiveObjects.reasons.clear()
     outcome = _run(request, ask)
@@ -48,17 +47,17 @@ def run_program(request: dict[str, Any], ask: Ask) -> dict[str, Any]:
 
 
 def _run(request: dict[str, Any], ask: Ask) -> dict[str, Any]:
-    asserts, source = Asserts(), request["source"]
+    recorder, source = AssertRecorder(), request["source"]
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
     fault: BaseException | None = None
-    remote = Remote(ask, asserts, PROGRAM, source, frozenset(request["expects"]))
-    with OwnFailures(source) as failures:
+    remote = RemoteCandidate(ask, recorder, PROGRAM, source, frozenset(request["expects"]))
+    with FrameworkFailures(source) as failures:
         try:
-            code = compile_program(source, PROGRAM, asserts)
+            code = compile_program(source, PROGRAM, recorder)
             for name, target in request["names"].items():
                 _give(module, name, remote, target)
-            setattr(module, HOOK, asserts)
+            setattr(module, RECORDER_NAME, recorder)
             exec(code, module.__dict__)
             digest = (
                 {"told": digest_answer(*module.__dict__[ANSWER_NAME])}
@@ -67,38 +66,41 @@ def _run(request: dict[str, Any], ask: Ask) -> dict[str, Any]:
             )
         except BaseException as raised:
             fault, digest = raised, {}
-    ended_well = asserts.came_to_an_end(fault)
+    ended_well = recorder.ended_well(fault)
     if ended_well and remote.asked and not failures.seen:
         return {"passed": True, **digest}
-    fault = asserts.lost(fault)
+    fault = recorder.find_cause(fault)
     if fault is None or ended_well:
         why = failures.seen[0] if failures.seen else "the test asked nothing of the code under test"
         return {"passed": False, "fact": {"exception": why}}
-    fact: dict[str, Any] = dict(explain(fault, asserts, source, PROGRAM))
+    fact: dict[str, Any] = dict(explain_failure(fault, recorder, source, PROGRAM))
     if isinstance(fault, CandidateDied):
         fact["exception"] = str(fault)
     fact["file"], fact["line"] = getattr(fault, "suture_place", ("", None))
     return {"passed": False, "fact": fact}
 
 
-def _give(module: types.ModuleType, name: str, remote: Remote, target: dict[str, Any]) -> None:
-    """Give a program what one of its names stands for; one that the candidate lacks stays undefined."""
+def _give(module: types.ModuleType, name: str, remote: RemoteCandidate, target: dict[str, Any]) -> None:
+    """Bind a name of the program to what it stands for; a name that the candidate lacks stays undefined."""
     library = importlib.import_module(target["library"]) if "library" in target else None
     if library is not None and all(hasattr(library, used) for used in target["uses"]):
         setattr(module, name, library if library.__name__ == name else getattr(library, name))
     elif target["kind"] == "function":
-        setattr(module, name, Function(remote, {"module": target["modules"][0], "name": target["name"]}))
+        setattr(
+            module, name, RemoteFunction(remote, {"module": target["modules"][0], "name": target["name"]})
+        )
     else:
-        with contextlib.suppress(Missing):
+        with contextlib.suppress(NameMissing):
             setattr(module, name, remote.look_up(target["kind"], target["modules"], target["name"]))
 
 
 def main() -> None:
-    """Serve until the host hangs up: one verdict after another, each in a process of its own.
+    """Serve one verdict after another, each in a process of its own, until the host closes the channel.
 
-    The host ends a verdict, and hears that all of it is gone by the key that it sent at the start of it. Only
-    this process knows the key, for what runs the tests was forked before it came: tests that write to the
-    host themselves cannot pass for the next verdict's judge. One whose tests leave something behind ends.
+    The host ends a verdict, and learns that everything of it is gone from the key that it sent at the start.
+    Only this process knows the key, because the process that runs the tests was forked before the key came.
+    So tests that write to the host themselves cannot pass for the judge of the next verdict. A judge whose
+    tests leave something behind ends.
     """
     stream = FrameStream()
     hide(True)
@@ -121,13 +123,13 @@ def main() -> None:
         os.close(go)
         status = os.waitpid(pid, 0)[1]
         if status or look_around() != alone:
-            os._exit(1)  # it ended early, or left something behind: this judge has served
+            os._exit(1)  # the verdict ended early or left something behind, so this judge is not reused
         stream.send({"over": start["key"]})
 
 
 def hear_verdict(stream: FrameStream) -> None:
     """Run the programs of one verdict."""
-    hide(False)  # as every program starts out
+    hide(False)  # the default of every program
 
     def ask(request: dict[str, Any]) -> dict[str, Any]:
         stream.send({"ask": request})
@@ -143,7 +145,7 @@ def hear_verdict(stream: FrameStream) -> None:
 
 
 def hide(hidden: bool) -> None:
-    """Let no other process look into this one, or take that back."""
+    """Make this process unreadable for other processes, or undo that."""
     if _own_process().prctl(SET_DUMPABLE, int(not hidden), 0, 0, 0) != 0:
         raise OSError("PR_SET_DUMPABLE")
 
@@ -156,7 +158,10 @@ def _own_process() -> Any:
 
 
 def look_around() -> list[list[str]]:
-    """What lies where tests can write, and all processes; twice, for one look can miss one that forks on."""
+    """Return the entries of writable folders and all processes, each twice.
+
+    A single listing can miss a process that keeps forking.
+    """
     found = []
     for _ in range(2):
         found += [sorted(os.listdir(folder)) for folder in WRITABLE]

@@ -1,4 +1,4 @@
-"""Nonce mode: a test program beside the candidate in one process, for tests that need live objects."""
+"""Nonce mode: a test program and the candidate in one process, for tests that need live objects."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from suture.core.settings import SandboxSettings
-from suture.judge.extraction.program_plans import module_name
+from suture.judge.extraction.program_plans import get_module_name
+from suture.judge.failures import render_failure, render_run_ending
 from suture.judge.sandbox_programs import make_program_request
 from suture.judge.split.split_runner import ProgramOutcome
 from suture.judge.split.wire import BadFrame, dump, load
+from suture.judge.tuning import MAX_FAULT_CHARS, NONCE_START_S
 from suture.sandbox import Sandbox
 
-FACT_TEXTS = ("call", "expected", "got", "exception", "file")
-MOST_TEXT = 4000
-"""Characters; the code under test may have written it."""
+FACT_TEXTS = ("call", "expected", "actual", "exception", "file")
 
 
-async def run_in_one_process(
+async def run_with_nonce(
     sandbox: Sandbox,
     settings: SandboxSettings,
     files: Mapping[str, bytes],
@@ -27,33 +27,30 @@ async def run_in_one_process(
     source: str,
     wall_s: float | None = None,
 ) -> ProgramOutcome:
-    """Run a test program in a candidate's process; it passes only if the nonce comes back.
+    """Run a test program in the candidate's process; it passes only if the nonce comes back.
 
     Args:
-        sandbox: Where programs run.
-        settings: The group `sandbox`: time and memory for each program.
-        files: The candidate's project.
+        sandbox: Runs the program.
+        settings: The sandbox limits.
+        files: The candidate's project files.
         module: The path of the module whose names the program uses.
-        source: The test program, as Python source.
-        wall_s: Seconds for it; the settings' `check_wall_s` where it is left out.
+        source: The test program as Python source.
+        wall_s: The time limit in seconds; the setting `check_timeout_s` by default.
     """
-    limit_s = wall_s or settings.check_wall_s
+    limit_s = wall_s or settings.check_timeout_s
     nonce = secrets.token_hex(32)
-    request = make_program_request("split.nonce_program", files, settings, wall_s=limit_s + 5)
+    request = make_program_request("split.nonce_program", files, settings, wall_s=limit_s + NONCE_START_S)
     async with sandbox.open(request) as channel:
-        await channel.send(dump({"nonce": nonce, "module": module_name(module), "source": source}))
+        await channel.send(dump({"nonce": nonce, "module": get_module_name(module), "source": source}))
         frame = await channel.receive(limit_s)
         ended = await channel.finish()
     outcome = _outcome(frame, nonce)
     if outcome is None:
         if ended.status == "timeout":
-            return ProgramOutcome(
-                status="timeout", fact={"exception": f"the test did not end within {limit_s:g} s"}
-            )
-        how = f"signal {ended.signal}" if ended.signal is not None else f"exit code {ended.exit_code}"
-        return ProgramOutcome(
-            status="error", fact={"exception": f"the program ended before the test did ({how})"}
-        )
+            fact = {"exception": render_failure("test_timeout", seconds=limit_s), "code": "test_timeout"}
+            return ProgramOutcome(status="timeout", fact=fact)
+        text = f"{render_failure('process_ended')} before the test did ({render_run_ending(ended)})"
+        return ProgramOutcome(status="error", fact={"exception": text, "code": "process_ended"})
     return ProgramOutcome(status="passed" if outcome.get("passed") is True else "failed", fact=_fact(outcome))
 
 
@@ -71,7 +68,7 @@ def _fact(outcome: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(reported, dict):
         return {}
     fact: dict[str, Any] = {
-        key: reported[key][:MOST_TEXT] for key in FACT_TEXTS if isinstance(reported.get(key), str)
+        key: reported[key][:MAX_FAULT_CHARS] for key in FACT_TEXTS if isinstance(reported.get(key), str)
     }
     if type(reported.get("line")) is int:
         fact["line"] = reported["line"]

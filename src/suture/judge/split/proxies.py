@@ -1,6 +1,6 @@
-"""What stands in the judge for what is the candidate's: its functions, iterators, objects that are no data.
+"""Objects in the judge that stand for objects of the candidate: functions, iterators and whatever is no data.
 
-Runs behind the wall, in the judge; the candidate's code is elsewhere.
+Runs inside the sandbox, in the judge; the candidate's code runs in another process.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ DATA_TYPES: tuple[type, ...] = (
 )
 DATA_ATTRIBUTES = (
     frozenset(name for kind in DATA_TYPES for name in dir(kind))
-    # Of the collections, dates and numbers that cross as data, those that hardly anything else has.
+    # Attributes of collections, dates and numbers that hardly any other type has.
     | {"appendleft", "extendleft", "most_common", "move_to_end", "popleft"}
     | {"isocalendar", "isoformat", "isoweekday", "limit_denominator", "quantize", "total_seconds"}
 ) - {"__call__"}
@@ -27,9 +27,9 @@ REFLECTED = ("radd", "rdivmod", "rfloordiv", "rmod", "rmul", "rpow", "rsub", "rt
 
 
 class NeedsLiveObjects(BaseException):
-    """This program needs to share objects with the candidate; data is not enough.
+    """The program needs to share objects with the candidate, because data is not enough.
 
-    Raising one is remembered for the program: unittest swallows every exception of a test.
+    Each one that is raised is remembered for the program, since unittest swallows the exceptions of a test.
     """
 
     reasons: ClassVar[list[str]] = []
@@ -39,30 +39,30 @@ class NeedsLiveObjects(BaseException):
         self.reasons.append(reason)
 
 
-class Unfit(Exception):
-    """The candidate answered with something that is not data where only data could have passed."""
+class UnfitAnswer(Exception):
+    """The candidate answered with something other than data where only data could have passed."""
 
 
-class Reaches(Protocol):
-    """What proxies need of the candidate's side, which `remote.py` reaches."""
+class CandidateLink(Protocol):
+    """The operations that proxies need from the candidate's side."""
 
     def call(self, target: dict[str, Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a function of the candidate."""
         ...
 
     def step(self, op: str, handle: int) -> Any:
-        """Take the next item of an iterator, or an iterator of something iterable."""
+        """Return the next item of an iterator, or an iterator over an iterable."""
         ...
 
 
-class Function:
+class RemoteFunction:
     """Stands for a function of the candidate."""
 
-    def __init__(self, remote: Reaches, target: dict[str, Any]) -> None:
+    def __init__(self, remote: CandidateLink, target: dict[str, Any]) -> None:
         self.__dict__.update(_remote=remote, _target=target, __name__=target["name"])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the candidate's; see `remote.Remote.call`."""
+        """Call the candidate's function; see `RemoteCandidate.call`."""
         return self._remote.call(self._target, self._target["name"], args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
@@ -74,19 +74,20 @@ class Function:
         raise NeedsLiveObjects(f"the attribute {self._target['name']}.{name} is set")
 
 
-class Opaque:
-    """Stands for an object of the candidate that is no data: it equals nothing, and can be handed back.
+class OpaqueObject:
+    """Stands for an object of the candidate that is no data: it equals nothing and can be passed back.
 
-    Whether a check needs live objects must not be the candidate's choice. So an attribute that plain data has
-    too is an error of the candidate, and only what no data could answer needs the object itself.
+    Whether a check needs live objects must not be the candidate's choice. So reading an attribute that plain
+    data has too is an error of the candidate, and only an attribute that no data could have needs the object
+    itself.
     """
 
-    def __init__(self, remote: Reaches, handle: int, kind: str, truth: bool | None) -> None:
+    def __init__(self, remote: CandidateLink, handle: int, kind: str, truth: bool | None) -> None:
         self.__dict__.update(_remote=remote, suture_handle=handle, _kind=kind, _truth=truth, _called=True)
 
     def __bool__(self) -> bool:
-        if self.__dict__["_truth"] is None:  # a class, a function, an exception: no answer to yes or no
-            raise Unfit(f"an object of type {self.__dict__['_kind']} is neither true nor false")
+        if self.__dict__["_truth"] is None:  # a class, a function or an exception is neither yes nor no
+            raise UnfitAnswer(f"an object of type {self.__dict__['_kind']} is neither true nor false")
         return bool(self.__dict__["_truth"])
 
     def __repr__(self) -> str:
@@ -101,8 +102,8 @@ class Opaque:
         return self.__dict__["_remote"].step("iter", self.__dict__["suture_handle"])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Refuse: what stays on the candidate's side cannot be called from here."""
-        if not self.__dict__["_called"]:  # what the test calls by its name can only be meant as a function
+        """Refuse: an object that stays on the candidate's side cannot be called from here."""
+        if not self.__dict__["_called"]:  # the test calls it by name, so it can only be meant as a function
             raise TypeError(f"an object of type {self.__dict__['_kind']} is not callable")
         raise NeedsLiveObjects(f"the result, an object of type {self.__dict__['_kind']}, is called")
 
@@ -113,8 +114,8 @@ class Opaque:
         raise NeedsLiveObjects(f"the attribute {name} of an object of type {kind}")
 
 
-class Kin:
-    """What stands for an instance of a subclass of data has besides the data: no attributes of its own."""
+class DataSubclass:
+    """Mixin for a stand-in of a data subclass instance, which has the data but no other attributes."""
 
     suture_handle: int
 
@@ -124,27 +125,27 @@ class Kin:
         raise NeedsLiveObjects(f"the attribute {name} of an object of type {type(self).__name__}")
 
 
-class Iterator:
+class RemoteIterator:
     """Stands for a generator or another iterator of the candidate."""
 
-    def __init__(self, remote: Reaches, handle: int, kind: str) -> None:
+    def __init__(self, remote: CandidateLink, handle: int, kind: str) -> None:
         self._remote = remote
         self.suture_handle = handle
         self._kind = kind
 
-    def __iter__(self) -> Iterator:
+    def __iter__(self) -> RemoteIterator:
         return self
 
     def __next__(self) -> Any:
         item = self._remote.step("next", self.suture_handle)
         if type(item) is not tuple or len(item) > 1:
-            raise Unfit("the iterator answered with something else than one item")
+            raise UnfitAnswer("the iterator answered with something else than one item")
         if not item:
             raise StopIteration
         return item[0]
 
     def __bool__(self) -> bool:
-        raise Unfit(f"an iterator of type {self._kind} is neither true nor false")
+        raise UnfitAnswer(f"an iterator of type {self._kind} is neither true nor false")
 
     def __repr__(self) -> str:
         return f"<{self._kind}>"
@@ -155,18 +156,19 @@ class Iterator:
         raise NeedsLiveObjects(f"the attribute {name} of an iterator")
 
 
-class Unordered(Exception):
-    """nan was asked whether it is less or more than something."""
+class UnorderedComparison(Exception):
+    """A test asked whether nan is less or more than something."""
 
 
 class NotANumber(float):
-    """nan, for a test that does not speak of it: it can be computed with, and refuses to be less or more.
+    """nan for a test that does not mention it: it can be computed with, but refuses to be less or more.
 
-    A plain nan makes every `<` and `>` false, so a test that looks for what is too large would find nothing.
+    A plain nan makes every `<` and `>` false, so a test that looks for values that are too large would find
+    nothing.
     """
 
     def _refuse(self, other: object) -> bool:
-        raise Unordered("the answer is nan, which is neither less nor more than anything")
+        raise UnorderedComparison("the answer is nan, which is neither less nor more than anything")
 
     __lt__ = __le__ = __gt__ = __ge__ = _refuse
 
@@ -185,6 +187,6 @@ for _name in (*ARITHMETIC, *REFLECTED):
     setattr(NotANumber, f"__{_name}__", _staying(f"__{_name}__"))
 
 
-def speaks_of_nan(source: str) -> bool:
-    """Whether a test knows that there is such a thing."""
+def mentions_nan(source: str) -> bool:
+    """Whether a test's text mentions nan."""
     return NAN_RE.search(source) is not None

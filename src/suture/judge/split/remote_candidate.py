@@ -1,6 +1,6 @@
-"""The candidate of one test program, as the judge reaches it: calls go out as typed data, answers come back.
+"""The candidate as the judge reaches it: calls go out as typed data, and answers come back.
 
-Runs behind the wall, in the judge. What an answer is there that is no data, `proxies.py` has.
+Runs inside the sandbox, in the judge. `proxies.py` holds the stand-ins for answers that are no data.
 """
 
 from __future__ import annotations
@@ -13,18 +13,17 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
 
-from suture.judge.split.assert_recorder import AssertedCall, Asserts, shorten
-from suture.judge.split.decoding import decode
-from suture.judge.split.encoding import Encoder
+from suture.judge.split.assert_recorder import AssertRecorder, RecordedCall, shorten_repr
+from suture.judge.split.codec import Encoder, decode
 from suture.judge.split.proxies import (
-    Function,
-    Iterator,
-    Kin,
+    DataSubclass,
     NeedsLiveObjects,
     NotANumber,
-    Opaque,
-    Unfit,
-    speaks_of_nan,
+    OpaqueObject,
+    RemoteFunction,
+    RemoteIterator,
+    UnfitAnswer,
+    mentions_nan,
 )
 from suture.judge.split.wire import BadFrame, NotData
 
@@ -35,87 +34,87 @@ ENDINGS = frozenset(
 )
 
 CATCH_ALL = frozenset(("AssertionError", "BaseException", "Exception"))
-"""Under another name, one of these would catch the test's own failing asserts."""
+"""Under another name, one of these would catch the test's own failed asserts."""
 
 RUNNERS = frozenset(("doctest", "unittest"))
-"""Their exceptions tell who runs a test what to do with it."""
+"""Modules whose exceptions tell a test runner what to do with a test."""
 
 
 class CandidateDied(BaseException):
-    """The candidate's process ended in the middle of a call; no `except Exception` of a test hides it."""
+    """The candidate's process ended during a call; no `except Exception` of a test hides it."""
 
 
-class Missing(Exception):
+class NameMissing(Exception):
     """The candidate has no such name."""
 
 
-class Remote:
+class RemoteCandidate:
     """The candidate of one program, as seen from the judge.
 
     Args:
-        ask: Sends a request and answers the reply.
-        asserts: Notes every call and its answer, to explain an assert that fails.
-        program: The name of the file that the program's frames have.
-        source: The program's text; an exception of a library that it does not name does not come through.
-        expects: The exceptions of `ENDINGS` that it does expect.
+        ask: Sends a request and returns the reply.
+        recorder: Records every call and its answer, to explain a failed assert.
+        program: The file name that the program's stack frames show.
+        source: The program's text; a library exception that it does not name is not passed on as such.
+        expects: The exceptions of `ENDINGS` that the program expects.
 
     Attributes:
-        asked: How often it was asked for more than what a name stands for.
+        asked: How often the candidate was asked for more than what a name stands for.
     """
 
     def __init__(
-        self, ask: Ask, asserts: Asserts, program: str, source: str, expects: frozenset[str]
+        self, ask: Ask, recorder: AssertRecorder, program: str, source: str, expects: frozenset[str]
     ) -> None:
         self._ask = ask
-        self._asserts = asserts
+        self._recorder = recorder
         self._program = program
         self._source = source
         self._expects = expects
         self._opaque: dict[int, Any] = {}
-        self._nan = math.nan if speaks_of_nan(source) else NotANumber("nan")
+        self._nan = math.nan if mentions_nan(source) else NotANumber("nan")
         self.asked = 0
         self.exceptions: dict[str, type[BaseException]] = {}
 
     def call(self, target: dict[str, Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a function of the candidate; the arguments are then what the candidate made of them.
+        """Call a function of the candidate; the arguments then are what the candidate made of them.
 
-        But where the test computes what it expects from the arguments, they stay as they were.
+        If the test computes its expected value from the arguments, they stay as they were.
         """
         encoder = Encoder(_to_handle)
         try:
             sent = {"op": "call", **target, "value": encoder.encode((args, kwargs)), "nodes": encoder.nodes()}
         except NotData as fault:
             raise NeedsLiveObjects(f"{name}() is given {fault}") from fault
-        call = AssertedCall(show=lambda: _show_call(name, sent, self._from_handle), result=None)
+        call = RecordedCall(show=lambda: _show_call(name, sent, self._from_handle), result=None)
         known = encoder.objects
-        if self._asserts.keeping and self._line() in self._asserts.keeping:
+        if self._recorder.protected_lines and self._line() in self._recorder.protected_lines:
             known = decode(sent["value"], sent["nodes"], self._from_handle)[1]
         try:
             call.result = self._ask_for(sent, known)
         except BaseException as fault:
-            fault.suture_call = call.show  # type: ignore[attr-defined]  # read by asserts.explain
-            self._asserts.crossed(fault)
+            fault.suture_call = call.show  # type: ignore[attr-defined]  # read by explain_failure
+            self._recorder.record_candidate_exception(fault)
             raise
-        self._asserts.calls.append(call)
+        self._recorder.calls.append(call)
         return call.result
 
     def _line(self) -> int:
-        """The line of the program from which the candidate is called."""
+        """Return the line of the program that calls the candidate."""
         frame: FrameType | None = sys._getframe(2)
         while frame is not None and frame.f_code.co_filename != self._program:
             frame = frame.f_back
         return 0 if frame is None else frame.f_lineno
 
     def look_up(self, kind: str, modules: Sequence[str], name: str) -> Any:
-        """What a name stands for: data, a stand-in of a function, or of an exception class.
+        """Return what a name stands for: data, or a stand-in for a function or an exception class.
 
         Args:
-            kind: `exception` where the test uses it as one.
-            modules: Where it may be; the first that has it counts.
+            kind: `exception` if the test uses the name as one.
+            modules: Modules that may have the name; the first one that has it counts.
             name: The name.
 
         Raises:
-            Missing: None of the modules has it.
+            NameMissing: None of the modules has the name.
         """
         for module in modules:
             where = {"module": module, "name": name}
@@ -128,16 +127,16 @@ class Remote:
                 self.asked += 1
                 return self._named_exception(name, *reply["exception"])
             if reply.get("callable"):
-                return Function(self, where)
+                return RemoteFunction(self, where)
             value = self._value(reply, [])
             self.asked += 1
-            if type(value) is Opaque:
+            if type(value) is OpaqueObject:
                 value.__dict__["_called"] = False
             return value
-        raise Missing(name)
+        raise NameMissing(name)
 
     def _named_exception(self, name: str, module: str, *kinds: str) -> type[BaseException]:
-        """What an exception class of the candidate is here: a builtin one, or a new one of that name."""
+        """Return the class for an exception class of the candidate: a builtin, or a new one of that name."""
         if module == "builtins" and kinds[0] not in CATCH_ALL:
             known = self._builtin_exception(kinds[0])
             if known is not None:
@@ -146,7 +145,7 @@ class Remote:
         return made
 
     def step(self, op: str, handle: int) -> Any:
-        """Take the next item of an iterator, or an iterator of something iterable."""
+        """Return the next item of an iterator, or an iterator over an iterable."""
         return self._ask_for({"op": op, "handle": handle}, [])
 
     def _ask_for(self, request: dict[str, Any], known: list[Any]) -> Any:
@@ -159,7 +158,7 @@ class Remote:
         try:
             value = decode(reply["value"], reply["nodes"], self._from_handle, known, self._nan)[0]
         except BadFrame as fault:
-            raise Unfit(f"the answer is no data: {fault}") from fault
+            raise UnfitAnswer(f"the answer is no data: {fault}") from fault
         if "raised" in reply:
             raise self._exception(reply["raised"])
         return value
@@ -169,15 +168,15 @@ class Remote:
         if tag == "k":
             return self._kin_of(handle, *more)
         if handle not in self._opaque:
-            made = Iterator if tag == "it" else Opaque
+            made = RemoteIterator if tag == "it" else OpaqueObject
             self._opaque[handle] = made(self, handle, *more)
         return self._opaque[handle]
 
     def _kin_of(self, handle: int, kind: str, base: Any) -> Any:
-        """Stands for an instance of a subclass of data; the same one each time."""
+        """Return the stand-in for an instance of a data subclass; the same object each time."""
         known = self._opaque.get(handle)
-        if not isinstance(known, Kin) or not isinstance(known, type(base)):
-            made = type(str(kind), (Kin, type(base)), {})(base)
+        if not isinstance(known, DataSubclass) or not isinstance(known, type(base)):
+            made = type(str(kind), (DataSubclass, type(base)), {})(base)
             made.suture_handle = handle
             self._opaque[handle] = known = made
         return known
@@ -204,7 +203,7 @@ class Remote:
         if module == "builtins":
             known = self._builtin_exception(name)
         elif module in sys.stdlib_module_names and module.partition(".")[0] not in RUNNERS:
-            # Nothing is imported for it, and it is what it is called in the test's own text.
+            # Only a module that is already loaded counts, and only a class that the test's text names.
             known = vars(sys.modules[module]).get(name) if module in sys.modules else None
             named = re.search(rf"\b{re.escape(name)}\b", self._source)
             fit = isinstance(known, type) and issubclass(known, Exception)
@@ -219,7 +218,7 @@ class Remote:
         return kind if fit else None
 
     def exception(self, name: str, bases: list[str]) -> type[BaseException]:
-        """A class that stands for an exception class of the candidate."""
+        """Return the class that stands for an exception class of the candidate."""
         if name not in self.exceptions:
             parents = (self.exceptions.get(base) or self._builtin_exception(base) for base in bases)
             parent = next((kind for kind in parents if kind is not None), Exception)
@@ -230,16 +229,18 @@ class Remote:
 def _to_handle(thing: Any) -> list[Any]:
     if type(thing) is NotANumber:
         return ["f", "nan"]
-    if type(thing) in (Opaque, Iterator) or isinstance(thing, Kin):
+    if type(thing) in (OpaqueObject, RemoteIterator) or isinstance(thing, DataSubclass):
         return ["h", thing.suture_handle]
     raise NotData(f"an object of type {type(thing).__name__}")
 
 
 def _show_call(name: str, sent: dict[str, Any], handle: Callable[[list[Any]], Any]) -> str:
-    # From the frame that was sent: the arguments themselves may have changed since.
+    # Decoded from the frame that was sent, because the arguments may have changed since.
     def show(value: list[Any]) -> Any:
         return handle(["o", *value[1:], "", True])
 
     args, kwargs = decode(sent["value"], sent["nodes"], show)[0]
-    shown = [shorten(arg) for arg in args] + [f"{key}={shorten(arg)}" for key, arg in kwargs.items()]
+    shown = [shorten_repr(arg) for arg in args] + [
+        f"{key}={shorten_repr(arg)}" for key, arg in kwargs.items()
+    ]
     return f"{name}({', '.join(shown)})"

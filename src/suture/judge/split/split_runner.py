@@ -1,7 +1,8 @@
-"""The split verdict: the host between a judge that holds the tests and a candidate that holds the code.
+"""The split verdict: the host relays between a judge with the tests and a candidate with the code.
 
-Two programs behind two walls; neither sees the other. The host relays calls and answers as typed data, looks
-at the shape of every answer, and keeps the time. The candidate can answer wrongly; it cannot decide.
+The two programs run in separate sandboxes and cannot see each other. The host relays calls and answers as
+typed data, checks the shape of every answer, and keeps the time. The candidate can answer wrongly, but it
+cannot decide.
 """
 
 from __future__ import annotations
@@ -11,14 +12,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from suture.core.records import CheckStatus
+from suture.core.records import CheckStatus, FailureCode
 from suture.core.settings import SandboxSettings
-from suture.judge.extraction.program_plans import PlannedProgram, module_name
+from suture.judge.extraction.program_plans import ProgramPlan, get_module_name
+from suture.judge.failures import render_failure, render_run_ending
 from suture.judge.sandbox_programs import make_program_request
-from suture.judge.split.decoding import well_formed
-from suture.judge.split.judge_pool import Judge, give_back, take_judge
-from suture.judge.split.program_sessions import LIFETIME_S, ProgramSession
+from suture.judge.split.codec import is_well_formed
+from suture.judge.split.program_sessions import JudgeSession, ProgramSession, acquire_judge, release_judge
 from suture.judge.split.wire import MAX_FRAME_BYTES, BadFrame, dump, load
+from suture.judge.tuning import JUDGE_GRACE_S, MAX_EXCEPTION_BASES, MAX_FAULT_CHARS, PROGRAM_LIFETIME_S
 from suture.sandbox import RunResult, Sandbox
 
 ASK_FIELDS = {"op", "module", "name", "handle", "value", "nodes"}
@@ -30,44 +32,37 @@ RAISED_FIELDS: dict[str, type | tuple[type, ...]] = {
     "file": str,
     "line": (int, type(None)),
 }
-MOST_TEXT = 4000
-"""Characters of what the candidate says of its own failure."""
-MOST_BASES = 10
-"""Names of an exception's classes that are believed; an honest candidate sends fewer (`BASE_TYPES`)."""
 ENDS = frozenset(("GeneratorExit", "KeyboardInterrupt", "SystemExit"))
-AFTER_DEATH_S = 5.0
-"""Seconds for the judge to say what the candidate's death means to the test; the test's own may be up."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramOutcome:
-    """What came of one test program.
+    """The outcome of one test program.
 
     Attributes:
-        status: Whether it passed, failed, ended with an error or ran out of time.
+        status: Whether the program passed, failed, ended with an error or timed out.
         fact: What was seen: `call`, `expected`, `got`, `exception`, `file`, `line`, as far as known.
-        live: Why the program needs live objects, where it does; then `status` says nothing yet.
-        digest: For a program that asked a question: a digest of the answer, and the answer as text (see
-            value_digest.py); else empty.
+        live_reason: Why the program needs live objects; `status` means nothing then. Empty if it does not.
+        digest: For a program that asks a question: a digest of the answer, and the answer as text (see
+            answer_digest.py); else empty.
     """
 
     status: CheckStatus
     fact: Mapping[str, Any] = field(default_factory=dict)
-    live: str = ""
+    live_reason: str = ""
     digest: tuple[str, ...] = ()
 
 
 class SplitRunner:
-    """A judge and a candidate for the checks of one verdict; an asynchronous context.
+    """An asynchronous context with a judge and a candidate for the checks of one verdict.
 
     Args:
-        sandbox: Where programs run.
-        settings: The group `sandbox`: time and memory for each program.
-        files: The candidate's project.
-        module: The path of the module that programs may use without importing it.
-        check_wall_s: Seconds for each program; the settings' `check_wall_s` where it is left out.
-        cpu_s: CPU seconds that each process of the candidate may take; no limit but the clock's where it is
-            left out.
+        sandbox: Runs both programs.
+        settings: The sandbox limits.
+        files: The candidate's project files.
+        module: The path of the module whose names programs may use without an import.
+        check_timeout_s: The time limit of each program in seconds; the setting `check_timeout_s` by default.
+        cpu_s: CPU seconds that each process of the candidate may take; limited only by the clock by default.
     """
 
     def __init__(
@@ -76,45 +71,48 @@ class SplitRunner:
         settings: SandboxSettings,
         files: Mapping[str, bytes],
         module: str,
-        check_wall_s: float | None = None,
+        check_timeout_s: float | None = None,
         cpu_s: float | None = None,
     ) -> None:
         self._module = module
-        self._wall_s = check_wall_s or settings.check_wall_s
-        self._load_wall_s = max(self._wall_s, settings.check_wall_s)  # a short check needs the same start
+        self._wall_s = check_timeout_s or settings.check_timeout_s
+        self._load_wall_s = max(self._wall_s, settings.check_timeout_s)  # a short check needs the same start
         self._sandbox = sandbox
         self._settings = settings
-        self._judge = Judge(sandbox, settings)
+        self._judge = JudgeSession(sandbox, settings)
         self._candidate = ProgramSession(
-            sandbox, make_program_request("split.candidate_program", files, settings, LIFETIME_S), cpu_s
+            sandbox,
+            make_program_request("split.candidate_program", files, settings, PROGRAM_LIFETIME_S),
+            cpu_s,
         )
         self._limit_s = self._deadline = 0.0
         self._death = ""
-        self._late = False
+        self._death_code: FailureCode | None = None
+        self._timed_out = False
         self._expects: frozenset[str] = frozenset()
 
     async def __aenter__(self) -> SplitRunner:
-        self._judge = await take_judge(self._sandbox, self._settings)
+        self._judge = await acquire_judge(self._sandbox, self._settings)
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
-            await asyncio.gather(give_back(self._judge), self._candidate.stop())
-        else:  # cancelled or out of time: nobody waits for what a hanging program may still say
+            await asyncio.gather(release_judge(self._judge), self._candidate.stop())
+        else:  # cancelled or out of time, so a hanging program is not given time to answer
             await asyncio.gather(self._judge.kill(), self._candidate.kill())
 
     @property
     def output(self) -> bytes:
-        """What the candidate printed, up to the last time it ended."""
+        """What the candidate printed, up to the last time that it ended."""
         return b"".join(self._candidate.output)
 
     @property
     def candidate_cpu_s(self) -> float | None:
-        """CPU seconds that the candidate took, once it has been let end; `None` where that is not known."""
+        """CPU seconds that the candidate used, known after a regular end; otherwise `None`."""
         return self._candidate.cpu_s
 
     async def load(self) -> ProgramOutcome | None:
-        """Start both programs and load the candidate; what came of it where that fails."""
+        """Start both programs and load the candidate; return the outcome of loading if it fails."""
         started, loaded = await asyncio.gather(self._judge.start(), self._load(), return_exceptions=True)
         for fault in (started, loaded):
             if isinstance(fault, BaseException):
@@ -126,52 +124,60 @@ class SplitRunner:
         self._set_deadline(self._load_wall_s)
         reply = await self._start_candidate()
         if "died" in reply:
-            return ProgramOutcome(status=self._status(), fact={"exception": f"while loading: {self._death}"})
+            return ProgramOutcome(
+                status=self._status(),
+                fact={"exception": f"while loading: {self._death}", "code": self._death_code},
+            )
         if "raised" in reply:
             raised = reply["raised"]
-            fact = {"exception": f"{raised['type']}: {raised['text']}"[:MOST_TEXT]}
+            fact = {"exception": f"{raised['type']}: {raised['text']}"[:MAX_FAULT_CHARS]}
             return ProgramOutcome(
                 status="error", fact={**fact, "file": raised["file"], "line": raised["line"]}
             )
         return None
 
-    async def try_program(self, program: PlannedProgram) -> ProgramOutcome:
+    async def try_program(self, program: ProgramPlan) -> ProgramOutcome:
         """Run one test program against the candidate."""
         self._set_deadline(self._wall_s)
-        self._death, self._late = "", False
+        self._death, self._death_code, self._timed_out = "", None, False
         await self._judge.start()
         self._expects = frozenset(program.expects)
         request = {"source": program.source, "names": dict(program.names), "expects": program.expects}
         frame = dump(request)
         while True:
-            # The judge still has to say what the candidate's death means to the test.
-            patience_s = AFTER_DEATH_S if self._death else self._left_s()
+            # The judge still has to decide what the candidate's death means to the test.
+            patience_s = JUDGE_GRACE_S if self._death else self._left_s()
             answer = await self._judge.exchange(frame, patience_s)
             if answer is None:
                 return await self._judge_fell()
             message = _said(answer)
             if "outcome" in message:
                 return self._outcome(message["outcome"])
-            if "ask" not in message:  # the tests have ended the process that ran them
+            if "ask" not in message:  # the tests ended the process that ran them
                 return await self._judge_fell()
             frame = dump(await self._relay(message["ask"]))
 
     def _outcome(self, outcome: dict[str, Any]) -> ProgramOutcome:
         if outcome.get("live"):
-            return ProgramOutcome(status="error", live=outcome["live"])
+            return ProgramOutcome(status="error", live_reason=outcome["live"])
         if outcome.get("passed") is True and not self._death:
             return ProgramOutcome(status="passed", digest=tuple(outcome.get("told", ())))
         fact = outcome.get("fact") or {"exception": self._death}
-        return ProgramOutcome(status=self._status() if self._death else "failed", fact=fact)
+        if not self._death:
+            return ProgramOutcome(status="failed", fact=fact)
+        return ProgramOutcome(status=self._status(), fact={**fact, "code": self._death_code})
 
     def _status(self) -> CheckStatus:
-        return "timeout" if self._late else "error"
+        return "timeout" if self._timed_out else "error"
 
     async def _judge_fell(self) -> ProgramOutcome:
-        late = self._late or self._left_s() <= 0
+        timed_out = self._timed_out or self._left_s() <= 0
         await self._judge.kill()
-        what = f"the test did not end within {self._limit_s:g} s" if late else "the test ended the judge"
-        return ProgramOutcome(status="timeout" if late else "error", fact={"exception": self._death or what})
+        code: FailureCode = "test_timeout" if timed_out else "judge_ended"
+        fact: dict[str, Any] = {"exception": render_failure(code, seconds=self._limit_s), "code": code}
+        if self._death:
+            fact = {"exception": self._death, "code": self._death_code}
+        return ProgramOutcome(status="timeout" if timed_out else "error", fact=fact)
 
     async def _relay(self, ask: dict[str, Any]) -> dict[str, Any]:
         if self._death:
@@ -184,36 +190,39 @@ class SplitRunner:
 
     async def _start_candidate(self) -> dict[str, Any]:
         await self._candidate.start()
-        return await self._ask_candidate({"op": "load", "module": module_name(self._module)})
+        return await self._ask_candidate({"op": "load", "module": get_module_name(self._module)})
 
     async def _ask_candidate(self, ask: dict[str, Any]) -> dict[str, Any]:
         answer = await self._candidate.exchange(dump(ask), self._left_s())
         reply = None if answer is None else _checked(answer)
         if reply is not None and "raised" in reply and _ends(reply["raised"], self._expects):
-            reply = {"died": f"{reply['raised']['type']}: {reply['raised']['text']}"[:MOST_TEXT]}
+            reply = {"died": f"{reply['raised']['type']}: {reply['raised']['text']}"[:MAX_FAULT_CHARS]}
         if reply is None or "died" in reply:
-            self._late = self._left_s() <= 0
+            self._timed_out = self._left_s() <= 0
             ended = await self._candidate.stop()
-            if answer is None and not self._late and ended is not None and ended.status == "timeout":
-                self._late = True
-                self._death = f"it computed for more than {self._candidate.limits.cpu_s:g} s"
+            if answer is None and not self._timed_out and ended is not None and ended.status == "timeout":
+                self._timed_out = True
+                self._death_code = "cpu_limit"
+                self._death = render_failure("cpu_limit", seconds=self._candidate.limits.cpu_s)
             else:
-                self._death = self._cause(ended, answer is not None, (reply or {}).get("died", ""))
+                self._death_code = self._find_death_code(reply, answered=answer is not None)
+                self._death = (reply or {}).get("died", "") or self._render_death(ended)
             return {"died": self._death}
         return reply
 
-    def _cause(self, ended: RunResult | None, answered: bool, cause: str) -> str:
-        if cause:
-            return cause
+    def _find_death_code(self, reply: dict[str, Any] | None, *, answered: bool) -> FailureCode:
+        if reply is not None and reply.get("died"):
+            return "process_ended"
         if answered:
-            return "the answer is not data"
-        if self._late:
-            return f"no answer within {self._limit_s:g} s"
-        if ended is not None and ended.signal is not None:
-            return f"the program was ended by signal {ended.signal}"
-        if ended is not None and ended.exit_code is not None:
-            return f"the program ended itself with exit code {ended.exit_code}"
-        return "the program ended"
+            return "malformed_answer"
+        return "no_answer" if self._timed_out else "process_ended"
+
+    def _render_death(self, ended: RunResult | None) -> str:
+        code = self._death_code or "process_ended"
+        text = render_failure(code, seconds=self._limit_s)
+        if code != "process_ended" or ended is None or (ended.signal is None and ended.exit_code is None):
+            return text
+        return f"{text} ({render_run_ending(ended)})"
 
     def _set_deadline(self, wall_s: float) -> None:
         self._limit_s = wall_s
@@ -224,13 +233,13 @@ class SplitRunner:
 
 
 def _ends(raised: dict[str, Any], expects: frozenset[str]) -> bool:
-    """Whether an exception ends a program, and the test did not write that it expects it."""
+    """Whether an exception ends a program and the test does not say that it expects it."""
     kinds = {raised["type"], *raised["bases"]}
     return bool(kinds & ENDS) and not kinds & ENDS & expects
 
 
 def _said(frame: bytes) -> dict[str, Any]:
-    """What the judge says; nothing where the tests that it runs have written something else to us."""
+    """Return the judge's message; empty if the tests in it wrote something else to the host."""
     try:
         return load(frame)
     except BadFrame:
@@ -238,14 +247,14 @@ def _said(frame: bytes) -> dict[str, Any]:
 
 
 def _checked(frame: bytes) -> dict[str, Any] | None:
-    """An answer of the candidate, cut to what an answer may be; `None` where it is none."""
+    """Return the candidate's answer without unexpected fields; `None` if it is malformed."""
     try:
         message = load(frame) if len(frame) <= MAX_FRAME_BYTES else {}
     except BadFrame:
         return None
     if isinstance(message.get("died"), str):
-        return {"died": message["died"][:MOST_TEXT]}
-    if not well_formed(message.get("value", ...), message.get("nodes")):
+        return {"died": message["died"][:MAX_FAULT_CHARS]}
+    if not is_well_formed(message.get("value", ...), message.get("nodes")):
         return None
     reply = {
         "value": message["value"],
@@ -254,7 +263,7 @@ def _checked(frame: bytes) -> dict[str, Any] | None:
     }
     kinds = message.get("exception")
     if isinstance(kinds, list) and len(kinds) > 1 and all(isinstance(kind, str) for kind in kinds):
-        reply["exception"] = kinds[:MOST_BASES]
+        reply["exception"] = kinds[:MAX_EXCEPTION_BASES]
     if "raised" in message:
         raised = _checked_exception(message["raised"])
         return None if raised is None else {**reply, "raised": raised}
@@ -268,6 +277,6 @@ def _checked_exception(raised: Any) -> dict[str, Any] | None:
         return None
     if not all(isinstance(base, str) for base in raised["bases"]):
         return None
-    if not well_formed(raised.get("args", ...), raised.get("nodes")):
+    if not is_well_formed(raised.get("args", ...), raised.get("nodes")):
         return None
     return {key: raised[key] for key in (*RAISED_FIELDS, "args", "nodes")}

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 
 from suture.core.records import CheckOutcome, FaultCause, Verdict
-from suture.judge.failures import STOPPED
 from suture.judge.suite import Suite
 from suture.judge.triage.broken_tests import describe_unreadable_test, find_endless_tests
 from suture.judge.triage.contradictions import Example, find_contradictions, find_documented_examples
@@ -30,7 +29,7 @@ LEAST_WALL_S = 5.0
 """Seconds for a rerun at least, however short the first run was."""
 SLOWER = 3
 """A rerun may take this many times as long as the first run did."""
-COME_BACK = ("SyntaxError", "IndentationError", "TabError", "ImportError", "RecursionError", STOPPED)
+COME_BACK = ("SyntaxError", "IndentationError", "TabError", "ImportError", "RecursionError")
 """Faults that come back as they are, and what took all of its time: no run tells more about them."""
 
 
@@ -165,8 +164,9 @@ def _from_text(outcome: CheckOutcome, suite: Suite) -> NonCodeFailure | None:
 
 
 def _may_differ(outcome: CheckOutcome) -> bool:
-    raised = outcome.counterexample.exception if outcome.counterexample else ""
-    return outcome.status in ("failed", "error") and not raised.startswith(COME_BACK)
+    fact = outcome.counterexample
+    is_steady = fact is not None and (fact.code == "time_limit" or fact.exception.startswith(COME_BACK))
+    return outcome.status in ("failed", "error") and not is_steady
 
 
 def _from_surroundings(

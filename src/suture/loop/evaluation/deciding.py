@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from suture.core.records import Check, from_plain
+from suture.core.records import Check, decode_record
 from suture.judge import Suite
 from suture.loop.context import RunContext
-from suture.loop.state import Aids
+from suture.loop.state import RoleContributions
 
 
-async def deciding_suite(aids: Aids, context: RunContext) -> Suite:
+async def deciding_suite(aids: RoleContributions, context: RunContext) -> Suite:
     """What candidates are judged by now.
 
     Raises:
@@ -32,4 +32,4 @@ def checks_in(blob: str, context: RunContext) -> tuple[Check, ...]:
     """The checks that a blob of the run's folder holds; none for no blob."""
     if not blob:
         return ()
-    return tuple(from_plain(Check, plain) for plain in context.folder.get_json(blob)["checks"])
+    return tuple(decode_record(Check, plain) for plain in context.folder.get_json(blob)["checks"])

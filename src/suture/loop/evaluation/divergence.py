@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from suture.core.records import Counterexample
-from suture.judge.tracing.variable_trace import Observation, Probe, first_divergence, observe
+from suture.judge.tracing.variable_trace import RunTrace, TraceTarget, find_divergence, observe
 from suture.judge.trials.trial_records import Proposal
 from suture.loop.context import RunContext
 from suture.mutation import apply_edits
 from suture.project.python_source.parsing import parsed
-from suture.project.workspace import overlay
+from suture.project.workspace import overlay_candidate
 
 MOST_FACTS = 3
 """Failures that are traced: each costs a run, and a prompt has room for few."""
@@ -47,7 +47,7 @@ async def divergences(
     found: dict[str, str] = {}
     askable = [(fact, module) for fact in facts if (module := _module_of(fact, texts))]
     for fact, module in askable[:MOST_FACTS] if partial else ():
-        probe = Probe(
+        probe = TraceTarget(
             sandbox=context.sandbox,
             settings=context.settings.sandbox,
             files=context.task.files,
@@ -56,19 +56,19 @@ async def divergences(
         )
         good = await _going_right(fact, partial, texts, probe)
         if good is not None:
-            where = first_divergence(await observe(probe, fact.call, trace=True), good)
+            where = find_divergence(await observe(probe, fact.call, trace=True), good)
             if where:
                 found[fact.check_id] = where
     return found
 
 
 async def _going_right(
-    fact: Counterexample, partial: Sequence[Proposal], texts: Mapping[str, str], probe: Probe
-) -> Observation | None:
+    fact: Counterexample, partial: Sequence[Proposal], texts: Mapping[str, str], probe: TraceTarget
+) -> RunTrace | None:
     """A run of the call that gives what is expected."""
     for change in partial[:MOST_CHANGES]:
         text = apply_edits(texts[change.path], change.edits)
-        beside = replace(probe, files=overlay(probe.files, {change.path: text}))
+        beside = replace(probe, files=overlay_candidate(probe.files, {change.path: text}))
         seen = await observe(beside, fact.call, trace=True)
         if seen.ended == "returned" and _is_same(seen.value, fact.expected):
             return seen

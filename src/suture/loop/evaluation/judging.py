@@ -13,14 +13,14 @@ from suture.core.ledger.kinds import (
     CandidateRegressed,
     CandidateUnconfirmed,
 )
-from suture.core.records import Candidate, CheckOutcome, Counterexample, Verdict
+from suture.core.records import Candidate, CheckOutcome, Counterexample, Verdict, VerdictNote
 from suture.errors import BudgetExceeded
 from suture.judge import Suite, check_candidate
 from suture.loop.context import RunContext
 from suture.loop.evaluation.two_runs import Runs, run_twice
-from suture.loop.policy.progress import Attempt, failure_signature, tally
-from suture.loop.policy.stuck import code_fingerprint
-from suture.loop.vetting import is_refusal
+from suture.loop.policy.attempts import Attempt, count_deciding_checks, failure_signature
+from suture.loop.policy.stagnation import code_fingerprint
+from suture.loop.services.safety_gate import is_refusal
 
 T = TypeVar("T")
 
@@ -63,7 +63,7 @@ async def judge(
     async with context.budget.time_limit():
         if tried_s is not None and confirm and suite.command is not None:
             left_s = context.budget.remaining_s()
-            walled = (await suite.sandbox.capabilities()).reaches("namespace")
+            walled = (await suite.sandbox.capabilities()).meets_level("namespace")
             both = await run_twice(run, passes, left_s=left_s, takes_s=tried_s, is_walled=walled)
         else:
             first = await run()
@@ -78,7 +78,7 @@ async def judge(
     if is_refusal(verdict):
         reasons = tuple(verdict.output.splitlines())
         context.ledger.append(CandidateRefused(candidate=candidate.hash, reasons=reasons))
-    passed, failed, _ = tally(verdict, None, threshold)
+    passed, failed, _ = count_deciding_checks(verdict, None, threshold)
     checked = CandidateChecked(
         candidate=candidate.hash,
         label=candidate.label,
@@ -101,11 +101,11 @@ def unreached_in(verdict: Verdict) -> int:
 
 def _must_repeat(candidate: Candidate, verdict: Verdict, suite: Suite, threshold: float) -> bool:
     """Checks of single calls say the same each time; a user's command may do anything."""
-    passed, failed, _ = tally(verdict, None, threshold)
+    passed, failed, _ = count_deciding_checks(verdict, None, threshold)
     return suite.command is not None and candidate.origin != "user" and bool(passed) and not failed
 
 
-async def all_ended(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+async def gather_verdicts(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     """What several verdicts bring, side by side; all have ended when this ends, whatever becomes of one.
 
     A verdict that came is in the ledger, and so not lost where another met a fault.
@@ -138,7 +138,7 @@ def judged_attempt(attempt: Attempt, verdict: Verdict, base: Verdict | None, con
     return replace(judged, fingerprint=code_fingerprint(context.candidate(attempt.blob).files))
 
 
-async def judged_again(attempt: Attempt, suite: Suite, context: RunContext) -> Attempt:
+async def judge_again(attempt: Attempt, suite: Suite, context: RunContext) -> Attempt:
     """A candidate of a `write` task under the checks of now, which may be others than before.
 
     Raises:
@@ -152,7 +152,7 @@ async def judged_again(attempt: Attempt, suite: Suite, context: RunContext) -> A
 def with_verdict(attempt: Attempt, verdict: Verdict, base: Verdict | None, context: RunContext) -> Attempt:
     """An attempt with what its verdict says in numbers; the verdict is kept."""
     threshold = context.settings.loop.trust_threshold
-    passed, failed, regressed = tally(verdict, base, threshold)
+    passed, failed, regressed = count_deciding_checks(verdict, base, threshold)
     return replace(
         attempt,
         verdict=context.keep(verdict),
@@ -165,7 +165,6 @@ def with_verdict(attempt: Attempt, verdict: Verdict, base: Verdict | None, conte
 
 
 NOT_REPEATED = "passed in one run and not in the next, on the same files"
-MOST_NAMED = 10
 
 
 def unrepeated(first: Verdict, again: Verdict) -> tuple[str, ...]:
@@ -187,13 +186,12 @@ def confirmed(first: Verdict, again: Verdict) -> Verdict:
         return replace(again, wall_s=wall_s)
     failed = {o.check_id: _failed(o) for o in (*first.outcomes, *again.outcomes) if o.check_id in lost}
     outcomes = [failed.pop(outcome.check_id, outcome) for outcome in again.outcomes]
-    named = ", ".join(lost[:MOST_NAMED]) + (", and others" if lost[MOST_NAMED:] else "")
     return replace(
         again,
         outcomes=(*outcomes, *failed.values()),
         evidence=first.evidence,
         wall_s=wall_s,
-        notes=(*again.notes, f"{NOT_REPEATED}: {named}"),
+        notes=(*again.notes, VerdictNote(code="not_repeated", subjects=lost)),
     )
 
 
@@ -201,5 +199,5 @@ def _failed(outcome: CheckOutcome) -> CheckOutcome:
     """What a check said where it did not pass; where it is not known, that it failed."""
     if outcome.status not in ("passed", "skipped"):
         return outcome
-    fact = Counterexample(check_id=outcome.check_id, actual=f"no steady result: it {NOT_REPEATED}")
+    fact = Counterexample(check_id=outcome.check_id, actual=f"no steady result: it {NOT_REPEATED}", code="not_repeated")
     return replace(outcome, status="failed", counterexample=fact)

@@ -31,12 +31,12 @@ async def ended_together() -> AsyncIterator[Callable[[Coroutine[Any, Any, Any]],
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-class ProofClock:
+class CertificationClock:
     """Proof's own share of the run's time."""
 
     def __init__(self, context: RunContext) -> None:
         left_s = context.budget.remaining_s()
-        most_s = context.settings.proof.seconds
+        most_s = context.settings.certification.seconds
         self._end_s = time.monotonic() + (most_s if left_s is None else min(most_s, left_s))
 
     def left_s(self) -> float:

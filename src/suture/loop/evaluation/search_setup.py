@@ -9,17 +9,16 @@ from dataclasses import dataclass, field, replace
 from suture.core.ledger.kinds import SearchSkipped
 from suture.core.records import CheckOutcome, Verdict
 from suture.errors import UsageError
-from suture.judge import FailedAgain, Suite
-from suture.judge import protected_files as refused_files
+from suture.judge import RerunFailures, Suite, find_protected_files
 from suture.judge.failures import hit_time_limit
 from suture.judge.runners.test_command import TestCommand
 from suture.loop.context import RunContext
-from suture.loop.recalling import recalled_factors
+from suture.loop.memories import recalled_factors
 from suture.models import NO_MODEL
 from suture.mutation import has_grammar
 from suture.project.languages import is_pytest_command, is_source, pytest_equivalent
 from suture.project.workspace import text_of
-from suture.search import FailingProject, EarlyBaseline, TrialPool, SearchLimits, start_early_baseline
+from suture.search import EarlyBaseline, FailingProject, SearchLimits, TrialPool, start_early_baseline
 
 USUAL_S = 60.0
 """What a search is taken to need where the run has no limit: its process must be given an end."""
@@ -44,7 +43,7 @@ SPARE_S = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Guide:
+class TargetTests:
     """Tests that can be run one by one, many times over.
 
     Attributes:
@@ -58,7 +57,7 @@ class Guide:
     outcomes: Mapping[str, str] = field(default_factory=dict)
 
 
-async def guide_of(suite: Suite, base: Verdict | None, context: RunContext) -> Guide | None:
+async def find_target_tests(suite: Suite, base: Verdict | None, context: RunContext) -> TargetTests | None:
     """What the search is steered by; `None` where the project's tests cannot be run one by one.
 
     A unittest command is searched by way of pytest, where the project's interpreter has it. The search only
@@ -95,9 +94,9 @@ def failing_of(outcomes: Sequence[CheckOutcome]) -> tuple[frozenset[str], dict[s
     return failing, {o.check_id: o.status for o in outcomes}
 
 
-def _guide(command: TestCommand, outcomes: Sequence[CheckOutcome]) -> Guide:
+def _guide(command: TestCommand, outcomes: Sequence[CheckOutcome]) -> TargetTests:
     failing, ended = failing_of(outcomes)
-    return Guide(command=command, failing=failing, outcomes=ended)
+    return TargetTests(command=command, failing=failing, outcomes=ended)
 
 
 async def make_ready(context: RunContext) -> None:
@@ -114,16 +113,16 @@ async def make_ready(context: RunContext) -> None:
     if not wanted or interpreter is None or context.ready is not None:
         return
     settings, left_s = context.settings, context.budget.remaining_s()
-    wall_s = (2 * settings.sandbox.test_wall_s + USUAL_S) if left_s is None else left_s
+    wall_s = (2 * settings.sandbox.test_timeout_s + USUAL_S) if left_s is None else left_s
     command = TestCommand(task, context.sandbox, settings.sandbox, interpreter)
     sources = [path for path in task.files if path.endswith(".py")]
     ready = TrialPool(command, wall_s + SPARE_S, sources)
     context.make_ready(ready)
     walled = await context.sandbox.capabilities()
-    ready.start(run=walled.reaches("namespace") and len(os.sched_getaffinity(0)) > 1)
+    ready.start(run=walled.meets_level("namespace") and len(os.sched_getaffinity(0)) > 1)
 
 
-def look_ahead(suite: Suite, base: Verdict, context: RunContext) -> FailedAgain | None:
+def look_ahead(suite: Suite, base: Verdict, context: RunContext) -> RerunFailures | None:
     """Begin to look at the failing tests, while triage still asks whether they are the code's.
 
     Returns:
@@ -189,7 +188,7 @@ def failing_project(
 def editable_texts(suite: Suite) -> dict[str, str]:
     """Path -> text of the files in the task's language that a candidate may change."""
     sources = {path: text for path, text in suite.task.files.items() if is_source(path, suite.task.language)}
-    refused = refused_files(dict.fromkeys(sources, ""), suite)
+    refused = find_protected_files(dict.fromkeys(sources, ""), suite)
     return {path: text_of(content) for path, content in sources.items() if path not in refused}
 
 

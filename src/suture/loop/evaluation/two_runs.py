@@ -8,9 +8,9 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from typing import Any
 
-from suture.core.records import Verdict
+from suture.core.records import Verdict, VerdictNote
 
-ONCE = "passed one whole run, and there was no time for a second one on the same files"
+PASSED_ONCE = "passed one whole run, and there was no time for a second one on the same files"
 """A remark on a verdict; it is a sign of doubt too."""
 AT_ONCE = 2.0
 """Runs that there must be time for, one after the other, before two go on side by side: on a machine that is
@@ -105,12 +105,12 @@ def _stuck(verdict: Verdict) -> Verdict:
 
 def once(verdict: Verdict) -> Verdict:
     """A verdict of one run, which says that it is."""
-    return replace(verdict, notes=(*verdict.notes, ONCE))
+    return replace(verdict, notes=(*verdict.notes, VerdictNote(code="passed_once")))
 
 
-def is_of_one_run(verdict: Verdict | None) -> bool:
+def passed_only_once(verdict: Verdict | None) -> bool:
     """Whether a pass was not repeated for lack of time."""
-    return verdict is not None and ONCE in verdict.notes
+    return verdict is not None and any(note.code == "passed_once" for note in verdict.notes)
 
 
 def _left_s(end_s: float | None) -> float | None:

@@ -7,20 +7,26 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from suture.core.ledger.kinds import NotTheCodes, TaskPrepared, TriageFinished
-from suture.core.records import Candidate, Task, Verdict, to_plain
+from suture.core.ledger.kinds import NonCodeFailure, TaskPrepared, TriageFinished
+from suture.core.records import Candidate, Task, Verdict, encode_record
 from suture.errors import BudgetExceeded
-from suture.judge import Triage, shows_endless_loops, triage, triage_of_tests, unread_calls, unread_examples
-from suture.judge.failures import CUT_OFF
-from suture.judge.smoke.smoke_plan import smoke_groups, step_ids
+from suture.judge import (
+    TriageResult,
+    find_unread_calls,
+    find_unread_examples,
+    has_endless_loops,
+    triage_endless_tests,
+    triage_failures,
+)
+from suture.judge.smoke.smoke_plan import list_step_ids, plan_smoke_groups
 from suture.loop.context import RunContext
 from suture.loop.evaluation.judging import judge, unreached_in, with_verdict
 from suture.loop.evaluation.search_setup import look_ahead, make_ready
-from suture.loop.helpers.generated_tests import tests_from_the_task
-from suture.loop.helpers.planning import planned
-from suture.loop.policy.progress import Attempt
-from suture.loop.recalling import recall
-from suture.loop.state import LoopState, aids_of, plain_attempts
+from suture.loop.memories import recall
+from suture.loop.policy.attempts import Attempt
+from suture.loop.roles.generated_tests import tests_from_the_task
+from suture.loop.roles.planning import planned
+from suture.loop.state import LoopState, attempts_as_json, role_contributions
 from suture.project.languages import LANGUAGES
 
 MOST_TOLD = 500
@@ -46,12 +52,12 @@ async def prepare(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, A
     update: dict[str, Any] = {"checks": len(trusted) + has_tests}
     if context.task.kind == "heal":
         async with context.budget.time_limit():
-            endless = await triage_of_tests(await context.load_suite())
+            endless = await triage_endless_tests(await context.load_suite())
         if endless.cause:
             return {**update, **await _triaged(endless, context)}
         entry = await _base(context)
         _require_all_reached(context.verdict(entry.verdict), context)
-        update["tried"] = plain_attempts([entry])
+        update["tried"] = attempts_as_json([entry])
         if entry.failed:
             await recall(context.verdict(entry.verdict), context)
             update |= await _triage(context, context.verdict(entry.verdict))
@@ -64,10 +70,10 @@ async def equip(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any
     """Ask the helpers that the recipe wants once, before the first move."""
     if state["not_code"] or runtime.context.task.kind != "write":
         return {}  # the run is over; or there is code already, and nothing to plan
-    aids = aids_of(state)
+    aids = role_contributions(state)
     found = await planned(aids, runtime.context)
     found = await tests_from_the_task(found, runtime.context)
-    return {"aids": to_plain(found)} if found != aids else {}
+    return {"aids": encode_record(found)} if found != aids else {}
 
 
 async def _collect(context: RunContext) -> None:
@@ -80,7 +86,7 @@ async def _collect(context: RunContext) -> None:
     try:
         async with context.budget.time_limit():
             await make_ready(context)
-            await context.load_suite(run=heals and not shows_endless_loops(context.task.files))
+            await context.load_suite(run=heals and not has_endless_loops(context.task.files))
     except BudgetExceeded as fault:
         if not heals:
             raise
@@ -93,14 +99,14 @@ def _prepared(checks: int, context: RunContext) -> TaskPrepared:
     toolchain = program.toolchain if program else None
     python = program if toolchain is None else None
     return TaskPrepared(
-        checks=checks + (len(step_ids(smoke_groups(task))) if task.project else 0),
+        checks=checks + (len(list_step_ids(plan_smoke_groups(task))) if task.project else 0),
         test_command=tuple(task.test_command),
         test_origin=task.test_origin,
         language=task.language,
         toolchain=toolchain.program if toolchain else "",
         python=python.executable if python else "",
         python_origin=python.origin if python else "",
-        unread=_unread(task),
+        unused_examples=_unread(task),
     )
 
 
@@ -110,27 +116,27 @@ def _unread(task: Task) -> tuple[str, ...]:
     if task.kind != "write" or not task.entry_point:
         return ()
     if calls is None:
-        return unread_examples(task.statement, task.entry_point)
-    return unread_calls(task.statement, task.entry_point, calls)
+        return find_unread_examples(task.statement, task.entry_point)
+    return find_unread_calls(task.statement, task.entry_point, calls)
 
 
 async def _triage(context: RunContext, base: Verdict) -> dict[str, Any]:
     """Ask whether the code is at fault at all, before anything is spent on it."""
     async with context.budget.time_limit():
         suite = await context.load_suite()
-        found = await triage(suite, base, look_ahead(suite, base, context))
+        found = await triage_failures(suite, base, look_ahead(suite, base, context))
     return await _triaged(found, context)
 
 
-async def _triaged(found: Triage, context: RunContext) -> dict[str, Any]:
+async def _triaged(found: TriageResult, context: RunContext) -> dict[str, Any]:
     command = (await context.load_suite()).command
     finished = TriageFinished(
         cause=found.end,
-        set_apart=tuple(
-            NotTheCodes(test=one.test, cause=one.cause, why=one.why, advice=one.advice, stays=one.stays)
+        non_code_failures=tuple(
+            NonCodeFailure(test=one.test, cause=one.cause, explanation=one.why, advice=one.advice, is_permanent=one.stays)
             for one in found.set_apart[:MOST_TOLD]
         ),
-        code_faults=len(found.others),
+        code_failure_count=len(found.others),
         rootdir=command.rootdir if command is not None else ".",
     )
     context.ledger.append(finished)
@@ -143,7 +149,7 @@ def _require_all_reached(base: Verdict, context: RunContext) -> None:
     Raises:
         BudgetExceeded: It was; how far it came is told, and what time the whole may take.
     """
-    if CUT_OFF not in base.notes:
+    if all(note.code != "cut_off" for note in base.notes):
         return
     unreached = unreached_in(base)
     reached = len(base.outcomes) - unreached
@@ -154,10 +160,10 @@ def _require_all_reached(base: Verdict, context: RunContext) -> None:
         f"{unreached:,} were not reached; all of them may take {whole_s:,.0f} s"
     )
     remedy = f"--seconds {_rounded(HEAL_RUNS * whole_s)}"
-    if whole_s > context.settings.sandbox.test_wall_s:
-        remedy += f" --set sandbox.test_wall_s={_rounded(LONGER * whole_s)}"
+    if whole_s > context.settings.sandbox.test_timeout_s:
+        remedy += f" --set sandbox.test_timeout_s={_rounded(LONGER * whole_s)}"
     used_s = context.budget.spend().seconds
-    limit_s = context.budget.limits.seconds or context.settings.sandbox.test_wall_s
+    limit_s = context.budget.limits.seconds or context.settings.sandbox.test_timeout_s
     raise BudgetExceeded(
         "seconds", used_s, limit_s, message=told, remedy=f"{remedy}, or name fewer tests with --test"
     )

@@ -1,4 +1,5 @@
-"""What runs in the user's own pytest behind the wall: Python 3.8, the standard library and pytest.
+"""The pytest plugin that runs inside the sandbox, in the user's own interpreter and pytest.
 
-It lies there as a package of another name, and code under test runs in the same process.
+It needs Python 3.8, the standard library and pytest only. It is installed there under another package name,
+and code under test runs in the same process.
 """

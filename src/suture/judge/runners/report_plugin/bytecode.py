@@ -1,4 +1,4 @@
-"""What Python and pytest compiled of the project, brought back so that later runs need not do it again."""
+"""Bringing back the bytecode that Python and pytest compiled, so that later runs can reuse it."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import os
 import sys
 from contextlib import suppress
 
-WRITTEN_S = 946684800
-"""When each source says that it was written, so that code compiled in an earlier run is believed."""
-MOST_COMPILED, MOST_COMPILED_BYTES = 4000, 16 << 20
+SOURCE_TIMESTAMP_S = 946684800
+"""The time stamp that every source file gets, so that bytecode of an earlier run is accepted."""
+MAX_FILES, MAX_BYTES = 4000, 16 << 20
 
 
-def date(sources: list[str]) -> None:
-    """Give each source the same age in every run: Python believes compiled code by that, and by the size."""
+def backdate(sources: list[str]) -> None:
+    """Give source files the same time stamp in every run: Python accepts bytecode by time stamp and size."""
     for path in sources:
         with suppress(OSError):
-            os.utime(path, (WRITTEN_S, WRITTEN_S))
+            os.utime(path, (SOURCE_TIMESTAMP_S, SOURCE_TIMESTAMP_S))
 
 
-def keep_compiled(sources: list[str], place: str) -> None:
-    """What Python and pytest compiled of some sources, as one file: a line of JSON, then their contents."""
+def save_bytecode(sources: list[str], place: str) -> None:
+    """Write the bytecode of some sources to one file: a line of JSON, followed by the contents."""
     sys.dont_write_bytecode = True
     tag = "." + str(sys.implementation.cache_tag)
     names = {}  # type: dict[str, list[str]]
@@ -33,10 +33,10 @@ def keep_compiled(sources: list[str], place: str) -> None:
         for own in names[cache]:
             if own.startswith(name[: -len(".py")] + tag) and own.endswith(".pyc"):
                 with open(os.path.join(cache, own), "rb") as file:
-                    contents.append(file.read(MOST_COMPILED_BYTES))
+                    contents.append(file.read(MAX_BYTES))
                 index.append([path, own, len(contents[-1])])
                 size += len(contents[-1])
-        if size > MOST_COMPILED_BYTES or len(index) > MOST_COMPILED:
+        if size > MAX_BYTES or len(index) > MAX_FILES:
             return
     with open(place, "wb") as file:
         file.write(json.dumps(index).encode("ascii") + b"\n" + b"".join(contents))

@@ -1,4 +1,4 @@
-"""What is noted of a test that failed: the exception, the statement of the test, the line of the project."""
+"""Recording facts about a failed test: the exception, the test's statement, the project's line."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import linecache
 import os
 from typing import Any
 
-from .time_limits import NoEnd, TimeLimits
+from .time_limits import TestTimeout, TimeLimits
 
-LONGEST = 4000
-OURS = os.path.dirname(__file__)
+MAX_TEXT_CHARS = 4000
+BUILT_IN_LANGUAGES = os.path.dirname(__file__)
 
 
-class Facts:
-    """Makes facts of exceptions while their tracebacks are there.
+class FailureFacts:
+    """Extracts facts from exceptions while their tracebacks exist.
 
     Args:
         root: The project's folder.
-        limits: What stopped a test that never ended.
+        limits: The time limits, which stop tests that never end.
     """
 
     def __init__(self, root: str, limits: TimeLimits) -> None:
@@ -27,19 +27,19 @@ class Facts:
         self._statements = Statements()
 
     def of(self, item: Any, excinfo: Any) -> dict[str, Any]:
-        """Type and text of an exception, and the last line of the project that it went through."""
-        test_file = file_of(item)
-        text = str(excinfo.value)[:LONGEST]
+        """Return type and text of an exception, and the last line of the project in its traceback."""
+        test_file = get_test_file(item)
+        text = str(excinfo.value)[:MAX_TEXT_CHARS]
         fact = {"type": excinfo.type.__name__, "text": text, "file": "", "line": None}
         if is_doctest(item):
             fact.update(self._example(excinfo.value))
         for entry in excinfo.traceback:
             path = str(entry.path)
             if path == test_file:
-                fact["statement"] = self._statements.at(test_file, entry.lineno + 1)[:LONGEST]
+                fact["statement"] = self._statements.at(test_file, entry.lineno + 1)[:MAX_TEXT_CHARS]
             elif self.is_projects(path):
                 fact["file"], fact["line"] = os.path.relpath(path, self._root), entry.lineno + 1
-        if isinstance(excinfo.value, NoEnd):
+        if isinstance(excinfo.value, TestTimeout):
             fact["no_end_s"] = self._limits.limit_s
         if isinstance(excinfo.value, SyntaxError) and self.is_projects(str(excinfo.value.filename)):
             fact["file"] = os.path.relpath(str(excinfo.value.filename), self._root)
@@ -47,16 +47,20 @@ class Facts:
         return fact
 
     def _example(self, fault: Any) -> dict[str, Any]:
-        """The example of a docstring that failed: what it runs, what it wants, what came."""
+        """Return the docstring example that failed: its source, the expected and the actual output."""
         wrong = (getattr(fault, "failures", None) or [fault])[0]
         if not hasattr(wrong, "example"):
             return {}
         reported: dict[str, Any] = {
-            "example": [wrong.example.source, wrong.example.want, str(getattr(wrong, "got", ""))[:LONGEST]]
+            "example": [
+                wrong.example.source,
+                wrong.example.want,
+                str(getattr(wrong, "got", ""))[:MAX_TEXT_CHARS],
+            ]
         }
         if hasattr(wrong, "exc_info"):
             kind, value, trace = wrong.exc_info
-            reported.update(type=kind.__name__, text=str(value)[:LONGEST])
+            reported.update(type=kind.__name__, text=str(value)[:MAX_TEXT_CHARS])
             while trace is not None:
                 path = trace.tb_frame.f_code.co_filename
                 if self.is_projects(path):
@@ -65,25 +69,25 @@ class Facts:
         return reported
 
     def is_projects(self, path: str) -> bool:
-        """Whether a file is the project's, and none of its tests by its name."""
+        """Whether a file belongs to the project and is not a test file by its name."""
         inside = path.startswith(self._root + os.sep) and "site-packages" not in path
         name = os.path.basename(path)
         return (
             inside
-            and os.path.dirname(path) != OURS
+            and os.path.dirname(path) != BUILT_IN_LANGUAGES
             and not name.startswith(("test_", "conftest"))
             and not name.endswith("_test.py")
         )
 
 
 class Statements:
-    """The statements of files; each file is parsed once."""
+    """Finds statements in files; each file is parsed once."""
 
     def __init__(self) -> None:
         self._spans = {}  # type: dict[str, list[tuple[int, int]]]
 
     def at(self, path: str, line: int) -> str:
-        """The statement that holds a line; of one with a body, its head."""
+        """Return the statement around a line; of a compound statement only its head."""
         if path not in self._spans:
             self._spans[path] = _spans_of("".join(linecache.getlines(path)))
         around = [span for span in self._spans[path] if span[0] <= line <= span[1]]
@@ -92,7 +96,7 @@ class Statements:
 
 
 def _spans_of(source: str) -> list[tuple[int, int]]:
-    """First and last line of each statement; of one with a body, of its head."""
+    """Return the first and last line of each statement; of a compound statement those of its head."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
@@ -106,11 +110,11 @@ def _spans_of(source: str) -> list[tuple[int, int]]:
     return spans
 
 
-def file_of(item: Any) -> str:
-    """The path of a test's file, for any version of pytest."""
+def get_test_file(item: Any) -> str:
+    """Return the path of a test's file, with any version of pytest."""
     return str(getattr(item, "path", None) or item.fspath)
 
 
 def is_doctest(item: Any) -> bool:
-    """Whether a test is the examples of a docstring."""
+    """Whether a test consists of the examples of a docstring."""
     return hasattr(item, "dtest")

@@ -1,4 +1,4 @@
-"""What decides whether a test passed: code under test that puts another in its place decides nothing."""
+"""Detecting changes to the code that decides whether a test passes: pytest, unittest and their like."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 OWNERS = frozenset(("_pytest", "pytest", "pluggy", "unittest", "doctest", "builtins", "xdist", "execnet"))
-FOR_TESTS = frozenset(("testing", "_testing", "hypothesis", "hamcrest", "assertpy"))
-"""Parts of the names of packages that tests assert with: their functions must not be the project's."""
-BEHAVIOUR = (property, staticmethod, classmethod)
-BOUNDS = (float, type)
-"""Constants of a class that decide: how near is near enough, what is raised."""
+ASSERTION_PACKAGES = frozenset(("testing", "_testing", "hypothesis", "hamcrest", "assertpy"))
+"""Parts of the names of assertion packages, whose functions must not come from the project."""
+DESCRIPTORS = (property, staticmethod, classmethod)
+DECIDING_VALUES = (float, type)
+"""Class attributes that decide too, such as a tolerance or the exception type that is raised."""
 
 
-class Deciding:
-    """What decides as it is now, to be compared with later.
+class TestMachinery:
+    """A snapshot of the test machinery, to be compared with its later state.
 
     Args:
-        config: Pytest's, while it starts.
+        config: Pytest's configuration object, while pytest starts.
         root: The project's folder.
     """
 
@@ -35,10 +35,10 @@ class Deciding:
         for own in ("hook", "pluginmanager"):
             self._kept.append((f"config.{own}", vars(config), own, vars(config).get(own), None))
         self._keep_all("pluginmanager", vars(self._manager))
-        self._looks = [(parts.get, own, value) for _, parts, own, value, _ in self._kept]
+        self._references = [(parts.get, own, value) for _, parts, own, value, _ in self._kept]
         self._codes = [(_function(value), code) for *_, value, code in self._kept if code is not None]
         self.early = self._projects(self._modules)
-        """Modules of the project that were loaded already, and their files."""
+        """Modules of the project that were already loaded, with their files."""
 
     def _keep(self, name: str, module: Any) -> None:
         owned = vars(module)
@@ -52,12 +52,12 @@ class Deciding:
 
     def _keep_all(self, name: str, parts: Any) -> None:
         for own, value in list(parts.items()):
-            if callable(value) or isinstance(value, BEHAVIOUR + BOUNDS):
+            if callable(value) or isinstance(value, DESCRIPTORS + DECIDING_VALUES):
                 self._kept.append((f"{name}.{own}", parts, own, value, _code(value)))
 
     def meanwhile(self) -> dict[str, str]:
-        """The same as `changed`, for a look after each test: all is the same nearly always."""
-        for get, own, value in self._looks:
+        """Return the same as `changed`, but fast if nothing changed: it is called after each test."""
+        for get, own, value in self._references:
             if get(own) is not value:
                 return self.changed()
         for function, code in self._codes:
@@ -69,7 +69,7 @@ class Deciding:
         return {}
 
     def changed(self) -> dict[str, str]:
-        """Name of what is another now, is gone, or is new in a class that was there -> the file it is in."""
+        """Return name -> file of each value that was replaced, removed, or added to a class."""
         found = {
             name: parts.get(own)
             for name, parts, own, value, code in self._kept
@@ -78,17 +78,17 @@ class Deciding:
         for name, owner, known in self._classes:
             for own in vars(owner).keys() - known:
                 value = vars(owner)[own]
-                if callable(value) or isinstance(value, BEHAVIOUR):
+                if callable(value) or isinstance(value, DESCRIPTORS):
                     found[f"{name}.{own}"] = value
         return {name: self._file(value) for name, value in found.items()}
 
     def added(self) -> dict[str, str]:
-        """What the project put into later modules for tests, and among pytest's hooks -> its file."""
+        """Return name -> file of what the project put into later test modules and among pytest's hooks."""
         found = {}
         for name, module in list(sys.modules.items()):
             parts = name.split(".")
-            late = parts[0] in OWNERS and name not in self._modules
-            if late or parts[0].startswith("pytest_") or not FOR_TESTS.isdisjoint(parts):
+            is_new = parts[0] in OWNERS and name not in self._modules
+            if is_new or parts[0].startswith("pytest_") or not ASSERTION_PACKAGES.isdisjoint(parts):
                 found.update(self._foreign(name, module))
         for name, hook in list(vars(self._manager.hook).items()):
             for one in hook.get_hookimpls() if hasattr(hook, "get_hookimpls") else ():
@@ -98,7 +98,7 @@ class Deciding:
         return found
 
     def _foreign(self, name: str, module: Any) -> dict[str, str]:
-        """Functions of a module, and of its classes, that the project has written in another file."""
+        """Return functions of a module and of its classes that the project defines in another file."""
         owned = dict(getattr(module, "__dict__", {}))
         if self._own(str(owned.get("__file__"))):
             return {}
@@ -107,7 +107,9 @@ class Deciding:
             if isinstance(value, type) and vars(value).get("__module__") == name:
                 named += [(f"{name}.{own}.{inner}", part) for inner, part in list(vars(value).items())]
         files = {
-            one: self._file(value) for one, value in named if callable(value) or isinstance(value, BEHAVIOUR)
+            one: self._file(value)
+            for one, value in named
+            if callable(value) or isinstance(value, DESCRIPTORS)
         }
         return {one: file for one, file in files.items() if file and not os.path.isabs(file)}
 
@@ -116,7 +118,7 @@ class Deciding:
         return {name: own for name, file in files.items() if (own := self._own(file))}
 
     def _file(self, value: Any) -> str:
-        """The file that something is written in: relative in the project, else absolute; empty if unknown."""
+        """Return the file that defines a value: relative in the project, else absolute; empty if unknown."""
         code = _code(value)
         if code is not None:
             return self._own(code.co_filename) or os.path.abspath(code.co_filename)
@@ -127,19 +129,19 @@ class Deciding:
         return self._own(path) or os.path.abspath(path)
 
     def _own(self, path: str) -> str:
-        """A path in the project, seen from its folder; empty for any other."""
+        """Return a path relative to the project's folder; empty for a path outside of it."""
         inside = path.startswith(self._root) and "site-packages" not in path
-        return path[len(self._root) :] if inside and not path.startswith(OURS) else ""
+        return path[len(self._root) :] if inside and not path.startswith(BUILT_IN_LANGUAGES) else ""
 
 
-OURS = os.path.dirname(__file__)
+BUILT_IN_LANGUAGES = os.path.dirname(__file__)
 
 
 def _code(value: Any) -> Any:
-    """What stays the same object as long as a function does the same; nothing for what is no function.
+    """Return a function's code object, which stays the same while the function does; `None` for other values.
 
-    Of nothing else an attribute is asked: `pytest.mark` makes a mark of each name that it is asked for, and
-    refuses those that a project does not know.
+    No attribute of other values is read: `pytest.mark` creates a mark for each attribute name that is read,
+    and refuses names that a project does not know.
     """
     function = _function(value)
     code = function.__code__ if isinstance(function, FunctionType) else None

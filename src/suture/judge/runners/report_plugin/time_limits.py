@@ -1,4 +1,4 @@
-"""A test without an end is stopped, so that those behind it are run too."""
+"""Stopping a test that never ends, so that the tests behind it can run."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from typing import Any
 import pytest
 
 FIRST_SHARE, LATER_SHARE = 2, 16
-"""A test may take this part of the time that is left: before and after one had to be stopped.
+"""A test may take this fraction of the remaining time: before and after another test had to be stopped.
 
-A slow test must not be taken for one without an end, so the first may take half. Suites with one endless
-test often have more, and then a sixteenth leaves time for those behind them.
+A slow test must not be mistaken for an endless one, so the first share is a half. Suites with one endless
+test often contain more of them, and a sixteenth then leaves time for the tests behind them.
 """
-SLOWER = 5
-"""A test may always take this many times as long as the longest one that came to its end."""
-LEAST_S = 1.0
-"""Seconds that any test may take, however little time is left."""
+SLOWDOWN = 5
+"""A test may always take this many times as long as the longest test that has finished."""
+MIN_LIMIT_S = 1.0
+"""Every test may take this many seconds, however little time remains."""
 
 
-class NoEnd(BaseException):
-    """Raised inside a test that is stopped."""
+class TestTimeout(BaseException):
+    """Raised inside a test to stop it."""
 
 
 class TimeLimits:
-    """A plugin that stops a test which takes most of the time there is, as a loop without an end would.
+    """A pytest plugin that stops a test which takes most of the available time, as an endless loop would.
 
     Attributes:
-        limit_s: Seconds that the test which runs, or ran last, may take; 0 before any does.
+        limit_s: The time limit of the current or last test in seconds; 0 before the first test.
     """
 
     def __init__(self, wall_s: float) -> None:
@@ -42,14 +42,14 @@ class TimeLimits:
         self._stopped = 0
 
     def used_s(self) -> float:
-        """Seconds since this process began."""
+        """Return the seconds since this process started."""
         return _now_s() - self._began_s
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: Any) -> Iterator[None]:
-        """Set an alarm around a test, unless somebody else uses the alarm."""
+        """Set an alarm around a test, unless something else uses the alarm signal."""
         started_s, stopped = _now_s(), self._stopped
-        self.limit_s = self._most_s(len(item.session.items), started_s)
+        self.limit_s = self._next_limit_s(len(item.session.items), started_s)
         is_ours = signal.getsignal(signal.SIGALRM) is signal.SIG_DFL and current_thread() is main_thread()
         if is_ours:
             signal.signal(signal.SIGALRM, self._stop)
@@ -61,18 +61,18 @@ class TimeLimits:
         if self._stopped == stopped:
             self._longest_s = max(self._longest_s, _now_s() - started_s)
 
-    def _most_s(self, tests: int, now_s: float) -> float:
+    def _next_limit_s(self, tests: int, now_s: float) -> float:
         share = 1 if tests == 1 else LATER_SHARE if self._stopped else FIRST_SHARE
         fair_s: float = (self._ends_s - now_s) / share
-        return max(fair_s, SLOWER * self._longest_s, LEAST_S)
+        return max(fair_s, SLOWDOWN * self._longest_s, MIN_LIMIT_S)
 
     def _stop(self, _signal: int, _frame: Any) -> None:
         self._stopped += 1
-        raise NoEnd
+        raise TestTimeout
 
 
 def _age_s() -> float:
-    """Seconds that this process is old: on a busy machine pytest takes some of them to start."""
+    """Return the age of this process in seconds: on a busy machine pytest takes some of them to start."""
     try:
         with open("/proc/self/stat") as stat:
             ticks = int(stat.read().rpartition(")")[2].split()[19])
@@ -83,5 +83,5 @@ def _age_s() -> float:
 
 
 def _now_s() -> float:
-    # Libraries that freeze time for tests replace `time.monotonic`, and many tests may run in one such frost.
+    # Libraries that freeze time for tests replace `time.monotonic`, but not `time.clock_gettime`.
     return time.clock_gettime(time.CLOCK_MONOTONIC)

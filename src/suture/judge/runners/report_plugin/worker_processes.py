@@ -1,4 +1,4 @@
-"""Other processes that run tests: how a worker of pytest-xdist gets this plugin, and a key of its own."""
+"""Other processes that run tests: how a pytest-xdist worker gets this plugin and a key of its own."""
 
 from __future__ import annotations
 
@@ -7,40 +7,40 @@ import sys
 from hmac import digest
 from typing import Any
 
-GIVEN_TO_WORKER = "suture"
-LOADED = "PYTEST_PLUGINS"
+WORKER_PARAMETERS = "suture"
+PLUGINS_VARIABLE = "PYTEST_PLUGINS"
 
 
-def key_of(key: bytes, name: str) -> bytes:
-    """The key of another process: it signs its own lines with it, and tells nothing of this one's."""
+def derive_key(key: bytes, name: str) -> bytes:
+    """Return the key of another process, which cannot be turned back into the key of this one."""
     return digest(key, name.encode(), "sha256")
 
 
-def let_workers_load(plugin: str, path: list[str]) -> None:
-    """Have the processes that are started from now on load a plugin before a conftest.py.
+def load_in_workers(plugin: str, path: list[str]) -> None:
+    """Make processes that start from now on load a plugin before any conftest.py.
 
     Args:
-        plugin: Its module.
-        path: Where Python looked for modules when it started.
+        plugin: The plugin's module name.
+        path: The module search path from when Python started.
     """
-    # Workers are not told `PYTEST_ADDOPTS`, and old versions load what the command names too late.
-    os.environ[LOADED] = ",".join(filter(None, (os.environ.get(LOADED), plugin)))
+    # Workers do not get `PYTEST_ADDOPTS`, and old versions load the command's plugins too late.
+    os.environ[PLUGINS_VARIABLE] = ",".join(filter(None, (os.environ.get(PLUGINS_VARIABLE), plugin)))
     kept = getattr(sys.modules.get("xdist.workermanage"), "_sys_path", None)
     if isinstance(kept, list):
-        kept[:] = path  # a process that was warmed had imported xdist before it knew where the project is
+        kept[:] = path  # a warm process imported xdist before the project's folder was known
 
 
-def sent_to_worker(plugin: str) -> list[dict[str, Any]]:
-    """What the main process has sent to this worker for us; nobody else finds it there afterwards."""
-    others = [name for name in os.environ.get(LOADED, "").split(",") if name and name != plugin]
-    os.environ.pop(LOADED, None)
+def take_worker_parameters(plugin: str) -> list[dict[str, Any]]:
+    """Return what the main process sent to this worker for us, and remove it so that nobody else finds it."""
+    others = [name for name in os.environ.get(PLUGINS_VARIABLE, "").split(",") if name and name != plugin]
+    os.environ.pop(PLUGINS_VARIABLE, None)
     if others:
-        os.environ[LOADED] = ",".join(others)
+        os.environ[PLUGINS_VARIABLE] = ",".join(others)
     frame = sys._getframe()  # type: Any
     while frame is not None:
-        # The program of a worker has it before it asks pytest for anything, and no hook of pytest's shows it.
+        # The worker's own program has the input before it starts pytest, and no pytest hook provides it.
         if frame.f_globals.get("__name__") == "__channelexec__":
-            given = (frame.f_globals.get("workerinput") or {}).pop(GIVEN_TO_WORKER, None)
+            given = (frame.f_globals.get("workerinput") or {}).pop(WORKER_PARAMETERS, None)
             return [given] if isinstance(given, dict) else []
         frame = frame.f_back
     return []

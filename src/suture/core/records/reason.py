@@ -1,0 +1,140 @@
+"""Why a run does what it does: a code with data for each move and each ending, and the text that it stands for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+ReasonCode = Literal[
+    # Why a move is made.
+    "cheapest_first",
+    "greedy_first",
+    "fresh_samples",
+    "second_opinions",
+    "uncertain_diagnosis",
+    "fresh_beside_repairs",
+    "critic_objects",
+    "failing_checks",
+    "agent_turn",
+    # Why a run is stuck, or a stronger model or an agent takes over.
+    "no_new_code",
+    "no_progress",
+    "repairs_exhausted",
+    # Why a run ends.
+    "baseline_passes",
+    "checks_pass",
+    "not_a_code_fault",
+    "all_tests_skipped",
+    "no_trusted_check",
+    "no_model",
+    "max_rounds",
+    "turns_used",
+    "agent_failed",
+    "attempts_used",
+    "next_call_over_budget",
+    "budget_exceeded",
+    "model_unavailable",
+    "fault",
+    "issue_not_reproduced",
+    "test_not_accepted",
+    "rejected_twice",
+    "stopped_by_reviewer",
+    "stopped_by_user",
+    "waiting_for_answer",
+]
+"""Why the policy chose a move, or why a run ended. `render_reason` says what each code means."""
+ReasonNote = Literal["critic_objects", "low_confidence", "undetermined"]
+"""What qualifies an ending: a critic's objection, or a setting that turned a repair into `not_healed`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reason:
+    """Why a move is made, or why a run ended.
+
+    Attributes:
+        code: The reason.
+        detail: What the code does not say: the message of a fault, the name of a recipe, a question.
+        fault: For `fault`, the class of the exception.
+        count: The number that the code is about, such as failing checks, rounds or turns.
+        limit: The limit of that number.
+        cut_short_by: For `checks_pass`, the reason for which the run ended before its last step.
+        notes: What qualifies the ending.
+        confidence: For the note `low_confidence`, the confidence.
+    """
+
+    code: ReasonCode
+    detail: str = ""
+    fault: str = ""
+    count: int = 0
+    limit: int = 0
+    cut_short_by: ReasonCode | None = None
+    notes: tuple[ReasonNote, ...] = ()
+    confidence: float = 0.0
+
+
+NOTE_TEXTS: dict[ReasonNote, str] = {
+    "critic_objects": "; the critic still objects, and decides nothing",
+    "undetermined": ", but the tests do not distinguish it from other changes (loop.abstain_undetermined)",
+}
+
+
+def render_reason(reason: Reason) -> str:
+    """Return a reason as one line of text."""
+    if reason.cut_short_by is not None:
+        inner = Reason(
+            code=reason.cut_short_by,
+            detail=reason.detail,
+            fault=reason.fault,
+            count=reason.count,
+            limit=reason.limit,
+        )
+        text = f"every trusted check passes ({_render_code(inner)})"
+    else:
+        text = _render_code(reason)
+    for note in reason.notes:
+        if note == "low_confidence":
+            text += f", but a confidence of {reason.confidence:.2f} is too low (loop.abstain_below)"
+        else:
+            text += NOTE_TEXTS[note]
+    return text
+
+
+def _render_code(reason: Reason) -> str:
+    count, limit, detail = reason.count, reason.limit, reason.detail
+    texts: dict[ReasonCode, str] = {
+        "cheapest_first": "the cheapest repair first",
+        "greedy_first": "greedy first",
+        "fresh_samples": "fresh samples",
+        "second_opinions": "second opinions",
+        "uncertain_diagnosis": "the cause of the failure is uncertain: other samples",
+        "fresh_beside_repairs": "a fresh sample beside the repairs",
+        "critic_objects": "the critic sends it back",
+        "failing_checks": f"repair from facts ({count} failing)",
+        "agent_turn": f"turn {count} of {limit}",
+        "no_new_code": "the last rounds brought no new code",
+        "no_progress": f"no better candidate in {count} round(s)",
+        "repairs_exhausted": "the repairs of this candidate did not suffice",
+        "baseline_passes": "every test passes on the code as it is",
+        "checks_pass": "every trusted check passes",
+        "not_a_code_fault": detail,
+        "all_tests_skipped": "no test decides: all of them are skipped",
+        "no_trusted_check": "no check can be trusted: the code is returned unverified",
+        "no_model": "the search found no repair, and there is no model to ask (model.name = none)",
+        "max_rounds": f"the recipe {detail} ends a run after {count} round(s)",
+        "turns_used": f"the {detail} has used its {count} turn(s)",
+        "agent_failed": detail,
+        "attempts_used": "no attempts are left",
+        "next_call_over_budget": "the next model call could exceed the budget",
+        "budget_exceeded": detail,
+        "model_unavailable": f"the model could not be asked: {detail}",
+        "fault": f"{reason.fault}: {detail}",
+        "issue_not_reproduced": (
+            f"every test passes, and none of {count} tests written for the issue shows it: {detail}"
+        ),
+        "test_not_accepted": "the test that was written for the issue was not accepted",
+        "rejected_twice": "the next step was rejected twice in a row",
+        "stopped_by_reviewer": "stopped by the reviewer",
+        "stopped_by_user": "stopped by the user",
+        "waiting_for_answer": detail,
+    }
+    return texts[reason.code]

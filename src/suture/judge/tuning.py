@@ -1,0 +1,174 @@
+"""The judge's tuning numbers: limits and tolerances, each with its unit and the reason for its value.
+
+Programs that run inside the sandbox cannot import this table and keep their own numbers.
+"""
+
+# Programs inside the sandbox
+
+ADDRESS_SPACE_MB = 1 << 20
+"""Address space of a compiler or of node, which reserve gigabytes that they never use.
+
+The memory that they do use is limited by the setting `total_memory_mb`.
+"""
+MIN_COMPILER_PROCESSES = 512
+"""Each process of a compiler or of node runs about a dozen threads, which count as processes."""
+COMPILER_CACHE_MB = 1024
+"""Disk that a compiler's own cache needs, if the memory limit leaves room for it."""
+CORES_PER_PROGRAM = 4
+"""CPU seconds that a program in a compiled language may use per wall-clock second."""
+PROGRAM_LIFETIME_S = 24 * 3600
+"""Lifetime of a program with which the host exchanges messages; each exchange has a limit of its own."""
+
+# Test runners and reports
+
+MAX_OUTPUT_CHARS = 8000
+"""Characters of a run's output that a verdict keeps: the first and the last half of them."""
+MAX_EXCEPTION_CHARS = 500
+"""Characters of the exception that kept pytest from collecting a test."""
+MAX_NAME_CHARS = 200
+"""Characters of a name that code under test made."""
+LIMIT_TOLERANCE_S = 0.5
+"""Seconds by which a run may end before the limit of its only test: both limits are the whole time then."""
+MAX_GO_PACKAGES = 400
+"""Package names that a project's files may request; the project wrote them, and each one is compiled."""
+GO_COMPILE_ROUNDS = 8
+"""Runs that fill the Go build cache; each can bring back only part of it."""
+GO_COMPILE_TIMEOUT_S = 300.0
+"""Seconds of one such run."""
+MAX_GO_CACHE_BYTES = 512 << 20
+"""Unpacked size of the Go build cache. The archive comes out of the sandbox, so its size is only a claim."""
+
+# Split verdict
+
+MAX_FAULT_CHARS = 4000
+"""Characters of a program's own text about its failure; code under test may have written it."""
+MAX_EXCEPTION_BASES = 10
+"""Class names of an exception that are accepted; an honest candidate sends at most 8 (`BASE_TYPES`)."""
+JUDGE_GRACE_S = 5.0
+"""Seconds for the judge to interpret the candidate's death, even if the test's own time is up."""
+NONCE_START_S = 5.0
+"""Seconds that a program in nonce mode may live beyond the test's own limit, for its start and end."""
+MAX_IDLE_JUDGES = 4
+"""Judges that wait for work in one sandbox; each occupies a slot of the sandbox."""
+JUDGE_RELEASE_S = 2.0
+"""Seconds within which a judge must be done with the last verdict."""
+MAX_ANSWER_BYTES = 4 << 20
+"""Size of one answer that a call driver sends back."""
+MAX_UNANSWERED_CALLS = 3
+"""After so many calls without an answer the remaining calls of a candidate are not made."""
+CLOCK_TOLERANCE_S = 0.05
+"""Seconds by which two clocks may differ on whether an answer was in time."""
+MAX_VALUE_DEPTH = 64
+"""Levels of an answer; the walk is recursive, and answers come from untrusted code."""
+MAX_VALUE_CHARS = 400
+"""Characters of a value in a counterexample."""
+
+# Extraction of checks from text
+
+MAX_CHECK_ID_CHARS = 100
+"""Characters of a check's id; a longer assert is cut and gets a hash."""
+MAX_QUOTE_CHARS = 60
+"""Characters of a text that is quoted because no check was made of it."""
+MAX_EXAMPLE_CALLS = 200
+"""Calls that are read in one text; a text written by a person contains about a dozen."""
+MAX_NAMED_INPUT_CHARS = 1000
+"""Characters of the input in `Input: x = 1 Output: 3`."""
+MAX_METHOD_CALLS = 10
+"""Chained method calls behind a call."""
+MAX_EXPRESSION_CHARS = 2000
+"""Characters within which a literal or a call must end."""
+MAX_LITERAL_ENDS = 40
+"""Positions at which a result in another language may end that are tried, longest first."""
+
+# Smoke checks
+
+STEPS_SHARE = 0.9
+"""Share of the time limit that all steps together may use; the rest is for the start and the report."""
+MAX_SHOWN_RUNS = 40
+"""Commands, and as many requests, of one statement that are checked."""
+MAX_STATEMENT_CHARS = 100_000
+"""Characters of a statement that are searched for shown runs."""
+
+# Mutation testing of a change
+
+SELECTED_MUTANTS = 12
+"""Mutants to run, if there are as many. It is no setting: whoever chose the number could choose a flattering
+one, and a replay would not agree with it."""
+MAX_MUTATED_STATEMENTS = 40
+"""Statements that mutants are generated from. A long change has hundreds of thousands of mutants."""
+MAX_GENERATED_MUTANTS = 4_000
+"""Mutants that the selection is made from, for the same reason."""
+MUTANTS_PER_ROUND = 4
+"""Mutants that run at the same time. The clock is checked after each round, so larger rounds overshoot more."""
+MUTANTS_PER_YIELD = 16
+"""Mutants that are generated, in a few milliseconds, before the event loop gets its turn."""
+MIN_MUTANT_TIMEOUT_S = 10.0
+"""Wall-clock seconds for a mutant's run, at least, however short the run of the suite was."""
+MUTANT_TIMEOUT_FACTOR = 5
+"""How many times longer than the suite a mutant's run may take. Many changes of code never end."""
+
+# Minimisation of a change
+
+MAX_TRIED_PARTS = 2_000
+"""Subsets of a change that are looked at. Most do not parse and cost no run, but they cost time too."""
+MAX_NAME_CHARS = 100
+"""Characters of a string literal that may name a file or a function; longer ones are prose."""
+COMPARED_INPUTS = 60
+"""Inputs near those of the tests on which a part of a change is compared with the whole; not measured."""
+COMPARED_EDGE_INPUTS = 18
+"""Inputs at the edges of their types for the same comparison; not measured."""
+MAX_COMPARED_FUNCTIONS = 8
+"""Functions that are compared. Each takes some of the seconds that certification has."""
+BASELINE_TIMEOUT_S = 20.0
+"""Wall-clock seconds to record the tests' calls; the clock of the certification may leave less."""
+COMPARISON_TIMEOUT_S = 15.0
+"""Wall-clock seconds to compare the answers, with the same limit."""
+
+# Triage of failing tests
+
+MIN_RERUN_TIMEOUT_S = 5.0
+"""Wall-clock seconds for a rerun, at least, however short the first run was."""
+RERUN_TIMEOUT_FACTOR = 3
+"""How many times longer than the first run a rerun may take."""
+ENDLESS_PROBE_TIMEOUT_S = 5.0
+"""Wall-clock seconds in which a test whose text shows an endless loop may prove that it ends."""
+MAX_ISOLATED_RERUNS = 8
+"""Tests that are rerun alone. Of more failing tests the first ones stand for the rest."""
+
+# Trust in generated checks
+
+CHECK_BATCH = 8
+"""Generated checks that run on a candidate in one go; after each batch, time-outs are counted."""
+MAX_CHECK_TIMEOUTS = 2
+"""Checks in which a candidate may time out before it is skipped: further checks make the same calls."""
+
+# Comparison of candidates
+
+FIRST_CALL_BATCH = 6
+"""Calls in the first batch. It is small, to find candidates that never end before much time is lost."""
+CALL_BATCH = 18
+"""Calls in each further batch."""
+MAX_CALL_TIMEOUTS = 2
+"""Calls that a candidate may time out in before it is asked no more: each costs its whole limit."""
+MAX_SHOWN_DIFFERENCES = 5
+"""Distinguishing calls that a comparison reports."""
+TRIES_PER_INPUT = 40
+"""Attempts to generate each input that is wanted; not measured."""
+MAX_LIST_ITEMS = 64
+"""Items of a list that is made as long as a length that some code names."""
+MAX_LITERAL_CHARS = 1000
+"""Characters of a text literal of the code that is used as an input."""
+MAX_LITERAL_NUMBER = 1 << 64
+"""Largest number literal of the code that is used as an input."""
+
+# Variable traces
+
+MAX_TRACE_LINES = 60
+"""Lines of a rendered trace. Of a longer one the middle is omitted."""
+TRACE_SPARE_S = 2.0
+"""How long before its time limit the traced program ends itself, so that its trace is not lost."""
+
+# Linting
+
+MAX_LINT_FINDINGS = 50
+"""Findings in a certificate. A change that brings more is described well enough by the first ones."""

@@ -1,0 +1,262 @@
+"""Which calls in a statement in JavaScript or Go become checks, and what their literals mean."""
+
+from __future__ import annotations
+
+import pytest
+
+from suture.core.records import Language
+from suture.judge import extract_calls, find_unread_calls
+from suture.judge.extraction.call_examples import parse_call
+from suture.judge.split.call_values import is_call_value, render_value, values_match
+from suture.project.languages import LANGUAGES, JsonPlus
+
+DRIVERS = {language: facts.calls for language, facts in LANGUAGES.items()}
+JAVASCRIPT = """
+/**
+ * f([2, 7], 9) // => [0, 1]
+ * f([1], 2); // undefined
+ * console.log(f([3, 4], 7)); // [0, 1]
+ * `f([1,5], 6)` returns `{a: 1, 'b': [NaN, -0]}`. And f([], 3) should throw a RangeError.
+ */
+function f(nums, target) {}
+> f([0,0],0)
+new Map([[1, 2]])
+assert.deepStrictEqual(await f([9], 1), new Set([1n]), 'message');
+assert.throws(() => f(null, 1), TypeError);
+assert.throws(() => { f(null, 2); });
+expect(f([8], 1)).toEqual('a(b');
+expect(() => f([8], 5)).toThrow(TypeError)
+- f([1], 8) => 4, f([1], 9) => 5
+console.assert(f(
+  [1],
+  7) === 2)
+"""
+NONE_OF_JAVASCRIPT = """
+if (!f([1], 4)) // true
+2 * f([1], 4) === 8
+f([1], 4) // a remark
+f(n, 4) === 2
+g.f([1], 4) === 2
+assert.notStrictEqual(f([1], 4), 2)
+f([1], 4) !== 2
+console.log(f([1], 4) === 2) // false
+f([1], 4) === 2  // this is false
+if (f([1], 4) === 2) throw new Error()
+"""
+GO = """
+// f(6, 3) == 2, nil
+// f(1, 0) returns an error.
+func f(a, b int) (int, error)
+f([]int{1,2}, map[string]int{"a": 1}) => []string{"x"}
+f(&P{X: 1}, 'a') => P{1, 2}
+f(9, 9) panics
+fmt.Println(f(1, 2)) // Output: 0
+if got := f(1, 1); got != 3 {
+"""
+
+
+def sources(text: str, language: Language) -> list[str]:
+    driver = DRIVERS[language]
+    assert driver is not None
+    return [check.source.strip() for check in extract_calls(text, "f", driver)]
+
+
+def test_what_people_write_in_javascript() -> None:
+    assert sources(JAVASCRIPT, "javascript") == [
+        "f([2, 7], 9) => [0, 1]",
+        "f([1], 2) => undefined",
+        "f([3, 4], 7) => [0, 1]",
+        "f([1,5], 6) => {a: 1, 'b': [NaN, -0]}",
+        "f([], 3) => throws RangeError",
+        "f([0,0],0) => new Map([[1, 2]])",
+        "await f([9], 1) => new Set([1n])",
+        "f(null, 1) => throws TypeError",
+        "f(null, 2) => throws",
+        "f([8], 1) => 'a(b'",
+        "f([8], 5) => throws TypeError",
+        "f([1], 8) => 4",
+        "f([1], 9) => 5",
+        "f( [1], 7) => 2",
+    ]
+
+
+def test_what_people_write_in_go() -> None:
+    assert sources(GO, "go") == [
+        "f(6, 3) => 2, nil",
+        "f(1, 0) => error",
+        'f([]int{1,2}, map[string]int{"a": 1}) => []string{"x"}',
+        "f(&P{X: 1}, 'a') => P{1, 2}",
+        "f(9, 9) => panics",
+        "f(1, 2) => 0",
+    ]
+
+
+def test_what_is_no_example_decides_nothing() -> None:
+    assert sources(NONE_OF_JAVASCRIPT, "javascript") == []
+
+
+@pytest.mark.parametrize(("language", "text"), [("javascript", JAVASCRIPT), ("go", GO)])
+def test_a_check_is_read_as_it_was_written(language: Language, text: str) -> None:
+    driver = DRIVERS[language]
+    assert driver is not None
+    for source in sources(text, language):
+        call = parse_call(source, "f", driver)
+        assert call is not None
+        assert call.source == source
+
+
+def test_an_example_that_cannot_be_read_is_told() -> None:
+    driver = DRIVERS["javascript"]
+    assert driver is not None
+    assert find_unread_calls("f([1], 2) === g(3)\nf(1) => 2", "f", driver) == ("f([1], 2) === g(3)",)
+    assert find_unread_calls("f(1) === 2 // false", "f", driver) == ("f(1) === 2 // false",)
+
+
+def test_a_remark_beside_a_false_result_denies_nothing() -> None:
+    text = "false // false, since 1 is odd"
+    assert sources(f"f(1) === {text}\n", "javascript") == [f"f(1) => {text}"]
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "value"),
+    [
+        ("javascript", "0x10", 16),
+        ("javascript", "1_000.5", 1000.5),
+        ("javascript", "-0", ["number", "-0"]),
+        ("javascript", "-12n", ["bigint", "-12"]),
+        ("javascript", r"'\x41\u{1F600}\n\'\ud83d\ude00'", "A\U0001f600\n'\U0001f600"),
+        (
+            "javascript",
+            "{1: undefined, 'b c': [null]}",
+            ["object", [["1", ["undefined"]], ["b c", ["list", [None]]]]],
+        ),
+        ("javascript", "/a,b/g", ["regexp", "/a,b/g"]),
+        ("javascript", "new RangeError('x')", ["error", "RangeError", "x"]),
+        ("go", "0b101", 5),
+        ("go", "017", 15),
+        ("go", "'é'", 233),
+        ("go", '[]byte("hi")', ["list", [104, 105]]),
+        ("go", "[][]int{{1}, {}}", ["list", [["list", [1]], ["list", []]]]),
+        ("go", "math.Inf(-1)", ["number", "-Infinity"]),
+        ("go", 'errors.New("x")', ["error", None, "x"]),
+    ],
+)
+def test_literals(language: Language, text: str, value: JsonPlus) -> None:
+    driver = DRIVERS[language]
+    assert driver is not None
+    assert driver.read(text) == (value,)
+    assert is_call_value(value) or value[0] == "error"
+
+
+@pytest.mark.parametrize("text", ["x", "f()", "`${x}`", "[...x]", "{x}", "{f() {}}", "1; 2", "1] + [2", "'"])
+def test_what_is_no_literal(text: str) -> None:
+    driver = DRIVERS["javascript"]
+    assert driver is not None
+    assert driver.read(text) is None
+
+
+def both(language: Language, expected: str, got: str) -> bool:
+    driver = DRIVERS[language]
+    assert driver is not None
+    (one,), (other,) = driver.read(expected) or (), driver.read(got) or ()
+    assert render_value(other, driver)
+    return values_match(one, other, typed=driver.typed)
+
+
+@pytest.mark.parametrize(
+    ("expected", "got"),
+    [
+        ("NaN", "NaN"),
+        ("0", "-0"),
+        ("1e21", "1000000000000000000000"),
+        ("{a: 1, b: 2}", "{b: 2, a: 1}"),
+        ("new Set([1, [2]])", "new Set([[2], 1])"),
+        ("new Map([[1, 2], ['1', 3]])", "new Map([['1', 3], [1, 2]])"),
+    ],
+)
+def test_the_same_in_javascript(expected: str, got: str) -> None:
+    assert both("javascript", expected, got)
+
+
+@pytest.mark.parametrize(
+    ("expected", "got"),
+    [
+        ("1", "true"),
+        ("1", "'1'"),
+        ("1", "1n"),
+        ("1", "[1]"),
+        ("-0", "0"),
+        ("null", "undefined"),
+        ("[]", "null"),
+        ("{}", "{a: undefined}"),
+        ("{a: undefined}", "{}"),
+        ("[1, 2]", "[2, 1]"),
+        ("[1]", "new Set([1])"),
+        ("{}", "new Map()"),
+        ("new Set([1])", "new Set(['1'])"),
+        ("new Error('a')", "new Error('b')"),
+    ],
+)
+def test_not_the_same_in_javascript(expected: str, got: str) -> None:
+    assert not both("javascript", expected, got)
+
+
+def test_a_type_of_go_is_the_functions_own() -> None:
+    assert both("go", "nil", "[]int{}")
+    assert both("go", "2", "2.0")
+    assert both("go", "P{X: 1}", "P{X: 1, Y: 0}")
+    assert not both("go", "P{X: 1}", "P{X: 1, Y: 2}")
+    assert not both("go", '"1"', "1")
+    assert not both("go", "1", "true")
+    points = 'map[string]P{"a": {X: 1}}'
+    assert both("go", points, 'map[string]P{"a": {X: 1, Y: 0}}')
+    assert not both("go", points, 'map[string]P{"a": {X: 1, Y: 2}}')
+    assert not both("go", points, 'map[string]P{"b": {X: 1}}')
+    assert both("go", 'map[string][]int{"a": {}}', 'map[string][]int{"a": nil}')
+    assert both("go", "P{}", "P{X: 0, Y: 0}")
+    assert not both("go", "P{}", "P{X: 1}")
+    results = ["results", [2, None]]
+    assert values_match(2, results, typed=True)
+    assert not values_match(2, ["results", [2, ["error", "", "no"]]], typed=True)
+    assert values_match(
+        ["error", None, None], ["results", [0, ["error", "*errors.errorString", "no"]]], typed=True
+    )
+    assert not values_match(["error", None, None], results, typed=True)
+
+
+def test_a_deep_answer_is_compared_in_little_room() -> None:
+    """Its text grew twofold with each level, and took all memory."""
+    deep: JsonPlus = ["map", [["k", 1]]]
+    for _ in range(58):
+        deep = ["map", [["k", deep]]]
+    assert is_call_value(deep)
+    assert values_match(deep, deep)
+    assert not values_match(["map", [["a", 1]]], deep)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [["foreign", "a Proxy"], ["object", [["a", ["foreign", "a getter"]]]], ["list", [["foreign", "x"]]]],
+)
+def test_what_is_no_data_equals_nothing(value: JsonPlus) -> None:
+    assert not values_match(value, value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [],
+        ["no"],
+        ["list"],
+        ["list", 1],
+        ["object", [["a"]]],
+        ["object", [[["list", []], 1]]],
+        ["number", "12"],
+        [1],
+        {},
+        ["list", [{}]],
+        ["undefined", 1],
+    ],
+)
+def test_what_is_not_well_formed(value: object) -> None:
+    assert not is_call_value(value)

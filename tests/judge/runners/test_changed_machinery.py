@@ -1,0 +1,285 @@
+"""Code under test that changes what decides in its process: pytest, pluggy, unittest, and what signs."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from judge.conftest import PYTEST, PYTHON
+from suture.core.records import Candidate, Task
+from suture.core.settings import SandboxSettings
+from suture.judge import Suite, check_candidate, prepare_suite
+from suture.judge.runners.pytest_report import read_report
+from suture.sandbox import Sandbox
+
+pytestmark = pytest.mark.timeout(180)
+WRONG = "\ndef total(numbers):\n    return len(numbers)\n"
+RIGHT = "def total(numbers):\n    return sum(numbers)\n"
+PROJECT = {
+    "sums.py": WRONG,
+    "test_sums.py": (
+        "import unittest\n\nfrom sums import total\n\n\n"
+        "def test_adds():\n    assert total([1, 2, 3]) == 6\n\n\n"
+        "class TestMore(unittest.TestCase):\n    def test_two(self):\n"
+        "        self.assertEqual(total([2, 3]), 5)\n"
+    ),
+}
+ATTACKS = {
+    "reports are made of no exception": (
+        "import _pytest.reports as r\nwas = r.TestReport.from_item_and_call\n"
+        "def made(item, call):\n    call.excinfo = None\n    return was(item, call)\n"
+        "r.TestReport.from_item_and_call = made\n"
+    ),
+    "every outcome is passed": (
+        "import _pytest.reports as r\n"
+        "r.TestReport.outcome = property(lambda self: 'passed', lambda self, value: None)\n"
+    ),
+    "tests do nothing": (
+        "import _pytest.python, _pytest.unittest\n"
+        "_pytest.python.Function.runtest = lambda self: None\n"
+        "_pytest.unittest.TestCaseFunction.runtest = lambda self: None\n"
+    ),
+    "a function has other code": (
+        "import _pytest.runner as r\n"
+        "def made(item, call):\n    call.excinfo = None\n"
+        "    from _pytest.reports import TestReport\n    return TestReport.from_item_and_call(item, call)\n"
+        "r.pytest_runtest_makereport.__code__ = made.__code__\n"
+    ),
+    "asserts of unittest hold": (
+        "import unittest.case as u\nu.TestCase.assertEqual = lambda *given, **named: None\n"
+        "import _pytest.python\n_pytest.python.Function.runtest = lambda self: None\n"
+    ),
+    "what is signed says nothing": "import json\njson.dumps = lambda *given, **named: '{}'\n",
+    "what is signed says passed": (
+        "import json\nwas = json.dumps\n"
+        "json.dumps = lambda *given, **named: was(*given, **named).replace('failed', 'passed')\n"
+    ),
+}
+
+
+async def suite_of(
+    project: Mapping[str, str], sandbox: Sandbox, settings: SandboxSettings, command: str = PYTEST
+) -> Suite:
+    files = {path: text.encode() for path, text in project.items()}
+    task = Task(statement="", kind="heal", files=files, test_command=tuple(command.split()))
+    return await prepare_suite(task, sandbox, settings, PYTHON)
+
+
+async def test_what_was_changed_decides_nothing(sandbox: Sandbox, wall_settings: SandboxSettings) -> None:
+    suite = await suite_of(PROJECT, sandbox, wall_settings)
+    right = Candidate(files={"sums.py": RIGHT}, origin="sample")
+    assert (await check_candidate(right, suite)).all_passed
+    for name, text in ATTACKS.items():
+        verdict = await check_candidate(Candidate(files={"sums.py": text + WRONG}, origin="sample"), suite)
+        assert not verdict.all_passed, name
+    changed = Candidate(files={"sums.py": ATTACKS["every outcome is passed"] + RIGHT}, origin="sample")
+    (fact,) = (await check_candidate(changed, suite)).counterexamples
+    assert fact.exception == "the code under test changed _pytest.reports.TestReport.outcome"
+
+
+FINDS = (
+    "import sys\nframe, found = sys._getframe(), []\nwhile frame:\n"
+    "    found += [getattr(v, 'pluginmanager', 0) for v in list(frame.f_locals.values())]\n"
+    "    frame = frame.f_back\n"
+)
+REGISTERS = FINDS + (
+    "import pytest\nclass Plugin:\n    @pytest.hookimpl(tryfirst=True)\n"
+    "    def {hook}: return True\n[one.register(Plugin()) for one in [*filter(None, found)][:1]]\n"
+)
+USES = {
+    "raises": (
+        "def test_it():\n    with pytest.raises(TypeError): total([1, 'a'])\n",
+        "import pytest, contextlib\npytest.raises = lambda *a, **k: contextlib.suppress(BaseException)\n",
+    ),
+    "bounds": (
+        "def test_it(): assert total([0.5, 0.25]) == pytest.approx(0.75)\n",
+        "import pytest\ntype(pytest.approx(1.0)).DEFAULT_RELATIVE_TOLERANCE = 1e9\n",
+    ),
+    "a base class": (
+        "class TestIt(unittest.TestCase):\n    def test_it(self): self.assertEqual(total([2, 3]), 5)\n",
+        "import unittest\nclass T(unittest.TestCase):\n    def assertEqual(self, *a): pass\n"
+        "unittest.TestCase = T\n",
+    ),
+    "mocks": (
+        "def test_it():\n    m = mock.Mock()\n    m(total([2, 3]))\n    m.assert_called_once_with(5)\n",
+        "from unittest import mock\nmock.NonCallableMock.assert_called_once_with = lambda *a, **k: None\n",
+    ),
+    "doctest": (
+        "def test_it():\n    import doctest, shown\n    assert doctest.testmod(shown).failed == 0\n",
+        "import doctest\ndoctest.OutputChecker.check_output = lambda *a: True\n",
+    ),
+    "a hook": (
+        "def test_it(): assert total([2, 3]) == 5\n",
+        REGISTERS.format(hook="pytest_pyfunc_call(self, pyfuncitem)"),
+    ),
+    "builtins": (
+        "def test_it(): assert max(total([2, 3]), 0) == 5\n",
+        "import builtins\nwas = max\nbuiltins.max = lambda *a, **k: 5 if a == (2, 0) else was(*a, **k)\n",
+    ),
+    "and puts it back in the next test": (
+        "def test_it():\n    with pytest.raises(TypeError): total([1, 'a'])\n"
+        "def test_next(): assert total([]) == 0\n",
+        "import pytest, contextlib\nwas = pytest.raises\n"
+        "pytest.raises = lambda *a, **k: contextlib.suppress(BaseException)\n"
+        "def total(numbers):\n    if not numbers: pytest.raises = was\n    return len(numbers)\n#",
+    ),
+}
+"""What a test uses, and code that changes it."""
+
+
+@pytest.mark.parametrize("name", USES)
+async def test_what_tests_use_is_not_the_codes_to_change(
+    name: str, sandbox: Sandbox, wall_settings: SandboxSettings
+) -> None:
+    test, text = USES[name]
+    head = "import pytest, unittest\nfrom unittest import mock\nfrom sums import total\n"
+    shown = '"""\n>>> from sums import total\n>>> total([2, 3])\n5\n"""\n'
+    project = {"sums.py": WRONG, "shown.py": shown, "test_sums.py": head + test}
+    suite = await suite_of(project, sandbox, wall_settings)
+    right = Candidate(files={"sums.py": RIGHT}, origin="sample")
+    assert (await check_candidate(right, suite)).all_passed
+    verdict = await check_candidate(Candidate(files={"sums.py": text + WRONG}, origin="sample"), suite)
+    assert "the code under test changed" in str([fact.exception for fact in verdict.counterexamples])
+    assert not verdict.all_passed
+
+
+CONFTEST = "import unittest\nimport sums\nunittest.TestCase.assertSums = lambda self: None\n"
+
+
+async def test_a_conftest_that_imports_the_code_lets_it_change_nothing(
+    sandbox: Sandbox, wall_settings: SandboxSettings
+) -> None:
+    suite = await suite_of({**PROJECT, "conftest.py": CONFTEST}, sandbox, wall_settings)
+    right = Candidate(files={"sums.py": RIGHT}, origin="sample")
+    assert (await check_candidate(right, suite)).all_passed
+    for name, text in ATTACKS.items():
+        verdict = await check_candidate(Candidate(files={"sums.py": text + WRONG}, origin="sample"), suite)
+        assert not verdict.all_passed, name
+
+
+async def test_what_the_tests_change_themselves_is_their_business(
+    sandbox: Sandbox, wall_settings: SandboxSettings
+) -> None:
+    own = (
+        "import unittest\nwas = unittest.TestCase.assertEqual\n"
+        "unittest.TestCase.assertEqual = lambda self, *given, **named: was(self, *given, **named)\n"
+        "def test_patched(monkeypatch):\n"
+        "    monkeypatch.setattr('_pytest.runner.show_test_item', lambda item: None)\n"
+    )
+    suite = await suite_of({**PROJECT, "test_own.py": own}, sandbox, wall_settings)
+    verdict = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
+    assert verdict.all_passed, verdict
+
+
+async def test_tests_that_could_not_be_loaded_before_may_change_it_too(
+    sandbox: Sandbox, wall_settings: SandboxSettings
+) -> None:
+    own = (
+        "import unittest\nfrom sums import total\n"
+        "unittest.TestCase.assertSame = lambda self, one, other: self.assertIs(one, other)\n"
+        "unittest.TestCase.assertEqual = unittest.TestCase.assertEqual\n"
+        "def test_own(): assert total([]) == 0\n"
+    )
+    broken = {**PROJECT, "sums.py": "def total(numbers):\n    return sum(numbers\n", "test_own.py": own}
+    suite = await suite_of(broken, sandbox, wall_settings)
+    verdict = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
+    assert verdict.all_passed, verdict
+    text = ATTACKS["every outcome is passed"] + WRONG
+    assert not (await check_candidate(Candidate(files={"sums.py": text}, origin="sample"), suite)).all_passed
+
+
+@pytest.mark.parametrize(
+    "setting", ["addopts = --strict-markers", "filterwarnings = error::pytest.PytestUnknownMarkWarning"]
+)
+async def test_a_project_that_allows_no_unknown_mark_is_judged(
+    setting: str, sandbox: Sandbox, wall_settings: SandboxSettings
+) -> None:
+    suite = await suite_of({**PROJECT, "pytest.ini": f"[pytest]\n{setting}\n"}, sandbox, wall_settings)
+    verdict = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
+    assert verdict.all_passed, verdict
+
+
+async def test_tests_that_had_not_begun_before_may_change_it_too(
+    sandbox: Sandbox, wall_settings: SandboxSettings
+) -> None:
+    late = (
+        "import unittest\n\n\ndef test_late():\n"
+        "    unittest.TestCase.assertSame = lambda self, one, other: self.assertIs(one, other)\n"
+    )
+    suite = await suite_of({**PROJECT, "test_z.py": late}, sandbox, wall_settings, f"{PYTEST} -x")
+    verdict = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
+    assert verdict.all_passed, verdict
+    text = ATTACKS["tests do nothing"] + WRONG
+    assert not (await check_candidate(Candidate(files={"sums.py": text}, origin="sample"), suite)).all_passed
+
+
+BEGIN = {"event": "begin", "named": [], "patterns": [], "left_out": [], "rootdir": "."}
+PHASE = {"event": "phase", "id": "t", "when": "call", "outcome": "failed", "text": "", "fact": None}
+EXAMPLE = {"type": "E", "text": "", "file": "", "line": 3, "example": ["f()", "1", "2"]}
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {},
+        [],
+        7,
+        {"event": ["begin"]},
+        {**BEGIN, "named": "all"},
+        {**BEGIN, "patterns": None},
+        {"event": "items"},
+        {"event": "items", "ids": [1]},
+        {"event": "items", "ids": [], "examples": {"t": 3}},
+        {"event": "start", "id": {}},
+        {"event": "start", "id": "t", "used_s": "long"},
+        {**PHASE, "id": None},
+        {**PHASE, "outcome": "fine"},
+        {**PHASE, "fact": []},
+        {**PHASE, "fact": {"line": "3"}},
+        {**PHASE, "fact": {"no_end_s": "3"}},
+        {**PHASE, "fact": {"example": [1], "line": 3}},
+        {**PHASE, "fact": {"example": ["f()", "1", "2"]}},
+        {"event": "end", "exit": "0"},
+        {"event": "end", "exit": 0, "changed": "x"},
+        {"event": "end", "exit": 0, "changed": ["xy"]},
+        {"event": "end", "exit": 0, "meanwhile": [["x"]]},
+        {**BEGIN, "early": [["x", 1]]},
+    ],
+    ids=json.dumps,
+)
+def test_what_is_signed_and_is_no_event_ends_the_report(event: Any) -> None:
+    report = read_report(_signed(BEGIN, event, {"event": "end", "exit": 0}), b"key")
+    assert report.begun
+    assert (report.exit_code, report.phases) == (None, {})
+
+
+def test_what_the_plugin_writes_is_sound() -> None:
+    events: tuple[Any, ...] = (
+        BEGIN,
+        {"event": "items", "ids": ["t"], "examples": {"t": [["f()", "1"]]}, "files": [], "deselected": []},
+        {"event": "start", "id": "t", "used_s": 1, "limit_s": 2.5},
+        {**PHASE, "fact": EXAMPLE},
+        {"event": "uncollectable", "id": "u", "text": "why"},
+        {"event": "end", "exit": 1, "changed": [["x", "a.py"]], "meanwhile": []},
+    )
+    report = read_report(_signed(*events), b"key")
+    assert (report.items, report.exit_code, report.changed) == (("t",), 1, frozenset({("x", "a.py")}))
+
+
+def test_a_line_that_no_reader_can_read_ends_the_report() -> None:
+    for text in ("{", "[" * 100_000):
+        assert not read_report(_line(0, text), b"key").begun
+
+
+def _signed(*events: Any) -> bytes:
+    return b"".join(_line(number, json.dumps(event)) for number, event in enumerate(events))
+
+
+def _line(number: int, text: str) -> bytes:
+    signed = f"{number} {text}".encode()
+    return hmac.new(b"key", signed, hashlib.sha256).hexdigest().encode() + b" " + signed + b"\n"

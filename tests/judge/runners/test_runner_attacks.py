@@ -1,0 +1,235 @@
+"""Code in JavaScript and Go that wants to pass without being right, before reports on each test."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+
+import pytest
+
+from requirements import Require
+from suture.core.records import Candidate, Language, Task, Verdict
+from suture.core.settings import SandboxSettings
+from suture.judge import Suite, check_candidate, prepare_suite
+from suture.project.languages import LANGUAGES
+from suture.sandbox import Sandbox, discover_programs
+
+pytestmark = pytest.mark.timeout(240)
+COMMANDS = {"javascript": ("npm", "test"), "go": ("go", "test", "./...")}
+WRONG_JS = "exports.add = (a, b) => a - b;\n"
+JS = {
+    "package.json": '{"scripts": {"test": "node --test"}}',
+    "sum.js": WRONG_JS,
+    "test/sum.test.js": (
+        "const test = require('node:test'), assert = require('node:assert');\n"
+        "const { add } = require('../sum');\n"
+        "test('adds', () => assert.strictEqual(add(1, 2), 3));\n"
+        "test('zero', () => assert.strictEqual(add(0, 0), 0));\n"
+    ),
+}
+GO_HEAD = "package sum\n\n"
+GO_WRONG = "func Add(a, b int) int { return a - b }\n"
+GO = {
+    "go.mod": "module example.org/sum\n\ngo 1.19\n",
+    "sum.go": GO_HEAD + GO_WRONG,
+    "sum_test.go": (
+        'package sum\n\nimport "testing"\n\n'
+        "func TestAdd(t *testing.T) {\n\tif got := Add(1, 2); got != 3 {\n"
+        '\t\tt.Errorf("got %d, want 3", got)\n\t}\n}\n\n'
+        "func TestZero(t *testing.T) {\n\tif Add(0, 0) != 0 {\n\t\tt.Fail()\n\t}\n}\n"
+    ),
+}
+NO_PASS_JS = {
+    "ends while loading": {"sum.js": "process.exit(0);\n"},
+    "ends when called": {"sum.js": "exports.add = () => process.exit(0);\n"},
+    "ends by a signal": {"sum.js": "exports.add = () => process.kill(process.pid, 'SIGKILL');\n"},
+    "prints the report": {
+        "sum.js": "console.log('# tests 2\\n# pass 2\\n# fail 0\\nok 1 - adds\\nok 2 - zero'); "
+        "process.exit(0);\n"
+    },
+    "overwrites the report": {
+        "sum.js": "require('fs').writeFileSync('/box/_suture/report', 'x 0 {\"event\":\"end\"}\\n');"
+        "process.exit(0);\n"
+    },
+    "asks stdin for the key": {
+        "sum.js": "const given = require('fs').readFileSync('/proc/self/fd/0', 'utf8'); "
+        "exports.add = (a, b) => JSON.parse(given).key && 3;\n"
+    },
+    "writes another reporter": {
+        "sum.js": "require('fs').writeFileSync('/box/_suture/node_runner.mjs', ''); process.exit(0);\n"
+    },
+    "plants a configuration": {"package.json": '{"scripts": {"test": "true"}}', "sum.js": WRONG_JS},
+    "plants another test": {"test/sum.test.js": "", "sum.js": WRONG_JS},
+    "skips": {"sum.js": "require('node:test').test = () => {}; exports.add = (a, b) => a - b;\n"},
+    "sets the exit code": {
+        "sum.js": "process.on('exit', () => { process.exitCode = 0; }); exports.add = (a, b) => a - b;\n"
+    },
+}
+HOOK = (
+    "const M = require('module'), was = M.{name};\n"
+    "M.{name} = function (name, ...more) {{ const made = was.call(this, name, ...more);\n"
+    "  const idle = {{ get: () => () => {{}}, apply: () => {{}} }};\n"
+    "  return /assert/.test(name) ? new Proxy(made, idle) : made; }};\n"
+)
+IDLE = "for (const owner of [assert, assert.strict]) for (const name of Object.keys(owner))\n" + (
+    "  if (name !== 'strict' && typeof owner[name] === 'function') owner[name] = () => {};\n"
+)
+SOME = (
+    "for (const owner of [assert, assert.strict])\n"
+    "  owner.strictEqual = (a, b) => { if (b !== 3 && b !== 0) was(a, b); };\n"
+)
+NO_PASS_JS |= {
+    name: {"sum.js": f"const assert = require('node:assert');\n{text}exports.add = (a, b) => a - b;\n"}
+    for name, text in {
+        "patches one assert": "assert.strictEqual = () => {};\n",
+        "patches all asserts": IDLE,
+        "leaves out some faults": f"const was = assert.strictEqual;\n{SOME}",
+        "patches them for modules too": f"{IDLE}require('module').syncBuiltinESMExports();\n",
+        "patches the asserts' caller": HOOK.format(name="_load"),
+        "patches what requires them": HOOK.format(name="prototype.require"),
+    }.items()
+}
+LIMITS_JS = {
+    "patches the assert, and mends it at the end": {
+        "sum.js": "const assert = require('node:assert'), was = assert.strictEqual;\n"
+        "assert.strictEqual = () => {}; exports.add = (a, b) => a - b;\n"
+        "process.prependListener('exit', () => { assert.strictEqual = was; });\n"
+    },
+    "reads what is wanted": {
+        "sum.js": "const text = require('fs').readFileSync('test/sum.test.js', 'utf8');\n"
+        "exports.add = (a, b) => (a ? Number(/add\\(1, 2\\), (\\d)/.exec(text)[1]) : 0);\n"
+    },
+}
+NO_PASS_GO = {
+    "ends while loading": {
+        "sum.go": GO_HEAD + 'import "os"\n\nfunc init() { os.Exit(0) }\n\n' + GO_WRONG,
+    },
+    "ends when called": {
+        "sum.go": GO_HEAD + 'import "syscall"\n\nfunc Add(a, b int) int { syscall.Exit(0); return 3 }\n',
+    },
+    "plants a module": {"go.mod": "module example.org/other\n", "sum.go": GO_HEAD + GO_WRONG},
+    "plants a main of tests": {
+        "sum.go": GO_HEAD + GO_WRONG,
+        "main_test.go": GO_HEAD
+        + 'import (\n\t"os"\n\t"testing"\n)\n\nfunc TestMain(m *testing.M) { os.Exit(0) }\n',
+    },
+    "plants a workspace": {"go.work": "go 1.19\n\nuse ./other\n", "sum.go": GO_HEAD + GO_WRONG},
+    "overwrites the tests": {
+        "sum.go": GO_HEAD
+        + 'import "os"\n\nfunc init() { os.WriteFile("sum_test.go", []byte("package sum\\n"), 0o644) }\n\n'
+        + GO_WRONG,
+    },
+    "does not compile": {"sum.go": GO_HEAD + "func Add(a, b int) int { return }\n"},
+}
+PRINTED = (
+    '"=== RUN   TestAdd\\n--- PASS: TestAdd (0.00s)\\n'
+    + '=== RUN   TestZero\\n--- PASS: TestZero (0.00s)\\nPASS\\n"'
+)
+JSON_LINES = "".join(
+    f'{{"Action":"pass","Package":"example.org/sum"{test}}}\\n'
+    for test in (',"Test":"TestAdd"', ',"Test":"TestZero"', "")
+).replace('"', '\\"')
+PRINTS_GO = {
+    "prints the report": 'import (\n\t"fmt"\n\t"syscall"\n)\n\nfunc init() {\n'
+    f"\tfmt.Print({PRINTED})\n\tsyscall.Exit(0)\n}}\n\n{GO_WRONG}",
+    "prints the report when called": 'import (\n\t"fmt"\n\t"syscall"\n)\n\nfunc Add(a, b int) int {\n'
+    f"\tfmt.Print({PRINTED})\n\tsyscall.RawSyscall(syscall.SYS_EXIT_GROUP, 0, 0, 0)\n\treturn 0\n}}\n",
+    "has another program print it": 'import "syscall"\n\nfunc init() {\n'
+    '\tsyscall.Exec("/bin/echo", []string{"echo", "-n", ' + f"{PRINTED}}}, nil)\n}}\n\n{GO_WRONG}",
+    "prints it where go does": 'import (\n\t"fmt"\n\t"os"\n\t"syscall"\n)\n\nfunc init() {\n'
+    '\tout, _ := os.OpenFile(fmt.Sprintf("/proc/%d/fd/1", os.Getppid()), os.O_WRONLY, 0)\n'
+    f'\tfmt.Fprint(out, "{JSON_LINES}")\n\tsyscall.Exit(0)\n}}\n\n{GO_WRONG}',
+    "runs no test and prints it": 'import (\n\t"flag"\n\t"fmt"\n)\n\nfunc Add(a, b int) int {\n'
+    f'\tflag.Set("test.run", "^$")\n\tfmt.Print({PRINTED})\n\treturn a - b\n}}\n',
+    "names a token of its own": 'import (\n\t"fmt"\n\t"os"\n)\n\nfunc init() {\n'
+    '\tos.WriteFile("/box/_suture/report", []byte("0\\texample.org/sum\\tpassed TestAdd"), 0o600)\n'
+    f"\tfmt.Print({PRINTED})\n\tos.Exit(0)\n}}\n\n{GO_WRONG}",
+    "prints that a test passes which then fails": 'import "fmt"\n\nfunc Add(a, b int) int {\n'
+    f"\tfmt.Print({PRINTED})\n\treturn a - b\n}}\n",
+}
+NO_PASS_GO |= {name: {"sum.go": GO_HEAD + text} for name, text in PRINTS_GO.items()}
+LIMITS_GO = {
+    "takes the token out of memory": {
+        "sum.go": GO_HEAD
+        + 'import (\n\t"fmt"\n\t"os"\n\t"syscall"\n\t_ "unsafe"\n)\n\n'
+        + "//go:linkname token testing.sutureToken\nvar token string\n\nfunc Add(a, b int) int {\n"
+        + '\tline := token + "\\texample.org/sum\\tpassed TestAdd\\tpassed TestZero\\n"\n'
+        + '\tos.WriteFile("/box/_suture/report", []byte(line), 0o600)\n'
+        + f"\tfmt.Print({PRINTED})\n\tsyscall.Exit(0)\n\treturn 0\n}}\n",
+    },
+    "reads what is wanted": {
+        "sum.go": GO_HEAD
+        + 'import (\n\t_ "embed"\n\t"strings"\n)\n\n//go:embed sum_test.go\nvar text string\n\n'
+        + "func Add(a, b int) int {\n\tif a > 0 {\n"
+        + "\t\treturn int(text[strings.Index(text, \"got != \")+7] - '0')\n\t}\n\treturn 0\n}\n",
+    },
+}
+"""What passes: it is in docs/verdicts.md; change both together."""
+
+
+async def suite_of(language: Language, project: Mapping[str, str], sandbox: Sandbox) -> Suite:
+    files = {path: text.encode() for path, text in project.items()}
+    command = COMMANDS[language]
+    task = Task(statement="", kind="heal", files=files, test_command=command, language=language)
+    programs = discover_programs(None, {"VIRTUAL_ENV": sys.prefix, "PATH": os.environ["PATH"]}, language)
+    return await prepare_suite(task, sandbox, SandboxSettings(test_timeout_s=120), programs)
+
+
+async def verdict_on(files: Mapping[str, str], suite: Suite) -> Verdict:
+    return await check_candidate(Candidate(files=dict(files), origin="sample"), suite)
+
+
+def need(language: Language, require: Require) -> None:
+    program = LANGUAGES[language].program
+    require(program, shutil.which(program) is not None, "it is not on PATH")
+
+
+@pytest.mark.parametrize(
+    ("language", "project", "attacks", "limits"),
+    [("javascript", JS, NO_PASS_JS, LIMITS_JS), ("go", GO, NO_PASS_GO, LIMITS_GO)],
+    ids=["javascript", "go"],
+)
+async def test_only_what_is_written_down_passes(
+    language: Language,
+    project: Mapping[str, str],
+    attacks: Mapping[str, Mapping[str, str]],
+    limits: Mapping[str, Mapping[str, str]],
+    sandbox: Sandbox,
+    require: Require,
+) -> None:
+    need(language, require)
+    suite = await suite_of(language, project, sandbox)
+    verdicts = {name: await verdict_on(files, suite) for name, files in {**attacks, **limits}.items()}
+    assert {name for name, verdict in verdicts.items() if verdict.all_passed} == set(limits)
+
+
+async def test_tests_may_replace_asserts_themselves(sandbox: Sandbox, require: Require) -> None:
+    need("javascript", require)
+    tests = JS["test/sum.test.js"] + (
+        "assert.equal = assert.strictEqual;\n"
+        "test('mocks', (t) => { t.mock.method(assert, 'ok', () => {}); assert.ok(false); });\n"
+        "test('counts', () => { assert.equal(add(1, 2), 3); const was = assert.deepEqual; let n = 0;\n"
+        "  assert.deepEqual = (...given) => { n += 1; was(...given); }; assert.deepEqual([1], [1]); });\n"
+    )
+    suite = await suite_of("javascript", {**JS, "test/sum.test.js": tests}, sandbox)
+    assert (await verdict_on({"sum.js": WRONG_JS.replace("-", "+")}, suite)).all_passed
+    assert not (await verdict_on({"sum.js": f"// still\n{WRONG_JS}"}, suite)).all_passed
+
+
+async def test_each_test_is_reported_with_its_place(sandbox: Sandbox, require: Require) -> None:
+    need("javascript", require)
+    suite = await suite_of("javascript", JS, sandbox)
+    right = await verdict_on({"sum.js": WRONG_JS.replace("-", "+")}, suite)
+    assert right.passed == {"test/sum.test.js::adds", "test/sum.test.js::zero"}
+    assert right.evidence == "nonce"
+    (fact,) = (await verdict_on({}, suite)).counterexamples
+    assert (fact.expected, fact.actual, fact.file, fact.line) == ("3", "-1", "test/sum.test.js", 3)
+
+
+async def test_a_name_with_a_slash_is_a_test_and_no_group(sandbox: Sandbox, require: Require) -> None:
+    need("javascript", require)
+    tests = "require('node:test')('a', () => {});\nrequire('node:test')('a/b', () => {});\n"
+    suite = await suite_of("javascript", {**JS, "test/sum.test.js": tests}, sandbox)
+    assert (await verdict_on({}, suite)).passed == {"test/sum.test.js::a", "test/sum.test.js::a/b"}

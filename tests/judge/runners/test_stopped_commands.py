@@ -1,0 +1,73 @@
+"""A command in another language whose first test never ends: its runner has begun, and told of no test."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+
+import pytest
+
+from requirements import Require
+from suture.core.records import Candidate, Task
+from suture.core.settings import SandboxSettings
+from suture.judge import check_candidate, prepare_suite
+from suture.judge.failures import hit_time_limit
+from suture.sandbox import BubblewrapSandbox, RunRequest, RunResult, discover_programs
+
+pytestmark = pytest.mark.timeout(240)
+ENDLESS = "exports.count = (n) => {\n  let i = 0;\n  while (i < n) i -= 1;\n  return i;\n};\n"
+TESTS = (
+    "const test = require('node:test'), assert = require('node:assert');\n"
+    "const { count } = require('./count');\n"
+    "test('counts', () => assert.equal(count(3), 3));\n"
+    "test('more', () => assert.equal(count(5), 5));\n"
+)
+NAMES = {"count.test.js::counts", "count.test.js::more"}
+
+
+class Watched(BubblewrapSandbox):
+    """A wall that counts the runs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runs = 0
+
+    async def run(self, request: RunRequest) -> RunResult:
+        """Count it, and let it run."""
+        self.runs += 1
+        return await super().run(request)
+
+
+async def test_it_is_run_once_and_each_test_decides_on_a_candidate(
+    sandbox: BubblewrapSandbox, require: Require
+) -> None:
+    require("node", shutil.which("node") is not None, "it is not on PATH")
+    files = {"count.js": ENDLESS.encode(), "count.test.js": TESTS.encode()}
+    task = Task(
+        statement="", kind="heal", files=files, test_command=("node", "--test"), language="javascript"
+    )
+    programs = discover_programs(None, {"VIRTUAL_ENV": sys.prefix, "PATH": os.environ["PATH"]}, "javascript")
+    wall = Watched()
+    try:
+        suite = await prepare_suite(task, wall, SandboxSettings(test_timeout_s=10), programs)
+        base = await check_candidate(Candidate(files={}, origin="user"), suite)
+        assert (wall.runs, base.passed, base.evidence) == (1, frozenset(), "nonce")
+        assert all(map(hit_time_limit, base.outcomes))
+        assert suite.test_files == ("count.test.js",)
+        texts = {
+            "right": ENDLESS.replace("-=", "+="),
+            "ends": "process.exit(0);\n",
+            "wrong": "exports.count = (n) => n && 3;\n",
+        }
+        said = {
+            name: await check_candidate(Candidate(files={"count.js": text}, origin="sample"), suite)
+            for name, text in texts.items()
+        }
+    finally:
+        await wall.close()
+    assert said["right"].passed == NAMES
+    assert said["right"].evidence == "nonce"
+    assert said["wrong"].failed == {"count.test.js::more"}
+    # Nobody knows which tests it would have told of: its file's exit is all that there is.
+    assert said["ends"].evidence == "exit_status"

@@ -1,0 +1,116 @@
+"""Tests that run in other processes than pytest's own: workers of pytest-xdist, and forks."""
+
+from __future__ import annotations
+
+import pytest
+
+from judge.conftest import PYTEST
+from judge.runners.test_changed_machinery import ATTACKS, PROJECT, RIGHT, WRONG, suite_of
+from suture.core.records import Candidate, VerdictNote
+from suture.core.settings import SandboxSettings
+from suture.judge import check_candidate
+from suture.sandbox import Sandbox
+
+pytestmark = pytest.mark.timeout(300)
+WORKERS = f"{PYTEST} -p xdist -n 2"
+FORKING = """
+import marshal, os
+import pytest
+from _pytest.runner import runtestprotocol
+from _pytest.reports import TestReport
+
+def pytest_runtest_protocol(item, nextitem):
+    ours, theirs = os.pipe()
+    pid = os.fork()
+    if not pid:
+        reports = runtestprotocol(item, log=False, nextitem=nextitem)
+        os.write(theirs, marshal.dumps([one._to_json() for one in reports]))
+        os._exit(0)
+    os.close(theirs)
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for one in marshal.loads(os.read(ours, 1 << 20)):
+        item.ihook.pytest_runtest_logreport(report=TestReport._from_json(one))
+    os.close(ours)
+    os.waitpid(pid, 0)
+    return True
+"""
+"""As pytest-forked does it."""
+DEEP = {
+    "sums.py": WRONG,
+    "tests/conftest.py": "import sums\n",
+    "tests/test_sums.py": PROJECT["test_sums.py"],
+}
+SPEAKS = (
+    "import gc, os, sys\nfor one in gc.get_objects():\n    if type(one).__name__ == 'WorkerInteractor':\n"
+    "        from _pytest.reports import TestReport\n"
+    "        for at, item in enumerate(one.session.items):\n"
+    "            for when in ('setup', 'call', 'teardown'):\n"
+    "                made = TestReport(item.nodeid, item.location, {}, 'passed', None, when)\n"
+    "                data = one.config.hook.pytest_report_to_serializable(config=one.config, report=made)\n"
+    "                data.update(item_index=at, worker_id=one.workerid, testrun_uid=one.testrunuid)\n"
+    "                one.sendevent('testreport', data=data)\n"
+    "        one.sendevent('workerfinished', workeroutput={'exitstatus': 0, 'shouldfail': False,\n"
+    "            'shouldstop': False})\n        import time; time.sleep(9)\n        os._exit(0)\n"
+)
+
+
+async def test_workers_are_watched(sandbox: Sandbox, wall_settings: SandboxSettings) -> None:
+    suite = await suite_of(DEEP, sandbox, wall_settings, WORKERS)
+    right = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
+    assert right.all_passed, right
+    assert "unwatched_processes" not in [note.code for note in right.notes]
+    (fact, _) = (await check_candidate(Candidate(files={}, origin="sample"), suite)).counterexamples
+    assert (fact.expected, fact.actual) in (("6", "3"), ("", "")), fact
+    attacks = {**ATTACKS, "speaks for its worker": f"def total(numbers):\n{_indented(SPEAKS)}#"}
+    for name, text in attacks.items():
+        verdict = await check_candidate(Candidate(files={"sums.py": text + WRONG}, origin="sample"), suite)
+        assert not verdict.all_passed, name
+
+
+async def test_a_module_that_workers_look_for_is_none_of_the_codes(
+    sandbox: Sandbox, wall_settings: SandboxSettings
+) -> None:
+    suite = await suite_of(PROJECT, sandbox, wall_settings)
+    for name in ("execnet", "setproctitle", "xdist"):
+        planted = Candidate(files={f"{name}.py": "", "sums.py": RIGHT}, origin="sample")
+        verdict = await check_candidate(planted, suite)
+        assert VerdictNote(code="protected_file", subjects=(f"{name}.py",)) in verdict.notes
+
+
+async def test_forks_vouch_for_what_they_ran(sandbox: Sandbox, wall_settings: SandboxSettings) -> None:
+    suite = await suite_of({**PROJECT, "conftest.py": FORKING}, sandbox, wall_settings)
+    right = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
+    assert right.all_passed, right
+    assert "unwatched_processes" not in [note.code for note in right.notes]
+    for name, text in ATTACKS.items():
+        verdict = await check_candidate(Candidate(files={"sums.py": text + WRONG}, origin="sample"), suite)
+        assert not verdict.all_passed, name
+
+
+FAKES = """
+import sys
+
+@pytest.fixture
+def no_disk(monkeypatch):
+    was = os.write
+    for module in list(sys.modules.values()):
+        if vars(module).get("write") is was:
+            monkeypatch.setattr(module, "write", lambda *given: os.close(-1))
+"""
+"""As pyfakefs does it while a test runs."""
+
+
+async def test_a_fork_vouches_for_a_test_with_a_file_system_of_its_own(
+    sandbox: Sandbox, wall_settings: SandboxSettings
+) -> None:
+    test = "from sums import total\n\ndef test_it(no_disk): assert total([2, 3]) == 5\n"
+    project = {"sums.py": WRONG, "test_sums.py": test, "conftest.py": FORKING + FAKES}
+    suite = await suite_of(project, sandbox, wall_settings)
+    right = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
+    assert right.all_passed, right
+    (fact,) = (await check_candidate(Candidate(files={}, origin="sample"), suite)).counterexamples
+    assert (fact.expected, fact.actual) == ("5", "2"), fact
+
+
+def _indented(text: str) -> str:
+    return "".join(f"    {line}\n" for line in text.splitlines())

@@ -1,0 +1,166 @@
+"""Code that wants to pass without being right, and the three kinds of verdict that it meets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge.split.forgeries import CORPUS, HANGS, SPLIT_TESTS, WEAK, in_a_class
+from suture.core.records import Check, Task
+from suture.core.settings import SandboxSettings
+from suture.judge import grade_program, prepare_suite
+from suture.judge.extraction.program_plans import TaskNames, plan_program
+from suture.sandbox import ProgramLimits, RunRequest, Sandbox
+
+Judge = Callable[..., Any]
+
+KNOWN_LIMIT = {
+    *("always equal", "a subclass of int", "a subclass of float", "claims to be an int"),
+    *(
+        "a class whose instances are everything",
+        "the function is a class",
+        "the function is a callable object",
+    ),
+    *("patched json", "patched modules of ours", "looks for the expected value in memory"),
+    *("hunts through frames and memory while loading", "hunts through frames and memory when called"),
+}
+"""What passes in nonce mode. It is in SECURITY.md; change both together."""
+
+
+@pytest.mark.parametrize("forgery", CORPUS)
+async def test_no_forgery_passes_a_split_verdict(judge: Judge, forgery: str) -> None:
+    verdict = await judge(CORPUS[forgery], *SPLIT_TESTS, check_timeout_s=1 if forgery in HANGS else 5)
+    assert not verdict.passed
+    assert not {o.status for o in verdict.outcomes} & {"passed", "skipped"}
+    assert {o.evidence for o in verdict.outcomes} == {"split"}
+
+
+@pytest.mark.parametrize("forgery", WEAK)
+async def test_no_weak_test_is_satisfied_by_odd_behaviour(judge: Judge, forgery: str) -> None:
+    code, test = WEAK[forgery]
+    verdict = await judge(code, test)
+    assert not verdict.passed
+    assert {o.evidence for o in verdict.outcomes} == {"split"}
+
+
+def test_the_corpus_is_as_large_as_it_is_said_to_be() -> None:
+    listed = (Path(__file__).parents[3] / "SECURITY.md").read_text("utf-8")
+    assert f"0 of {len(CORPUS)}" in listed
+    assert f"{len(WEAK)} weak tests" in listed
+
+
+async def test_the_known_limit_of_nonce_mode(judge: Judge) -> None:
+    passed = set()
+    for forgery, code in CORPUS.items():
+        limit_s = 2 if forgery in HANGS else None
+        verdict = await judge(in_a_class(code), "assert Box().get(3) == 8", check_timeout_s=limit_s)
+        if verdict.passed:
+            assert verdict.evidence == "nonce"
+            passed.add(forgery)
+    assert passed == KNOWN_LIMIT
+    listed = (Path(__file__).parents[3] / "SECURITY.md").read_text("utf-8")
+    assert f"{len(KNOWN_LIMIT)} of {len(CORPUS)}" in listed
+
+
+async def test_the_corpus_fools_a_judge_by_exit_status(sandbox: Sandbox) -> None:
+    fooled = set()
+    for forgery, code in CORPUS.items():
+        if forgery not in HANGS:
+            program = RunRequest(python=f"{code}\nassert f(3) == 8", limits=ProgramLimits(wall_s=5))
+            if (await sandbox.run(program)).status == "ok":
+                fooled.add(forgery)
+    assert len(fooled) >= len(KNOWN_LIMIT)
+    assert {"os._exit(0)", "raises SystemExit at import", "exits at exit", "always equal"} <= fooled
+
+
+async def test_the_right_program_passes(judge: Judge) -> None:
+    assert (await judge("def f(x): return 8", *SPLIT_TESTS)).all_passed
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import os\nclass Box:\n    def get(self): os._exit(0)",
+        "import sys\nclass Box:\n    def get(self): sys.exit(0)",
+        "class Box:\n    def get(self): print('PASSED'); return 0",
+        "raise SystemExit",
+    ],
+)
+async def test_in_nonce_mode_an_early_end_is_no_pass(judge: Judge, code: str) -> None:
+    verdict = await judge(code, "assert Box().get() == 1")
+    assert not verdict.passed
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["import sys\nclass Cart: total = sys.exit", "class Cart:\n    total = staticmethod(SystemExit)"],
+)
+@pytest.mark.parametrize(
+    "test",
+    [
+        "assert Cart().total() == 5",
+        "Cart().total()\nassert Cart().total() == 5",
+        "assert Cart().total() == 5\nexit()",
+    ],
+)
+async def test_an_exit_that_the_test_did_not_write_is_no_pass(judge: Judge, code: str, test: str) -> None:
+    assert not (await judge(code, test)).passed
+
+
+@pytest.mark.parametrize(
+    "end", ["import sys\nsys.exit(0)", "raise SystemExit", "import unittest\nunittest.main()"]
+)
+async def test_a_test_may_end_itself(judge: Judge, end: str) -> None:
+    code = "class Cart:\n    def total(self): return 5"
+    assert (await judge(code, f"assert Cart().total() == 5\n{end}")).all_passed
+    assert not (await judge(code, f"assert Cart().total() == 6\n{end}")).passed
+
+
+async def test_the_judge_never_holds_the_candidates_code(judge: Judge) -> None:
+    spy = (
+        "os, look = __import__('o' + 's'), getattr(__import__('io'), 'op' + 'en')\n"
+        "names = [os.path.join(d, n) for d, _, ns in os.walk('/box') for n in ns]\n"
+        "text = ''.join(look(n, errors='replace').read() for n in names)\n"
+    )
+    verdict = await judge(
+        "SECRET = 'xyzzy' + '42'\ndef f(): return 1", f"{spy}assert 'xyz' + 'zy' not in text and f() == 1"
+    )
+    assert verdict.all_passed, verdict.counterexamples
+    assert verdict.evidence == "split"
+
+
+async def test_the_candidate_never_sees_a_test(judge: Judge) -> None:
+    code = (
+        "import os, gc\n"
+        "def f(x):\n"
+        "    files = [os.path.join(d, n) for d, _, ns in os.walk('/box') for n in ns]\n"
+        "    text = ''.join(open(n, errors='replace').read() for n in files)\n"
+        "    held = [o for o in gc.get_objects() if isinstance(o, dict) and 'canary' in o]\n"
+        "    return 'can' + 'ary_' in text or bool(held)\n"
+    )
+    verdict = await judge(code, "canary_ = 8\nassert f(1) == False")
+    assert verdict.all_passed, verdict.counterexamples
+
+
+async def test_no_oracle_enters_a_suite(sandbox: Sandbox, wall_settings: SandboxSettings) -> None:
+    hidden = Check(id="hidden", provenance="oracle", source="assert f(1) == 2")
+    with pytest.raises(ValueError, match="oracle"):
+        await prepare_suite(Task(statement="", checks=(hidden,)), sandbox, wall_settings)
+
+
+async def test_files_that_would_change_the_verdict_are_left_out(
+    sandbox: Sandbox, wall_settings: SandboxSettings
+) -> None:
+    forged = {"_suture/suture/checks/wire.py": b"import os; os._exit(0)", "_suture/json.py": b"1/0"}
+    outcome = await grade_program(
+        "def f(): return 1", "assert f() == 1", sandbox, wall_settings, files=forged
+    )
+    assert outcome.passed
+
+
+def test_a_builtin_keeps_its_meaning_in_the_test() -> None:
+    plan = plan_program("assert abs(f(1)) == 1", TaskNames(files=("s.py",), module="s.py"))
+    assert set(plan.names) == {"f"}

@@ -1,0 +1,205 @@
+"""Nothing in the judge is chosen, imported or named by the candidate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from suture.core.records import Candidate, Check, Task
+from suture.core.settings import SandboxSettings
+from suture.judge import check_candidate, grade_program, prepare_suite
+from suture.judge.extraction.program_plans import TaskNames, plan_program
+from suture.judge.protected_files import find_protected_files
+from suture.sandbox import Sandbox
+
+Judge = Callable[..., Any]
+Prepare = Callable[..., Any]
+TEST_FILE = "from calc import f\ndef test_f(): assert f(3) == 8\n"
+
+WRONG = "def add(a, b): return 0\n"
+FORMS = {
+    "all names of a program that exits": f"{WRONG}if 0:\n    from unittest.__main__ import *\n",
+    "its function from a program that exits": "if 0:\n    from unittest.__main__ import add\n",
+    "its function from the library": f"{WRONG}if 0:\n    from operator import add\n",
+}
+TEST = "assert add(1, 2) == 3"
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("entry_point", ["add", None])
+async def test_dead_imports_steer_no_grade(
+    form: str, entry_point: str | None, sandbox: Sandbox, wall_settings: SandboxSettings
+) -> None:
+    graded = await grade_program(FORMS[form], TEST, sandbox, wall_settings, entry_point=entry_point)
+    assert (graded.outcome.status, graded.outcome.evidence) == ("failed", "split")
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_dead_imports_steer_no_verdict(form: str, judge: Judge) -> None:
+    verdict = await judge(FORMS[form], TEST, TEST + "\nadd(1, 2)")
+    assert [o.status for o in verdict.outcomes] == ["failed", "failed"]
+
+
+async def test_a_library_function_that_the_candidate_took_is_the_candidates(judge: Judge) -> None:
+    assert (await judge("from operator import add", TEST)).all_passed
+
+
+def test_a_plan_is_made_of_the_test_alone() -> None:
+    tried = "try:\n    assert f(helper(1)) == math.pi\nexcept Odd:\n    pass"
+    test = f"import math\nfrom solution import Odd\n{tried}"
+    plan = plan_program(test, TaskNames(files=("solution.py", "math.py"), module="solution.py"))
+    assert {name: target["kind"] for name, target in plan.names.items()} == {
+        "Odd": "exception",
+        "f": "value",
+        "helper": "value",
+    }
+    assert (plan.live, plan.source.splitlines()[0]) == ("", "import math")
+
+
+@pytest.mark.parametrize(
+    ("test", "live"),
+    [
+        ("s = Stack()\ns.push(1)\nassert s.top() == 1", "Stack is a class"),
+        ("assert str(Point(1, 2)) == '(1, 2)'", "Point is a class"),
+        ("assert Point(1) == Point(1)", "Point is a class"),
+        ("assert isinstance(f(1), Node)", "Node is a class"),
+        ("assert run(Solution, 1) == 2", "Solution is a class"),
+        ("assert Diff([1, 2], [2]) == [1]", ""),
+        ("got = Split([1, 2])\nassert got == [1]", ""),
+        ("assert LIMIT['k'] == 1 and Limit > 3", ""),
+        ("assert os.sep == f(1)", "the test uses os"),
+    ],
+)
+def test_the_test_says_whether_a_name_is_a_class(test: str, live: str) -> None:
+    assert plan_program(test, TaskNames(files=("solution.py",), module="solution.py")).live == live
+
+
+def test_the_task_says_it_where_it_can() -> None:
+    function = TaskNames(files=(), module="s.py", functions=frozenset({"Roman"}))
+    assert plan_program("assert Roman('IV').value == 4", function).live == ""
+    a_class = TaskNames(files=(), module="s.py", classes=frozenset({"Roman"}))
+    assert plan_program("assert Roman('IV') == 4", a_class).live == "Roman is a class"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def f(x): return iter([8])",
+        "class F:\n    split = append = 8\ndef f(x): return F()",
+        "class f:\n    def __init__(self, x): pass\n    def split(self): return ['8']",
+        "import math as f",
+        "f = 8",
+        "def f(x): return f",
+    ],
+)
+@pytest.mark.parametrize(
+    "test", ["assert f(3).split() == ['8']", "def check(c):\n    assert c(3).append\ncheck(f)"]
+)
+async def test_no_candidate_weakens_its_own_evidence(code: str, test: str, judge: Judge) -> None:
+    verdict = await judge(code, test)
+    assert [(o.passed, o.evidence) for o in verdict.outcomes] == [(False, "split")]
+
+
+async def test_a_module_of_the_candidate_takes_no_librarys_place(
+    sandbox: Sandbox, wall_settings: SandboxSettings
+) -> None:
+    test = "import unittest\nimport shapes\nassert f(3) == 8"
+    forged = {"unittest.py": b"import os", "shapes.py": b"f = 8"}
+    graded = await grade_program("def f(x): return 0", test, sandbox, wall_settings, files=forged, own=())
+    assert (graded.passed, graded.outcome.evidence) == (False, "split")
+
+
+@pytest.mark.parametrize(
+    ("test", "right", "wrong"),
+    [
+        ("import sys\nassert f(3) == 8\nsys.exit(0)", "8", "0"),
+        ("assert f(3) == 8\nraise SystemExit", "8", "0"),
+        ("import sys\nsys.exit(f(3) != 8)", "8", "0"),
+        ("from sys import exit as leave\nleave(int(f(3) != 8))", "8", "0"),
+        (
+            "from unittest import TestCase, main\nclass T(TestCase):\n"
+            "    def test(self): self.assertEqual(f(3), 8)\nif __name__ == '__main__':\n    main(exit=False)",
+            "8",
+            "0",
+        ),
+        (
+            "try:\n    f(3)\nexcept StopIteration as end:\n    assert end.value == 8\nelse:\n    assert 0",
+            "stop",
+            "8",
+        ),
+        (
+            "try:\n    f(3)\nexcept SystemExit as end:\n    assert end.code == 8\nelse:\n    assert 0",
+            "exit",
+            "8",
+        ),
+        ("x = [1]\nassert f(x) is x", "x", "list(x)"),
+        ("x = [3]\nf(x)\nassert x == []", "x.clear()", "0"),
+        ("x = [3, 4]\nk = f(x)\nassert x[:k] == [4]", "x.pop(0) - 2", "1"),
+        ("x = [3, 1]\nassert f(x) == sorted(x)", "x.sort() or x", "x"),
+        ("assert not f(3) > 8 and f(3) >= 8", "8.0", "9"),
+    ],
+)
+async def test_what_a_test_means_it_still_gets(test: str, right: str, wrong: str, judge: Judge) -> None:
+    head = "import sys\ndef stop(): raise StopIteration(8)\ndef f(x): return {}"
+    bodies = {"stop": "stop()", "exit": "sys.exit(8)"}
+    verdicts = [await judge(head.format(bodies.get(code, code)), test) for code in (right, wrong)]
+    assert [verdict.all_passed for verdict in verdicts] == [True, False]
+    assert {o.evidence for verdict in verdicts for o in verdict.outcomes} == {"split"}
+
+
+async def test_only_an_end_that_the_test_wrote_is_a_pass(judge: Judge) -> None:
+    test = "import unittest\nhidden = unittest.main\nhidden()\nassert f(3) == 8"
+    assert not (await judge("def f(x): return 0", test)).all_passed
+    assert not (await judge("def f(x): return 0", "import sys\nf(3) or sys.exit(f(3))\nassert 0")).all_passed
+
+
+def test_reading_a_test_takes_no_look_at_a_candidate() -> None:
+    files = {"solution.py": "if a: pass\n" + "elif a: pass\n" * 100_000}  # nothing reads it
+    names = TaskNames(files=tuple(files), module="solution.py")
+    assert set(plan_program("assert f(1)", names).names) == {"f"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("suture_report.py", "pluggy.py", "iniconfig/__init__.py", "src/suture_report.py"),
+        *("sitecustomize/__init__.py", "x-1.0.dist-info/entry_points.txt", "x.egg-info/entry_points.txt"),
+    ],
+)
+async def test_no_candidate_takes_the_place_of_what_reports_its_tests(path: str, prepare: Prepare) -> None:
+    project = {"calc.py": "def f(x): return 0\n", "test_calc.py": TEST_FILE}
+    suite = await prepare(project)
+    forged = Candidate(files={path: "raise SystemExit(0)\n"}, origin="sample")
+    assert find_protected_files(forged.files, suite) == (path,)
+
+
+async def test_no_candidate_takes_the_place_of_a_library_that_the_tests_import(prepare: Prepare) -> None:
+    test = "import yaml\n" + TEST_FILE
+    suite = await prepare({"calc.py": "def f(x): return 0\n", "test_calc.py": test})
+    forged = ("yaml.py", "yaml/__init__.py")
+    assert (
+        find_protected_files(dict.fromkeys((*forged, "more.py", "json5.py", "src/yaml.py"), ""), suite)
+        == forged
+    )
+    own = await prepare({"calc.py": "def f(x): return 0\n", "test_calc.py": test, "yaml/a.py": ""})
+    assert find_protected_files({"yaml/b.py": ""}, own) == ()
+    in_a_file = ("solution.py/a.py", "yaml/a.py/b/c.py")
+    assert find_protected_files(dict.fromkeys(("solution.py", *in_a_file), ""), own) == in_a_file
+
+
+@pytest.mark.parametrize("path", ["numpy/testing.py", "helpers.py"])
+async def test_where_a_candidate_lies_gives_its_names_to_no_library(path: str, sandbox: Sandbox) -> None:
+    module = path.removesuffix(".py").replace("/", ".")
+    test = f"from {module} import close\nassert close(add(1, 2), 3)"
+    checks = (Check(id="1", provenance="user", source=test),)
+    task = Task(statement="", entry_point="add", checks=checks)
+    suite = await prepare_suite(task, sandbox, SandboxSettings(check_timeout_s=20))
+    code = "def add(a, b): return 0\ndef close(a, b): return True\n"
+    assert not (await check_candidate(Candidate(files={path: code}, origin="sample"), suite)).passed
+    right = Check(id="2", provenance="user", source=f"from {module} import add\nassert add(1, 2) == 3")
+    suite = await prepare_suite(replace(task, checks=(right,)), sandbox, SandboxSettings(check_timeout_s=20))
+    code = "def add(a, b): return a + b\n"
+    assert (await check_candidate(Candidate(files={path: code}, origin="sample"), suite)).all_passed

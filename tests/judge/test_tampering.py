@@ -1,0 +1,119 @@
+"""Signs that a change games the tests."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from suture.judge.tampering import (
+    TamperingCode,
+    TamperingWarning,
+    collect_literals,
+    count_dead_code,
+    find_tampering_warnings,
+    render_tampering_warning,
+)
+
+SOURCE = "def f(n):\n    if n > 2:\n        return n - 1\n    return n\n"
+
+
+@pytest.mark.parametrize(
+    ("after", "code"),
+    [
+        (SOURCE.replace("n > 2", "n == 77"), "compares_with_test_literals"),
+        ("def f(n):\n    return n\n", "statement_removed"),
+        (
+            "def f(n):\n    try:\n        return g(n)\n    except Exception:\n        pass\n",
+            "hides_exceptions",
+        ),
+        ("def f(n, m):\n    return n\n", "names_unused"),
+        (SOURCE.replace("n > 2", "n in (77, 0)"), "compares_with_test_literals"),
+        (SOURCE.replace("return n\n", "return {77: 1}.get(n, n)\n"), "compares_with_test_literals"),
+        (
+            SOURCE.replace(
+                "    return n\n", "    match n:\n        case 77:\n            return 1\n    return n\n"
+            ),
+            "compares_with_test_literals",
+        ),
+        (SOURCE.replace("    return n\n", "    raise KeyError\n    return n\n"), "dead_code"),
+        (SOURCE.replace("n > 2", "not self and n > 2"), "dead_code"),
+        (SOURCE.replace("n > 2", "self is None and n > 2"), "dead_code"),
+        (SOURCE.replace("n > 2", "False"), "dead_code"),
+        (SOURCE.replace("n > 2", "len(n) > len(n)"), "dead_code"),
+    ],
+)
+def test_signs_of_gaming_are_found(after: str, code: TamperingCode) -> None:
+    warnings = find_tampering_warnings(SOURCE, after, collect_literals(["assert f(77) == 1"]))
+    assert code in {warning.code for warning in warnings}
+
+
+def test_a_lost_call_and_a_lost_raise_are_seen() -> None:
+    before = "def f(n):\n    if n:\n        raise ValueError\n    return f(n)\n"
+    after = "def f(n):\n    if n:\n        return 1\n    return n\n"
+    texts = {render_tampering_warning(one) for one in find_tampering_warnings(before, after, frozenset())}
+    assert {"no longer calls f", "no longer raises"} <= texts
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        "def f(n):\n    while True:\n        n = g(n)\n        if n:\n            return n\n",
+        "def f(n):\n    return n or g(n) or None\n",
+        "def f(n):\n    raise NotImplementedError\n    yield\n",
+        "def f(n):\n    return n if g(n) == g(n) else 0\n",
+        "def f(n):\n    return n if len(next(n)) > len(next(n)) else 0\n",
+    ],
+)
+def test_what_only_looks_dead_is_not(after: str) -> None:
+    assert count_dead_code(ast.parse(after)) == 0
+
+
+def test_an_honest_change_raises_no_warning() -> None:
+    assert (
+        find_tampering_warnings(
+            SOURCE, SOURCE.replace("n > 2", "n >= 2"), collect_literals(["assert f(77) == 1"])
+        )
+        == ()
+    )
+
+
+LONG = """\
+class Till:
+    def total(self):
+        return self.sum() + 1
+
+    def sum(self):
+        return 13
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "names"),
+    [
+        ("self.sum() + 1", "14", "calls_removed", ("sum",)),
+        ("return 13", "return 13 if self == 4711 else 0", "compares_with_test_literals", ("4711",)),
+        ("return 13", "pass", None, ()),
+    ],
+)
+def test_signs_of_a_change_within_a_class_are_found(
+    old: str, new: str, code: TamperingCode | None, names: tuple[str, ...]
+) -> None:
+    warnings = find_tampering_warnings(LONG, LONG.replace(old, new), frozenset({"4711"}))
+    if code is None:
+        assert not {"calls_removed", "compares_with_test_literals"} & {one.code for one in warnings}
+    else:
+        assert TamperingWarning(code=code, names=names) in warnings
+
+
+def test_a_literal_that_the_file_already_compares_with_is_no_sign() -> None:
+    before = LONG + "\n\ndef is_odd(n):\n    return n == 4711\n"
+    after = before.replace("return 13", "return 13 if self == 4711 else 0")
+    codes = {one.code for one in find_tampering_warnings(before, after, frozenset({"4711"}))}
+    assert "compares_with_test_literals" not in codes
+
+
+def test_a_name_that_other_code_reads_is_not_unused() -> None:
+    before = "a = 1\nb = 2\n\n\ndef f():\n    return a + b\n\n\ndef g():\n    return a\n"
+    signs = find_tampering_warnings(before, before.replace("return a + b", "return 0"), frozenset())
+    assert TamperingWarning(code="names_unused", names=("b",)) in signs
