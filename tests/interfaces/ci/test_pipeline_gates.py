@@ -227,10 +227,10 @@ def test_a_project_may_only_make_gates_stricter(tmp_path: Path) -> None:
 
 
 def test_text_of_others_stays_text() -> None:
-    fenced = code_block(HOSTILE, "diff").splitlines()
-    assert fenced[0] == "````diff"
-    assert fenced[-1] == "````"
-    assert "````" not in "\n".join(fenced[1:-1])
+    fence_python = code_block(HOSTILE, "diff").splitlines()
+    assert fence_python[0] == "````diff"
+    assert fence_python[-1] == "````"
+    assert "````" not in "\n".join(fence_python[1:-1])
     assert "\x1b" not in code_block(HOSTILE)
     assert code_span(HOSTILE).startswith("````")
     assert "\n" not in code_span(HOSTILE)

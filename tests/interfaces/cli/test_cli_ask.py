@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from suture.api import Difference
-from suture.interfaces.cli.repair.review_command import ask_which_is_right
+from suture.interfaces.cli.repair.review_command import ask_right_repair
 
 DIFFERENCE = Difference(
     call="joined(3, 2)", answers={"- becomes +": "5", "- becomes *": "6"}, by_repair=("5", "5", "6", "1")
@@ -28,7 +28,7 @@ async def test_the_question_is_asked_until_it_is_answered(
     async def read() -> str | None:
         return next(lines, None)
 
-    assert await ask_which_is_right(DIFFERENCE, read) == choice
+    assert await ask_right_repair(DIFFERENCE, read) == choice
     told = capsys.readouterr()
     assert told.out == ""
     assert "For joined(3, 2) they give:\n  1: 5\n  2: 6\n" in told.err

@@ -13,8 +13,8 @@ from suture.bench.running.bench_folder import BenchFolder
 from suture.bench.running.benchmark import Advance
 from suture.bench.running.plans import BenchmarkPlan
 from suture.errors import ModelError, SutureError, UsageError
-from suture.interfaces.cli.bench.bench_progress import DOINGS, BenchProgress
-from suture.interfaces.cli.bench.bench_run_command import naming_resume
+from suture.interfaces.cli.bench.bench_progress import PHASE_TEXTS, BenchProgress
+from suture.interfaces.cli.bench.bench_run_command import add_resume_hint
 
 
 def test_no_set_is_a_usage_error(cli: Cli) -> None:
@@ -98,7 +98,7 @@ def test_what_stops_a_benchmark_names_the_way_on(
     if begun:
         folder.path.mkdir()
         folder.write_plan(BenchmarkPlan(ids={"suture": ("a",)}, arms=("greedy",), models=("m",), caps=(9,)))
-    with pytest.raises(SutureError) as said, naming_resume(folder):
+    with pytest.raises(SutureError) as said, add_resume_hint(folder):
         raise stopped
     assert told in said.value.remedy
     assert bool(told) == bool(said.value.remedy)
@@ -106,6 +106,6 @@ def test_what_stops_a_benchmark_names_the_way_on(
 
 def test_progress_is_told_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     with BenchProgress() as bar:
-        for doing in DOINGS:
+        for doing in PHASE_TEXTS:
             bar(Advance(doing=doing, done=1, total=2))
-    assert capsys.readouterr().err.splitlines() == [f"{text}: 1 of 2" for text in DOINGS.values()]
+    assert capsys.readouterr().err.splitlines() == [f"{text}: 1 of 2" for text in PHASE_TEXTS.values()]

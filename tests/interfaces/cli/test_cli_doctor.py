@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from suture.interfaces.cli.setup.models_command import download_shown
+from suture.interfaces.cli.setup.models_command import show_download
 from suture.models.weights.model_catalogue import find_catalogue_entry
 from suture.models.weights.weights_cache import write_stamp
 
@@ -90,7 +90,7 @@ def test_an_unknown_model_is_a_usage_error(cli: Cli) -> None:
 
 
 def test_without_a_terminal_a_download_is_told_in_tenths(capsys: pytest.CaptureFixture[str]) -> None:
-    with download_shown() as (progress, _):
+    with show_download() as (progress, _):
         for done_bytes in range(0, 1_000_000_001, 10_000_000):
             progress(done_bytes, 1_000_000_000)
     lines = capsys.readouterr().err.splitlines()

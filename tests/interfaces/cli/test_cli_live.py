@@ -40,7 +40,7 @@ STORY: tuple[tuple[str, dict[str, Any]], ...] = (
 def told(story: tuple[tuple[str, dict[str, Any]], ...] = STORY) -> LiveView:
     view = LiveView({"attempts": 12, "tokens": 60_000, "money": None, "seconds": 900})
     for seq, (kind, data) in enumerate(story):
-        view.tell(Event(seq=seq, time_s=1_000.0 + seq, kind=kind, data=data))
+        view.update(Event(seq=seq, time_s=1_000.0 + seq, kind=kind, data=data))
     return view
 
 
@@ -63,14 +63,14 @@ def test_it_shows_phase_scores_spend_and_lessons() -> None:
 def test_words_of_the_first_of_several_replies_are_shown_and_the_tokens_of_all() -> None:
     view = told()
     for number, words in ((4, "def "), (5, "class"), (4, "def f(x):"), (5, "class A:")):
-        view.hear(number, words)
+        view.update_reply(number, words)
     text = "\n".join(drawn(view, 100))
     assert "4 tokens" in text
     assert "| def f(x):" in text
     assert "class A" not in text
-    view.hear(4, None)
+    view.update_reply(4, None)
     assert "| class A:" in "\n".join(drawn(view, 100))
-    view.hear(5, None)
+    view.update_reply(5, None)
     assert " tokens\n" not in "\n".join(drawn(view, 100))
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from suture.agents import packaged_prompt_names, packaged_prompt
+from suture.agents import packaged_prompt, packaged_prompt_names
 
 if TYPE_CHECKING:
     from interfaces.cli.conftest import Cli

@@ -63,7 +63,7 @@ def test_the_seconds_of_a_run_count_from_enter(
     for line in (["run", TASK, "--model", script(RIGHT)], ["heal", "off", "--model", script(WRONG)]):
         CliRunner().invoke(app, line, env=environ, obj=time.time() - 50)
     began = [read_ledger(run.ledger_path).events[0].payload for run in list_runs(home)]
-    assert [isinstance(one, RunStarted) and one.seconds >= 50 for one in began] == [True, True]
+    assert [isinstance(one, RunStarted) and one.preparation_s >= 50 for one in began] == [True, True]
 
 
 def test_apply_writes_new_code_into_the_current_folder(

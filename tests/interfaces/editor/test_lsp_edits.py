@@ -12,7 +12,7 @@ from lsprotocol import types
 from interfaces.editor.test_lsp_server import offset_of
 from suture.core.records import Candidate
 from suture.interfaces.editor.lsp.run_findings import RunFindings
-from suture.interfaces.editor.lsp.workspace_edits import EditOutdated, as_plain_changes, make_workspace_edit
+from suture.interfaces.editor.lsp.workspace_edits import EditOutdated, make_workspace_edit, without_versions
 
 ROOT = Path("/project")
 LINES = st.lists(st.sampled_from(["a = 1", "b = 2", "", "    \N{GRINNING FACE}", "\x0cc"]), max_size=6)
@@ -27,7 +27,9 @@ def edited(before: str, after: str, held: str | None, *, creates: bool = True) -
     change = Candidate(files={"a.py": after}, origin="sample")
     texts = {"a.py": before} if before else {}
     found = RunFindings(run="r", root=ROOT, texts=texts, failing=(), change=change)
-    return make_workspace_edit(found, lambda _: None if held is None else (held, 7), utf16, creates=creates)
+    return make_workspace_edit(
+        found, lambda _: None if held is None else (held, 7), utf16, can_create=creates
+    )
 
 
 def applied(text: str, edit: types.WorkspaceEdit) -> str:
@@ -57,7 +59,7 @@ def test_what_the_user_has_changed_since_is_not_written_over() -> None:
     with pytest.raises(EditOutdated):  # a new file that is there by now
         edited("", "a = 3\n", "a = 4\n")
     with pytest.raises(EditOutdated):
-        edited("", "a = 3\n", None, creates=False)
+        edited("", "a = 3\n", None, can_create=False)
 
 
 def test_a_new_file_is_made_and_plain_clients_get_plain_edits() -> None:
@@ -65,7 +67,7 @@ def test_a_new_file_is_made_and_plain_clients_get_plain_edits() -> None:
     assert isinstance(create, types.CreateFile)
     assert create.uri == "file:///project/a.py"
     assert isinstance(fill, types.TextDocumentEdit)
-    plain = as_plain_changes(edited("a = 1\n", "a = 3\n", "a = 1\n"))
+    plain = without_versions(edited("a = 1\n", "a = 3\n", "a = 1\n"))
     assert plain.changes is not None
     assert [one.new_text for one in plain.changes["file:///project/a.py"]] == ["a = 3\n"]
 
@@ -78,4 +80,4 @@ def test_a_link_of_the_project_leads_no_edit_out_of_it(tmp_path: Path) -> None:
     change = Candidate(files={"out/a.py": "a = 3\n"}, origin="sample")
     found = RunFindings(run="r", root=root, texts={}, failing=(), change=change)
     with pytest.raises(EditOutdated):
-        make_workspace_edit(found, lambda _: None, utf16, creates=True)
+        make_workspace_edit(found, lambda _: None, utf16, can_create=True)

@@ -11,7 +11,7 @@ from nbclient import NotebookClient
 
 from interfaces.web.server import environ_of, scripted
 from suture.errors import UsageError
-from suture.interfaces.notebook.cell_project import CODE, EARLIER, TESTS, make_cell_project
+from suture.interfaces.notebook.cell_project import CODE_FILE, EARLIER_FILE, TESTS_FILE, make_cell_project
 
 BROKEN_CELL = """\
 def total(prices):
@@ -30,15 +30,16 @@ def test_a_cell_becomes_code_tests_and_what_it_uses_of_others() -> None:
 
     source = "import math\n\ndef area(r):\n    return twice(math.pi) * r ** TWO\n\nassert area(0) == 0; \n"
     project = make_cell_project(source, {"twice": len, "TWO": 2, "unused": object(), "area": twice})
-    assert project.files[EARLIER] == "TWO = 2\n\nfrom builtins import len as twice\n"
-    assert project.files[CODE].startswith("from earlier_cells import TWO, twice\nimport math\n")
-    assert "\nassert" not in project.files[CODE]
-    assert project.files[TESTS] == (
+    assert project.files[EARLIER_FILE] == "TWO = 2\n\nfrom builtins import len as twice\n"
+    assert project.files[CODE_FILE].startswith("from earlier_cells import TWO, twice\nimport math\n")
+    assert "\nassert" not in project.files[CODE_FILE]
+    assert project.files[TESTS_FILE] == (
         "from cell import area\n\n\ndef test_line_6():\n    assert area(0) == 0; \n"
     )
-    assert project.cell_of(project.files[CODE]) == source.rstrip("\n")
+    assert project.restore_cell(project.files[CODE_FILE]) == source.rstrip("\n")
     assert (
-        project.cell_of("def area(r):\n    return 0\n") == "def area(r):\n    return 0\nassert area(0) == 0; "
+        project.restore_cell("def area(r):\n    return 0\n")
+        == "def area(r):\n    return 0\nassert area(0) == 0; "
     )
 
 

@@ -152,7 +152,7 @@ def test_what_a_job_waits_for_and_what_was_used_lately_stays(tmp_path: Path) -> 
     ProjectArchives(tmp_path, LIMITS).find_folder(name)
     assert remove_unused_uploads(tmp_path, 30) == []
     aged(folder)
-    ProjectArchives(tmp_path, LIMITS).keep(zipped({**BROKEN, "note.txt": ""}))
+    ProjectArchives(tmp_path, LIMITS).store(zipped({**BROKEN, "note.txt": ""}))
     assert remove_unused_uploads(tmp_path, 30) == []
     aged(folder)
     assert remove_unused_uploads(tmp_path, 30) == [folder]

@@ -15,7 +15,7 @@ from suture.interfaces.jobs import Job
 from suture.interfaces.jobs.job import job_as_json
 from suture.interfaces.jobs.ray_backend import ray_job_pool as ray_pool
 from suture.interfaces.jobs.ray_backend.ray_cluster import RayCluster
-from suture.interfaces.jobs.ray_backend.ray_job_pool import MOST_LOST, RayJobPool
+from suture.interfaces.jobs.ray_backend.ray_job_pool import MAX_LOST_WORKERS, RayJobPool
 from suture.storage.postgresql.shared_jobs import JobRow, SharedJobs
 
 
@@ -26,15 +26,16 @@ class Rows:
 
     def __init__(self, *asked: str) -> None:
         self.rows = {
-            text: JobRow(asked=text, stopped=False, tries=0, ended=None, changed_s=1.0) for text in asked
+            text: JobRow(request=text, stop_requested=False, attempts=0, ending=None, changed_s=1.0)
+            for text in asked
         }
         self.ended: dict[str, str] = {}
 
-    def changed(self, since_s: float, unfinished: Collection[str] = ()) -> list[JobRow]:
+    def list_changed(self, since_s: float, unfinished: Collection[str] = ()) -> list[JobRow]:
         return [*self.rows.values()]
 
-    def end(self, job: str, ended: str, *, unless_begun: bool = False) -> bool:
-        self.ended[job] = ended
+    def end(self, job: str, ending: str, *, unless_started: bool = False) -> bool:
+        self.ended[job] = ending
         return True
 
     def close(self) -> None:
@@ -87,8 +88,10 @@ async def test_a_row_that_cannot_be_read_is_told_once_and_the_others_are_done(
     pool = pool_of(rows, cluster, tmp_path)
     assert [job.id for job in pool.recover()] == ["good"]
     await until(lambda: cluster.given == ["good"])
-    rows.rows["end"] = JobRow(asked=asked("good"), stopped=False, tries=0, ended=damaged, changed_s=2.0)
-    pool._asked.set()
+    rows.rows["end"] = JobRow(
+        request=asked("good"), stop_requested=False, attempts=0, ending=damaged, changed_s=2.0
+    )
+    pool._wake_up.set()
     (job,) = (one for one in pool.unfinished() if one.id == "good")
     end = await pool.ended(job)
     await pool.close()
@@ -106,8 +109,8 @@ async def test_losses_count_no_more_once_a_worker_has_kept_its_job_for_a_while(
     rows, cluster = Rows(asked("long")), Forgetful()
     pool = pool_of(rows, cluster, tmp_path)
     pool.recover()
-    for times in range(1, MOST_LOST + 3):
-        await until(lambda wanted=times: len(cluster.given) >= wanted and not pool._given)
+    for times in range(1, MAX_LOST_WORKERS + 3):
+        await until(lambda wanted=times: len(cluster.given) >= wanted and not pool._start_counts)
         cluster.held.clear()
     assert not rows.ended
 

@@ -21,7 +21,9 @@ PYTEST = BARE_PYTEST
 def server(folder: Path) -> Iterator[Server]:
     laid(folder / "projects" / "hanging", HANGING)
     options = ("--model", scripted(folder, RIGHT), "--root", str(folder / "projects"))
-    with Server(folder, *options, "--set", "serve.max_concurrent_runs=1", "--set", "serve.queue=2") as running:
+    with Server(
+        folder, *options, "--set", "serve.max_concurrent_runs=1", "--set", "serve.queue=2"
+    ) as running:
         yield running
 
 

@@ -13,8 +13,8 @@ from pydantic import SecretStr
 from suture.errors import CodeHostError
 from suture.interfaces.ci.ci_pipeline import Pipeline
 from suture.interfaces.ci.code_host import (
-    MOST_PAGES,
-    PAGE,
+    MAX_PAGES,
+    PAGE_SIZE,
     DeliveredChange,
     RestClient,
     branch_stem,
@@ -57,10 +57,10 @@ class GitHub:
 
     def _comment_bodies(self, path: str) -> list[str]:
         found: list[str] = []
-        for page in range(1, MOST_PAGES + 1):
-            _, response = self._rest.call("GET", f"{self._repo}{path}?per_page={PAGE}&page={page}")
+        for page in range(1, MAX_PAGES + 1):
+            _, response = self._rest.call("GET", f"{self._repo}{path}?per_page={PAGE_SIZE}&page={page}")
             found += _field_texts(response, "body")
-            if not isinstance(response, list) or len(response) < PAGE:
+            if not isinstance(response, list) or len(response) < PAGE_SIZE:
                 break
         return found
 

@@ -12,8 +12,8 @@ from pydantic import SecretStr
 from suture.errors import CodeHostError
 from suture.interfaces.ci.ci_pipeline import Pipeline
 from suture.interfaces.ci.code_host import (
-    MOST_PAGES,
-    PAGE,
+    MAX_PAGES,
+    PAGE_SIZE,
     DeliveredChange,
     RestClient,
     branch_stem,
@@ -44,11 +44,11 @@ class GitLab:
 
     def _list_field(self, path: str, key: str) -> list[str]:
         found: list[str] = []
-        for page in range(1, MOST_PAGES + 1):
-            _, response = self._rest.call("GET", f"{self._project}{path}&per_page={PAGE}&page={page}")
+        for page in range(1, MAX_PAGES + 1):
+            _, response = self._rest.call("GET", f"{self._project}{path}&per_page={PAGE_SIZE}&page={page}")
             listed = response if isinstance(response, list) else []
             found += [one[key] for one in listed if isinstance(one, dict) and isinstance(one.get(key), str)]
-            if len(listed) < PAGE:
+            if len(listed) < PAGE_SIZE:
                 break
         return found
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from suture.api import heal
 from suture.api.options import HealOptions
 from suture.core.ledger import find_run
-from suture.core.records import Candidate, Result, Task, Verdict
+from suture.core.records import Candidate, Result, Task, Verdict, render_reason
 from suture.core.settings import Settings
 from suture.errors import UsageError
 from suture.interfaces.ci.ci_checkout import Checkout, base_files, read_checkout
@@ -187,7 +187,7 @@ async def _heal_and_gate(
         report,
         outcome=result.outcome,
         reason=result.cause or "",
-        detail=result.reason,
+        detail=render_reason(result.reason),
         run=result.run_id,
         diff=result.diff,
         edits=edits,

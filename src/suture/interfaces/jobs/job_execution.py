@@ -46,7 +46,7 @@ async def execute_job(job: Job, flags: Mapping[str, object]) -> JobEnd:
     require_sandbox(settings)
     folder = RunFolder(settings.paths.home / "runs" / job.run)
     await _wait_for_release(folder)
-    await asyncio.to_thread(wait_until_released, settings, job.run, most_s=RELEASE_TIMEOUT_S)
+    await asyncio.to_thread(wait_until_released, settings, job.run, timeout_s=RELEASE_TIMEOUT_S)
     await asyncio.to_thread(fetch_shared_run, settings, job.run)
     if job.kind == "verify":
         return await _execute_verify(job, settings)

@@ -91,7 +91,7 @@ class ProjectArchives:
         if known:
             _touch(folder)
         if known and self._shared is not None and not folder.is_dir():
-            content = self._shared.archive(archive)
+            content = self._shared.load_archive(archive)
             if content is not None:
                 self._unpack(archive, content)
         if not known or not folder.is_dir():

@@ -116,7 +116,7 @@ async def run_tool_job(
 
     # Its own task, because the SDK cancels a call repeatedly, and the run must be recorded first.
     work = asyncio.create_task(
-        run_standalone_job(context.home, kind, request, report, run=run, flags=context.flags, chosen=flags)
+        run_standalone_job(context.home, kind, request, report, run=run, flags=context.flags, job_flags=flags)
     )
     try:
         return await asyncio.shield(work)

@@ -46,6 +46,7 @@ def deselection_hint(events: Sequence[Event]) -> Iterator[str]:
         return
     if way := deselection_arguments(triaged, prepared.test_command):
         yield (
-            f"{format_count(len(triaged.non_code_failures), 'test')} cannot pass by any change of the code, so the "
+            f"{format_count(len(triaged.non_code_failures), 'test')} cannot pass by any change of the "
+            f"code, so the "
             f"run cannot count as healed. Leave them out: suture heal {shlex.quote(started.project)} {way}"
         )

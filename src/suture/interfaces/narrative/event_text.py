@@ -15,12 +15,12 @@ from suture.core.ledger.kinds import (
     CandidateRefused,
     CandidateRegressed,
     CandidateUnconfirmed,
-    Decided,
     HistorySearched,
     ModelCalled,
     ModelEscalated,
     ModelFellBack,
     MoveFailed,
+    MovesDecided,
     PackagesInstalled,
     ReplyTruncated,
     ReviewAnswered,
@@ -35,10 +35,10 @@ from suture.core.ledger.kinds import (
     TaskPrepared,
     TestAccepted,
     TriageFinished,
-    Trials,
+    TrialAgreement,
     UserAnswered,
 )
-from suture.core.records import Counterexample, MoveKind
+from suture.core.records import Counterexample, MoveKind, Reason, render_reason
 from suture.interfaces.narrative.certificate_rendering import CERTIFICATE_RENDERERS
 from suture.interfaces.narrative.plain_text import escape_line_breaks, format_count, render_label
 from suture.interfaces.narrative.role_event_text import MEMORY_RENDERERS, ROLE_RENDERERS
@@ -111,18 +111,19 @@ def _task_prepared(prepared: TaskPrepared) -> str:
     origin = f" ({prepared.test_origin})" if prepared.test_origin else ""
     parts += [f"{command}{origin}"] if command else []
     python = f"; Python is {prepared.python}, {prepared.python_origin}" if prepared.python else ""
-    unread = f"; not understood, so not checked: {'; '.join(prepared.unused_examples)}" if prepared.unused_examples else ""
+    unread = "; could not be parsed and is not checked: "
+    f"{'; '.join(prepared.unused_examples)}" if prepared.unused_examples else ""
     python += f"; {prepared.language} is {prepared.toolchain}" if prepared.toolchain else ""
     return "checks: " + (" and ".join(parts) or "none, so nothing can be verified") + python + unread
 
 
 def _triage_finished(triaged: TriageFinished) -> str:
     text = f"; not the code's fault: {excluded_tests_text(triaged)}" if triaged.non_code_failures else ""
-    return f"{format_count(triaged.code_faults, 'failing test')} to fix{text}"
+    return f"{format_count(triaged.code_failure_count, 'failing test')} to fix{text}"
 
 
 def excluded_tests_text(triaged: TriageFinished) -> str:
-    """Failing tests that are not the code's fault, with why; of those with one reason the first."""
+    """Return the failing tests that are not the code's fault, grouped by reason, with the first of each group."""
     by_reason: dict[tuple[str, str], list[str]] = {}
     for one in triaged.non_code_failures:
         by_reason.setdefault((one.cause, one.explanation), []).append(one.test)
@@ -132,17 +133,19 @@ def excluded_tests_text(triaged: TriageFinished) -> str:
     )
 
 
-def _decided(decided: Decided) -> str:
+def _decided(decided: MovesDecided) -> str:
     first, count = decided.moves[0], len(decided.moves)
     if first.kind == "stop":
-        return f"stop: {first.reason}"
+        return f"stop: {render_reason(first.reason)}" if first.reason else "stop"
     times = f" ({count} times)" if count > 1 else ""
     return f"next: {render_next_move(first.kind, times, first.reason)}"
 
 
-def render_next_move(kind: MoveKind, how: str, reason: str) -> str:
+def render_next_move(kind: MoveKind, how: str, reason: Reason | None) -> str:
     """Return what the run tries next and why; a first greedy reply needs no reason."""
-    return f"{MOVE_TEXTS[kind]}{how}" + (f", {reason}" if reason != "greedy first" else "")
+    if reason is None or reason.code == "greedy_first":
+        return f"{MOVE_TEXTS[kind]}{how}"
+    return f"{MOVE_TEXTS[kind]}{how}, {render_reason(reason)}"
 
 
 def _model_called(called: ModelCalled) -> str:
@@ -161,7 +164,7 @@ def _model_name(role: str) -> str:
 
 
 def _model_escalated(escalated: ModelEscalated) -> str:
-    return f"{escalated.to} takes over from {escalated.from_}: {escalated.reason}"
+    return f"{escalated.to} takes over from {escalated.from_}: {render_reason(escalated.reason)}"
 
 
 def _reply_cut(cut: ReplyTruncated) -> str:
@@ -222,7 +225,10 @@ def _review_answered(answered: ReviewAnswered) -> str:
 
 
 def _run_finished(end: RunFinished | RunPaused) -> str:
-    return f"{end.outcome}: {end.reason}{f'; confidence {end.confidence:.2f}' if end.confidence else ''}"
+    return (
+        f"{end.outcome}: "
+        f"{render_reason(end.reason)}{f'; confidence {end.confidence:.2f}' if end.confidence else ''}"
+    )
 
 
 def _run_resumed(resumed: RunResumed) -> str:
@@ -264,7 +270,7 @@ def _search_finished(ended: SearchFinished) -> str:
     return text
 
 
-def trial_caveats(trials: Trials) -> str:
+def trial_caveats(trials: TrialAgreement) -> str:
     """Return where the search's trial runs cannot see what the user's own run shows."""
     text = "".join(f"; {note}" for note in (trials.partly, *trials.notes) if note)
     if trials.disagreements:
@@ -286,7 +292,7 @@ RENDERERS: dict[type[Payload], Callable[[Any], str]] = {
     RunStarted: _run_started,
     TaskPrepared: _task_prepared,
     TriageFinished: _triage_finished,
-    Decided: _decided,
+    MovesDecided: _decided,
     ModelCalled: _model_called,
     ModelFellBack: _model_stepped_down,
     ModelEscalated: _model_escalated,

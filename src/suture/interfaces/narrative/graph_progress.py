@@ -18,10 +18,10 @@ from suture.core.ledger.kinds import (
     CandidateReviewed,
     CertificateWritten,
     DebuggerStepped,
-    Decided,
     DiagnosisMade,
     LessonsDrawn,
     MemoryRecalled,
+    MovesDecided,
     PlanMade,
     ProposerRan,
     ReviewAnswered,
@@ -111,7 +111,7 @@ def visited_nodes(events: Sequence[Event]) -> tuple[str, ...]:
     """
     path: list[str] = []
     for event in events:
-        decided = isinstance(event.payload, Decided)
+        decided = isinstance(event.payload, MovesDecided)
         previous = path[-1] if path else ""
         for node in ("decide", _node_of(event, previous)) if decided else (_node_of(event, previous),):
             if node and (decided or node != previous):
@@ -139,7 +139,7 @@ def _nodes_between(start: str, end: str) -> tuple[str, ...]:
 def _node_of(event: Event, previous: str) -> str:
     """Return the node that wrote an event, or an empty string if the event does not tell."""
     match event.payload:
-        case Decided(moves=moves):
+        case MovesDecided(moves=moves):
             return NODE_OF_MOVE.get(moves[0].kind, "propose") if moves else ""
         case ReviewAsked(stage=stage) | ReviewAnswered(stage=stage):
             return NODE_OF_QUESTION.get(stage, "review")

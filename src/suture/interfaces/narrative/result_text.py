@@ -16,7 +16,7 @@ from suture.core.ledger.kinds import (
     TreeUndone,
     UserAnswered,
 )
-from suture.core.records import Result, Task, TaskKind, Verdict, encode_record
+from suture.core.records import Result, Task, TaskKind, Verdict, encode_record, render_reason
 from suture.core.settings import BudgetSettings
 from suture.interfaces.narrative.certificate_rendering import certificate_lines, delivery_lines
 from suture.interfaces.narrative.deselection_advice import deselection_hint
@@ -97,7 +97,7 @@ def applied_files(folder: RunFolder) -> tuple[str, ...]:
 
 def render_full_result(result: Result, budget: BudgetSettings, folder: RunFolder) -> Iterator[str]:
     """Yield the last lines of a run in full detail, for stderr."""
-    yield f"{result.outcome}: {result.reason}"
+    yield f"{result.outcome}: {render_reason(result.reason)}"
     yield from _change_lines(result)
     yield from _verification_lines(result)
     yield from caution_lines(result, folder)

@@ -23,8 +23,14 @@ from suture.core.ledger import (
     spend_by_group,
     total_spend,
 )
-from suture.core.ledger.kinds import CandidateChecked, CandidateProposed, Decided, RunFinished, RunStarted
-from suture.core.records import Candidate, Task, Verdict, VerdictNote
+from suture.core.ledger.kinds import (
+    CandidateChecked,
+    CandidateProposed,
+    MovesDecided,
+    RunFinished,
+    RunStarted,
+)
+from suture.core.records import Candidate, Task, Verdict, VerdictNote, render_reason
 from suture.errors import StorageError, UsageError
 from suture.interfaces.narrative.event_text import counterexample_lines, render_event
 from suture.interfaces.narrative.plain_text import join_lines, render_label
@@ -63,7 +69,8 @@ def run_as_json(run: RunFolder) -> dict[str, Any]:
         "folder": str(run.path),
         "state": get_run_state(run, reading),
         "outcome": ended.outcome if ended else None,
-        "reason": ended.reason if ended else None,
+        "reason": render_reason(ended.reason) if ended else None,
+        "reason_code": ended.reason.code if ended else None,
         "spend": {
             "attempts": spend.attempts,
             "tokens": spend.tokens,
@@ -260,7 +267,7 @@ def _state_after_step(run: RunFolder, step: int) -> tuple[Sequence[Event], str |
     events, following = events_until(everything, step), decision_after(everything, step)
     if following is not None:
         decided = following.payload
-        return events, decided.best if isinstance(decided, Decided) else None, following
+        return events, decided.best if isinstance(decided, MovesDecided) else None, following
     judged = [checked for _, checked in select_events(events, CandidateChecked)]
     best = max(judged, key=lambda checked: (checked.passed, -checked.failed), default=None)
     return events, best.candidate if best else None, None

@@ -111,7 +111,7 @@ async def _run_project(project: CellProject, arguments: Namespace, settings: Set
         _write_files(project, Path(folder_name))
         request = {"path": folder_name, "test": TEST_COMMAND, "protect": [EARLIER_FILE]}
         folder, _ = await run_standalone_job(
-            settings.paths.home, "heal", request, report, chosen=_settings_from(arguments)
+            settings.paths.home, "heal", request, report, job_flags=_settings_from(arguments)
         )
     return _load_run_result(folder)
 

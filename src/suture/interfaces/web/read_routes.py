@@ -42,7 +42,7 @@ from suture.interfaces.web.rest_schemas import (
     RunFiles,
     RunPage,
 )
-from suture.interfaces.web.run_routes import Run, Runner, ServiceOf, require_ledger
+from suture.interfaces.web.run_routes import Run, Runner, WebServiceDependency, require_ledger
 from suture.interfaces.web.run_views import has_ledger, is_finished, queued_runs, run_details
 from suture.interfaces.web.web_service import BUDGET_NAMES
 from suture.judge.certificates import find_certificate
@@ -69,7 +69,7 @@ DIFF_RESPONSE: dict[int | str, dict[str, Any]] = {
 
 @router.get("/runs", responses=problem_responses())
 async def find_runs(
-    service: ServiceOf,
+    service: WebServiceDependency,
     _: Viewer,
     limit: Annotated[int, Query(ge=1, le=500)] = 20,
     offset: Annotated[int, Query(ge=0, le=100_000)] = 0,
@@ -102,7 +102,7 @@ async def find_runs(
 @router.get("/runs/{run}", responses=problem_responses(404))
 async def show_run(
     run: Run,
-    service: ServiceOf,
+    service: WebServiceDependency,
     _: Viewer,
     events: Annotated[bool, Query(description="Include the whole ledger.")] = False,
 ) -> RunDetails:
@@ -119,7 +119,7 @@ async def show_run(
 async def follow_run(
     request: Request,
     run: Run,
-    service: ServiceOf,
+    service: WebServiceDependency,
     _: Viewer,
     last: Annotated[
         int | None, Header(alias="Last-Event-ID", description="The number of the last received event.")
@@ -138,7 +138,7 @@ async def follow_run(
         is_active=lambda: pool.find_active_job(run) is not None,
         is_stopping=lambda: bool(state.stopping),
         seen=seen,
-        text=text,
+        with_text=text,
     )
     return StreamingResponse(stream, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
@@ -150,7 +150,7 @@ async def follow_run(
 )
 async def diff(
     run: Run,
-    service: ServiceOf,
+    service: WebServiceDependency,
     _: Viewer,
     before: Annotated[
         str, Query(alias="from", max_length=64, description="A candidate, or `original`.")
@@ -171,7 +171,7 @@ async def diff(
 
 
 @router.get("/runs/{run}/certificate", responses=problem_responses(404))
-async def certificate(run: Run, service: ServiceOf, _: Viewer) -> dict[str, Any]:
+async def certificate(run: Run, service: WebServiceDependency, _: Viewer) -> dict[str, Any]:
     """The certificate of a healed result."""
     folder = service.find_run_folder_or_404(run)
     try:
@@ -185,7 +185,7 @@ async def certificate(run: Run, service: ServiceOf, _: Viewer) -> dict[str, Any]
 
 
 @router.get("/runs/{run}/files", responses=problem_responses(404))
-async def files(run: Run, service: ServiceOf, _: Viewer) -> RunFiles:
+async def files(run: Run, service: WebServiceDependency, _: Viewer) -> RunFiles:
     """The files of the run's best candidate as text."""
     folder = service.find_run_folder_or_404(run)
     result = load_result(folder) if has_ledger(folder) else None
@@ -203,7 +203,7 @@ async def recipes(_: Viewer) -> list[dict[str, Any]]:
 
 
 @router.get("/models", responses=problem_responses())
-async def models(service: ServiceOf, _: Viewer) -> ModelChoices:
+async def models(service: WebServiceDependency, _: Viewer) -> ModelChoices:
     """The models that a caller can choose, and the embedded models that can be downloaded."""
     catalogue = [
         {"name": one.entry.name, "size_bytes": one.entry.size_bytes, "here": one.path is not None}
@@ -214,7 +214,7 @@ async def models(service: ServiceOf, _: Viewer) -> ModelChoices:
 
 
 @router.get("/doctor", responses=problem_responses())
-async def doctor(service: ServiceOf, _: Admin) -> list[dict[str, Any]]:
+async def doctor(service: WebServiceDependency, _: Admin) -> list[dict[str, Any]]:
     """What is installed, what is missing, and how to get it."""
     rows = await asyncio.to_thread(lambda: list(examine(service.settings)))
     return [asdict(row) for row in rows]
@@ -222,7 +222,11 @@ async def doctor(service: ServiceOf, _: Admin) -> list[dict[str, Any]]:
 
 @router.get("/metrics", responses=problem_responses())
 async def metrics(
-    service: ServiceOf, _: Viewer, kind: FilterText = "", model: FilterText = "", project: FilterText = ""
+    service: WebServiceDependency,
+    _: Viewer,
+    kind: FilterText = "",
+    model: FilterText = "",
+    project: FilterText = "",
 ) -> dict[str, Any]:
     """Totals over all runs: pass rate, seconds, tokens, errors."""
 
@@ -240,11 +244,11 @@ BenchmarkName = Annotated[
     str, PathPart(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$", description="The benchmark's name.")
 ]
 MAX_FOLDERS = 500
-ResultT = TypeVar("Told")
+ResultT = TypeVar("ResultT")
 
 
 @router.get("/caller", responses=problem_responses())
-async def caller(service: ServiceOf, who: Viewer) -> CallerDetails:
+async def caller(service: WebServiceDependency, who: Viewer) -> CallerDetails:
     """The caller, and the limits for their runs."""
     own = service.settings
     return CallerDetails(
@@ -259,7 +263,7 @@ async def caller(service: ServiceOf, who: Viewer) -> CallerDetails:
 
 
 @router.get("/projects", responses=problem_responses())
-async def projects(service: ServiceOf, _: Runner) -> ProjectChoices:
+async def projects(service: WebServiceDependency, _: Runner) -> ProjectChoices:
     """The allowed root folders, the folders in them, and the allowed prefixes of git URLs."""
     serve = service.settings.serve
     return await asyncio.to_thread(_list_projects, serve.roots, serve.git)
@@ -281,32 +285,34 @@ def _list_folders(root: Path) -> list[str]:
 
 
 @router.get("/runs/{run}/candidates", responses=problem_responses(404))
-async def candidates(run: Run, service: ServiceOf, _: Viewer) -> list[dict[str, Any]]:
+async def candidates(run: Run, service: WebServiceDependency, _: Viewer) -> list[dict[str, Any]]:
     """A run's candidates in order, each with its parent."""
     return await _read_or_404(candidates_as_json, require_ledger(service, run))
 
 
 @router.get("/runs/{run}/candidates/{candidate}", responses=problem_responses(404))
-async def candidate(run: Run, candidate: CandidateHash, service: ServiceOf, _: Viewer) -> dict[str, Any]:
+async def candidate(
+    run: Run, candidate: CandidateHash, service: WebServiceDependency, _: Viewer
+) -> dict[str, Any]:
     """The files of a candidate, and the result of each check."""
     return await _read_or_404(candidate_as_json, require_ledger(service, run), candidate)
 
 
 @router.get("/runs/{run}/graph", responses=problem_responses(404))
-async def graph(run: Run, service: ServiceOf, _: Viewer) -> dict[str, Any]:
+async def graph(run: Run, service: WebServiceDependency, _: Viewer) -> dict[str, Any]:
     """The graph of the run's recipe, and the run's position in it."""
     return await _read_or_404(graph_as_json, require_ledger(service, run))
 
 
 @router.get("/runs/{run}/steps/{step}", responses=problem_responses(404))
-async def step(run: Run, step: StepNumber, service: ServiceOf, _: Viewer) -> dict[str, Any]:
+async def step(run: Run, step: StepNumber, service: WebServiceDependency, _: Viewer) -> dict[str, Any]:
     """The run as it was after one of its steps, from which it can be forked."""
     return await _read_or_404(step_as_json, require_ledger(service, run), step)
 
 
 @router.get("/runs/{run}/compare/{other}", responses=problem_responses(404))
 async def compare(
-    run: Run, other: Annotated[str, PathPart(pattern=RUN_ID)], service: ServiceOf, _: Viewer
+    run: Run, other: Annotated[str, PathPart(pattern=RUN_ID)], service: WebServiceDependency, _: Viewer
 ) -> Comparison:
     """Two runs side by side: their first difference, and the diff of their results."""
     one, two = require_ledger(service, run), require_ledger(service, other)
@@ -321,13 +327,13 @@ async def compare(
 
 
 @router.get("/benchmarks", responses=problem_responses())
-async def benchmarks(service: ServiceOf, _: Viewer) -> list[str]:
+async def benchmarks(service: WebServiceDependency, _: Viewer) -> list[str]:
     """The benchmarks that were run here."""
     return await asyncio.to_thread(list_benchmarks, service.settings.paths.home)
 
 
 @router.get("/benchmarks/{name}", responses=problem_responses(404))
-async def benchmark(name: BenchmarkName, service: ServiceOf, _: Viewer) -> dict[str, Any]:
+async def benchmark(name: BenchmarkName, service: WebServiceDependency, _: Viewer) -> dict[str, Any]:
     """The report of a benchmark: its warnings, and its tables as text."""
     return await _read_or_404(benchmark_as_json, service.settings.paths.home, name)
 

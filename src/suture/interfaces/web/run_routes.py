@@ -49,7 +49,7 @@ ARCHIVE_BODY: dict[str, Any] = {
 async def send_archive(request: Request, service: WebServiceDependency, _: Runner) -> ArchiveReceipt:
     """Upload a project's folder, to have it healed."""
     content = await request.body()
-    name, files = await asyncio.to_thread(service.archives.keep, content)
+    name, files = await asyncio.to_thread(service.archives.store, content)
     return ArchiveReceipt(archive=name, files=files)
 
 

@@ -47,7 +47,7 @@ def run_details(pool: JobRegistry, folder: RunFolder, *, with_events: bool) -> R
     Raises:
         StorageError: Its folder is damaged.
     """
-    job, state = pool.last_payload(folder.id), run_state(pool, folder)
+    job, state = pool.find_last_job(folder.id), run_state(pool, folder)
     end = pool.end_of(job) if job is not None else None
     fields: dict[str, Any] = {
         "run": folder.id,

@@ -111,6 +111,6 @@ def _listen(host: str, port: int) -> socket.socket:
         return listening
     except (OSError, UnicodeError) as fault:
         raise PrerequisiteError(
-            f"cannot listen on {host}:{port}: {fault.strerror or fault}",
+            f"cannot listen on {host}:{port}: {fault}",
             remedy="choose another port: --port N, or 0 for a free one",
         ) from fault

@@ -14,10 +14,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from suture.interfaces.jobs import JobJournal
-from suture.interfaces.web import read_routes as detail_routes
-from suture.interfaces.web import read_routes as looking_routes
-from suture.interfaces.web import run_routes
-from suture.interfaces.web import web_app as page_routes
+from suture.interfaces.web import read_routes, run_routes
 from suture.interfaces.web.problem_details import Problem, RequestRefused, add_problems, problem_responses
 from suture.interfaces.web.read_routes import Viewer
 from suture.interfaces.web.request_guard import RequestGuard
@@ -63,14 +60,8 @@ def make_app(service: WebService, journal: JobJournal) -> FastAPI:
     app.state.metrics = ServerMetrics(service.pool)
     app.state.ready = app.state.stopping = False
     add_problems(app)
-    for page_router in (
-        run_routes.page_router,
-        looking_routes.page_router,
-        detail_routes.page_router,
-        probes,
-        page_routes.page_router,
-    ):
-        app.include_router(page_router)
+    for router in (run_routes.router, read_routes.router, probes, page_router):
+        app.include_router(router)
 
     app.add_middleware(RequestCounter, metrics=app.state.metrics)
     serve = service.settings.serve

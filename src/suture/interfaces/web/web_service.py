@@ -73,7 +73,7 @@ class WebService:
         Raises:
             RequestRefused: There is no such run.
         """
-        job = self.pool.last_payload(run)
+        job = self.pool.find_last_job(run)
         if job is not None and self.pool.has_run_folder(job):
             return self.job_folder(job)
         try:

@@ -110,5 +110,5 @@ def _rebuild_memories(settings: Settings, store: Store) -> dict[str, int]:
     from suture.storage.memory.run_memory import relearn_from_runs
 
     runs, embedder = list_runs(settings.paths.home), open_embedder(settings)
-    counts = relearn_from_runs(store, embedder, runs, kept_alone=True, on_fault=print_note)
+    counts = relearn_from_runs(store, embedder, runs, only_recorded=True, on_fault=print_note)
     return {name: counts[name] for name in counts if name != "runs"}

@@ -45,14 +45,14 @@ MAX_TEXT_WIDTH = 70
 def stats(assignments: Assignments = None, as_json: Json = False) -> None:
     """Show how many memories there are and whether they help: shown, held back, placebo."""
     from suture.storage.database.memory_rows import count_by_state
-    from suture.storage.memory.memory_items import TABLES
+    from suture.storage.memory.memory_items import MEMORY_TABLE_NAMES
     from suture.storage.memory.memory_store import iter_items
-    from suture.storage.memory.retention import count_uses_by_arm, uplift
+    from suture.storage.memory.retention import count_uses_by_arm, estimate_uplift
 
     with _open_store(assignments) as (_, store):
-        counts = count_by_state(store, TABLES)
+        counts = count_by_state(store, MEMORY_TABLE_NAMES)
         arms = count_uses_by_arm(iter_items(store, state=None))
-    gain = uplift(*arms["shown"], *arms["withheld"])
+    gain = estimate_uplift(*arms["shown"], *arms["withheld"])
     if as_json:
         uses = {arm: {"healed": healed, "uses": used} for arm, (healed, used) in arms.items()}
         print_json({"memories": counts, "uses": uses, "uplift": vars(gain)})
@@ -95,10 +95,10 @@ def search(
     as_json: Json = False,
 ) -> None:
     """Find memories by words and by meaning, best match first."""
-    from suture.storage.memory.recall import recall
+    from suture.storage.memory.recall import recall_memories
 
     with _open_store(assignments) as (settings, store):
-        found = recall(store, words, _embedder(settings), limit=limit)
+        found = recall_memories(store, words, _embedder(settings), limit=limit)
     _print_items([one.item for one in found], as_json=as_json)
 
 
@@ -107,11 +107,11 @@ def search(
 def show(key: Key, assignments: Assignments = None, as_json: Json = False) -> None:
     """Show all of one memory, and how useful it was."""
     from suture.storage.memory.memory_items import item_to_plain
-    from suture.storage.memory.memory_store import named
+    from suture.storage.memory.memory_store import find_item
     from suture.storage.memory.retention import item_uplift
 
     with _open_store(assignments) as (_, store):
-        item = named(store, key)
+        item = find_item(store, key)
     gain = item_uplift(item)
     plain = item_to_plain(item)
     if as_json:
@@ -139,12 +139,12 @@ def forget(
 ) -> None:
     """Forget a memory, or everything learned from a run: the texts are deleted and do not come back."""
     from suture.errors import UsageError
-    from suture.storage.memory.memory_store import iter_items, named, set_state
+    from suture.storage.memory.memory_store import find_item, iter_items, set_state
 
     if (key is None) == (not run):
         raise UsageError("name what to forget", remedy="suture memory forget KEY, or --run RUN")
     with _open_store(assignments) as (_, store):
-        items = [named(store, key)] if key is not None else list(iter_items(store, state=None, run=run))
+        items = [find_item(store, key)] if key is not None else list(iter_items(store, state=None, run=run))
         if run and not items:
             raise UsageError(f"there is no memory from run {run!r}", remedy="see `suture memory list --json`")
         done = set_state(store, [(item.table, item.key) for item in items], "forgotten")
@@ -160,7 +160,7 @@ def learn(assignments: Assignments = None, as_json: Json = False) -> None:
 
     with _open_store(assignments) as (settings, store):
         runs = list_runs(settings.paths.home)
-        counts = relearn_from_runs(store, _embedder(settings), runs, kept_alone=False, on_fault=print_note)
+        counts = relearn_from_runs(store, _embedder(settings), runs, only_recorded=False, on_fault=print_note)
     text = f"{counts['runs']:,} runs read: " + ", ".join(f"{counts[n]:,} {n}" for n in list(counts)[1:])
     _print_answer(counts, text, as_json=as_json)
 
@@ -234,7 +234,7 @@ def import_command(
 @handle_errors
 def push(repo: Repo, assignments: Assignments = None, as_json: Json = False) -> None:
     """Upload all active memories to a private data set on the Hugging Face hub."""
-    from suture.storage.memory.memory_exchange import push as push_all
+    from suture.storage.memory.memory_exchange import push_to_hub as push_all
 
     with _open_store(assignments) as (settings, store):
         done = push_all(store, repo, token=_token(settings))
@@ -245,7 +245,7 @@ def push(repo: Repo, assignments: Assignments = None, as_json: Json = False) -> 
 @handle_errors
 def pull(repo: Repo, assignments: Assignments = None, as_json: Json = False) -> None:
     """Merge the memories of a data set on the Hugging Face hub."""
-    from suture.storage.memory.memory_exchange import pull as pull_all
+    from suture.storage.memory.memory_exchange import pull_from_hub as pull_all
 
     with _open_store(assignments) as (settings, store):
         done = pull_all(store, repo, _embedder(settings), token=_token(settings))
@@ -285,7 +285,7 @@ def _print_items(items: list[MemoryItem], *, as_json: bool) -> None:
     rows = []
     for item in items:
         summary = " ".join((item.error_signature or item.text).split())[:MAX_TEXT_WIDTH]
-        word = "mended" if item.mended else "not mended"
+        word = "mended" if item.repaired else "not mended"
         rows.append(
             (item.key[:10], item.table, item.language, word, f"{item_uplift(item).mean:+.2f}", summary)
         )

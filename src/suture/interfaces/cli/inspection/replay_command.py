@@ -52,6 +52,7 @@ def replay(
     compared.
     """
     loaded = load_command_settings(Path(), assignments)
+    from suture.core.records import render_reason
     from suture.interfaces.cli.terminal.run_progress import RunProgress
     from suture.interfaces.cli.terminal.terminal_output import print_json, print_note, print_text
     from suture.interfaces.narrative.plain_text import escape_line_breaks
@@ -68,7 +69,7 @@ def replay(
     else:
         print_text(escape_line_breaks(f"different: {done.difference}"))
     calls = done.result.spend.model_calls
-    print_note(f"{done.result.outcome}: {done.result.reason}; {calls} model calls")
+    print_note(f"{done.result.outcome}: {render_reason(done.result.reason)}; {calls} model calls")
     print_note(f"replay: suture show {done.result.run_id}; recorded: suture show {done.recorded}")
     if not done.same:
         raise typer.Exit(1)

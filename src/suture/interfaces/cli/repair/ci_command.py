@@ -145,8 +145,8 @@ def deliver(
         )
     else:
         _print_ci_line(f"suture ci: {would}delivered as {delivery.how} {delivery.address}".rstrip())
-        if dry_run and delivery.handed is not None:
-            _print_ci_line(f"suture ci: {delivery.handed.title}, on top of {delivery.handed.parent[:12]}")
+        if dry_run and delivery.change is not None:
+            _print_ci_line(f"suture ci: {delivery.change.title}, on top of {delivery.change.parent[:12]}")
 
 
 def _verification_refusal(certificate: Path, project: Path, settings: Settings) -> Refusal | None:

@@ -49,10 +49,10 @@ def lsp(
     """
     loaded = load_command_settings(Path(), assignments, model__name=model)
     with require_extra("editor"):
-        from suture.interfaces.editor.lsp.background_runs import ServerOptions
+        from suture.interfaces.editor.lsp.background_runs import LanguageServerOptions
         from suture.interfaces.editor.lsp.language_server import serve
     serve(
-        ServerOptions(
+        LanguageServerOptions(
             settings=loaded.settings,
             flags=command_line_settings(assignments, model),
             test=test,

@@ -115,7 +115,7 @@ def check(project: Project = Path(), assignments: Assignments = None, as_json: J
     book = open_prompt_book(project, assignments)
     faults = [
         f"{path}: no role uses it; the roles are {', '.join(packaged_prompt_names())}"
-        for path in book.strangers()
+        for path in book.unknown_files()
     ]
     own: list[str] = []
     for name in packaged_prompt_names():

@@ -14,9 +14,9 @@ from suture.core.ledger.kinds import (
     BudgetReserved,
     CandidateChecked,
     CandidateProposed,
-    Decided,
     LessonsDrawn,
     ModelCalled,
+    MovesDecided,
     ReviewAnswered,
     ReviewAsked,
     RunStarted,
@@ -39,7 +39,7 @@ PHASES: dict[type[Payload], str] = {
     TriageFinished: "deciding",
     SearchStarted: "searching for a repair without a model",
     SearchFinished: "judging what the search found",
-    Decided: "asking the model",
+    MovesDecided: "asking the model",
     BudgetReserved: "the model is writing",
     ModelCalled: "reading the reply",
     CandidateProposed: "checking",
@@ -82,7 +82,7 @@ class LiveView:
         self._running = not isinstance(event.payload, ReviewAsked)
         self._phase = PHASES.get(CATALOGUE.get(event.kind, RawPayload), self._phase)
         match event.payload:
-            case Decided() as decided:
+            case MovesDecided() as decided:
                 self._round, self._best = decided.round, decided.best or ""
                 if decided.moves[0].kind == "stop":
                     self._phase = (

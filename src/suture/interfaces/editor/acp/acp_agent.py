@@ -10,8 +10,8 @@ from typing import Any, cast
 
 from acp import PROTOCOL_VERSION, RequestError, run_agent
 from acp.helpers import update_available_commands
+from acp.interfaces import Agent as AcpAgent
 from acp.interfaces import Client
-from acp.interfaces import SutureAgent as AcpAgent
 from acp.schema import (
     AgentCapabilities,
     AvailableCommand,
@@ -43,8 +43,8 @@ from acp.schema import (
 
 from suture.core.settings import Settings
 from suture.errors import SutureError, UsageError
-from suture.interfaces.editor.acp.prompt_turn import COMMANDS, Turn
-from suture.interfaces.editor.acp.session_store import Session, Sessions
+from suture.interfaces.editor.acp.prompt_turn import COMMANDS, PromptTurn
+from suture.interfaces.editor.acp.session_store import Session, SessionStore
 from suture.interfaces.jobs.job_execution import require_sandbox
 
 INVALID_PARAMS, INTERNAL_ERROR = -32602, -32603
@@ -78,7 +78,7 @@ class SutureAgent:
 
     def __init__(self, settings: Settings, flags: Mapping[str, object], test: str | None) -> None:
         self._settings, self._flags, self._test = settings, flags, test
-        self._sessions = Sessions(settings.paths.home)
+        self._sessions = SessionStore(settings.paths.home)
         self._client: Client | None = None
         self._can_read_files = False
         self._background_tasks: set[asyncio.Task[None]] = set()
@@ -207,9 +207,9 @@ class SutureAgent:
         except UsageError as fault:
             raise _request_error(fault) from fault
 
-    def _new_turn(self, session: Session) -> Turn:
+    def _new_turn(self, session: Session) -> PromptTurn:
         assert self._client is not None  # set before the first message
-        return Turn(
+        return PromptTurn(
             settings=self._settings,
             flags=self._flags,
             test=self._test,

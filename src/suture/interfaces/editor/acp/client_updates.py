@@ -31,12 +31,12 @@ from acp.schema import (
 )
 
 from suture.api import Review
-from suture.core.ledger import Event, Payload, RunFolder, task_of
+from suture.core.ledger import Event, Payload, RunFolder, load_task
 from suture.core.ledger.kinds import (
     CandidateChecked,
     CandidateProposed,
     CertificateWritten,
-    Decided,
+    MovesDecided,
     PlanMade,
     RunFinished,
     RunStarted,
@@ -126,7 +126,7 @@ class RunUpdates:
                 self._stages = PLAN_STAGES[kind]
             case PlanMade(plan=plan):
                 self._parts = tuple(part.goal for part in plan.subtasks)
-            case Decided(moves=moves):
+            case MovesDecided(moves=moves):
                 stage = 2 if any(move.kind == "stop" for move in moves) else 1
             case CertificateWritten():
                 stage = 3
@@ -187,7 +187,7 @@ class RunUpdates:
 def load_task_if_present(folder: RunFolder) -> Task | None:
     """Return the task of a run, or `None` if its folder no longer has it."""
     try:
-        return task_of(folder)
+        return load_task(folder)
     except StorageError:
         return None
 

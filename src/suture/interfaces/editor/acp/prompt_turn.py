@@ -17,7 +17,7 @@ from suture.core.safe_files import read_regular_file
 from suture.core.settings import Settings
 from suture.errors import UsageError
 from suture.interfaces.editor.acp.client_updates import RunUpdates, request_acceptance, request_answer
-from suture.interfaces.editor.acp.session_store import Session, Sessions
+from suture.interfaces.editor.acp.session_store import Session, SessionStore
 from suture.interfaces.jobs import JobKind
 from suture.interfaces.jobs.job_process import run_standalone_job
 from suture.interfaces.narrative.plain_text import escape_markdown
@@ -53,7 +53,7 @@ class PromptTurn:
     settings: Settings
     flags: Mapping[str, object]
     test: str | None
-    sessions: Sessions
+    sessions: SessionStore
     session: Session
     client: Client
     can_read_files: bool
@@ -143,7 +143,7 @@ class PromptTurn:
             forward_event,
             run=of.id if of is not None else "",
             flags=self.flags,
-            chosen={"loop.autonomy": self.session.mode},
+            job_flags={"loop.autonomy": self.session.mode},
         )
         return folder
 

@@ -16,9 +16,9 @@ from suture.api.past_runs import find_run_folder
 from suture.core.safe_files import read_regular_file
 from suture.errors import SutureError, UsageError
 from suture.interfaces.editor.lsp.background_runs import BackgroundRuns, LanguageServerOptions
-from suture.interfaces.editor.lsp.diagnostics import Action, make_code_actions, make_diagnostics
+from suture.interfaces.editor.lsp.diagnostics import CodeAction, make_code_actions, make_diagnostics
 from suture.interfaces.editor.lsp.run_findings import RunFindings
-from suture.interfaces.editor.lsp.workspace_edits import EditOutdated, as_plain_changes, make_workspace_edit
+from suture.interfaces.editor.lsp.workspace_edits import EditOutdated, make_workspace_edit, without_versions
 from suture.interfaces.jobs.job_execution import require_sandbox
 from suture.interfaces.narrative.certificate_rendering import certificate_lines
 from suture.interfaces.narrative.plain_text import sanitize_text
@@ -127,10 +127,10 @@ class SutureLanguageServer(LanguageServer):
         kinds = (able.resource_operations if able else None) or ()
         creates = versions and types.ResourceOperationKind.Create in kinds
         try:
-            edit = make_workspace_edit(findings, self._read_document, self.count_units, creates=creates)
+            edit = make_workspace_edit(findings, self._read_document, self.count_units, can_create=creates)
         except EditOutdated:
             return None
-        return edit if versions else as_plain_changes(edit)
+        return edit if versions else without_versions(edit)
 
     def count_units(self, text: str) -> int:
         """Return a text's length in the client's character units."""
@@ -180,7 +180,7 @@ def _register_features(server: SutureLanguageServer) -> None:
     kinds = [types.CodeActionKind.QuickFix]
 
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=kinds))
-    def code_action(params: types.CodeActionParams) -> list[Action]:
+    def code_action(params: types.CodeActionParams) -> list[CodeAction]:
         try:
             findings = server.findings.get(server.find_root(params.text_document.uri))
         except JsonRpcInvalidParams:

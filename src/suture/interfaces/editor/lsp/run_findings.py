@@ -198,7 +198,10 @@ def _fallback_location(texts: Mapping[str, str]) -> SourceLocation | None:
 
 def _excluded_tests(reading: LedgerContents) -> Mapping[str, str]:
     triaged = last_payload(reading.events, TriageFinished)
-    return {one.test: f"not the code's fault: {one.why}" for one in (triaged.set_apart if triaged else ())}
+    return {
+        one.test: f"not the code's fault: {one.explanation}"
+        for one in (triaged.non_code_failures if triaged else ())
+    }
 
 
 def _load_baseline(folder: RunFolder, reading: LedgerContents) -> Verdict | None:

@@ -71,7 +71,7 @@ class RayJobPool(JobRegistry):
 
     def recover(self) -> list[Job]:
         """Read the existing jobs, and follow them from now on."""
-        self._apply_rows(self._shared.changed(self._last_change_s))
+        self._apply_rows(self._shared.list_changed(self._last_change_s))
         self._ended_before = set(self._ends)
         self._follow_task = asyncio.get_running_loop().create_task(self._follow_changes())
         return self.unfinished()
@@ -92,7 +92,7 @@ class RayJobPool(JobRegistry):
             kind=job.kind,
             caller=job.caller,
             key=job.key,
-            asked=json.dumps(job_as_json(job)),
+            request=json.dumps(job_as_json(job)),
         )
         if row is None:
             raise RunBusy(f"run {job.run} is being worked on", remedy="wait for its end, or cancel it")
@@ -161,8 +161,8 @@ class RayJobPool(JobRegistry):
 
     def _fetch_changes(self, unfinished: tuple[str, ...]) -> list[JobRow]:
         """Return the changed rows, after copying their runs here, so that an ended run is complete."""
-        rows = self._shared.changed(self._last_change_s, unfinished)
-        runs = {job.run for row in rows if row.tries and (job := self._decode_job(row)) is not None}
+        rows = self._shared.list_changed(self._last_change_s, unfinished)
+        runs = {job.run for row in rows if row.attempts and (job := self._decode_job(row)) is not None}
         failed = fetch_runs(self._shared.store, self._home, runs)
         for run, why in failed.items():
             if self._copy_failures.get(run) != why:
@@ -178,7 +178,7 @@ class RayJobPool(JobRegistry):
             if job is None:
                 continue
             jobs.append(self._jobs.setdefault(job.id, job))
-            if row.tries:
+            if row.attempts:
                 self._started.add(job.id)
             if row.ending is not None:
                 self._ends.setdefault(job.id, _decode_end(row.ending))
@@ -228,7 +228,7 @@ class RayJobPool(JobRegistry):
 
     def _cancel_if_not_started(self, job: Job) -> None:
         end = json.dumps(job_as_json(replace(CANCELLED, ended_s=time.time())))
-        if self._shared.end(job.id, end, unless_begun=True):
+        if self._shared.end(job.id, end, unless_started=True):
             self._ends[job.id] = CANCELLED
             self._notify()
 

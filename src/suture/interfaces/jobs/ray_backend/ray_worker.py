@@ -83,7 +83,7 @@ async def run_worker_job(
     job = job_from_json(json.loads(row.request))
     if row.stop_requested:
         end = CANCELLED
-    elif row.tries > MAX_TRIES:
+    elif row.attempts > MAX_TRIES:
         error = f"the workers of this run were lost {MAX_TRIES} times"
         end = JobEnd(exit_code=6, error=error, remedy="see the cluster's own logs", fault="ProcessDied")
     else:

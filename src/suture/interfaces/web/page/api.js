@@ -1,12 +1,12 @@
-// Asking the service. The token, where one is needed, lies in this tab's session and travels in a header alone.
+// Requests to the service. A token is kept in this tab's session storage and sent only as a header.
 
 const KEY = "suture-token";
 const RETRY_MS = 1000;
-const MOST_RETRY_MS = 15_000;
+const MAX_RETRY_MS = 15_000;
 
 export class Problem extends Error {
   constructor(status, plain) {
-    super(plain.detail || plain.title || `the server answered ${status}`);
+    super(plain.detail || plain.title || `the server responded with status ${status}`);
     this.status = status;
     this.remedy = plain.remedy || "";
   }
@@ -25,11 +25,11 @@ async function asked(path, options = {}) {
     answer = await fetch(path, { ...options, headers, credentials: "omit", redirect: "error" });
   } catch (fault) {
     if (fault.name === "AbortError") throw fault;
-    throw new Problem(0, { detail: "the server does not answer", remedy: "is `suture serve` still running? This page asks again." });
+    throw new Problem(0, { detail: "the server does not respond", remedy: "Is `suture serve` still running? This page will retry." });
   }
   if (!answer.ok) {
     let plain = {};
-    try { plain = await answer.json(); } catch { /* no problem document: the status says it */ }
+    try { plain = await answer.json(); } catch { /* no problem document: the status is all there is */ }
     const problem = new Problem(answer.status, plain);
     if (answer.status === 401) window.dispatchEvent(new CustomEvent("suture-token-needed", { detail: problem }));
     throw problem;
@@ -51,15 +51,15 @@ export async function send(path, file) {
   return (await asked(path, { method: "POST", body: file, headers })).json();
 }
 
-// A run's events as they are written, each once. The stream is read by fetch, as EventSource can send no token.
-// After a break it goes on from the last event that came, with `Last-Event-ID`.
+// Follows a run's events, each once. Uses fetch, because EventSource cannot send a token.
+// After an interruption it continues after the last received event, by `Last-Event-ID`.
 export async function follow(run, { signal, onevent, onbreak }) {
   let last = null;
   let wait = RETRY_MS;
   while (!signal.aborted) {
     try {
       const headers = last === null ? {} : { "Last-Event-ID": String(last) };
-      const answer = await asked(`/v1/runs/${run}/events?told=true`, { signal, headers });
+      const answer = await asked(`/v1/runs/${run}/events?text=true`, { signal, headers });
       if (answer.status === 204) return;
       onbreak(null);
       for await (const event of events(answer.body)) {
@@ -72,8 +72,8 @@ export async function follow(run, { signal, onevent, onbreak }) {
       if (signal.aborted || fault.status === 401 || fault.status === 403 || fault.status === 404) throw fault;
       onbreak(fault);
     }
-    await new Promise((go) => setTimeout(go, wait));
-    wait = Math.min(2 * wait, MOST_RETRY_MS);
+    await new Promise((resolve) => setTimeout(resolve, wait));
+    wait = Math.min(2 * wait, MAX_RETRY_MS);
   }
 }
 

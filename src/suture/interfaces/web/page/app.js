@@ -1,8 +1,8 @@
-// The page: which address shows what, and the token where the service asks for one.
+// The page: routing, and the form for the token if the service requires one.
 
 import { get, token } from "./api.js";
-import { el, fault, field, fill, note, say } from "./dom.js";
-import { benchmarkPage, benchmarksPage, totalsPage } from "./figures.js";
+import { el, fault, field, fill, note, announce } from "./dom.js";
+import { benchmarkPage, benchmarksPage, totalsPage } from "./totals.js";
 import { comparePage, historyPage } from "./history.js";
 import { runPage } from "./run.js";
 import { startPage } from "./start.js";
@@ -22,7 +22,7 @@ const main = document.getElementById("main");
 let leaving = new AbortController();
 
 async function show() {
-  const path = location.hash.slice(1) || "/"; // no address of ours has anything to decode
+  const path = location.hash.slice(1) || "/"; // the page's own links contain nothing to decode
   if (path === "main") return main.focus();
   const found = PAGES.map(([pattern, page, title]) => [pattern.exec(path), page, title]).find(([match]) => match);
   leaving.abort();
@@ -32,7 +32,7 @@ async function show() {
     if (link.getAttribute("href").slice(1) === path) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  if (!found) return fill(main, el("h1", {}, "Nothing here"), note("There is no such page."), el("a", { href: "#/" }, "All runs"));
+  if (!found) return fill(main, el("h1", {}, "Page not found"), note("This page does not exist."), el("a", { href: "#/" }, "All runs"));
   const [match, page, title] = found;
   document.title = `${title} - Suture`;
   fill(main, el("h1", {}, title), note("Loading ...", "loading"));
@@ -55,7 +55,7 @@ async function show() {
   return undefined;
 }
 
-// Whoever has no token, or one that is not known, is asked for it; it is forgotten with the tab.
+// Asks for a token if there is none or an unknown one; it is forgotten when the tab is closed.
 function askForToken(problem) {
   const input = el("input", { type: "password", autocomplete: "off", required: true, spellcheck: "false" });
   const enter = (event) => {
@@ -64,13 +64,13 @@ function askForToken(problem) {
     show();
   };
   fill(main,
-    el("h1", { tabindex: "-1" }, "A token is needed"),
-    note(token.get() ? problem.message : "This server knows its callers by a token.", token.get() ? "error" : "hint"),
+    el("h1", { tabindex: "-1" }, "Token required"),
+    note(token.get() ? problem.message : "This server identifies callers by a token.", token.get() ? "error" : "hint"),
     el("form", { onsubmit: enter, class: "panel" },
-      field("Token", input, "From `suture serve token add`. It is kept in this tab alone, until the tab is closed."),
-      el("button", { type: "submit" }, "Go on")));
+      field("Token", input, "Create one with `suture serve token add`. It is kept only in this tab, until the tab is closed."),
+      el("button", { type: "submit" }, "Continue")));
   input.focus();
-  say("A token is needed");
+  announce("Token required");
 }
 
 window.addEventListener("suture-token-needed", (event) => { leaving.abort(); askForToken(event.detail); });

@@ -1,14 +1,14 @@
-// What was proposed: who comes of whom, the code of each with what changed, and what each test said of it.
+// Candidates: their lineage, their code with the changes, and their test results.
 
 import { get, text } from "./api.js";
-import { code, el, field, fill, note, renewed, svg, table } from "./dom.js";
+import { code, el, field, fill, note, reloadable, svg, table } from "./dom.js";
 import { diffView } from "./diff.js";
-import { candidateChoice, factView, hasRun, nothingYet, unlessSame } from "./panel.js";
+import { candidateChoice, factView, hasRun, nothingYet, drawIfChanged } from "./panel.js";
 
 const BOX = { width: 190, height: 58, across: 230, down: 78 };
-const STATUS = { passed: "passes", failed: "fails", error: "error", timeout: "takes too long", missing: "missing", skipped: "skipped" };
+const STATUS = { passed: "passes", failed: "fails", error: "error", timeout: "timed out", missing: "missing", skipped: "skipped" };
 
-const told = (one) => (one.passed === null ? "not checked yet" : `${one.passed} of ${one.passed + one.failed} pass`);
+const scoreText = (one) => (one.passed === null ? "not checked yet" : `${one.passed} of ${one.passed + one.failed} pass`);
 const kindOf = (one) => (one.passed === null ? "open" : one.failed === 0 ? "good" : one.passed ? "half" : "bad");
 
 async function candidatesOf(state) {
@@ -16,15 +16,15 @@ async function candidatesOf(state) {
 }
 
 export async function lineagePanel(body, state) {
-  const draw = unlessSame((candidates) => {
+  const draw = drawIfChanged((candidates) => {
     if (!candidates.length) return nothingYet(body, state, "No candidates");
     const rows = candidates.map((one, n) => [
       el("a", { href: `#/runs/${state.run}/code/${one.candidate}` }, `${n + 1}. ${one.label || one.candidate.slice(0, 8)}`),
-      one.origin, parentName(one, candidates), told(one), one.evidence ?? "",
-      [one.best ? "best" : "", one.regressed ? "breaks what worked" : "", one.unconfirmed ? "passed only once" : "", ...one.warnings].filter(Boolean).join("; "),
+      one.origin, parentName(one, candidates), scoreText(one), one.evidence ?? "",
+      [one.best ? "best" : "", one.regressed ? "breaks a passing test" : "", one.unconfirmed ? "passed only once" : "", ...one.warnings].filter(Boolean).join("; "),
     ]);
-    return fill(body, el("h2", {}, "Candidates and where they come from"), lineage(candidates, state.run),
-      table("All candidates", ["candidate", "how it came", "made from", "checks", "evidence", "remarks"], rows));
+    return fill(body, el("h2", {}, "Candidates and their lineage"), lineage(candidates, state.run),
+      table("All candidates", ["candidate", "origin", "parent", "checks", "evidence", "remarks"], rows));
   });
   return async () => draw(await candidatesOf(state));
 }
@@ -34,7 +34,7 @@ function parentName(one, candidates) {
   return at < 0 ? "" : `${at + 1}`;
 }
 
-// One column for each generation; a candidate stands below those that were there before it.
+// One column per generation; later candidates are placed below earlier ones.
 function lineage(candidates, run) {
   const place = new Map();
   const filled = [];
@@ -58,35 +58,35 @@ function lineage(candidates, run) {
     const { column, row } = place.get(one.candidate);
     const label = one.label || one.candidate.slice(0, 8);
     const short = label.length > 24 ? `${label.slice(0, 23)}...` : label;
-    return svg("a", { href: `#/runs/${run}/code/${one.candidate}`, "aria-label": `${n + 1}. ${label}: ${told(one)}${one.best ? ", the best" : ""}` },
+    return svg("a", { href: `#/runs/${run}/code/${one.candidate}`, "aria-label": `${n + 1}. ${label}: ${scoreText(one)}${one.best ? ", the best" : ""}` },
       svg("g", { transform: `translate(${column * BOX.across + 4} ${row * BOX.down + 4})`, class: `box ${kindOf(one)}${one.best ? " best" : ""}` },
         svg("rect", { width: BOX.width - 4, height: BOX.height, rx: 6 }),
-        svg("text", { x: 10, y: 24 }, `${n + 1}. ${short}`), svg("text", { x: 10, y: 44, class: "small" }, `${told(one)}${one.best ? ", best" : ""}`)));
+        svg("text", { x: 10, y: 24 }, `${n + 1}. ${short}`), svg("text", { x: 10, y: 44, class: "small" }, `${scoreText(one)}${one.best ? ", best" : ""}`)));
   });
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Lineage" },
-    svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Candidates, each linked to the one that it was made from" }, lines, boxes));
+    svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Candidates, each linked to its parent" }, lines, boxes));
 }
 
 export async function codePanel(body, state) {
   let [before, after] = ["", state.item ?? ""];
-  const draw = unlessSame(async (candidates) => {
+  const draw = drawIfChanged(async (candidates) => {
     if (!candidates.length) return nothingYet(body, state, "No code");
     const known = (name) => candidates.some((one) => one.candidate === name);
     if (!known(after)) after = (candidates.find((one) => one.best) ?? candidates.at(-1)).candidate;
-    if (!known(before)) before = candidates.find((one) => one.candidate === after)?.parent ?? "given";
-    if (!known(before)) before = "given";
+    if (!known(before)) before = candidates.find((one) => one.candidate === after)?.parent ?? "original";
+    if (!known(before)) before = "original";
     const slot = el("div", {});
     const from = candidateChoice(candidates, before, true);
     const to = candidateChoice(candidates, after, true);
     const name = (control) => control.selectedOptions[0].textContent;
-    const load = renewed(slot, state.signal, async () => {
+    const load = reloadable(slot, state.signal, async () => {
       [before, after] = [from.value, to.value];
       const [diff, files] = await Promise.all([
         text(`/v1/runs/${state.run}/diff?from=${before}&to=${after}`, state.signal),
-        after === "given" ? { files: {} } : get(`/v1/runs/${state.run}/candidates/${after}`, state.signal),
+        after === "original" ? { files: {} } : get(`/v1/runs/${state.run}/candidates/${after}`, state.signal),
       ]);
-      return [diff ? diffView(diff, name(from), name(to), state.signal) : note("Nothing differs."),
-        Object.entries(files.files).map(([path, content]) => el("details", {}, el("summary", {}, `All of ${path}`), code(content, path)))];
+      return [diff ? diffView(diff, name(from), name(to), state.signal) : note("There are no differences."),
+        Object.entries(files.files).map(([path, content]) => el("details", {}, el("summary", {}, `Full text of ${path}`), code(content, path)))];
     });
     from.addEventListener("change", load);
     to.addEventListener("change", load);
@@ -98,13 +98,13 @@ export async function codePanel(body, state) {
 
 export async function testsPanel(body, state) {
   let chosen = state.item ?? "";
-  const draw = unlessSame(async (candidates) => {
+  const draw = drawIfChanged(async (candidates) => {
     const judged = candidates.filter((one) => one.passed !== null);
-    if (!judged.length) return nothingYet(body, state, "No test has run");
+    if (!judged.length) return nothingYet(body, state, "No test results");
     if (!judged.some((one) => one.candidate === chosen)) chosen = (judged.find((one) => one.best) ?? judged.at(-1)).candidate;
     const slot = el("div", {});
     const control = candidateChoice(judged, chosen);
-    const load = renewed(slot, state.signal, async () => {
+    const load = reloadable(slot, state.signal, async () => {
       chosen = control.value;
       return verdictView((await get(`/v1/runs/${state.run}/candidates/${chosen}`, state.signal)).verdict);
     });
@@ -116,7 +116,7 @@ export async function testsPanel(body, state) {
 }
 
 function verdictView(verdict) {
-  if (!verdict) return [note("It was not checked.")];
+  if (!verdict) return [note("This candidate was not checked.")];
   const order = [...verdict.outcomes].sort((one, other) => (one.status === "passed") - (other.status === "passed"));
   const rows = order.map((one) => [
     el("code", {}, one.check_id), el("span", { class: `status ${one.status}` }, STATUS[one.status] ?? one.status),
@@ -125,8 +125,8 @@ function verdictView(verdict) {
   const passed = verdict.outcomes.filter((one) => one.status === "passed").length;
   return [
     el("p", {}, `${passed} of ${verdict.outcomes.length} pass. Evidence: ${verdict.evidence}.`),
-    table("Each test, those that fail first", ["test", "outcome", "smallest counterexample", "from", "trust"], rows),
+    table("All tests, failing ones first", ["test", "outcome", "smallest counterexample", "provenance", "trust"], rows),
     verdict.notes.map((remark) => note(remark, "hint")),
-    verdict.output ? el("details", {}, el("summary", {}, "What the tests printed"), code(verdict.output, "What the tests printed")) : null,
+    verdict.output ? el("details", {}, el("summary", {}, "Test output"), code(verdict.output, "Test output")) : null,
   ];
 }

@@ -1,18 +1,18 @@
-// A unified diff, side by side; one under the other where the page is narrow.
+// A unified diff shown side by side, or stacked if the page is narrow.
 
 import { el, fill, note } from "./dom.js";
 
-const MOST_ROWS = 3000;
-const NO_END = "\u0000"; // behind the text of a last line that no line end follows; no text of a diff holds it
+const MAX_ROWS = 3000;
+const NO_END = "\u0000"; // marks a last line without a line end; no diff contains this character
 const NARROW = "(max-width: 700px)";
 
-// The files of a unified diff, each with rows of [old number, old text, new number, new text].
+// Returns the files of a unified diff, each with rows of [old number, old text, new number, new text].
 export function filesOf(diff) {
   const files = [];
   let file = null;
   let [left, right] = [0, 0];
   let [gone, come] = [[], []];
-  let sides = []; // where the line before stands
+  let sides = []; // the cells of the previous line
   const flush = () => {
     for (let n = 0; n < Math.max(gone.length, come.length); n += 1) {
       file.rows.push([gone[n]?.[0] ?? null, gone[n]?.[1] ?? null, come[n]?.[0] ?? null, come[n]?.[1] ?? null]);
@@ -60,29 +60,29 @@ export function diffView(diff, before, after, signal) {
   const draw = () => fill(view, files.map((file) => [el("h3", {}, file.name), fileView(file, before, after, narrow.matches)]));
   narrow.addEventListener("change", draw, { signal });
   draw();
-  return files.length ? view : note("Nothing differs.");
+  return files.length ? view : note("There are no differences.");
 }
 
 function fileView(file, before, after, narrow) {
-  const rows = file.rows.slice(0, MOST_ROWS);
+  const rows = file.rows.slice(0, MAX_ROWS);
   const head = narrow ? ["old", "new", "code"] : ["", before, "", after];
-  const label = `${file.name}: ${before} against ${after}`;
+  const label = `${file.name}: ${before} compared with ${after}`;
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label },
     el("table", { class: narrow ? "diff narrow" : "diff" },
       el("caption", { class: "hidden" }, label),
       el("thead", {}, el("tr", {}, head.map((name) => (name ? el("th", { scope: "col" }, name) : el("td", {}))))),
       el("tbody", {}, rows.flatMap((row) => (row.length === 1 ? [hunk(row[0], narrow)] : narrow ? stacked(row) : [sides(row)])))),
-    file.rows.length > MOST_ROWS ? note(`${file.rows.length - MOST_ROWS} more lines are not shown.`) : null);
+    file.rows.length > MAX_ROWS ? note(`${file.rows.length - MAX_ROWS} more lines are not shown.`) : null);
 }
 
 const hunk = (text, narrow) => el("tr", { class: "hunk" }, el("td", { colspan: narrow ? "3" : "4" }, text));
 const number = (value) => el("td", { class: "no" }, value ?? "");
 
-// A sign besides the colour: not everybody sees colours.
+// A sign in addition to the colour, because not everybody can see colours.
 function side(text, changed, sign) {
   if (text === null) return el("td", { class: "void" });
   const mark = changed ? el("span", { class: "sign" }, sign) : el("span", { class: "sign" }, " ");
-  const ends = text.endsWith(NO_END) ? el("span", { class: "end" }, " no line end") : null;
+  const ends = text.endsWith(NO_END) ? el("span", { class: "end" }, " no newline at end of file") : null;
   return el("td", { class: changed ? (sign === "-" ? "gone" : "come") : "" }, mark, ends ? text.slice(0, -1) : text, ends);
 }
 

@@ -1,24 +1,24 @@
-// The one place where elements are made. Every text, whoever wrote it, becomes a text node and nothing else.
+// The only place that creates elements. All text becomes text nodes and can never become markup.
 
 const SVG = "http://www.w3.org/2000/svg";
-const MOST_CHARS = 200_000;
-// Characters that a reader does not see, or that turn the order of what they do see.
-const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
+const MAX_CHARS = 200_000;
+// Invisible characters, and characters that change the direction of text.
+const INVISIBLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
 
-// A text as it may be shown: cut where it is endless, and with its invisible characters written out.
+// Returns text that is safe to show: cut if very long, with invisible characters escaped.
 export function plain(value) {
   const text = String(value ?? "");
-  const cut = text.length > MOST_CHARS ? `${text.slice(0, MOST_CHARS)}\n... (${text.length - MOST_CHARS} more characters)` : text;
-  return cut.replace(/\r\n/g, "\n").replace(UNSEEN, (char) => `\\u{${char.codePointAt(0).toString(16)}}`);
+  const cut = text.length > MAX_CHARS ? `${text.slice(0, MAX_CHARS)}\n... (${text.length - MAX_CHARS} more characters)` : text;
+  return cut.replace(/\r\n/g, "\n").replace(INVISIBLE, (char) => `\\u{${char.codePointAt(0).toString(16)}}`);
 }
 
-function made(node, attributes, children) {
+function build(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes ?? {})) {
     if (value === undefined || value === null || value === false) continue;
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
     else if (name === "value" || name === "checked" || name === "disabled") node[name] = value;
-    else if (name === "href" && !String(value).startsWith("#")) throw new Error("links lead into this page alone");
-    else if (name === "style" || name === "srcdoc" || name === "src") throw new Error(`nobody sets ${name}`);
+    else if (name === "href" && !String(value).startsWith("#")) throw new Error("links must stay inside this page");
+    else if (name === "style" || name === "srcdoc" || name === "src") throw new Error(`the attribute ${name} must not be set`);
     else node.setAttribute(name, value === true ? "" : plain(value));
   }
   add(node, children);
@@ -33,15 +33,15 @@ export function add(node, ...children) {
   return node;
 }
 
-export const el = (name, attributes, ...children) => made(document.createElement(name), attributes, children);
-export const svg = (name, attributes, ...children) => made(document.createElementNS(SVG, name), attributes, children);
+export const el = (name, attributes, ...children) => build(document.createElement(name), attributes, children);
+export const svg = (name, attributes, ...children) => build(document.createElementNS(SVG, name), attributes, children);
 
 export function fill(node, ...children) {
   node.replaceChildren();
   return add(node, ...children);
 }
 
-// A table that scrolls by itself where the page is narrow; `rows` hold nodes or texts, the first cell names the row.
+// A table that scrolls on narrow pages; `rows` contain nodes or texts, and the first cell is the row's header.
 export function table(caption, head, rows, attributes = {}) {
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
     el("table", attributes,
@@ -52,7 +52,7 @@ export function table(caption, head, rows, attributes = {}) {
 }
 
 let number = 0;
-// A labelled field: the control, with its name before it and, where there is one, a hint after it.
+// A control with its label and an optional hint.
 export function field(label, control, hint = "") {
   control.id ||= `f${++number}`;
   const note = hint ? el("small", { id: `${control.id}-hint` }, hint) : null;
@@ -70,29 +70,29 @@ export const button = (label, onclick, attributes = {}) => el("button", { type: 
 export const note = (text, kind = "empty") => el("p", { class: kind, role: kind === "error" ? "alert" : null }, text);
 export const code = (text, label) => el("pre", { tabindex: "0", role: "region", "aria-label": label }, el("code", {}, text));
 
-// Something that has failed, in the server's own words.
+// An error with the server's message and remedy.
 export function fault(error) {
   return el("div", { class: "error", role: "alert" },
-    el("strong", {}, error.message || "something failed"), error.remedy ? el("p", {}, error.remedy) : null);
+    el("strong", {}, error.message || "an unknown error occurred"), error.remedy ? el("p", {}, error.remedy) : null);
 }
 
-// Fills `node` with what `ask` brings, and again whenever it is called. Answers may come in another order than they
-// were asked for: only the newest question's is shown.
-export function renewed(node, signal, ask) {
+// Returns a function that fills `node` with the result of `load`. Responses can arrive out of order: only the newest
+// request's is shown.
+export function reloadable(node, signal, load) {
   let newest = 0;
-  const load = async () => {
-    const question = ++newest;
+  const reload = async () => {
+    const request = ++newest;
     let shown;
     if (!node.hasChildNodes()) fill(node, note("Loading ...", "loading"));
-    try { shown = await ask(); } catch (error) { shown = [fault(error), button("Try again", load)]; }
-    if (question === newest && !signal.aborted) fill(node, shown);
+    try { shown = await load(); } catch (error) { shown = [fault(error), button("Try again", reload)]; }
+    if (request === newest && !signal.aborted) fill(node, shown);
   };
-  return load;
+  return reload;
 }
 
-// Said aloud by screen readers, and shown nowhere.
-export function say(text) {
-  document.getElementById("said").textContent = plain(text);
+// Announces text to screen readers without showing it.
+export function announce(text) {
+  document.getElementById("announcement").textContent = plain(text);
 }
 
 export const count = (value) => (value ?? 0).toLocaleString("en");

@@ -1,40 +1,40 @@
-// The graph that the recipe goes through, with the node that is at work lit.
+// The graph of the recipe, with the active node highlighted.
 
 import { get } from "./api.js";
 import { el, fill, svg, table } from "./dom.js";
-import { hasRun, nothingYet, unlessSame } from "./panel.js";
+import { hasRun, nothingYet, drawIfChanged } from "./panel.js";
 
-const AT = {
+const POSITION = {
   write_test: [0, 0], prepare: [1, 0], accept_test: [0, 1], equip: [1, 1], review: [0, 2], decide: [1, 2], finish: [2, 2],
   mutate: [0, 3], propose: [1, 3], try_repairs: [0, 4], check: [1, 4], reflect: [2, 4],
 };
 const [ACROSS, DOWN, WIDTH, HEIGHT] = [126, 82, 104, 44];
-const SAYS = {
-  prepare: "runs the tests on the code as it is", equip: "plans, writes tests, recalls", decide: "picks the next moves", mutate: "small edits without a model",
+const PURPOSE = {
+  prepare: "runs the tests on the unchanged code", equip: "plans, writes tests, recalls memories", decide: "picks the next moves", mutate: "tries small edits without a model",
   try_repairs: "judges what the search found", propose: "asks the model for code", check: "runs the tests", reflect: "asks the other roles",
-  review: "asks a person", finish: "proves the result", write_test: "writes a test of what was reported", accept_test: "asks a person about that test",
+  review: "asks a person", finish: "certifies the result", write_test: "writes a test for the reported bug", accept_test: "asks a person about that test",
 };
 
 export async function graphPanel(body, state) {
-  const draw = unlessSame((graph) => {
-    if (!graph) return nothingYet(body, state, "It has not begun");
-    const rows = graph.nodes.map((node) => [node.name, SAYS[node.name] ?? "", node.visits, node.name === graph.active ? "at work" : node.possible ? "" : "not in this recipe"]);
+  const draw = drawIfChanged((graph) => {
+    if (!graph) return nothingYet(body, state, "The run has not started");
+    const rows = graph.nodes.map((node) => [node.name, PURPOSE[node.name] ?? "", node.visits, node.name === graph.active ? "active" : node.possible ? "" : "not in this recipe"]);
     return fill(body, el("h2", {}, `Graph of ${graph.recipe || "the recipe"}`),
-      el("p", {}, graph.active ? ["At work: ", el("strong", {}, graph.active)] : "It is not at work."),
-      picture(graph), table("Each node", ["node", "what it does", "entered", "now"], rows));
+      el("p", {}, graph.active ? ["Active: ", el("strong", {}, graph.active)] : "No node is active."),
+      picture(graph), table("Nodes", ["node", "purpose", "visits", "state"], rows));
   });
   return async () => draw(hasRun(state) ? await get(`/v1/runs/${state.run}/graph`, state.signal) : null);
 }
 
 function picture(graph) {
   let beyond = 5;
-  const at = Object.fromEntries(graph.nodes.map((node) => [node.name, AT[node.name] ?? [1, beyond++]]));
+  const at = Object.fromEntries(graph.nodes.map((node) => [node.name, POSITION[node.name] ?? [1, beyond++]]));
   const width = 3 * ACROSS;
   const height = beyond * DOWN;
   const centre = (name) => [at[name][0] * ACROSS + ACROSS / 2, at[name][1] * DOWN + DOWN / 2];
   const label = graph.nodes.filter((node) => node.visits).map((node) => `${node.name} ${node.visits} times`).join(", ");
-  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Picture of the graph" },
-    svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Active: ${graph.active ?? "none"}. Entered: ${label || "none"}.`, class: "graph" },
+  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Graph" },
+    svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Active: ${graph.active ?? "none"}. Visited: ${label || "none"}.`, class: "graph" },
       svg("defs", {}, svg("marker", { id: "tip", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 6, markerHeight: 6, orient: "auto-start-reverse" }, svg("path", { d: "M0 0L8 4L0 8z", class: "tip" }))),
       graph.edges.map(({ from, to }) => arrow(centre(from), centre(to))),
       graph.nodes.map((node) => {
@@ -46,7 +46,7 @@ function picture(graph) {
       })));
 }
 
-// From the border of one box to that of another, bent a little where there and back would lie on one line.
+// An arrow from one box's border to another's, curved so that opposite arrows do not overlap.
 function arrow([x1, y1], [x2, y2]) {
   const [dx, dy] = [x2 - x1, y2 - y1];
   const cut = (d) => Math.min(Math.abs(WIDTH / 2 / (d[0] || 1e-9)), Math.abs(HEIGHT / 2 / (d[1] || 1e-9)));

@@ -1,21 +1,21 @@
-// What a run has learned: its lessons, what it recalled of others, what the roles beside the coder said.
+// What a run has learned: lessons, recalled memories, and what the roles beside the coder said.
 
 import { el, fill, note, table } from "./dom.js";
-import { unlessSame } from "./panel.js";
+import { drawIfChanged } from "./panel.js";
 
 const KINDS = new Set(["lessons.drawn", "memory.recalled", "memory.kept", "planned", "diagnosed", "criticised", "advised", "reviewed", "tests.written", "tests.assessed", "role.degraded"]);
 
 export async function learningPanel(body, state) {
-  const draw = unlessSame((events) => {
+  const draw = drawIfChanged((events) => {
     const of = (kind) => events.filter((event) => event.kind === kind).map((event) => event.data);
     const parts = [lessons(of("lessons.drawn").at(-1)), recalled(of("memory.recalled")), kept(of("memory.kept").at(-1)), plan(of("planned").at(-1)),
       said(of("diagnosed"), "Diagnoses", ["kind", "cause", "strategy", "confidence"], ({ diagnosis }) => [diagnosis.category, diagnosis.root_cause, diagnosis.strategy, diagnosis.confidence]),
-      said(of("criticised"), "What the critic said", ["score", "approved", "issues"], ({ critique }) => [critique.score, critique.approved ? "yes" : "no", (critique.issues ?? []).join("; ")]),
-      said(of("advised"), "Advice", ["who", "advice"], ({ role, said: words }) => [role, words.join("; ")]),
-      said(of("reviewed").flatMap(({ review }) => review.concerns), "Review of the code", ["severity", "kind", "line", "problem"], (one) => [one.severity, one.kind, one.line || "", one.problem]),
-      said(of("tests.assessed").flatMap(({ tests }) => tests), "Generated tests and the trust they earned", ["trust", "test", "why"], (one) => [one.trust, el("code", {}, one.test), one.reasons.join("; ")]),
-      said(of("role.degraded"), "Who failed to help", ["who", "why"], (one) => [one.role, one.message])].filter(Boolean);
-    return fill(body, el("h2", {}, "Learning log"), parts.length ? parts : note("Nothing was learned, recalled or said by another role yet."));
+      said(of("criticised"), "Critiques", ["score", "approved", "issues"], ({ critique }) => [critique.score, critique.approved ? "yes" : "no", (critique.issues ?? []).join("; ")]),
+      said(of("advised"), "Advice", ["role", "advice"], ({ role, said: words }) => [role, words.join("; ")]),
+      said(of("reviewed").flatMap(({ review }) => review.concerns), "Code review", ["severity", "kind", "line", "problem"], (one) => [one.severity, one.kind, one.line || "", one.problem]),
+      said(of("tests.assessed").flatMap(({ tests }) => tests), "Generated tests and their trust", ["trust", "test", "reason"], (one) => [one.trust, el("code", {}, one.test), one.reasons.join("; ")]),
+      said(of("role.degraded"), "Failed roles", ["role", "reason"], (one) => [one.role, one.message])].filter(Boolean);
+    return fill(body, el("h2", {}, "Learning log"), parts.length ? parts : note("Nothing has been learned or recalled yet, and no other role has said anything."));
   });
   return async () => draw(state.events.filter((event) => KINDS.has(event.kind)));
 }
@@ -23,22 +23,22 @@ export async function learningPanel(body, state) {
 const said = (found, caption, head, row) => (found.length ? table(caption, head, found.map(row)) : null);
 
 function lessons(drawn) {
-  return drawn?.lessons.length ? [el("h3", {}, "Lessons of this run"), el("ul", {}, drawn.lessons.map((lesson) => el("li", {}, lesson)))] : null;
+  return drawn?.lessons.length ? [el("h3", {}, "Lessons from this run"), el("ul", {}, drawn.lessons.map((lesson) => el("li", {}, lesson)))] : null;
 }
 
 function recalled(every) {
   const found = every.flatMap((one) => one.found ?? []);
   const fault = every.find((one) => one.fault)?.fault;
   if (!every.length) return null;
-  return [el("h3", {}, "Recalled of earlier runs"), fault ? note(fault, "error") : null,
-    found.length ? table("Memories, the likeliest first", ["what it says", "kind", "used as", "score"], found.map((one) => [one.told || one.key, one.table, one.arm, one.score]))
-      : note("Nothing like this is remembered.")];
+  return [el("h3", {}, "Recalled from earlier runs"), fault ? note(fault, "error") : null,
+    found.length ? table("Memories, best match first", ["content", "kind", "used as", "score"], found.map((one) => [one.told || one.key, one.table, one.arm, one.score]))
+      : note("No similar memories.")];
 }
 
 function kept(one) {
   if (!one) return null;
   const words = ["failures", "patterns", "lessons"].map((name) => `${one[name] ?? 0} ${name}`).join(", ");
-  return [el("h3", {}, "Remembered of this run"), el("p", {}, one.fault ? `Not remembered: ${one.fault}` : words)];
+  return [el("h3", {}, "Stored from this run"), el("p", {}, one.fault ? `Not stored: ${one.fault}` : words)];
 }
 
 function plan(one) {

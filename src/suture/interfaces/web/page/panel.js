@@ -1,18 +1,18 @@
-// What several panels of a run show alike.
+// Elements that several panels of a run share.
 
 import { add, choice, el, fill, note } from "./dom.js";
 
 export const badge = (outcome) => el("span", { class: `badge ${/^[a-z_]+$/.test(outcome ?? "") ? outcome : ""}` }, (outcome || "unknown").replaceAll("_", " "));
 
-// A counterexample: the smallest call that goes wrong.
+// A counterexample: the smallest call that fails.
 export function factView(fact) {
   const place = fact.file ? `${fact.file}${fact.line ? `, line ${fact.line}` : ""}` : "";
   const parts = [["call", fact.call], ["expected", fact.expected], ["got", fact.got], ["raised", fact.exception], ["at", place]];
   return el("dl", { class: "fact" }, parts.filter(([, value]) => value).map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, el("code", {}, value)))));
 }
 
-// What a panel keeps while it is looked at: a chosen candidate, drawn only where the data has changed.
-export function unlessSame(draw) {
+// Calls `draw` only if the data has changed, so that the user's selections in the panel are kept.
+export function drawIfChanged(draw) {
   let before;
   return async (data) => {
     const now = JSON.stringify(data);
@@ -22,10 +22,10 @@ export function unlessSame(draw) {
   };
 }
 
-export function candidateChoice(candidates, value, given = false) {
+export function candidateChoice(candidates, value, withOriginal = false) {
   const options = candidates.map((one, n) => [one.candidate, `${n + 1}. ${one.label || one.candidate.slice(0, 8)}${one.best ? " (best)" : ""}`]);
-  return choice(given ? [["given", "the task's own files"], ...options] : options, value);
+  return choice(withOriginal ? [["original", "the original files"], ...options] : options, value);
 }
 
 export const hasRun = (state) => !["queued", "refused"].includes(state.shown.state) && state.events.length + (state.shown.spend?.seconds ? 1 : 0) > 0;
-export const nothingYet = (body, state, what) => add(fill(body), note(state.shown.state === "queued" ? "It waits for its turn." : `${what} yet.`));
+export const nothingYet = (body, state, what) => add(fill(body), note(state.shown.state === "queued" ? "The run is queued." : `${what} yet.`));

@@ -1,20 +1,20 @@
-// What a run has used: tokens, seconds and money, by who asked for them and by which kind of move.
+// What a run has used: tokens, seconds and money, by role and by kind of move.
 
 import { count, dollars, el, fill, note, seconds, svg, table } from "./dom.js";
-import { unlessSame } from "./panel.js";
+import { drawIfChanged } from "./panel.js";
 
 const UNITS = { tokens: count, seconds, money: dollars };
 const ROW = 30;
 
 export async function performancePanel(body, state) {
-  const draw = unlessSame((used) => {
-    const coming = !used.events && used.spend?.seconds; // it has begun, and its events are on their way
+  const draw = drawIfChanged((used) => {
+    const coming = !used.events && used.spend?.seconds; // it has started, and its events are being loaded
     if (!used.calls.length && !used.checks.length) return fill(body, el("h2", {}, "Performance"), coming ? note("Loading ...", "loading") : note("Nothing has been used yet."));
     return fill(body, el("h2", {}, "Performance"),
       budget(state, used.limits),
       ["role", "move"].map((what) => shares(used, what)),
-      used.checks.length ? [el("h3", {}, "Checks that pass, candidate by candidate"), steps(used.checks)] : null,
-      used.tokens.length > 1 ? [el("h3", {}, "Tokens as time goes on"), curve(used.tokens)] : null);
+      used.checks.length ? [el("h3", {}, "Passing checks per candidate"), steps(used.checks)] : null,
+      used.tokens.length > 1 ? [el("h3", {}, "Tokens over time"), curve(used.tokens)] : null);
   });
   return async () => draw(usedOf(state));
 }
@@ -42,7 +42,7 @@ function budget(state, limits) {
   const { spend } = state.shown;
   const rows = [["attempts", count], ["tokens", count], ["money", dollars], ["seconds", seconds]].filter(([name]) => spend?.[name] !== undefined)
     .map(([name, as]) => [name, as(spend[name]), limits[name] === null || limits[name] === undefined ? "no limit" : as(limits[name])]);
-  return rows.length ? table("Used of the budget", ["", "used", "of"], rows) : null;
+  return rows.length ? table("Budget", ["", "used", "limit"], rows) : null;
 }
 
 function shares({ calls }, what) {
@@ -56,13 +56,13 @@ function shares({ calls }, what) {
   const rows = [...sums];
   return [
     el("h3", {}, `By ${what}`),
-    table(`Used by each ${what}`, [what, "times", ...Object.keys(UNITS)], rows.map(([name, sum]) => [name, count(sum.calls), ...Object.entries(UNITS).map(([unit, as]) => as(sum[unit]))])),
+    table(`Used per ${what}`, [what, "count", ...Object.keys(UNITS)], rows.map(([name, sum]) => [name, count(sum.calls), ...Object.entries(UNITS).map(([unit, as]) => as(sum[unit]))])),
     el("div", { class: "charts" }, Object.entries(UNITS).filter(([unit]) => rows.some(([, sum]) => sum[unit] > 0))
       .map(([unit, as]) => bars(`${unit[0].toUpperCase()}${unit.slice(1)} by ${what}`, rows.map(([name, sum]) => [name, sum[unit], as(sum[unit])])))),
   ];
 }
 
-// Bars, one a row; what they say in words stands beside them.
+// A bar chart with one bar per row, each with its value as text.
 export function bars(title, rows) {
   const most = Math.max(...rows.map(([, value]) => value), 1e-9);
   const height = rows.length * ROW + 22;
@@ -90,7 +90,7 @@ function steps(checks) {
   const [height, wide] = [150, Math.max(340, checks.length * 34 + 50)];
   const most = Math.max(...checks.map((one) => one.of), 1);
   const label = checks.map((one, n) => `${n + 1}: ${one.passed} of ${one.of}`).join(", ");
-  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Checks that pass, candidate by candidate" },
+  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Passing checks per candidate" },
     svg("svg", { class: "chart", viewBox: `0 0 ${wide} ${height}`, width: wide, height, role: "img", "aria-label": label },
       svg("path", { d: `M40 16V${height - 24}H${wide - 10}`, class: "axis" }), svg("text", { x: 34, y: 24, "text-anchor": "end" }, count(most)), svg("text", { x: 34, y: height - 22, "text-anchor": "end" }, "0"),
       checks.map((one, n) => {

@@ -1,38 +1,38 @@
-// The review panel: what the run asks, all there is to know for an answer, and the answers that fit.
+// The review panel: the run's question, the facts needed to answer it, and the possible answers.
 
 import { post } from "./api.js";
 import { button, el, fault, field, fill, note } from "./dom.js";
 import { diffView } from "./diff.js";
-import { factView, unlessSame } from "./panel.js";
+import { factView, drawIfChanged } from "./panel.js";
 
 export async function reviewPanel(body, state) {
-  const before = () => state.events.filter((event) => ["review.asked", "review.answered", "user.answered"].includes(event.kind) && event.told);
+  const before = () => state.events.filter((event) => ["review.asked", "review.answered", "user.answered"].includes(event.kind) && event.text);
   const past = el("div", {});
   const slot = el("div", {});
   fill(body, el("h2", {}, "Review"), slot, past);
-  // Drawn anew only for another question, so that what somebody writes is never taken from under their hands.
-  const draw = unlessSame(({ question }) => fill(slot, question ? questionView(question, state) : note(nothing(state))));
-  const tell = unlessSame((events) => fill(past, events.length ? [el("h3", {}, "Asked and answered"), el("ol", { class: "timeline" }, events.map((event) => el("li", {}, event.told)))] : null));
+  // Redrawn only for a new question, so that text that somebody is writing is never lost.
+  const draw = drawIfChanged(({ question }) => fill(slot, question ? questionView(question, state) : note(noQuestionText(state))));
+  const drawHistory = drawIfChanged((events) => fill(past, events.length ? [el("h3", {}, "Earlier questions and answers"), el("ol", { class: "timeline" }, events.map((event) => el("li", {}, event.text)))] : null));
   return async () => {
     const question = state.shown.state === "waiting" ? state.shown.question : null;
     await draw({ question, state: state.shown.state });
-    await tell(before());
+    await drawHistory(before());
   };
 }
 
-function nothing(state) {
-  return { ended: "It has ended, and asks nothing.", running: "It asks nothing now." }[state.shown.state] ?? "It asks nothing.";
+function noQuestionText(state) {
+  return { ended: "The run has ended without an open question.", running: "The run has no open question." }[state.shown.state] ?? "The run has no open question.";
 }
 
 function questionView(asked, state) {
   const said = el("div", {});
   const buttons = [];
   const answer = async (answered) => {
-    fill(said, note("Answering ...", "loading"));
+    fill(said, note("Sending the answer ...", "loading"));
     for (const one of buttons) one.disabled = true;
     try {
       await post(`/v1/runs/${state.run}/review`, { ...answered, key: asked.key });
-      fill(said, note("Answered: the run goes on.", "hint"));
+      fill(said, note("Answered. The run continues.", "hint"));
     } catch (error) {
       fill(said, fault(error));
       for (const one of buttons) one.disabled = false;
@@ -44,23 +44,23 @@ function questionView(asked, state) {
     return made;
   };
   const may = ["reviewer", "admin"].includes(state.caller.role);
-  const answers = !may ? note("To answer takes the role reviewer.") : asked.difference ? chosen(asked.difference, press) : decided(asked, press);
+  const answers = !may ? note("Answering requires the role reviewer.") : asked.difference ? chosen(asked.difference, press) : decided(asked, press);
   return [
-    el("p", { class: "asks" }, el("strong", {}, `May it ${asked.question}?`)),
+    el("p", { class: "asks" }, el("strong", {}, asked.request)),
     asked.moves.length ? el("ul", {}, asked.moves.map((move) => el("li", {}, `${move.kind}${move.reason ? `: ${move.reason}` : ""}`))) : null,
     asked.diagnosis ? el("p", {}, `Diagnosis: ${asked.diagnosis.root_cause}`) : null,
     asked.facts.map(factView),
-    asked.diff ? diffView(asked.diff, "the task's own files", "the candidate", state.signal) : null,
+    asked.diff ? diffView(asked.diff, "original", "candidate", state.signal) : null,
     answers, said,
   ];
 }
 
 function chosen(difference, press) {
   const [first, second] = Object.entries(difference.answers);
-  return el("div", { class: "panel" }, el("p", {}, "Two repairs pass all tests and differ: which is right for ", el("code", {}, difference.call), "?"),
+  return el("div", { class: "panel" }, el("p", {}, "Two repairs pass all tests but behave differently. Which result is right for ", el("code", {}, difference.call), "?"),
     el("div", { class: "row" },
       press(`First: ${first?.[1] ?? ""}`, () => ({ choice: "first" }), "main"), press(`Second: ${second?.[1] ?? ""}`, () => ({ choice: "second" }), "main"),
-      press("Neither", () => ({ choice: "neither" })), press("I am not sure", () => ({ choice: "unsure" }))));
+      press("Neither", () => ({ choice: "neither" })), press("I don't know", () => ({ choice: "unsure" }))));
 }
 
 function decided(asked, press) {
@@ -69,6 +69,6 @@ function decided(asked, press) {
   const changed = () => Object.fromEntries(edited.filter(([, text, control]) => control.value !== text).map(([path, , control]) => [path, control.value]));
   return el("div", { class: "panel" },
     el("div", { class: "row" }, press("Approve", () => ({ choice: "approve" }), "main"), press("Reject", () => ({ choice: "reject" })), press("Abort the run", () => ({ choice: "abort" }), "danger")),
-    el("details", {}, el("summary", {}, "Redirect with a hint"), field("Hint", hint, "What the model is told from now on."), press("Redirect", () => ({ choice: "redirect", hint: hint.value }))),
-    edited.length ? el("details", {}, el("summary", {}, "Edit the code"), edited.map(([path, , control]) => field(path, control)), press("Use my edit", () => ({ choice: "edit", files: changed() }))) : null);
+    el("details", {}, el("summary", {}, "Reject with a hint"), field("Hint", hint, "A hint for the model from now on."), press("Send hint", () => ({ choice: "redirect", hint: hint.value }))),
+    edited.length ? el("details", {}, el("summary", {}, "Edit the code"), edited.map(([path, , control]) => field(path, control)), press("Use my edits", () => ({ choice: "edit", files: changed() }))) : null);
 }

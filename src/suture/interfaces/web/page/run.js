@@ -1,13 +1,13 @@
-// One run: its events as they come, and the panels that show them. What a panel knows it has from the ledger.
+// One run: its events as they arrive, and the panels that show them. Panels only show data from the ledger.
 
 import { follow, get, post } from "./api.js";
-import { button, count, dollars, el, fault, fill, note, say, seconds } from "./dom.js";
+import { button, count, dollars, el, fault, fill, note, announce, seconds } from "./dom.js";
 import { codePanel, lineagePanel, testsPanel } from "./candidates.js";
 import { graphPanel } from "./graph.js";
 import { learningPanel } from "./learning.js";
-import { badge, unlessSame } from "./panel.js";
+import { badge, drawIfChanged } from "./panel.js";
 import { performancePanel } from "./performance.js";
-import { proofPanel } from "./proof.js";
+import { certificatePanel } from "./certificate.js";
 import { reviewPanel } from "./review.js";
 import { stepsPanel, timelinePanel } from "./timeline.js";
 
@@ -20,12 +20,12 @@ const TABS = [
   ["performance", "Performance", performancePanel],
   ["graph", "Graph", graphPanel],
   ["review", "Review", reviewPanel],
-  ["proof", "Certificate", proofPanel],
+  ["certificate", "Certificate", certificatePanel],
   ["steps", "Steps and fork", stepsPanel],
 ];
 const SETTLED_MS = 250;
 const POLL_MS = 1000;
-// Of these a run has many, and none changes what the service tells of it beside its events.
+// Frequent events that do not change the run's state as reported by the service.
 const QUIET = new Set(["budget.reserved", "budget.settled", "agent.stepped", "part.stepped", "debugger.stepped", "prompt.shrunk"]);
 
 export async function runPage({ view, signal, caller, parts: [run, tab, item], title }) {
@@ -33,7 +33,7 @@ export async function runPage({ view, signal, caller, parts: [run, tab, item], t
   const [name, label, panel] = TABS.find(([key]) => key === (tab || "timeline")) ?? TABS[0];
   const body = el("section", { "aria-label": label });
   const state = { run, signal, caller, item, events: [], shown: await get(`/v1/runs/${run}`, signal) };
-  const panels = el("nav", { class: "tabs", "aria-label": "Of this run" }, TABS.map(([key, text]) =>
+  const panels = el("nav", { class: "tabs", "aria-label": "Panels of this run" }, TABS.map(([key, text]) =>
     el("a", { href: `#/runs/${run}/${key}`, "aria-current": key === name ? "page" : null }, text)));
   let drawn = null;
 
@@ -44,7 +44,7 @@ export async function runPage({ view, signal, caller, parts: [run, tab, item], t
       drawn ??= await panel(body, state);
       await drawn();
     } catch (error) {
-      drawn = null; // from its beginning, next time
+      drawn = null; // rebuilt from the start next time
       if (!signal.aborted) fill(body, fault(error), button("Try again", draw));
     }
   };
@@ -61,10 +61,10 @@ export async function runPage({ view, signal, caller, parts: [run, tab, item], t
       state.failed = error;
     }
     if (signal.aborted) return;
-    if (before !== state.shown.state) say(`The run is now ${state.shown.state} ${state.shown.outcome ?? ""}`);
+    if (before !== state.shown.state) announce(`The run is now ${state.shown.state} ${state.shown.outcome ?? ""}`);
     if (!listening && (state.shown.state === "running" || state.shown.state === "queued")) listen();
     await draw();
-    // Its last event comes a moment before its process ends, and with that it changes its state.
+    // The last event arrives shortly before the process ends, which changes the run's state.
     if (state.failed || ["running", "queued"].includes(state.shown.state)) settle(POLL_MS);
   };
   let listening = false;
@@ -92,28 +92,27 @@ export async function runPage({ view, signal, caller, parts: [run, tab, item], t
   listen();
 }
 
-// How the run stands, and what can be done with it; each part is drawn anew only where it says something new,
-// so that whoever is on a button stays there.
+// The run's state and its actions. Each part is redrawn only if its data changes, so that keyboard focus is kept.
 function headOf(state, refresh) {
   const { run, caller } = state;
   const [standing, spent, failed, acts, said] = Array.from({ length: 5 }, () => el("div", {}));
   const may = caller.role !== "viewer";
   const ask = (path, then) => async () => {
-    try { const told = await post(`/v1/runs/${run}/${path}`); then ? then(told) : await refresh(); } catch (error) { fill(said, fault(error)); }
+    try { const receipt = await post(`/v1/runs/${run}/${path}`); then ? then(receipt) : await refresh(); } catch (error) { fill(said, fault(error)); }
   };
-  const tell = [
+  const parts = [
     [standing, ({ shown }) => [shown.state, shown.outcome, shown.reason], ([now, outcome, reason]) =>
       el("p", { class: "row" }, badge(outcome || now), outcome && now !== "ended" ? el("span", {}, now) : null, reason ? el("span", {}, reason) : null)],
     [spent, ({ shown }) => shown.spend ?? {}, (spend) => (spend.seconds === undefined ? null
       : el("p", { class: "spend" }, `${count(spend.attempts)} attempts, ${count(spend.tokens)} tokens, ${dollars(spend.money)}, ${seconds(spend.seconds)}`))],
     [failed, ({ shown, broken, failed: other }) => [shown.error, (broken ?? other)?.message], ([error, broken]) =>
-      [error ? fault({ message: error.detail, remedy: error.remedy }) : null, broken ? note(`${broken}: trying again.`, "error") : null]],
+      [error ? fault({ message: error.detail, remedy: error.remedy }) : null, broken ? note(`${broken}: retrying.`, "error") : null]],
     [acts, ({ shown }) => [shown.state, shown.outcome, shown.question?.question], ([now, outcome, question]) => [
-      now === "waiting" ? el("p", { class: "asks" }, "It waits for an answer: ", el("a", { href: `#/runs/${run}/review` }, question ?? "see the question")) : null,
+      now === "waiting" ? el("p", { class: "asks" }, "Waiting for your answer: ", el("a", { href: `#/runs/${run}/review` }, question ?? "see the question")) : null,
       el("p", { class: "row" },
         may && (now === "running" || now === "queued") ? button("Stop", ask("cancel")) : null,
-        may && (now === "stopped" || (now === "ended" && ["cancelled", "infra_error"].includes(outcome))) ? button("Go on", ask("resume")) : null,
-        may && now === "ended" ? button("Replay", ask("replay", (told) => { location.hash = `#/runs/${told.run}`; })) : null)]],
-  ].map(([slot, of, draw]) => [of, unlessSame((data) => fill(slot, draw(data)))]);
-  return { node: el("div", {}, el("h1", {}, `Run ${run}`), standing, spent, failed, acts, said), draw: () => { for (const [of, drawn] of tell) drawn(of(state)); } };
+        may && (now === "stopped" || (now === "ended" && ["cancelled", "infra_error"].includes(outcome))) ? button("Resume", ask("resume")) : null,
+        may && now === "ended" ? button("Replay", ask("replay", (receipt) => { location.hash = `#/runs/${receipt.run}`; })) : null)]],
+  ].map(([slot, of, draw]) => [of, drawIfChanged((data) => fill(slot, draw(data)))]);
+  return { node: el("div", {}, el("h1", {}, `Run ${run}`), standing, spent, failed, acts, said), draw: () => { for (const [of, drawn] of parts) drawn(of(state)); } };
 }

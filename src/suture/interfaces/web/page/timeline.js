@@ -1,27 +1,27 @@
-// What has happened, as it happens; and the run as it stood after each of its decisions, to fork it from there.
+// The events as they arrive; and the run's state after each decision, from which it can be forked.
 
 import { get, post } from "./api.js";
-import { button, choice, code, count, dollars, el, fault, field, fill, note, renewed, seconds } from "./dom.js";
+import { button, choice, code, count, dollars, el, fault, field, fill, note, reloadable, seconds } from "./dom.js";
 import { factView } from "./panel.js";
 import { choices } from "./start.js";
 
-const MOST_LINES = 400;
+const MAX_LINES = 400;
 
 export async function timelinePanel(body, state) {
   const list = el("ol", { class: "timeline", "aria-label": "Events, oldest first" });
   const more = el("p", { class: "row" });
   const empty = el("div", {});
-  let most = MOST_LINES;
+  let most = MAX_LINES;
   const line = (event) => el("li", { class: event.kind.replace(".", "-") },
-    el("time", {}, seconds(event.time_s - (state.events[0]?.time_s ?? event.time_s))), el("span", { class: "kind" }, event.kind), el("span", { class: "told" }, event.told));
-  const told = () => state.events.filter((event) => event.told);
+    el("time", {}, seconds(event.time_s - (state.events[0]?.time_s ?? event.time_s))), el("span", { class: "kind" }, event.kind), el("span", { class: "text" }, event.text));
+  const withText = () => state.events.filter((event) => event.text);
   const draw = () => {
-    const every = told();
+    const every = withText();
     fill(list, every.slice(-most).map(line));
-    fill(more, every.length > most ? button(`Show ${every.length - most} earlier`, () => { most = Infinity; draw(); }) : null);
+    fill(more, every.length > most ? button(`Show ${every.length - most} earlier events`, () => { most = Infinity; draw(); }) : null);
   };
   state.live = (event) => {
-    if (!event.told) return;
+    if (!event.text) return;
     list.append(line(event));
     fill(empty);
   };
@@ -31,7 +31,7 @@ export async function timelinePanel(body, state) {
   return async () => {
     if (list.childElementCount > most) draw();
     const { shown } = state;
-    const reason = { queued: "It waits for its turn.", refused: "It was refused before it began." }[shown.state] ?? "Nothing has happened yet.";
+    const reason = { queued: "The run is queued.", refused: "The run was refused before it started." }[shown.state] ?? "There are no events yet.";
     fill(empty, list.childElementCount ? null : note(reason));
   };
 }
@@ -40,19 +40,19 @@ export async function stepsPanel(body, state) {
   const slot = el("div", {});
   const steps = choice([], "");
   let last = -1;
-  const load = renewed(slot, state.signal, () => stepView(state, Number(steps.value)));
+  const load = reloadable(slot, state.signal, () => stepView(state, Number(steps.value)));
   const isWritten = () => [...slot.querySelectorAll("textarea")].some((control) => control.value);
   steps.addEventListener("change", load);
-  fill(body, el("h2", {}, "Steps"), el("p", { class: "hint" }, "A step is a decision that was carried out. Look at the run as it stood then, and start another one from there."),
+  fill(body, el("h2", {}, "Steps"), el("p", { class: "hint" }, "A step is an executed decision. Look at the run's state at that point, and start a new run from there."),
     field("Step", steps), slot);
   return async () => {
     const decided = state.events.filter((event) => event.kind === "decided" && event.data.decision).length;
     const ended = state.shown.state === "ended";
     const newest = decided - (ended ? 1 : 0);
-    if (decided === 0) { fill(slot, note(state.events.length ? "It has taken no step yet." : "Loading ...", "loading")); return; }
+    if (decided === 0) { fill(slot, note(state.events.length ? "The run has not completed a step yet." : "Loading ...", "loading")); return; }
     if (newest === last) return;
     const chosen = steps.value || state.item || "0";
-    // A step that was left behind does not change any more, and a hint is never taken from under somebody's hands.
+    // An earlier step no longer changes, and a hint that somebody is writing is never lost.
     const stays = last >= 0 && (Number(chosen) < last || isWritten());
     last = newest;
     fill(steps, Array.from({ length: newest + 1 }, (_, n) => el("option", { value: String(n) }, n === 0 ? "0: before the first decision" : `after decision ${n}`)));
@@ -66,12 +66,12 @@ async function stepView(state, at) {
   const next = (step.decided_next?.moves ?? []).map((move) => `${move.kind}${move.reason ? `: ${move.reason}` : ""}`).join("; ");
   const total = step.passed + step.failed;
   return [
-    el("p", {}, step.best ? `Best then: ${step.label || step.best.slice(0, 8)}, ${step.passed} of ${total} checks pass.` : "There was no candidate yet."),
-    el("p", {}, `Spent by then: ${count(step.spend.attempts)} attempts, ${count(step.spend.tokens)} tokens, ${dollars(step.spend.money)}, ${seconds(step.spend.seconds)}.`),
-    next ? el("p", {}, `Decided next: ${next}`) : null,
+    el("p", {}, step.best ? `Best candidate at this step: ${step.label || step.best.slice(0, 8)}, ${step.passed} of ${total} checks pass.` : "There was no candidate at this step."),
+    el("p", {}, `Spent up to this step: ${count(step.spend.attempts)} attempts, ${count(step.spend.tokens)} tokens, ${dollars(step.spend.money)}, ${seconds(step.spend.seconds)}.`),
+    next ? el("p", {}, `Next decision: ${next}`) : null,
     Object.entries(step.files).map(([path, text]) => [el("h3", {}, path), code(text, path)]),
     step.facts.map((fact) => factView(fact)),
-    state.caller.role === "viewer" ? note("A viewer forks no runs: it takes the role runner.") : forkForm(state, at, recipes, models),
+    state.caller.role === "viewer" ? note("Forking requires the role runner.") : forkForm(state, at, recipes, models),
   ];
 }
 
@@ -83,13 +83,13 @@ function forkForm(state, at, recipes, models) {
     event.preventDefault();
     fill(said, note("Starting ...", "loading"));
     try {
-      const told = await post(`/v1/runs/${state.run}/fork`, { at, hint: hint.value, ...how.read() });
-      location.hash = `#/runs/${told.run}`;
+      const receipt = await post(`/v1/runs/${state.run}/fork`, { at, hint: hint.value, ...how.read() });
+      location.hash = `#/runs/${receipt.run}`;
     } catch (error) {
       fill(said, fault(error));
     }
   };
   return el("form", { class: "panel", onsubmit: fork }, el("h3", {}, `Fork from step ${at}`),
-    field("Hint", hint, "What the model is told from there on. May be left empty."), how.node,
+    field("Hint", hint, "Optional. A hint for the model from there on."), how.node,
     el("button", { type: "submit", class: "main" }, "Fork"), said);
 }

@@ -1,13 +1,13 @@
-// What all runs add up to, and the reports of benchmarks.
+// Totals over all runs, and the reports of benchmarks.
 
 import { get } from "./api.js";
-import { choice, count, dollars, el, field, fill, note, renewed, seconds, table } from "./dom.js";
+import { choice, count, dollars, el, field, fill, note, reloadable, seconds, table } from "./dom.js";
 import { bars } from "./performance.js";
 
 export async function totalsPage({ view, signal }) {
   const kind = choice([["", "all"], ["write", "write"], ["heal", "heal"]], "");
   const slot = el("div", {});
-  const load = renewed(slot, signal, async () => totals(await get(`/v1/metrics?kind=${kind.value}`, signal)));
+  const load = reloadable(slot, signal, async () => totals(await get(`/v1/metrics?kind=${kind.value}`, signal)));
   kind.addEventListener("change", load);
   await load();
   return fill(view, el("h1", {}, "Totals"), field("Kind of run", kind), slot);
@@ -16,9 +16,9 @@ export async function totalsPage({ view, signal }) {
 function totals(sum) {
   if (!sum.runs) return [note("No runs yet.")];
   const rows = [
-    ["runs", count(sum.runs)], ["healed, of those decided", sum.decided ? `${Math.round(100 * sum.pass_rate)} % of ${count(sum.decided)}` : "none decided"],
+    ["runs", count(sum.runs)], ["healed (of decided runs)", sum.decided ? `${Math.round(100 * sum.pass_rate)} % of ${count(sum.decided)}` : "no decided runs"],
     ["tokens", count(sum.tokens)], ["money", dollars(sum.money)],
-    ["time of a run", `${seconds(sum.run_seconds.median)} in the middle, 95 % within ${seconds(sum.run_seconds.p95)}`],
+    ["time per run", `median ${seconds(sum.run_seconds.median)}, 95th percentile ${seconds(sum.run_seconds.p95)}`],
   ];
   const chart = (title, values, as) => {
     const shown = Object.entries(values ?? {}).filter(([, value]) => value > 0);
@@ -33,7 +33,7 @@ export async function benchmarksPage({ view, signal }) {
   const names = await get("/v1/benchmarks", signal);
   return fill(view, el("h1", {}, "Benchmarks"),
     names.length ? el("ul", {}, names.map((name) => el("li", {}, el("a", { href: `#/benchmarks/${name}` }, name))))
-      : note("No benchmark has measured anything here: suture bench run."));
+      : note("No benchmark results yet. Run one: suture bench run."));
 }
 
 export async function benchmarkPage({ view, signal, parts: [name], title }) {
