@@ -74,7 +74,7 @@ BY_HAND = {
         attack_s=PATIENT_S,  # each program waits for a kernel of its own
     ),
 }
-"""Each program starts a kernel of its own, so that the list takes minutes (see `attacks.by_hand`)."""
+"""Each program starts a kernel of its own, so that the list takes minutes (see `attacks.manual_start`)."""
 
 NO_WALL = {
     "none": Backend(

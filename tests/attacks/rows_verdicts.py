@@ -1,6 +1,6 @@
 """Rows 36-40: passing without being right, with this wall between judge and candidate.
 
-The whole corpus meets one wall in `tests/judge/checks/test_attacks.py`; here each wall meets some of every kind.
+The whole corpus meets one wall in `tests/judge/split/test_attacks.py`; here each wall meets some of every kind.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from attacks.trials import Row, Skipped, Trial, World, demand
 from bare_pytest import BARE_PYTEST
-from judge.checks.forgeries import ENDED, HUNTED, OBJECTS, PATCHED, PRINTED, SPLIT_TESTS, in_a_class
+from judge.split.forgeries import ENDED, HUNTED, OBJECTS, PATCHED, PRINTED, SPLIT_TESTS, in_a_class
 from suture.core.records import Candidate, Check, Task, Verdict
 from suture.core.settings import SandboxSettings
 from suture.errors import PrerequisiteError
@@ -39,7 +39,7 @@ PLANTED = {
 
 
 def settings(world: World) -> SandboxSettings:
-    return SandboxSettings(check_wall_s=world.wall_s, test_wall_s=world.wall_s)
+    return SandboxSettings(check_timeout_s=world.wall_s, test_timeout_s=world.wall_s)
 
 
 async def verdict_on(world: World, code: str, *tests: str) -> Verdict:

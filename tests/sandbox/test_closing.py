@@ -44,7 +44,7 @@ class Slow:
 
 @pytest.mark.parametrize("ahead", [False, True])
 async def test_a_closed_keeper_keeps_nothing(ahead: bool) -> None:
-    keeper, go = ZygotePool(), asyncio.Event()
+    enforcement, go = ZygotePool(), asyncio.Event()
     made: list[Slow] = []
 
     async def start() -> Zygote:
@@ -53,12 +53,12 @@ async def test_a_closed_keeper_keeps_nothing(ahead: bool) -> None:
         return cast("Zygote", made[-1])
 
     async def lease() -> None:
-        async with keeper.lease("key", start, ahead=ahead):
+        async with enforcement.lease("key", start, ahead=ahead):
             pytest.fail("it was leased")
 
     task = asyncio.create_task(lease())
     await asyncio.sleep(0)
-    await keeper.close()
+    await enforcement.close()
     go.set()
     with pytest.raises(SandboxBroken, match="closed"):
         await task
@@ -67,19 +67,19 @@ async def test_a_closed_keeper_keeps_nothing(ahead: bool) -> None:
 
 
 async def test_what_has_died_while_it_waited_is_let_go_by_the_next_lease() -> None:
-    keeper, made = ZygotePool(), [Slow(), Slow()]
+    enforcement, made = ZygotePool(), [Slow(), Slow()]
     waiting = iter(made)
 
     async def start() -> Zygote:
         return cast("Zygote", next(waiting))
 
-    async with keeper.lease("one", start):
+    async with enforcement.lease("one", start):
         pass
     made[0].usable = False
-    async with keeper.lease("another", start):
+    async with enforcement.lease("another", start):
         pass
     assert [zygote.ended for zygote in made] == [True, False]
-    await keeper.close()
+    await enforcement.close()
     assert made[1].ended
 
 

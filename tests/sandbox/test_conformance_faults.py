@@ -124,8 +124,10 @@ class BesideABusyOne(Faithful):
 
 class Fickle(Faithful):
     async def capabilities(self) -> Capabilities:
-        self._asked = not getattr(self, "_asked", False)
-        return replace(await super().capabilities(), level="container" if self._asked else "namespace")
+        self._requested_mode = not getattr(self, "_asked", False)
+        return replace(
+            await super().capabilities(), level="container" if self._requested_mode else "namespace"
+        )
 
 
 class Boastful(Faithful):

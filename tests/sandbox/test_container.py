@@ -23,7 +23,7 @@ from suture.sandbox import Mount, ProgramLimits, RunRequest, RunStatus, Sandbox,
 from suture.sandbox.container import ContainerSandbox, container_spec
 from suture.sandbox.container.container_spec import image_name, pack_image
 from suture.sandbox.container.engine import Engine, connect, find_addresses
-from suture.sandbox.container.sandbox import OWNER, is_orphan, own_name
+from suture.sandbox.container.sandbox import OWNER, is_orphan, process_name
 from suture.sandbox.container.transport import attach
 
 KINDS = {"warm": ("container", None), "spare": ("container", None), "gvisor": ("gvisor", "runsc")}
@@ -228,9 +228,9 @@ async def test_many_at_once(box: ContainerSandbox) -> None:
 async def test_closing_leaves_no_container(box: ContainerSandbox) -> None:
     await box.run(python("pass"))
     assert box._host is not None
-    assert containers(box._host, own_name())
+    assert containers(box._host, process_name())
     await box.close()
-    assert not containers(box._host, own_name())
+    assert not containers(box._host, process_name())
 
 
 async def test_cancelling_leaves_no_container(host: str) -> None:
@@ -243,7 +243,7 @@ async def test_cancelling_leaves_no_container(host: str) -> None:
         with pytest.raises(asyncio.CancelledError):
             await task
     await sandbox.close()
-    assert not containers(host, own_name())
+    assert not containers(host, process_name())
 
 
 HOST = """
@@ -276,7 +276,7 @@ async def test_nothing_outlives_a_host_that_is_killed(host: str, mode: str) -> N
 
 
 async def test_what_a_killed_process_left_is_removed_at_the_next_start(host: str) -> None:
-    gone = f"{own_name().rpartition('/')[0]}/1"  # our own process, but started at another time
+    gone = f"{process_name().rpartition('/')[0]}/1"  # our own process, but started at another time
     sandbox = ContainerSandbox(host=host)
     await sandbox.choose()
     client = docker.APIClient(base_url=host, version="auto")
@@ -297,7 +297,7 @@ async def test_what_a_killed_process_left_is_removed_at_the_next_start(host: str
 async def test_what_an_engine_cannot_remove_now_is_left_to_the_next_start(
     host: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    gone = f"{own_name().rpartition('/')[0]}/2"
+    gone = f"{process_name().rpartition('/')[0]}/2"
     client = docker.APIClient(base_url=host, version="auto")
     sandbox = ContainerSandbox(host=host)
     await sandbox.choose()
@@ -322,8 +322,8 @@ async def test_what_an_engine_cannot_remove_now_is_left_to_the_next_start(
 
 
 def test_who_lives_is_no_orphan() -> None:
-    assert not is_orphan(own_name())
-    assert not is_orphan(own_name(os.getppid()))
+    assert not is_orphan(process_name())
+    assert not is_orphan(process_name(os.getppid()))
     assert not is_orphan("anything else")
 
 

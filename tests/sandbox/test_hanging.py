@@ -56,15 +56,15 @@ async def engine(tmp_path: Path) -> AsyncIterator[Engine]:
 
 async def test_an_engine_that_does_not_answer_holds_nobody(engine: Engine) -> None:
     reader, writer = await asyncio.open_unix_connection(engine.address.removeprefix("unix://"))
-    carrier = ContainerTransport(engine, "container", reader, writer)
-    carrier.kill()
+    transport = ContainerTransport(engine, "container", reader, writer)
+    transport.kill()
     async with asyncio.timeout(30):
-        assert await carrier.wait() < 0
-        assert await carrier.stdout.read() == b""
+        assert await transport.wait() < 0
+        assert await transport.stdout.read() == b""
 
 
 async def test_an_engine_that_does_not_attach(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("suture.sandbox.container.transport.TIMEOUT_S", 0.2)
+    monkeypatch.setattr("suture.sandbox.container.transport.ENGINE_TIMEOUT_S", 0.2)
     async with asyncio.timeout(30):
         with pytest.raises(SandboxNotStarted, match="Deaf Engine does not attach"):
             await ContainerTransport.start(engine, {})
@@ -74,7 +74,7 @@ class Undying:
     """Runs a program and carries a zygote, and neither ends."""
 
     returncode = None
-    starved = False
+    out_of_memory = False
     complaint = ""
 
     def __init__(self, first: bytes) -> None:
@@ -111,7 +111,7 @@ async def test_a_program_that_does_not_end_is_a_fault(monkeypatch: pytest.Monkey
 
 
 async def test_a_zygote_that_does_not_end_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("suture.sandbox.zygote.zygote_process.GONE_S", 0.1)
+    monkeypatch.setattr("suture.sandbox.zygote.zygote_process.REMOVAL_TIMEOUT_S", 0.1)
     before, fd_sender = asyncio.all_tasks(), FdSender()
     async with asyncio.timeout(30):
         zygote = await Zygote.start(cast("Any", Undying(b"h\0\0\0\0")), b"", fd_sender=fd_sender)
@@ -119,4 +119,4 @@ async def test_a_zygote_that_does_not_end_is_a_fault(monkeypatch: pytest.MonkeyP
             with pytest.raises(SandboxBroken, match="still stands"):
                 await zygote.shut_down()
     assert asyncio.all_tasks() == before
-    assert fd_sender.theirs == -1
+    assert fd_sender.remote_fd == -1

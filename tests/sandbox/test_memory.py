@@ -13,7 +13,7 @@ from requirements import Require
 from sandbox.sandbox_programs import python
 from suture.sandbox import BubblewrapSandbox, ProgramLimits, Requirement, StartMode
 from suture.sandbox.execution.memory_cgroups import MemoryCgroups, find_group_home
-from suture.sandbox.seccomp import own_filter
+from suture.sandbox.seccomp import build_filter_for_host
 from suture.sandbox.self_test.probe import ProbeReport, attack_sandbox
 
 TOO_MUCH = """
@@ -89,7 +89,7 @@ async def test_where_nobody_counts_them_there_are_no_files_outside_folders(mode:
 
 
 def allow_memory_files(*, namespaces: bool, memory_files: bool) -> bytes:
-    return own_filter(namespaces=namespaces)
+    return build_filter_for_host(namespaces=namespaces)
 
 
 async def test_a_limit_that_such_files_pass_is_missing(
@@ -99,7 +99,7 @@ async def test_a_limit_that_such_files_pass_is_missing(
         return attack_sandbox(lambda: BubblewrapSandbox(mode=mode, groups=no_groups()), "namespace")
 
     assert "total_memory_mb" in (await report()).limits
-    monkeypatch.setattr("suture.sandbox.bubblewrap.launcher.own_filter", allow_memory_files)
+    monkeypatch.setattr("suture.sandbox.bubblewrap.launcher.build_filter_for_host", allow_memory_files)
     found = await report()
     assert (found.holes, "total_memory_mb" in found.limits) == ({}, False)
 
@@ -189,10 +189,10 @@ def tree(folder: Path, own: str, **controllers: str) -> Path:
     """A `/proc` that tells of one hierarchy of version 2, and that hierarchy."""
     point = folder / "cgroup"
     for path, delegated in controllers.items():
-        group = point / path.replace("__", "/") if path != "root" else point
-        group.mkdir(parents=True, exist_ok=True)
-        (group / "cgroup.subtree_control").write_text(delegated)
-        (group / "cgroup.procs").write_text("")
+        cgroup = point / path.replace("__", "/") if path != "root" else point
+        cgroup.mkdir(parents=True, exist_ok=True)
+        (cgroup / "cgroup.subtree_control").write_text(delegated)
+        (cgroup / "cgroup.procs").write_text("")
     proc = folder / "proc"
     (proc / "self").mkdir(parents=True)
     (proc / "self/cgroup").write_text(f"0::{own}\n")
@@ -214,17 +214,17 @@ async def test_limits_and_kills_of_version_2(tmp_path: Path) -> None:
     proc = tree(tmp_path, "/app", root="memory", app="memory")
     home, _ = find_group_home(proc, delegated=lambda folder: folder.name == "app")
     assert home is not None
-    group = home.make([])
+    cgroup = home.make([])
     folder = next(home.folder.glob("suture-*"))
     (folder / "memory.current").write_text(f"{10 << 20}\n")
     (folder / "memory.swap.max").write_text("max\n")
-    group.limit(100)
+    cgroup.limit(100)
     assert int((folder / "memory.max").read_text()) == (100 + 10 + 64) << 20
     assert (folder / "memory.swap.max").read_text() == "0"
-    assert group.kills() == 0
+    assert cgroup.kills() == 0
     (folder / "memory.events").write_text("low 0\noom 3\noom_kill 2\noom_group_kill 0\n")
-    assert group.kills() == 2
-    assert group.entrance[-1] == str(folder / "cgroup.procs")
+    assert cgroup.kills() == 2
+    assert cgroup.entrance[-1] == str(folder / "cgroup.procs")
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ async def test_a_kernel_that_refuses_a_group_is_no_keeper(tmp_path: Path) -> Non
     proc = tree(tmp_path, "/app", root="memory", app="memory")
     home, _ = find_group_home(proc, delegated=lambda folder: folder.name == "app")
     groups = MemoryCgroups(lambda: (home, ""))
-    assert groups.keeper == "sampler"  # a folder that is no control group has no memory.current
+    assert groups.enforcement == "sampler"  # a folder that is no control group has no memory.current
     assert "cannot be made" in groups.reason
     assert groups.make() is None
     await asyncio.wait_for(groups.close(), 5)

@@ -10,7 +10,7 @@ import pytest
 from suture.errors import UsageError
 from suture.sandbox import BOX, BubblewrapSandbox, Mount, ProgramLimits, RunRequest
 from suture.sandbox.execution import request_encoding as packing
-from suture.sandbox.execution.request_encoding import pack_request
+from suture.sandbox.execution.request_encoding import encode_request
 from suture.sandbox.mounts.planning import plan_mounts
 
 BAD_PATHS = [
@@ -35,7 +35,7 @@ BAD_PATHS = [
 def test_paths(path: str, where: str) -> None:
     fields: dict[str, Any] = {"files": {path: b""}} if where == "files" else {"collect": (path,)}
     with pytest.raises(UsageError):
-        pack_request(RunRequest(argv=("true",), **fields))
+        encode_request(RunRequest(argv=("true",), **fields))
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_paths(path: str, where: str) -> None:
 )
 def test_impossible_requests(fields: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
-        pack_request(RunRequest(**{"argv": ("true",), **fields}))
+        encode_request(RunRequest(**{"argv": ("true",), **fields}))
 
 
 async def test_what_is_longer_than_a_zygote_takes_is_refused_before_it_is_sent(
@@ -73,7 +73,7 @@ async def test_what_is_longer_than_a_zygote_takes_is_refused_before_it_is_sent(
 
 
 def test_names_that_differ_in_case_or_are_not_utf8_are_fine() -> None:
-    pack_request(RunRequest(argv=("true",), files={"a": b"", "A": b"", "\udcff": b"", "...": b""}))
+    encode_request(RunRequest(argv=("true",), files={"a": b"", "A": b"", "\udcff": b"", "...": b""}))
 
 
 @pytest.mark.parametrize(

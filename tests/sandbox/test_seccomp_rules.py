@@ -13,7 +13,7 @@ import pytest
 
 from sandbox import cbpf
 from suture.errors import SandboxUnavailable
-from suture.sandbox.seccomp import build_filter, own_filter, rules
+from suture.sandbox.seccomp import build_filter, build_filter_for_host, rules
 from suture.sandbox.seccomp.filters import MACHINES
 from suture.sandbox.seccomp.rules import AARCH64, NEWEST, X86_64
 
@@ -64,22 +64,24 @@ def seccomp(require: Callable[[str, bool, str], None]) -> Any:
 def test_decisions_are_those_of_libseccomp(seccomp: Any, machine: str, mode: dict[str, bool]) -> None:
     facts = MACHINES[machine]
     ours = cbpf.parse(build_filter(machine, **mode))
-    theirs = cbpf.parse(libseccomp_filter(seccomp, machine, **mode))
+    remote_fd = cbpf.parse(libseccomp_filter(seccomp, machine, **mode))
     cbpf.check(ours)
-    cbpf.check(theirs)
+    cbpf.check(remote_fd)
     argued = {facts.calls[name] for name in ARGUED}
     for number in range(NEWEST + 1):
         for arguments in CLASSES if number in argued else CLASSES[::6]:
             answer = cbpf.ask(ours, facts.audit, number, *arguments)
-            assert answer == cbpf.ask(theirs, facts.audit, number, *arguments), (number, arguments)
+            assert answer == cbpf.ask(remote_fd, facts.audit, number, *arguments), (number, arguments)
     for arch in {other.audit for other in MACHINES.values()} | {0x40000003, 0x40000028, 0} - {facts.audit}:
         if arch != facts.audit:
-            assert all(cbpf.ask(f, arch, n) == KILL for f in (ours, theirs) for n in (0, 1, 59, NEWEST + 1))
+            assert all(
+                cbpf.ask(f, arch, n) == KILL for f in (ours, remote_fd) for n in (0, 1, 59, NEWEST + 1)
+            )
     for number in (1 << 30, (1 << 30) + 59, (1 << 30) + 600, (1 << 31) + 1, LOW - 1):
         expected = KILL if facts.x32 else ERROR | errno.ENOSYS
         assert cbpf.ask(ours, facts.audit, number) == expected
         if facts.x32:
-            assert cbpf.ask(theirs, facts.audit, number) == KILL
+            assert cbpf.ask(remote_fd, facts.audit, number) == KILL
 
 
 def libseccomp_filter(seccomp: Any, machine: str, **modes: bool) -> bytes:
@@ -168,8 +170,8 @@ def test_the_filter_as_text(machine: str, name: str, namespaces: bool) -> None:
 
 
 def test_a_machine_without_rules_has_no_wall(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert own_filter() in {build_filter(machine) for machine in MACHINES}
+    assert build_filter_for_host() in {build_filter(machine) for machine in MACHINES}
     monkeypatch.delitem(MACHINES, "x86_64", raising=False)
     monkeypatch.delitem(MACHINES, "aarch64")
     with pytest.raises(SandboxUnavailable, match="64-bit Python"):
-        own_filter()
+        build_filter_for_host()

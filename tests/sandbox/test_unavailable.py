@@ -14,7 +14,7 @@ from sandbox.sandbox_programs import python
 from suture.core.settings.schema import SandboxSettings
 from suture.errors import PrerequisiteError, SandboxError, SandboxUnavailable
 from suture.sandbox import BubblewrapSandbox, diagnose_backends, open_sandbox
-from suture.sandbox.bubblewrap.diagnosis import kernel_findings, unavailable
+from suture.sandbox.bubblewrap.diagnosis import diagnose_kernel, explain_unavailable
 
 
 def fake_bubblewrap(folder: Path, words: str) -> str:
@@ -106,13 +106,13 @@ async def test_a_broken_one_is_passed_over_for_one_that_works(
 
 
 def test_elsewhere_than_on_linux() -> None:
-    fault = unavailable({}, platform="darwin")
+    fault = explain_unavailable({}, platform="darwin")
     assert "this is darwin" in fault.message
     assert "Linux" in fault.remedy
 
 
 def test_an_old_kernel_switch(tmp_path: Path) -> None:
-    findings = kernel_findings(fake_proc(tmp_path, kernel__unprivileged_userns_clone=0), "linux")
+    findings = diagnose_kernel(fake_proc(tmp_path, kernel__unprivileged_userns_clone=0), "linux")
     assert [finding.name for finding in findings if not finding.ok] == ["user namespaces without root"]
 
 

@@ -22,10 +22,10 @@ from suture.errors import SandboxBroken, SandboxUnavailable
 from suture.sandbox import BubblewrapSandbox, ProgramLimits, Requirement, RunRequest
 from suture.sandbox.bubblewrap.root_staging import is_reachable
 from suture.sandbox.execution.program import SandboxNotStarted
+from suture.sandbox.tuning import MAX_ZYGOTE_AGE_S, MAX_ZYGOTE_RUNS
 from suture.sandbox.zygote import Zygote
 from suture.sandbox.zygote.inside.kernel import Sockets
 from suture.sandbox.zygote.transport import ProcessTransport
-from suture.sandbox.zygote.zygote_process import MOST_AGE_S, MOST_RUNS
 
 LEAVINGS = """
 import ctypes, math, os, socket, subprocess, sys, time
@@ -224,13 +224,13 @@ async def test_a_zygote_that_had_to_kill_three_times_is_let_go(sandbox: Bubblewr
 
 
 async def test_no_more_than_so_many_runs(sandbox: BubblewrapSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("suture.sandbox.zygote.zygote_process.MOST_RUNS", 3)
+    monkeypatch.setattr("suture.sandbox.zygote.zygote_process.MAX_ZYGOTE_RUNS", 3)
     served: list[set[int]] = []
     for _ in range(6):
         assert (await sandbox.run(RunRequest(python="print(1)"))).status == "ok"
         served.append(zygotes())
     assert len(set().union(*served)) > 1
-    assert MOST_RUNS == 500
+    assert MAX_ZYGOTE_RUNS == 500
 
 
 async def test_one_that_is_too_old_is_ended_also_where_nobody_needs_it(
@@ -239,10 +239,10 @@ async def test_one_that_is_too_old_is_ended_also_where_nobody_needs_it(
     await sandbox.run(RunRequest(python="import a", modules={"a.py": b""}))
     old = zygotes()
     assert old
-    monkeypatch.setattr("suture.sandbox.zygote.zygote_process.MOST_AGE_S", 0)
+    monkeypatch.setattr("suture.sandbox.zygote.zygote_process.MAX_ZYGOTE_AGE_S", 0)
     assert (await sandbox.run(RunRequest(python="print(1)"))).stdout == b"1\n"
     assert zygotes() == set()
-    assert MOST_AGE_S == 900
+    assert MAX_ZYGOTE_AGE_S == 900
 
 
 async def test_a_wall_that_forbids_nesting_is_spare(
@@ -319,7 +319,7 @@ async def test_a_zygote_that_makes_no_sense_is_ended(words: str) -> None:
     wait = "os.read(0, 1 << 20); "
     zygote = await fake_zygote(wait + words)
     try:
-        run = zygote.begin(b"")
+        run = zygote.start_run(b"")
         async with asyncio.timeout(20):
             assert await run.wait() < 0
             assert await run.stdout.read() == b""
@@ -334,7 +334,7 @@ async def test_a_zygote_that_is_not_what_it_was_is_let_go(anomaly: str, usable: 
     words = f"os.read(0, 1 << 20); os.write(1, b'.' + {len(told).to_bytes(4, 'big')!r} + {told!r})"
     zygote = await fake_zygote(words)
     try:
-        assert await zygote.begin(b"").wait() == 0
+        assert await zygote.start_run(b"").wait() == 0
         assert zygote.usable is usable
     finally:
         await zygote.shut_down()
@@ -342,7 +342,7 @@ async def test_a_zygote_that_is_not_what_it_was_is_let_go(anomaly: str, usable: 
 
 async def test_a_zygote_that_does_not_end_a_child_is_ended() -> None:
     zygote = await fake_zygote("")
-    run = zygote.begin(b"")
+    run = zygote.start_run(b"")
     run.kill()
     async with asyncio.timeout(30):
         assert await run.wait() < 0

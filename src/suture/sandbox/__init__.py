@@ -1,13 +1,13 @@
-"""Running code that nobody has read, behind a wall.
+"""Running untrusted code.
 
-This room owns the wall and what may pass through it, both ways. It does not know what a test or a model is,
-and it never runs untrusted code without a wall.
+This package owns the sandbox: its back ends, what goes into it and what comes out, and the limits that hold
+inside. It does not know what a test or a model is, and it never runs untrusted code without a sandbox. The only
+exception is the back end `unsafe-subprocess`, which the user must name.
 """
 
 from suture.core.settings.schema import IsolationLevel
 from suture.sandbox.backends import open_sandbox
-from suture.sandbox.bubblewrap import WRITABLE_DIR, BubblewrapSandbox
-from suture.sandbox.bubblewrap.diagnosis import Requirement
+from suture.sandbox.bubblewrap import WRITABLE_DIR, BubblewrapSandbox, Requirement
 from suture.sandbox.contract import (
     BOX,
     ISOLATION_LEVELS,
@@ -29,7 +29,7 @@ from suture.sandbox.contract import (
 from suture.sandbox.doctor import diagnose_backends, find_sandbox_factories
 from suture.sandbox.mounts.planning import mounts_for_interpreter
 from suture.sandbox.pool import SandboxPool
-from suture.sandbox.runtimes.discovery import (
+from suture.sandbox.runtimes import (
     discover_interpreter,
     discover_programs,
     discover_toolchain,

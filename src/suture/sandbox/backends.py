@@ -1,4 +1,8 @@
-"""From settings to a sandbox: the backends by name, ours and those that installed packages bring."""
+"""Open the sandbox that the settings name: one of the built-in back ends, or one that a package registers.
+
+Container, E2B and unsafe-subprocess back ends are imported only when they are named, so that a plain run does
+not pay for them.
+"""
 
 from __future__ import annotations
 
@@ -10,24 +14,25 @@ from pathlib import Path
 from suture.core.plugins import load_plugin
 from suture.core.settings.schema import KeySettings, SandboxSettings
 from suture.errors import UsageError
-from suture.sandbox.bubblewrap import BubblewrapSandbox
-from suture.sandbox.container import ContainerSandbox
 from suture.sandbox.contract import Sandbox
-from suture.sandbox.e2b import E2bSandbox
 from suture.sandbox.self_test import SelfTestedSandbox
-from suture.sandbox.unsafe_subprocess import UnsafeSubprocess
 
-GROUP = "suture.sandboxes"
-"""The group of entry points: each loads to a function from `SandboxSettings` to a `Sandbox`."""
+ENTRY_POINT_GROUP = "suture.sandboxes"
+"""Each entry point of this group loads to a function from `SandboxSettings` to a `Sandbox`."""
+UNSAFE = "unsafe-subprocess"
 
-Maker = Callable[[SandboxSettings, KeySettings], Sandbox]
+SandboxFactory = Callable[[SandboxSettings, KeySettings], Sandbox]
 
 
-def _bubblewrap(settings: SandboxSettings, _: KeySettings) -> Sandbox:
+def _create_bubblewrap(settings: SandboxSettings, _: KeySettings) -> Sandbox:
+    from suture.sandbox.bubblewrap import BubblewrapSandbox
+
     return BubblewrapSandbox(mode=settings.mode)
 
 
-def _container(settings: SandboxSettings, _: KeySettings) -> Sandbox:
+def _create_container(settings: SandboxSettings, _: KeySettings) -> Sandbox:
+    from suture.sandbox.container import ContainerSandbox
+
     return ContainerSandbox(
         host=settings.container_host,
         image=settings.image,
@@ -36,60 +41,66 @@ def _container(settings: SandboxSettings, _: KeySettings) -> Sandbox:
     )
 
 
-def _e2b(settings: SandboxSettings, keys: KeySettings) -> Sandbox:
+def _create_e2b(settings: SandboxSettings, keys: KeySettings) -> Sandbox:
+    from suture.sandbox.e2b import E2bSandbox
+
     key = keys.e2b.get_secret_value() if keys.e2b is not None else ""
     return E2bSandbox(key=key, template=settings.e2b_template, mode=settings.mode)
 
 
-def _unsafe(settings: SandboxSettings, _: KeySettings) -> Sandbox:
+def _create_unsafe_subprocess(settings: SandboxSettings, _: KeySettings) -> Sandbox:
+    from suture.sandbox.unsafe_subprocess import UnsafeSubprocess
+
     if settings.minimum_level != "none":
         raise UsageError(
-            "the sandbox 'unsafe-subprocess' isolates nothing",
-            remedy="set sandbox.minimum_level = 'none' too, where every program may do all that you may do",
+            f"the sandbox {UNSAFE!r} isolates nothing",
+            remedy="set sandbox.minimum_level = 'none' too; every program may then do all that you may do",
         )
     return UnsafeSubprocess()
 
 
-MAKERS: dict[str, Maker] = {
-    "bubblewrap": _bubblewrap,
-    "container": _container,
-    "e2b": _e2b,
-    "unsafe-subprocess": _unsafe,
+BUILT_IN: dict[str, SandboxFactory] = {
+    "bubblewrap": _create_bubblewrap,
+    "container": _create_container,
+    "e2b": _create_e2b,
+    UNSAFE: _create_unsafe_subprocess,
 }
 
 
-def find_sandbox_factory(name: str, found: Iterable[EntryPoint] | None = None) -> Maker:
-    """What makes a backend.
+def find_sandbox_factory(name: str, entry_points: Iterable[EntryPoint] | None = None) -> SandboxFactory:
+    """Return the function that creates a back end.
 
     Args:
-        name: As `sandbox.backend` has it. A package's own cannot take the name of one of ours.
-        found: What installed packages bring, where that is known already.
+        name: The value of `sandbox.backend`. A package cannot replace a built-in back end.
+        entry_points: The entry points of installed packages, where the caller knows them already.
 
     Raises:
-        UsageError: There is none of this name.
-        PrerequisiteError: The package that brings it does not load.
+        UsageError: No back end has this name.
+        PrerequisiteError: The package that provides it cannot be imported.
     """
-    if name in MAKERS:
-        return MAKERS[name]
-    make = load_plugin(GROUP, name, what="sandbox", where="sandbox.backend", ours=MAKERS, among=found)
-    return lambda settings, _: make(settings)
+    if name in BUILT_IN:
+        return BUILT_IN[name]
+    create = load_plugin(
+        ENTRY_POINT_GROUP, name, what="sandbox", where="sandbox.backend", ours=BUILT_IN, among=entry_points
+    )
+    return lambda settings, _: create(settings)
 
 
 def open_sandbox(
     settings: SandboxSettings, *, keys: KeySettings | None = None, cache: Path | None = None
 ) -> Sandbox:
-    """The sandbox that the settings name. Nothing is started yet; before its first use it is attacked.
+    """Return the sandbox that the settings name. Nothing is started until its first use.
 
     Args:
-        settings: The group `sandbox`.
-        keys: The group `keys`, for a sandbox that is a service.
-        cache: A folder that remembers how attacks have ended, until the next start of the machine.
+        settings: The settings group `sandbox`.
+        keys: The settings group `keys`, for a sandbox that is a service.
+        cache: A folder that keeps the results of the self-test until the machine is restarted.
 
     Raises:
-        UsageError: There is no sandbox of this name, or it isolates nothing and `minimum_level` says more.
-        PrerequisiteError: The package that brings it does not load.
+        UsageError: No sandbox has this name, or it isolates nothing and `minimum_level` asks for more.
+        PrerequisiteError: The package that provides it cannot be imported.
     """
-    make = partial(find_sandbox_factory(settings.backend), settings, keys or KeySettings())
-    if settings.backend == UnsafeSubprocess.name:
-        return make()  # attacks would hit the user's own machine
-    return SelfTestedSandbox(make, minimum=settings.minimum_level, cache=cache)
+    create = partial(find_sandbox_factory(settings.backend), settings, keys or KeySettings())
+    if settings.backend == UNSAFE:
+        return create()  # canary attacks would hit the user's own machine
+    return SelfTestedSandbox(create, minimum=settings.minimum_level, cache=cache)

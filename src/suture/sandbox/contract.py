@@ -1,8 +1,8 @@
-"""The one seam to running untrusted code.
+"""The contract between Suture and every sandbox back end.
 
-What the program behind the wall does (a non-zero exit, a crash, a time-out) is a value. What the wall itself
-does wrong is a `SandboxError`. A backend that cannot isolate raises `SandboxUnavailable`; it never runs code
-without a wall.
+What the program inside the sandbox does (a non-zero exit code, a crash, a time-out) is a value. What goes
+wrong with the sandbox itself is a `SandboxError`. A back end that cannot isolate raises `SandboxUnavailable`;
+it never runs code without isolation.
 """
 
 from __future__ import annotations
@@ -16,44 +16,47 @@ from typing import Literal, Protocol, get_args, runtime_checkable
 from suture.core.settings.schema import IsolationLevel
 
 BOX = "/box"
-"""The folder behind the wall that holds a request's files and is the program's working directory."""
+"""The folder inside the sandbox that holds a request's files and is the program's working directory."""
 
 LIBRARY = "_suture"
-"""The folder under `BOX` that a request's modules may lie in."""
+"""The folder below `BOX` that may hold a request's `modules`."""
 
 SANDBOX_UIDS = range(61184, 65520)
-"""Users that a program may be to the kernel: systemd's dynamic ones, so that none is a person's account."""
+"""User ids that a program may have for the host's kernel. They are the ids that systemd gives to dynamic
+users, so none of them is a person's account."""
 
 ISOLATION_LEVELS: tuple[IsolationLevel, ...] = get_args(IsolationLevel)
-"""Every level, the weakest first: nothing at all, a process that has given up rights, Linux namespaces, a
-container of an engine's, WebAssembly, a kernel in user space (gVisor), a virtual machine."""
+"""Every level, the weakest first: no isolation, a process that has given up rights, Linux namespaces, a
+container, WebAssembly, a kernel in user space (gVisor), a virtual machine."""
 
 StartMode = Literal["warm", "spare", "cold"]
-"""Where a program's wall comes from. `warm`: a process waits behind a wall and forks each program into new
-namespaces. `spare`: walls are built ahead, and each serves one program. `cold`: one is built for each."""
+"""How a program gets its sandbox. `warm`: a zygote waits inside a sandbox and forks each program into new
+namespaces. `spare`: sandboxes are built ahead, and each serves one program. `cold`: one is built for each
+program."""
 
 MemoryEnforcement = Literal["cgroup2", "cgroup1", "engine", "sampler", "none"]
-"""What keeps a program's whole tree within `total_memory_mb`: a control group of Linux, an engine's or a
-service's own means, a look every 50 ms, nothing."""
+"""What keeps a program's whole process tree within `total_memory_mb`: a Linux control group, the engine or
+service itself, a sampler that adds up memory every 50 ms, or nothing."""
 
 RunStatus = Literal["ok", "failed", "timeout", "memory", "output_limit", "signalled"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramLimits:
-    """What one program behind the wall may use.
+    """What one program inside the sandbox may use.
 
     Attributes:
-        wall_s: Wall-clock seconds until the whole process tree is killed; of a conversation, all of it.
+        wall_s: Wall-clock seconds until the whole process tree is killed. For a conversation, this covers all
+            of it.
         cpu_s: CPU seconds of each process.
         memory_mb: Address space of each process, in MiB.
-        total_memory_mb: Memory of all its processes and files together, in MiB.
-        processes: The most processes and threads at one time.
+        total_memory_mb: Memory of all processes and in-memory files together, in MiB.
+        processes: Maximum number of processes and threads at the same time.
         disk_mb: Size of each writable folder, in MiB.
         inodes: Files and folders in each writable folder.
-        file_mb: The largest file, in MiB.
+        file_mb: Maximum size of one file, in MiB.
         open_files: File descriptors of each process.
-        output_bytes: The most that is kept of stdout and of stderr, head and tail each half.
+        output_bytes: Maximum that is kept of stdout and of stderr, half from the head and half from the tail.
     """
 
     wall_s: float = 10.0
@@ -68,8 +71,8 @@ class ProgramLimits:
     output_bytes: int = 1 << 20
 
 
-LIMIT_NAMES: tuple[str, ...] = tuple(knob.name for knob in fields(ProgramLimits))
-"""Every limit, by its name in `ProgramLimits`."""
+LIMIT_NAMES: tuple[str, ...] = tuple(limit.name for limit in fields(ProgramLimits))
+"""The names of all limits, as fields of `ProgramLimits`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,8 +81,9 @@ class Mount:
 
     Attributes:
         source: Absolute path on the host.
-        target: Absolute path behind the wall; never a folder of its own (`BOX`, `/tmp`, `/etc`, `/proc`,
-            `/dev`) or in one but `/tmp`, and never below another mount that shows something else there.
+        target: Absolute path inside the sandbox. It must not be, or lie in, a folder that the sandbox makes
+            itself (`BOX`, `/tmp`, `/etc`, `/proc`, `/dev`); only below `/tmp` it may lie. It must not lie
+            below another mount that shows something else there.
     """
 
     source: str
@@ -91,21 +95,22 @@ class RunRequest:
     """One program to run.
 
     Attributes:
-        argv: The program and its arguments; never a shell string. Empty where `python` is given.
-        python: Python code to run in place of a program, as `python -I -S -B -c` would, on the interpreter
-            that runs Suture. Where the wall keeps one warm, this costs a fork and no start.
-        modules: Trusted modules that `python` may import, as `.py` files under one folder of `sys.path`. A
-            warm wall imports all of them beforehand and lays none; a cold one lays them under `LIBRARY`.
-        preload: Python code. Where `argv` is a Python interpreter with `-m MODULE`, a warm wall runs this
-            once in such an interpreter and forks the program from it, unless a file of the request would
-            stand for a module that is imported by then; a cold one starts the program as ever. The code sees
-            no file of any request, and must leave nothing that the program would notice.
-        files: Files to lay under `BOX` first: relative POSIX path -> bytes. Checked on the host.
+        argv: The program and its arguments, never a shell string. Empty if `python` is given.
+        python: Python code to run instead of a program, as `python -I -S -B -c` would, on the interpreter
+            that runs Suture. In a warm sandbox this costs one fork instead of an interpreter start.
+        modules: Trusted modules that `python` may import, as `.py` files below one folder of `sys.path`. A
+            warm sandbox imports all of them beforehand and writes none to disk; a cold one writes them below
+            `LIBRARY`.
+        preload: Python code. If `argv` is a Python interpreter with `-m MODULE`, a warm sandbox runs this
+            code once in such an interpreter and forks the program from it, unless a file of the request would
+            shadow a module that is imported by then. A cold sandbox starts the program normally. The code
+            sees no file of any request, and must leave nothing that the program would notice.
+        files: Files to write below `BOX` first: relative POSIX path -> content. The host checks the paths.
         stdin: What the program reads.
-        env: Its whole environment besides `PATH`, `HOME`, `TMPDIR`, `LANG`.
+        env: Its whole environment besides `PATH`, `HOME`, `TMPDIR` and `LANG`.
         mounts: Runtimes to show read-only (an interpreter, its site-packages).
-        limits: What it may use.
-        collect: Relative paths of regular files to bring back, 32 MiB in all; also after a time-out.
+        limits: What the program may use.
+        collect: Relative paths of regular files to bring back, 32 MiB in total; also after a time-out.
     """
 
     argv: tuple[str, ...] = ()
@@ -125,15 +130,16 @@ class RunResult:
     """How a program ended.
 
     Attributes:
-        status: `ok` for exit code 0, `failed` for another, else what ended it.
-        exit_code: Its exit code, where it exited.
-        signal: The signal that ended it, where one did.
-        stdout: What it printed; head and tail where it was cut.
-        stderr: The same of stderr.
-        truncated: Whether stdout or stderr was cut.
+        status: `ok` for exit code 0, `failed` for another exit code, otherwise what ended the program.
+        exit_code: Its exit code, if it exited.
+        signal: The signal that ended it, if one did.
+        stdout: What it printed; only head and tail if it was truncated.
+        stderr: The same for stderr.
+        truncated: Whether stdout or stderr was truncated.
         files: The collected files that existed.
-        wall_s: Wall-clock seconds it ran.
-        cpu_s: CPU seconds of all its processes; `None` where they were not told, such as by a wall that fell.
+        wall_s: Wall-clock seconds that it ran.
+        cpu_s: CPU seconds of all its processes; `None` if they are unknown, for example after the sandbox was
+            killed.
     """
 
     status: RunStatus
@@ -149,17 +155,19 @@ class RunResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Capabilities:
-    """What a wall can do on this machine.
+    """What a sandbox can do on this machine.
 
     Attributes:
-        level: What stands between a program and the host.
-        mode: Where a program's wall comes from. All modes isolate alike.
-        languages: What programs may be written in: `python` always, others where their runtime is there.
-        limits: Names of `LIMITS` that it enforces.
-        total_memory: What keeps `total_memory_mb`.
-        identity: What all of this rests on: a program and its version, an image. The canary attacks are
-            tried again when it changes.
-        reason: Why it is no better: no warm wall, no control group, a level that it had to be denied.
+        level: What separates a program from the host.
+        mode: How a program gets its sandbox. All modes isolate equally well.
+        languages: What programs may be written in: always `python`, others if their runtime is visible
+            inside.
+        limits: Members of `LIMIT_NAMES` that it enforces.
+        memory_enforcement: What enforces `total_memory_mb`.
+        identity: What these claims depend on: a program and its version, an image. The canary attacks are
+            repeated when it changes.
+        reason: Why it is not better, for people: no warm mode, no control group, a level that the self-test
+            denied.
     """
 
     level: IsolationLevel
@@ -172,11 +180,11 @@ class Capabilities:
 
     @property
     def missing_limits(self) -> tuple[str, ...]:
-        """Names of `LIMITS` that it does not enforce."""
+        """Members of `LIMIT_NAMES` that it does not enforce."""
         return tuple(name for name in LIMIT_NAMES if name not in self.limits)
 
     def meets_level(self, level: IsolationLevel) -> bool:
-        """Whether it isolates at least as well as this."""
+        """Return whether it isolates at least as well as `level`."""
         return ISOLATION_LEVELS.index(self.level) >= ISOLATION_LEVELS.index(level)
 
 
@@ -187,70 +195,74 @@ class Channel(Protocol):
     """
 
     async def send(self, frame: bytes) -> None:
-        """Send one frame. A program that has ended does not make this fail; `receive` tells."""
+        """Send one frame. This does not fail for a program that has ended; `receive` then returns `None`."""
         ...
 
     async def receive(self, timeout_s: float) -> bytes | None:
-        """The next frame, or `None` when the program ended, sent something that is no frame, or was late.
+        """Return the next frame, or `None` if the program ended, sent something that is no frame, or timed
+        out.
 
-        Whatever the cause, the program is dead when this answers `None`.
+        Whatever the cause, the program is dead when this returns `None`.
         """
         ...
 
     async def finish(self) -> RunResult:
-        """Close its stdin, end it where it still runs, and tell how it ended."""
+        """Close the program's stdin, end it if it still runs, and return how it ended."""
         ...
 
 
 class Sandbox(Protocol):
-    """A wall. One object may run many programs, also at once; each starts from nothing."""
+    """A sandbox. One object may run many programs, also at the same time; each program starts from a clean
+    state.
+    """
 
     name: str
 
     async def capabilities(self) -> Capabilities:
-        """What this wall means to do here. `open_sandbox` believes it only after canary attacks have failed.
+        """Return what this sandbox claims to do here. `open_sandbox` believes a claim only after canary
+        attacks failed.
 
         Raises:
-            SandboxUnavailable: No wall can be built here.
+            SandboxUnavailable: No sandbox can be built here.
         """
         ...
 
     async def run(self, request: RunRequest) -> RunResult:
-        """Run a program to its end.
+        """Run a program until it ends.
 
         Raises:
             UsageError: The request is not acceptable (an absolute path, `..`, too large).
-            SandboxUnavailable: No wall can be built here.
-            SandboxBroken: The wall failed.
+            SandboxUnavailable: No sandbox can be built here.
+            SandboxBroken: The sandbox failed.
         """
         ...
 
     def open(self, request: RunRequest) -> AbstractAsyncContextManager[Channel]:
-        """Start a program to talk with; leaving the context kills its whole tree.
+        """Start a program to talk with. Leaving the context kills its whole process tree.
 
         Raises:
             UsageError: The request is not acceptable.
-            SandboxUnavailable: No wall can be built here.
-            SandboxBroken: The wall failed.
+            SandboxUnavailable: No sandbox can be built here.
+            SandboxBroken: The sandbox failed.
         """
         ...
 
     async def close(self) -> None:
-        """Kill everything that still runs; safe to call twice."""
+        """Kill everything that still runs. Safe to call twice."""
         ...
 
 
 @runtime_checkable
 class SupportsCloseCallbacks(Sandbox, Protocol):
-    """A wall in which programs may be kept running: it tells their keepers when it closes."""
+    """A sandbox that tells the owners of long-running programs when it is closed."""
 
-    def add_close_callback(self, act: Callable[[], Awaitable[None]]) -> None:
-        """Have something done once, when this wall is closed."""
+    def add_close_callback(self, callback: Callable[[], Awaitable[None]]) -> None:
+        """Call `callback` once, when this sandbox is closed."""
         ...
 
 
 @runtime_checkable
 class SupportsCacheDir(Sandbox, Protocol):
-    """A wall that knows the user's own folder for what can be made anew."""
+    """A sandbox that knows the user's cache folder, which holds only what can be made again."""
 
     cache: Path | None

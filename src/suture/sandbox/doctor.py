@@ -1,4 +1,4 @@
-"""What `suture doctor` tells about the sandbox."""
+"""The sandbox part of `suture doctor`: attack each available sandbox and report what it is worth."""
 
 from __future__ import annotations
 
@@ -11,95 +11,97 @@ from pathlib import Path
 from suture.core.settings.schema import IsolationLevel, KeySettings, SandboxSettings
 from suture.errors import SutureError
 from suture.sandbox.backends import find_sandbox_factory
-from suture.sandbox.bubblewrap.diagnosis import Requirement, bubblewrap_findings, kernel_findings
+from suture.sandbox.bubblewrap.diagnosis import Requirement, diagnose_bubblewraps, diagnose_kernel
 from suture.sandbox.bubblewrap.launcher import find_bubblewraps
-from suture.sandbox.contract import Capabilities, Sandbox
+from suture.sandbox.contract import Capabilities, MemoryEnforcement, Sandbox
 from suture.sandbox.self_test import SelfTestedSandbox
 
-ON_THIS_MACHINE = ("bubblewrap", "container")
-"""What may be tried without asking; others are services, or bring code of their own."""
+LOCAL_BACKENDS = ("bubblewrap", "container")
+"""Back ends that may be tried without asking. Others are services, or come from packages."""
 
-KEEPERS = {
-    "cgroup2": "a control group limits memory in all",
-    "cgroup1": "a control group limits memory in all",
-    "engine": "the engine limits memory in all",
-    "sampler": "memory in all is looked at every 50 ms",
-    "none": "memory in all is not limited",
+MEMORY_ENFORCEMENT_TEXT: dict[MemoryEnforcement, str] = {
+    "cgroup2": "a control group limits total memory",
+    "cgroup1": "a control group limits total memory",
+    "engine": "the engine limits total memory",
+    "sampler": "total memory is checked every 50 ms",
+    "none": "total memory is not limited",
 }
 
 
 def diagnose_backends(
-    makers: Mapping[str, Callable[[], Sandbox]],
+    factories: Mapping[str, Callable[[], Sandbox]],
     *,
     needed: str,
     minimum: IsolationLevel,
     cache: Path | None = None,
     bubblewraps: Iterable[str] | None = None,
 ) -> list[Requirement]:
-    """Attack each wall and tell what it is worth, and what is missing for it; the one that is needed last.
+    """Attack each sandbox and report what it is worth and what it lacks; the needed one comes last.
 
-    Not for use inside a running event loop.
+    This function starts an event loop, so it must not be called inside a running one.
 
     Args:
-        makers: Name of a backend -> what makes it.
-        needed: The backend that a run would use.
-        minimum: The weakest level that will do.
+        factories: Back end -> the function that creates it.
+        needed: The back end that a run would use.
+        minimum: The weakest acceptable isolation level.
         cache: As for `SelfTestedSandbox`.
-        bubblewraps: Their paths, best first; by default those of this machine.
+        bubblewraps: Paths of bubblewrap programs, best first; by default those of this machine.
     """
     paths = find_bubblewraps() if bubblewraps is None else bubblewraps
-    names = sorted(makers, key=lambda name: name == needed)
-    backends = [asyncio.run(_attack(name, makers[name], name == needed, minimum, cache)) for name in names]
-    kernel = [replace(finding, needed=needed == "bubblewrap") for finding in kernel_findings()]
-    return [*kernel, *bubblewrap_findings(paths), *backends]
+    names = sorted(factories, key=lambda name: name == needed)
+    backends = [
+        asyncio.run(_diagnose(name, factories[name], name == needed, minimum, cache)) for name in names
+    ]
+    kernel = [replace(finding, needed=needed == "bubblewrap") for finding in diagnose_kernel()]
+    return [*kernel, *diagnose_bubblewraps(paths), *backends]
 
 
 def find_sandbox_factories(settings: SandboxSettings, keys: KeySettings) -> dict[str, Callable[[], Sandbox]]:
-    """What makes each wall that may be tried: those of this machine, and the one that the settings name.
+    """Return the factory of each back end that may be tried: the local ones, and the one in the settings.
 
     Args:
-        settings: The group `sandbox`.
-        keys: The group `keys`.
+        settings: The settings group `sandbox`.
+        keys: The settings group `keys`.
     """
-    names = dict.fromkeys((*ON_THIS_MACHINE, settings.backend))
-    return {name: partial(_make, name, settings, keys) for name in names}
+    names = dict.fromkeys((*LOCAL_BACKENDS, settings.backend))
+    return {name: partial(_create, name, settings, keys) for name in names}
 
 
-def _make(name: str, settings: SandboxSettings, keys: KeySettings) -> Sandbox:
+def _create(name: str, settings: SandboxSettings, keys: KeySettings) -> Sandbox:
     return find_sandbox_factory(name)(settings, keys)
 
 
-async def _attack(
-    name: str, make: Callable[[], Sandbox], needed: bool, minimum: IsolationLevel, cache: Path | None
+async def _diagnose(
+    name: str, create: Callable[[], Sandbox], needed: bool, minimum: IsolationLevel, cache: Path | None
 ) -> Requirement:
     try:
-        sandbox = SelfTestedSandbox(make, minimum=minimum, cache=cache)
+        sandbox = SelfTestedSandbox(create, minimum=minimum, cache=cache)
     except SutureError as fault:
         return Requirement(name=name, ok=False, detail=fault.message, remedy=fault.remedy, needed=needed)
     try:
-        found = await sandbox.capabilities()
+        capabilities = await sandbox.capabilities()
     except SutureError as fault:
         return Requirement(name=name, ok=False, detail=fault.message, remedy=fault.remedy, needed=needed)
     finally:
         await sandbox.close()
     return Requirement(
         name=name,
-        ok=found.meets_level(minimum),
-        detail=describe_capabilities(found),
-        remedy=f"sandbox.minimum_level is {minimum!r}: choose another wall with sandbox.backend",
+        ok=capabilities.meets_level(minimum),
+        detail=describe_capabilities(capabilities),
+        remedy=f"sandbox.minimum_level is {minimum!r}: choose another sandbox with sandbox.backend",
         needed=needed,
     )
 
 
-def describe_capabilities(found: Capabilities) -> str:
-    """One line on what a wall is worth."""
+def describe_capabilities(capabilities: Capabilities) -> str:
+    """Describe in one line what a sandbox is worth."""
     parts = [
-        f"level {found.level}, {found.mode}",
-        ", ".join(found.languages),
-        KEEPERS[found.memory_enforcement],
+        f"level {capabilities.level}, {capabilities.mode}",
+        ", ".join(capabilities.languages),
+        MEMORY_ENFORCEMENT_TEXT[capabilities.memory_enforcement],
     ]
-    if found.missing_limits:
-        parts.append(f"not limited: {', '.join(found.missing_limits)}")
-    if found.reason:
-        parts.append(found.reason)
+    if capabilities.missing_limits:
+        parts.append(f"not limited: {', '.join(capabilities.missing_limits)}")
+    if capabilities.reason:
+        parts.append(capabilities.reason)
     return "; ".join(parts)

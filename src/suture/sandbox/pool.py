@@ -1,4 +1,4 @@
-"""Several walls at once: lent one by one, and never more work taken on than they can do."""
+"""A pool of sandboxes: each is lent to one borrower at a time, and no more work is accepted than they can do."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from typing import TypeVar
 
 from suture.errors import SandboxBroken, UsageError
 from suture.sandbox.contract import Capabilities, Channel, RunRequest, RunResult, Sandbox
+from suture.sandbox.tuning import ITEMS_IN_FLIGHT_PER_SANDBOX
 
-AHEAD = 2
-"""Items under way for each sandbox, so that a slow one does not leave the others idle."""
-NOTHING = RunRequest(python="")
-Item = TypeVar("Item")
-Answer = TypeVar("Answer")
+EMPTY_REQUEST = RunRequest(python="")
+WorkItem = TypeVar("WorkItem")
+Outcome = TypeVar("Outcome")
 
 
 class SandboxPool:
     """Lends sandboxes, each to one borrower at a time.
 
-    A sandbox is made when it is first needed, and kept for the next borrower with whatever it has ready. One
-    that broke is closed when it comes back, whoever has caught the fault, and another takes its place.
+    A sandbox is created when it is first needed, and kept with its warm state for the next borrower. A
+    sandbox that broke is closed when it is returned, even if the borrower caught the exception, and another
+    takes its place.
 
     Args:
-        make: Makes one sandbox; called again for each of the pool.
-        size: How many there may be.
+        create: Creates one sandbox; called once for each sandbox of the pool.
+        size: Maximum number of sandboxes.
 
     Raises:
         UsageError: A size below 1.
     """
 
-    def __init__(self, make: Callable[[], Sandbox], *, size: int) -> None:
+    def __init__(self, create: Callable[[], Sandbox], *, size: int) -> None:
         if size < 1:
-            raise UsageError(f"a pool of {size} sandboxes can do nothing", remedy="give it at least one")
+            raise UsageError(f"a pool cannot have {size} sandboxes", remedy="use a size of at least 1")
         self.size = size
-        self._make = make
-        self._idle: list[_Lent] = []
-        self._lent: set[_Lent] = set()
+        self._create = create
+        self._idle: list[_PooledSandbox] = []
+        self._lent: set[_PooledSandbox] = set()
         self._slots = asyncio.Semaphore(size)
         self._closed = False
 
@@ -50,73 +50,75 @@ class SandboxPool:
 
     @asynccontextmanager
     async def lease(self) -> AsyncIterator[Sandbox]:
-        """Borrow a sandbox; waits, first come first served, while all of them are lent.
+        """Borrow a sandbox. Waits, first come first served, while all of them are lent.
 
         Raises:
             UsageError: The pool is closed.
         """
         async with self._slots:
             if self._closed:
-                raise UsageError("the pool of sandboxes is closed")
-            # The one used last: what it has ready is still in memory.
-            sandbox = self._idle.pop() if self._idle else _Lent(self._make())
+                raise UsageError("the sandbox pool is closed")
+            # The most recently used sandbox first: its warm state is still in memory.
+            sandbox = self._idle.pop() if self._idle else _PooledSandbox(self._create())
             self._lent.add(sandbox)
             try:
                 yield sandbox
             finally:
                 self._lent.discard(sandbox)
-                if not (sandbox.broke or self._closed):
+                if not (sandbox.broken or self._closed):
                     self._idle.append(sandbox)
                 else:
                     await sandbox.close()
 
-    async def warm(self, request: RunRequest = NOTHING) -> None:
-        """Have every sandbox ready before work comes.
+    async def warm(self, request: RunRequest = EMPTY_REQUEST) -> None:
+        """Make every sandbox ready before work arrives.
 
         Args:
-            request: One like those to come: a wall that is ready is so for certain mounts, modules, preloads.
+            request: A request like those to come, because a sandbox is made ready for certain mounts, modules
+                and preloads.
 
         Raises:
             UsageError: The request is not acceptable, or the pool is closed.
-            SandboxUnavailable: No wall can be built here.
-            SandboxBroken: The wall failed.
+            SandboxUnavailable: No sandbox can be built here.
+            SandboxBroken: A sandbox failed.
         """
-        async with AsyncExitStack() as held:
-            lent = [await held.enter_async_context(self.lease()) for _ in range(self.size)]
-            answers = await asyncio.gather(
+        async with AsyncExitStack() as stack:
+            lent = [await stack.enter_async_context(self.lease()) for _ in range(self.size)]
+            outcomes = await asyncio.gather(
                 *(sandbox.run(request) for sandbox in lent), return_exceptions=True
             )
-            for answer in answers:
-                if isinstance(answer, BaseException):
-                    raise answer
+            for outcome in outcomes:
+                if isinstance(outcome, BaseException):
+                    raise outcome
 
     async def map(
         self,
-        work: Callable[[Sandbox, Item], Awaitable[Answer]],
-        items: Iterable[Item] | AsyncIterable[Item],
-    ) -> AsyncGenerator[Answer | SandboxBroken, None]:
-        """Do the same work on many items, on all sandboxes at once; answers come in the order of the items.
+        work: Callable[[Sandbox, WorkItem], Awaitable[Outcome]],
+        items: Iterable[WorkItem] | AsyncIterable[WorkItem],
+    ) -> AsyncGenerator[Outcome | SandboxBroken, None]:
+        """Do the same work on many items, on all sandboxes at once. Results come in the order of the items.
 
-        Of items whose answers nobody has taken yet there are never more than twice as many as sandboxes; the
-        next is not even asked for. Leaving the iteration early ends what still runs: iterate within
-        `contextlib.aclosing`.
+        At most `ITEMS_IN_FLIGHT_PER_SANDBOX` items per sandbox are in progress or wait for the caller; the
+        next item is not even requested. Leaving the iteration early cancels what still runs, so iterate
+        within `contextlib.aclosing`.
 
         Args:
-            work: Called with a sandbox, for nobody else meanwhile, and an item. Whatever it raises ends the
-                iteration, but for `SandboxBroken`: one item that fells its wall costs the others nothing.
-            items: As many as you like; also without an end.
+            work: Called with a sandbox that nobody else uses meanwhile, and an item. Whatever it raises ends
+                the iteration, except `SandboxBroken`: an item that breaks its sandbox does not affect the
+                others.
+            items: The items, possibly without end.
 
         Yields:
-            One answer for each, or how the wall broke under it.
+            The result of each item, or the `SandboxBroken` that it caused.
 
         Raises:
             UsageError: The pool is closed.
         """
-        running: deque[asyncio.Task[Answer | SandboxBroken]] = deque()
+        running: deque[asyncio.Task[Outcome | SandboxBroken]] = deque()
         try:
-            async for item in _each(items):
-                running.append(asyncio.create_task(self._done(work, item)))
-                while len(running) >= AHEAD * self.size:
+            async for item in _iterate(items):
+                running.append(asyncio.create_task(self._run_item(work, item)))
+                while len(running) >= ITEMS_IN_FLIGHT_PER_SANDBOX * self.size:
                     yield await running.popleft()
             while running:
                 yield await running.popleft()
@@ -125,9 +127,9 @@ class SandboxPool:
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
 
-    async def _done(
-        self, work: Callable[[Sandbox, Item], Awaitable[Answer]], item: Item
-    ) -> Answer | SandboxBroken:
+    async def _run_item(
+        self, work: Callable[[Sandbox, WorkItem], Awaitable[Outcome]], item: WorkItem
+    ) -> Outcome | SandboxBroken:
         async with self.lease() as sandbox:
             try:
                 return await work(sandbox, item)
@@ -135,7 +137,7 @@ class SandboxPool:
                 return fault
 
     async def close(self) -> None:
-        """End everything, also what is lent; safe to call twice."""
+        """Close all sandboxes, also those that are lent. Safe to call twice."""
         self._closed = True
         sandboxes = [*self._idle, *self._lent]
         self._idle.clear()
@@ -143,12 +145,12 @@ class SandboxPool:
             await sandbox.close()
 
 
-class _Lent:
-    """A sandbox that remembers whether it broke: its borrower may have good use for the fault."""
+class _PooledSandbox:
+    """A sandbox that remembers whether it broke, because its borrower may handle the exception itself."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self.name = sandbox.name
-        self.broke = False
+        self.broken = False
         self._sandbox = sandbox
         self._at_close: list[Callable[[], Awaitable[None]]] = []
 
@@ -163,7 +165,7 @@ class _Lent:
         try:
             return await self._sandbox.run(request)
         except SandboxBroken:
-            self.broke = True
+            self.broken = True
             raise
 
     @asynccontextmanager
@@ -172,7 +174,7 @@ class _Lent:
             async with self._sandbox.open(request) as channel:
                 yield channel
         except SandboxBroken:
-            self.broke = True
+            self.broken = True
             raise
 
     async def close(self) -> None:
@@ -181,7 +183,7 @@ class _Lent:
         await self._sandbox.close()
 
 
-async def _each(items: Iterable[Item] | AsyncIterable[Item]) -> AsyncIterator[Item]:
+async def _iterate(items: Iterable[WorkItem] | AsyncIterable[WorkItem]) -> AsyncIterator[WorkItem]:
     if isinstance(items, AsyncIterable):
         async for item in items:
             yield item

@@ -12,7 +12,7 @@ import pytest
 from requirements import Require
 from sandbox.packages.local_index import Index, offer, wheel
 from suture.project.languages import Interpreter
-from suture.project.safety import bounds_for
+from suture.project.safety import find_version_bounds
 from suture.sandbox import discover_interpreter
 from suture.sandbox.packages import NewProjectPackages, PackagesRefused
 from suture.sandbox.packages.npm_installer import Npm
@@ -83,8 +83,8 @@ async def test_what_npm_resolves_is_compared_with_the_list(
 
 def test_in_npm_only_what_the_manifest_names_is_bound() -> None:
     text = '{"dependencies": {"gamma": "1"}}'
-    assert bounds_for("package.json", text, ALLOWED) == {}
-    assert bounds_for("requirements.txt", "gamma\n", ALLOWED) == ALLOWED["python"]
+    assert find_version_bounds("package.json", text, ALLOWED) == {}
+    assert find_version_bounds("requirements.txt", "gamma\n", ALLOWED) == ALLOWED["python"]
     nested = {
         "node_modules/alpha": {"version": "1.0.0"},
         "node_modules/b/node_modules/alpha": {"version": "3.0.0"},

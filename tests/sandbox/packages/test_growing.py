@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from suture.sandbox.packages import PackagesRefused
-from suture.sandbox.packages.adding.go_adder import GoAdder
-from suture.sandbox.packages.adding.node_adder import NodeAdder, with_member
-from suture.sandbox.packages.adding.python_adder import PythonAdder, is_pinned, with_pins
+from suture.sandbox.packages.additions.go_adder import GoAdder
+from suture.sandbox.packages.additions.node_adder import NodeAdder, with_member
+from suture.sandbox.packages.additions.python_adder import PythonAdder, is_pinned, with_pins
 
 LISTED = """# The shop's own.
 [project]

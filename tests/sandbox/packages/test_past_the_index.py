@@ -12,7 +12,7 @@ import pytest
 
 from requirements import Require
 from sandbox.packages.local_index import Index, offer, place_in, source_archive, wheel
-from suture.project.safety.manifests import requested_in
+from suture.project.safety.manifests import find_requested_packages
 from suture.sandbox import discover_interpreter
 from suture.sandbox.packages import NewProjectPackages, PackagesRefused
 from suture.sandbox.packages.client import Client, run_client
@@ -93,7 +93,9 @@ def test_such_a_line_asks_for_nothing(line: str) -> None:
 def test_who_approves_sees_each_package_that_is_fetched(text: str) -> None:
     fetched = {one.replace("[", " ").replace(">", " ").split()[0].split(";")[0] for one in Pip().wanted(text)}
     assert fetched
-    assert {name.lower() for name in fetched} == {one.name for one in requested_in("requirements.txt", text)}
+    assert {name.lower() for name in fetched} == {
+        one.name for one in find_requested_packages("requirements.txt", text)
+    }
 
 
 async def test_a_client_sees_no_key_and_no_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

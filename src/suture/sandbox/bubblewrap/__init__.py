@@ -1,9 +1,10 @@
-"""The wall made by bubblewrap, on this machine: found, told what to build, started without root, diagnosed.
+"""The bubblewrap back end: finding the program, building its command line, leaving root, diagnosing failures.
 
-This room owns what is known of bubblewrap. What then runs behind the wall is that of `runs` and `zygote`.
+This package owns all knowledge of bubblewrap. What runs inside the sandbox belongs to `execution` and `zygote`.
 """
 
+from suture.sandbox.bubblewrap.diagnosis import Requirement
 from suture.sandbox.bubblewrap.launcher import WRITABLE_DIR
 from suture.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 
-__all__ = ["WRITABLE_DIR", "BubblewrapSandbox"]
+__all__ = ["WRITABLE_DIR", "BubblewrapSandbox", "Requirement"]

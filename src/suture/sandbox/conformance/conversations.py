@@ -8,7 +8,7 @@ from suture.errors import UsageError
 from suture.sandbox.conformance.behaviour import (
     PROMPT_S,
     SandboxUnderTest,
-    as_program,
+    as_program_request,
     behaviours_of,
     code,
     demand,
@@ -30,7 +30,7 @@ MOST_FRAME_BYTES = 64 << 20
 
 async def frames_go_both_ways(subject: SandboxUnderTest) -> None:
     """Frames of any size arrive whole, both ways; at the end there are stderr and the behaviours_of files."""
-    for make in (code, as_program):
+    for make in (code, as_program_request):
         async with subject.sandbox.open(make(ECHO, collect=("out",))) as channel:
             for frame in (b"abc", b"", b"x" * 3_000_000):
                 await channel.send(frame)
@@ -52,7 +52,7 @@ async def two_at_once(subject: SandboxUnderTest) -> None:
 
 async def a_program_that_is_late(subject: SandboxUnderTest) -> None:
     """No frame in time is `None`, and the program is dead: a `timeout`."""
-    async with subject.sandbox.open(as_program("import time; time.sleep(600)")) as channel:
+    async with subject.sandbox.open(as_program_request("import time; time.sleep(600)")) as channel:
         demand(await channel.receive(0.3) is None, "a frame")
         await channel.send(b"into the void")
         demand(await channel.receive(1) is None, "a frame")
@@ -62,7 +62,9 @@ async def a_program_that_is_late(subject: SandboxUnderTest) -> None:
 async def the_wall_clock(subject: SandboxUnderTest) -> None:
     """`wall_s` covers the whole conversation."""
     limits = ProgramLimits(wall_s=0.5)
-    async with subject.sandbox.open(as_program("import time; time.sleep(600)", limits=limits)) as channel:
+    async with subject.sandbox.open(
+        as_program_request("import time; time.sleep(600)", limits=limits)
+    ) as channel:
         demand(await channel.receive(60) is None, "a frame")
         demand((await channel.finish()).status == "timeout", "the end")
 
@@ -97,7 +99,7 @@ async def how_it_ended(subject: SandboxUnderTest) -> None:
         ("raise SystemExit(7)", "failed", 7),
         ("import os; os.kill(os.getpid(), 6)", "signalled", 6),
     ):
-        async with subject.sandbox.open(as_program(text)) as channel:
+        async with subject.sandbox.open(as_program_request(text)) as channel:
             demand(await channel.receive(30) is None, "a frame")
             result = await channel.finish()
         demand((result.status, result.exit_code or result.signal) == (status, number), shown(result))
@@ -124,7 +126,7 @@ async def a_frame_that_is_too_long(subject: SandboxUnderTest) -> None:
 
 async def finishing_ends_it(subject: SandboxUnderTest) -> None:
     """A program that ignores the end of its stdin is ended by `finish`."""
-    async with subject.sandbox.open(as_program("import time; time.sleep(600)")) as channel:
+    async with subject.sandbox.open(as_program_request("import time; time.sleep(600)")) as channel:
         demand((await channel.finish()).status == "timeout", "the end")
 
 

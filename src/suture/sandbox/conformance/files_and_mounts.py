@@ -8,7 +8,7 @@ from typing import Any
 from suture.errors import UsageError
 from suture.sandbox.conformance.behaviour import (
     SandboxUnderTest,
-    as_program,
+    as_program_request,
     behaviours_of,
     code,
     demand,
@@ -51,7 +51,7 @@ async def files_go_in(subject: SandboxUnderTest) -> None:
         import os
         print(open("a/b/c.txt").read(), os.path.getsize("empty"), sum(open("raw", "rb").read()))
     """
-    for make in (code, as_program):
+    for make in (code, as_program_request):
         result = await subject.run(make(text, files=files))
         demand(result.stdout == b"in 0 32640\n", shown(result))
 
@@ -94,7 +94,7 @@ async def files_come_out(subject: SandboxUnderTest) -> None:
         os.mkdir("new"); open("new/made", "wb").write(bytes(range(256)) * 1000); open("not-asked", "w")
     """
     collect = ("given", "new/made", "untouched", "missing", "new", "given/below")
-    for make in (code, as_program):
+    for make in (code, as_program_request):
         result = await subject.run(make(text, files={"given": b"in", "untouched": b"u"}, collect=collect))
         wanted = {"given": b"in!", "new/made": bytes(range(256)) * 1000, "untouched": b"u"}
         demand(result.files == wanted, shown(result))
@@ -158,7 +158,7 @@ async def mounts_are_shown(subject: SandboxUnderTest) -> None:
     """
     with shared_folder() as folder:
         mounts = (Mount(source=str(folder), target="/opt/shown"),)
-        for make in (code, as_program):
+        for make in (code, as_program_request):
             result = await subject.run(make(text, mounts=mounts))
             demand(result.stdout == b"hello\nrefused\nrefused\n", shown(result))
         kept = (folder / "text").read_text() == "hello"

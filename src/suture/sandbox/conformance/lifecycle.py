@@ -9,7 +9,7 @@ from suture.sandbox.conformance.behaviour import (
     LONG,
     PROMPT_S,
     SandboxUnderTest,
-    as_program,
+    as_program_request,
     behaviours_of,
     code,
     demand,
@@ -42,7 +42,7 @@ async def nothing_is_left(subject: SandboxUnderTest) -> None:
         kept = [hasattr(__builtins__, "left"), "left_behind" in sys.modules, "LEFT" in os.environ]
         print(kept, os.umask(0o22), os.getcwd(), [os.listdir(f) for f in ("/box", "/tmp", "/dev/shm")])
     """
-    for make in (code, as_program):
+    for make in (code, as_program_request):
         demand((await subject.run(make(LEAVE))).status == "ok", "the run that leaves things")
         result = await subject.run(make(look))
         demand(result.stdout == b"[False, False, False] 18 /box [[], [], []]\n", shown(result))
@@ -59,7 +59,7 @@ async def nobody_is_left(subject: SandboxUnderTest) -> None:
         except OSError: pass
         with socket.create_server(("127.0.0.1", 7011)): print("free")
     """
-    for make in (code, as_program):
+    for make in (code, as_program_request):
         demand((await subject.run(make(LEAVE))).status == "ok", "the run that leaves somebody")
         result = await subject.run(make(look))
         demand(result.stdout == b"free\n", shown(result))
@@ -78,7 +78,9 @@ async def many_at_once(subject: SandboxUnderTest) -> None:
         open("x", "w").write(sys.stdin.read())
         print(open("x").read(), os.listdir("."))
     """
-    requests = [make(text, stdin=str(number).encode()) for number in range(4) for make in (code, as_program)]
+    requests = [
+        make(text, stdin=str(number).encode()) for number in range(4) for make in (code, as_program_request)
+    ]
     results = await asyncio.gather(*(subject.run(request) for request in requests))
     wanted = [b"%d ['x']\n" % (number // 2) for number in range(8)]
     demand([result.stdout for result in results] == wanted, [shown(result) for result in results])
@@ -111,7 +113,7 @@ async def runs_at_once_do_not_meet(subject: SandboxUnderTest) -> None:
 
 async def cancelling_ends_a_run(subject: SandboxUnderTest) -> None:
     """A run that is cancelled ends at once, and the sandbox goes on."""
-    running = asyncio.create_task(subject.run(as_program("import time; time.sleep(600)")))
+    running = asyncio.create_task(subject.run(as_program_request("import time; time.sleep(600)")))
     await asyncio.sleep(0.5)
     running.cancel()
     await asyncio.wait([running], timeout=PROMPT_S)
@@ -131,7 +133,9 @@ async def cancelling_a_start_does_no_harm(subject: SandboxUnderTest) -> None:
 
 async def killing_everything_in_reach(subject: SandboxUnderTest) -> None:
     """A program that kills all it can reach ends itself, and the sandbox goes on."""
-    result = await subject.run(as_program("import os, time; os.kill(-1, 9); os.kill(1, 9); print('alive')"))
+    result = await subject.run(
+        as_program_request("import os, time; os.kill(-1, 9); os.kill(1, 9); print('alive')")
+    )
     demand(result.status in ("ok", "failed", "signalled"), shown(result))
     demand((await subject.run(code("print(1)"))).stdout == b"1\n", "the next run")
 
@@ -140,7 +144,7 @@ async def closing_ends_what_runs(subject: SandboxUnderTest) -> None:
     """Closing a sandbox ends what runs in it, as `signalled`; it may be closed twice."""
     another = subject.another()
     wait = "import os, time; os.write(1, b'\\0\\0\\0\\2on'); time.sleep(600)"
-    async with another.open(as_program(wait)) as channel:
+    async with another.open(as_program_request(wait)) as channel:
         demand(await channel.receive(60) == b"on", "it did not start")
         await another.close()
         await another.close()

@@ -7,7 +7,7 @@ from typing import Any
 from suture.sandbox.conformance.behaviour import (
     PROMPT_S,
     SandboxUnderTest,
-    as_program,
+    as_program_request,
     behaviours_of,
     code,
     demand,
@@ -30,7 +30,7 @@ async def time_is_limited(subject: SandboxUnderTest) -> None:
         if os.fork() == 0: os.setsid()
         time.sleep(600)
     """
-    for make in (code, as_program):
+    for make in (code, as_program_request):
         result = await subject.run(make(text, limits=within(wall_s=1), collect=("partial",)))
         demand((result.status, result.exit_code) == ("timeout", None), shown(result))
         demand(result.wall_s < PROMPT_S, f"it ran {result.wall_s} s")
@@ -50,7 +50,9 @@ async def a_loop_is_ended(subject: SandboxUnderTest) -> None:
 
 async def a_program_that_stops_itself(subject: SandboxUnderTest) -> None:
     """A program that is stopped still has a time limit."""
-    result = await subject.run(as_program("import os; os.kill(os.getpid(), 19)", limits=within(wall_s=1)))
+    result = await subject.run(
+        as_program_request("import os; os.kill(os.getpid(), 19)", limits=within(wall_s=1))
+    )
     demand(result.status == "timeout", shown(result))
 
 
@@ -63,7 +65,7 @@ async def cpu_time_is_limited(subject: SandboxUnderTest) -> None:
 
 async def memory_is_limited(subject: SandboxUnderTest) -> None:
     """More than `memory_mb` is refused to a process; a Python program that dies of it is `memory`."""
-    for make in (code, as_program):
+    for make in (code, as_program_request):
         result = await subject.run(make("x = bytearray(900 << 20)", limits=within(memory_mb=256)))
         demand(result.status == "memory", shown(result))
         text = "try: x = bytearray(900 << 20)\nexcept MemoryError: print('went on')"

@@ -6,7 +6,7 @@ import os
 
 from suture.sandbox.conformance.behaviour import (
     SandboxUnderTest,
-    as_program,
+    as_program_request,
     behaviours_of,
     code,
     demand,
@@ -17,7 +17,7 @@ from suture.sandbox.contract import BOX, RunRequest
 
 async def a_good_end(subject: SandboxUnderTest) -> None:
     """Exit code 0 is `ok`."""
-    for request in (code("pass"), as_program("pass"), RunRequest(argv=("/bin/true",))):
+    for request in (code("pass"), as_program_request("pass"), RunRequest(argv=("/bin/true",))):
         result = await subject.run(request)
         demand((result.status, result.exit_code, result.signal) == ("ok", 0, None), shown(result))
         demand((result.stdout, result.stderr, result.truncated) == (b"", b"", False), shown(result))
@@ -26,14 +26,14 @@ async def a_good_end(subject: SandboxUnderTest) -> None:
 async def other_exit_codes(subject: SandboxUnderTest) -> None:
     """Any other exit code is `failed`, and comes back as it was."""
     for number in (1, 3, 127, 137, 255):
-        result = await subject.run(as_program(f"raise SystemExit({number})"))
+        result = await subject.run(as_program_request(f"raise SystemExit({number})"))
         demand((result.status, result.exit_code, result.signal) == ("failed", number, None), shown(result))
 
 
 async def signals(subject: SandboxUnderTest) -> None:
     """A signal is told from an exit code."""
     for number in (6, 9, 11, 15):
-        result = await subject.run(as_program(f"import os; os.kill(os.getpid(), {number})"))
+        result = await subject.run(as_program_request(f"import os; os.kill(os.getpid(), {number})"))
         demand((result.status, result.exit_code, result.signal) == ("signalled", None, number), shown(result))
 
 
@@ -82,7 +82,7 @@ async def code_as_an_interpreter_would(subject: SandboxUnderTest) -> None:
         print(__main__.__dict__ is globals(), sys.getrecursionlimit(), sys.stdout.encoding)
         print([name for name in sys.modules if "suture" in name])
     """
-    seen = [(await subject.run(make(text))).stdout for make in (code, as_program)]
+    seen = [(await subject.run(make(text))).stdout for make in (code, as_program_request)]
     demand(seen[0] == seen[1] and seen[0], seen)
 
 
@@ -95,33 +95,35 @@ async def output_is_bytes(subject: SandboxUnderTest) -> None:
 
 async def stdin_arrives(subject: SandboxUnderTest) -> None:
     """The request's stdin arrives whole, and ends."""
-    for make in (code, as_program):
+    for make in (code, as_program_request):
         echo = make("import sys; sys.stdout.write(sys.stdin.read().upper())", stdin=b"abc" * 100_000)
         demand((await subject.run(echo)).stdout == b"ABC" * 100_000, "the text did not come back")
 
 
 async def stdin_is_empty(subject: SandboxUnderTest) -> None:
     """Without a stdin of the request's, a program reads its end at once."""
-    result = await subject.run(as_program("import sys; print(repr(sys.stdin.read()))"))
+    result = await subject.run(as_program_request("import sys; print(repr(sys.stdin.read()))"))
     demand(result.stdout == b"''\n", shown(result))
 
 
 async def stdin_unread(subject: SandboxUnderTest) -> None:
     """Stdin that nobody reads does no harm."""
-    demand((await subject.run(as_program("pass", stdin=b"x" * (4 << 20)))).status == "ok", "it mattered")
+    demand(
+        (await subject.run(as_program_request("pass", stdin=b"x" * (4 << 20)))).status == "ok", "it mattered"
+    )
 
 
 async def arguments(subject: SandboxUnderTest) -> None:
     """Arguments arrive as they were: no shell reads them."""
     words = ("a b", "", "$HOME", "'\"", "*", "ü\n", "--", "-x")
-    request = as_program("import sys; print(ascii(sys.argv[1:]))")
+    request = as_program_request("import sys; print(ascii(sys.argv[1:]))")
     result = await subject.run(RunRequest(argv=(*request.argv, *words), limits=request.limits))
     demand(result.stdout.decode().strip() == ascii(list(words)), shown(result))
 
 
 async def the_environment(subject: SandboxUnderTest) -> None:
     """A program's environment is what the request names, and `PATH`, `HOME`, `TMPDIR` and `LANG`."""
-    for make in (code, as_program):
+    for make in (code, as_program_request):
         text = "import os; print(sorted(os.environ), os.environ['MINE'], os.environ['HOME'])"
         result = await subject.run(make(text, env={"MINE": "a=b", "HOME": "/tmp"}))
         demand(result.stdout == b"['HOME', 'LANG', 'MINE', 'PATH', 'TMPDIR'] a=b /tmp\n", shown(result))
@@ -153,7 +155,7 @@ async def the_working_directory(subject: SandboxUnderTest) -> None:
         for folder in (".", os.environ["TMPDIR"], "/dev/shm"): open(folder + "/x", "w").write("x")
         print(os.getcwd())
     """
-    for make in (code, as_program):
+    for make in (code, as_program_request):
         result = await subject.run(make(text))
         demand(result.stdout.decode() == f"{BOX}\n", shown(result))
 

@@ -1,6 +1,6 @@
-"""The wall made by a container engine: Docker or Podman on this machine, and gVisor where it is asked for.
+"""The container back end: Docker or Podman on this machine, with gVisor if the settings ask for it.
 
-This room owns talking to the engine. What runs inside is the zygote, the same as behind bubblewrap.
+This package owns the conversation with the engine. What runs inside is the zygote, as with bubblewrap.
 """
 
 from suture.sandbox.container.sandbox import ContainerSandbox

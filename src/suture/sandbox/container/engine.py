@@ -1,4 +1,4 @@
-"""The container engine on this machine: finding it, and asking it for things in threads."""
+"""Find the container engine on this machine, and send it requests from threads."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from suture.errors import SandboxBroken, SandboxUnavailable
+from suture.sandbox.tuning import ENGINE_TIMEOUT_S
 
 if TYPE_CHECKING:
     from docker import APIClient
 
-T = TypeVar("T")
-TIMEOUT_S = 60
+Answer = TypeVar("T")
 START_REMEDY = (
     "start Docker (`sudo systemctl start docker`) or Podman (`systemctl --user start podman.socket`)"
 )
@@ -24,15 +24,15 @@ START_REMEDY = (
 
 @dataclass(frozen=True, kw_only=True)
 class Engine:
-    """An engine that answers.
+    """A container engine that answers.
 
     Attributes:
-        client: The SDK's low-level client; only for use inside `ask`.
+        client: The SDK's low-level client; use it only inside `request`.
         address: Its socket, as a URL.
-        podman: Whether it is Podman, which differs from Docker in a few words.
+        podman: Whether it is Podman, whose answers differ from Docker's in a few fields.
         version: Its name and version.
-        limits_memory: Whether it can limit what a container's memory may be.
-        security: What it guards containers with, such as `rootless` and a profile of system calls.
+        limits_memory: Whether it can limit a container's memory.
+        security: Its security options, such as `rootless` or a seccomp profile.
     """
 
     client: APIClient
@@ -42,72 +42,76 @@ class Engine:
     limits_memory: bool
     security: tuple[str, ...]
 
-    async def ask(self, work: Callable[[APIClient], T]) -> T:
-        """Ask the engine for something, in a thread.
+    async def request(self, action: Callable[[APIClient], Answer]) -> Answer:
+        """Send the engine a request, in a thread.
 
         Args:
-            work: Uses the client; it is not stopped half-way.
+            work: Uses the client; once begun, it is not interrupted.
 
         Raises:
             SandboxBroken: The engine refused, or did not answer.
         """
-        return await asyncio.to_thread(self.ask_now, work)
+        return await asyncio.to_thread(self.request_blocking, action)
 
-    def ask_now(self, work: Callable[[APIClient], T]) -> T:
-        """As `ask`, holding the thread that calls."""
-        faults = importlib.import_module("docker.errors")
+    def request_blocking(self, action: Callable[[APIClient], Answer]) -> Answer:
+        """Send the engine a request and block the calling thread; see `request`."""
+        docker_errors = importlib.import_module("docker.errors")
         requests = importlib.import_module("requests.exceptions")
         try:
-            return work(self.client)
-        except faults.APIError as fault:
+            return action(self.client)
+        except docker_errors.APIError as fault:
             raise SandboxBroken(f"{self.version}: {fault.explanation or fault}") from fault
-        except (faults.DockerException, requests.RequestException, OSError) as fault:
+        except (docker_errors.DockerException, requests.RequestException, OSError) as fault:
             raise SandboxBroken(f"{self.version} does not answer: {fault}") from fault
 
 
-def runtime_of(client: APIClient, container: str, *, podman: bool) -> str:
-    """The runtime that a container really has, by its program's name.
+def find_runtime(client: APIClient, container: str, *, podman: bool) -> str:
+    """Return the name of the runtime program that a container really uses.
 
     Args:
         client: The engine's client.
         container: The container's id.
-        podman: Whether the engine is Podman, which does not tell in Docker's words.
+        podman: Whether the engine is Podman, which reports it in a field of its own API.
     """
     if podman:
-        answer = client.get(f"{client.base_url}/v4.0.0/libpod/containers/{container}/json", timeout=TIMEOUT_S)
+        answer = client.get(
+            f"{client.base_url}/v4.0.0/libpod/containers/{container}/json", timeout=ENGINE_TIMEOUT_S
+        )
         answer.raise_for_status()
         runtime = answer.json().get("OCIRuntime")
     else:
-        facts: Any = client.inspect_container(container)
-        runtime = facts["HostConfig"].get("Runtime")
+        details: Any = client.inspect_container(container)
+        runtime = details["HostConfig"].get("Runtime")
     return Path(str(runtime or "")).name
 
 
 def find_addresses(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Sockets of engines on this machine, those that the user named first.
+    """Return the sockets of engines on this machine, those from the environment first.
 
     Args:
         environ: The user's environment variables.
     """
-    named = [environ[name] for name in ("DOCKER_HOST", "CONTAINER_HOST") if environ.get(name)]
+    configured = [environ[name] for name in ("DOCKER_HOST", "CONTAINER_HOST") if environ.get(name)]
     runtime_dir = environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
-    usual = (
+    default_paths = (
         *("/var/run/docker.sock", f"{runtime_dir}/docker.sock"),
         *(f"{runtime_dir}/podman/podman.sock", "/run/podman/podman.sock"),
     )
-    found = [f"unix://{path}" for path in usual if Path(path).exists() and os.access(path, os.W_OK)]
-    return tuple(dict.fromkeys((*named[:1], *found)))
+    existing = [
+        f"unix://{path}" for path in default_paths if Path(path).exists() and os.access(path, os.W_OK)
+    ]
+    return tuple(dict.fromkeys((*configured[:1], *existing)))
 
 
-def connect(address: str | None, environ: Mapping[str, str]) -> Engine:
-    """The engine at an address, or the first one of this machine that answers. Takes a moment.
+def connect_to_engine(address: str | None, environ: Mapping[str, str]) -> Engine:
+    """Return the engine at an address, or the first one on this machine that answers. Blocks for a moment.
 
     Args:
         address: A URL such as `unix:///run/podman/podman.sock`.
         environ: The user's environment variables.
 
     Raises:
-        SandboxUnavailable: None answers, or the SDK is not installed.
+        SandboxUnavailable: No engine answers, or the SDK is not installed.
     """
     try:
         docker = importlib.import_module("docker")
@@ -116,38 +120,40 @@ def connect(address: str | None, environ: Mapping[str, str]) -> Engine:
         raise SandboxUnavailable(
             "the container sandbox needs the Docker SDK", remedy="pip install 'suture[docker]'"
         ) from fault
-    complaints = []
-    for place in (address,) if address else find_addresses(environ):
-        if not place.startswith("unix://"):
-            complaints.append(f"{place!r} is not on this machine, and its containers could not see our files")
+    failures = []
+    for candidate in (address,) if address else find_addresses(environ):
+        if not candidate.startswith("unix://"):
+            failures.append(
+                f"{candidate!r} is not on this machine, so its containers cannot mount local files"
+            )
             continue
-        if not Path(place.removeprefix("unix://")).exists():
-            complaints.append(f"{place}: there is no such socket")
+        if not Path(candidate.removeprefix("unix://")).exists():
+            failures.append(f"{candidate}: there is no such socket")
             continue
         try:
-            client = docker.APIClient(base_url=place, version="auto", timeout=TIMEOUT_S)
-            return _describe(client, place)
+            client = docker.APIClient(base_url=candidate, version="auto", timeout=ENGINE_TIMEOUT_S)
+            return _describe_engine(client, candidate)
         except (docker.errors.DockerException, requests.RequestException, OSError) as fault:
-            complaints.append(f"{place}: {fault}")
-    reasons = "; ".join(complaints) or "no socket of Docker's or Podman's was found"
+            failures.append(f"{candidate}: {fault}")
+    reasons = "; ".join(failures) or "no socket of Docker or Podman was found"
     raise SandboxUnavailable(
         f"no container engine: {reasons}", remedy=f"{START_REMEDY}, or set sandbox.container_host"
     )
 
 
-def _describe(client: APIClient, address: str) -> Engine:
-    version, facts = client.version(), client.info()
+def _describe_engine(client: APIClient, address: str) -> Engine:
+    version, details = client.version(), client.info()
     components = version.get("Components") or [{}]
     name = str(components[0].get("Name") or "Docker Engine")
-    security = tuple(sorted(map(str, facts.get("SecurityOptions") or ())))
-    # An engine of a user's own has no control groups of version 1; Podman says that it limits memory even so.
-    rootless = bool(facts.get("Rootless")) or "name=rootless" in security
-    powerless = rootless and str(facts.get("CgroupVersion")) != "2"
+    security = tuple(sorted(map(str, details.get("SecurityOptions") or ())))
+    # A rootless engine has no cgroup v1 controllers; Podman claims a memory limit even so.
+    rootless = bool(details.get("Rootless")) or "name=rootless" in security
+    cannot_limit = rootless and str(details.get("CgroupVersion")) != "2"
     return Engine(
         client=client,
         address=address,
         podman="podman" in name.lower(),
         version=f"{name} {version.get('Version', '')}".strip(),
-        limits_memory=bool(facts.get("MemoryLimit")) and not powerless,
+        limits_memory=bool(details.get("MemoryLimit")) and not cannot_limit,
         security=security,
     )

@@ -1,7 +1,8 @@
-"""The first words of a container: the system call filter, then the program that comes after it.
+"""The entry point of a container: install the system call filter, then become the program that follows.
 
-Started as `python -I -S -B -c SOURCE FILTER PROGRAM...`; the filter is hexadecimal. A project's interpreter
-runs code of its packages before it runs a word of ours, and must not do so without the filter.
+Started as `python -I -S -B -c SOURCE FILTER PROGRAM...`, with the filter in hexadecimal. A project's
+interpreter runs code of its packages (`.pth` files, `sitecustomize`) before it reaches Suture's code, and
+must not do so without the filter.
 """
 
 import ctypes
@@ -19,7 +20,7 @@ class Program(ctypes.Structure):
 
 
 def main() -> None:
-    """Install the filter for good and become the program."""
+    """Install the filter irrevocably and become the program."""
     code = bytes.fromhex(sys.argv[1])
     program = Program(len(code) // 8, code)
     call = ctypes.CDLL(None, use_errno=True).prctl

@@ -1,4 +1,4 @@
-"""The container backend: which engine, which image, warm or cold, and then the zygote."""
+"""The container back end: it chooses the engine, the image and the mode; the zygote does the rest."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 from suture.errors import SandboxBroken, SandboxUnavailable
 from suture.sandbox.container.container_spec import (
-    EMPTIED,
+    HIDDEN_FOLDERS,
     ContainerSpec,
     image_name,
     pack_image,
     system_mounts,
 )
-from suture.sandbox.container.engine import Engine, connect
+from suture.sandbox.container.engine import Engine, connect_to_engine
 from suture.sandbox.container.transport import ContainerTransport
 from suture.sandbox.contract import LIMIT_NAMES, Capabilities, Mount, ProgramLimits
 from suture.sandbox.mounts.planning import mounts_for_interpreter
 from suture.sandbox.runtimes.discovery import get_own_interpreter
 from suture.sandbox.zygote import Zygote
-from suture.sandbox.zygote.bundle import bundle
+from suture.sandbox.zygote.bundle import build_bundle
 from suture.sandbox.zygote.zygote_pool import ZygoteSpec
 from suture.sandbox.zygote.zygote_sandbox import ZygoteSandbox
 
@@ -44,20 +44,20 @@ KNOWN_REFUSALS = {
         '"nproc=1024:1024"]` under [containers] in containers.conf, or start it with another runtime'
     ),
 }
-"""Words of an engine or its runtime -> what to do; seen with Podman 4.3.1."""
+"""Messages of an engine or its runtime, seen with Podman 4.3.1 -> what to do."""
 
 
 class ContainerSandbox(ZygoteSandbox):
-    """Runs each program in a container of Docker's or Podman's; see `contract.Sandbox`.
+    """Runs each program in a container of Docker or Podman; see `contract.Sandbox`.
 
-    Warm where a container may make namespaces: a zygote waits in one and forks each program into new
-    namespaces of its own. Where it may not, as under gVisor, each program has a container of its own.
+    Warm if a container may make namespaces: a zygote waits in it and forks each program into new namespaces
+    of its own. If it may not, as under gVisor, each program gets its own container.
 
     Args:
-        host: The engine's socket, as a URL; by default `$DOCKER_HOST`, or the first that answers here.
-        image: An image that is on this machine already, in place of the host's own `/usr`; the Python that
-            runs Suture must run in it.
-        runtime: The engine's runtime, such as `runsc` for gVisor; never silently another one.
+        host: The engine's socket, as a URL; by default `$DOCKER_HOST`, or the first engine that answers here.
+        image: A local image to use instead of the host's own `/usr`. The Python that runs Suture must run in
+            it.
+        runtime: The engine's runtime, such as `runsc` for gVisor. Another one is never used silently.
         mode: `auto`, `warm`, `spare` or `cold`.
         environ: The user's environment variables.
     """
@@ -81,23 +81,23 @@ class ContainerSandbox(ZygoteSandbox):
         self._runtime = runtime
         self._environ = os.environ if environ is None else environ
         self._engine: Engine | None = None
-        self._root = ""
+        self._image_name = ""
         self._image_id = ""
 
     async def capabilities(self) -> Capabilities:
-        """What this wall means to do here; tried once.
+        """Return what this sandbox claims to do here. It is tried once.
 
         Raises:
-            SandboxUnavailable: There is none.
+            SandboxUnavailable: No container can be started here.
         """
         await self.choose()
         assert self._engine is not None
-        user_kernel = self._runtime is not None and Path(self._runtime).name.startswith("runsc")
-        # gVisor takes the limit on processes and does not keep it.
-        missing = {"processes"} if user_kernel else set()
-        missing |= set() if self._mode == "warm" else {"inodes"}  # engines take no such word for a folder
+        is_gvisor = self._runtime is not None and Path(self._runtime).name.startswith("runsc")
+        # gVisor accepts the limit on processes and does not enforce it.
+        missing = {"processes"} if is_gvisor else set()
+        missing |= set() if self._mode == "warm" else {"inodes"}  # engines have no such option for a tmpfs
         return Capabilities(
-            level="user_kernel" if user_kernel else "container",
+            level="user_kernel" if is_gvisor else "container",
             mode=self._mode,
             limits=frozenset(set(LIMIT_NAMES) - missing),
             memory_enforcement="engine" if self._engine.limits_memory else "sampler",
@@ -109,55 +109,57 @@ class ContainerSandbox(ZygoteSandbox):
         )
 
     async def release(self) -> None:
-        """Remove every container of this sandbox; safe to call twice."""
+        """Remove every container of this sandbox. Safe to call twice."""
         await super().release()
         if self._engine is not None:
             self._engine.client.close()
 
     async def prepare(self) -> None:
         """See `ZygoteSandbox.prepare`."""
-        engine = await asyncio.to_thread(connect, self._host, self._environ)
+        engine = await asyncio.to_thread(connect_to_engine, self._host, self._environ)
         try:
             await remove_orphans(engine)
-            self._root = await (self._import_nothing(engine) if self._image is None else self._find(engine))
-            facts = await engine.ask(partial(_image_facts, self._root))
-            self._image_id = str(facts.get("Id") or "")
+            self._image_name = await (
+                self._import_empty_image(engine) if self._image is None else self._require_image(engine)
+            )
+            details = await engine.request(partial(_image_facts, self._image_name))
+            self._image_id = str(details.get("Id") or "")
         except SandboxBroken as fault:
-            raise SandboxUnavailable(fault.message, remedy="see the engine's own log") from fault
+            raise SandboxUnavailable(fault.message, remedy="see the engine's log") from fault
         self._engine = engine
 
     def remedy(self, complaint: str) -> str:
         """See `ZygoteSandbox.remedy`."""
-        for words, remedy in KNOWN_REFUSALS.items():
-            if words in complaint:
+        for payload, remedy in KNOWN_REFUSALS.items():
+            if payload in complaint:
                 return remedy
         if self._image is not None:
             return f"sandbox.image must be able to run {self._own.executable!r}; or leave it unset"
-        return "try sandbox.backend = 'bubblewrap', or see the engine's own log"
+        return "try sandbox.backend = 'bubblewrap', or see the engine's log"
 
-    async def _import_nothing(self, engine: Engine) -> str:
+    async def _import_empty_image(self, engine: Engine) -> str:
         content = pack_image()
         name = image_name(content)
-        if not await engine.ask(lambda client: client.images(name=name, quiet=True)):
-            answer = await engine.ask(lambda client: client.import_image_from_data(content))
-            made = str(answer).rpartition('"status":"')[2].partition('"')[0]
+        if not await engine.request(lambda client: client.images(name=name, quiet=True)):
+            answer = await engine.request(lambda client: client.import_image_from_data(content))
+            image_id = str(answer).rpartition('"status":"')[2].partition('"')[0]
             repository, _, tag = name.rpartition(":")
-            await engine.ask(lambda client: client.tag(made, repository, tag))
+            await engine.request(lambda client: client.tag(image_id, repository, tag))
         return name
 
-    async def _find(self, engine: Engine) -> str:
+    async def _require_image(self, engine: Engine) -> str:
         assert self._image is not None
         image = self._image
         try:
-            facts = await engine.ask(partial(_image_facts, image))
+            details = await engine.request(partial(_image_facts, image))
         except SandboxBroken as fault:
             raise SandboxUnavailable(
                 f"there is no image {image!r} on this machine: {fault.message}",
-                remedy="pull or build it first; Suture pulls nothing",
+                remedy="pull or build it first; Suture pulls no images",
             ) from fault
-        if (facts.get("Config") or {}).get("Volumes"):
+        if (details.get("Config") or {}).get("Volumes"):
             raise SandboxUnavailable(
-                f"the image {image!r} has volumes, and those can be written", remedy="choose another image"
+                f"the image {image!r} has volumes, which are writable", remedy="choose another image"
             )
         return image
 
@@ -169,82 +171,86 @@ class ContainerSandbox(ZygoteSandbox):
         assert engine is not None
         system = system_mounts() if self._image is None else ()
         spec = ContainerSpec(
-            image=self._root,
+            image=self._image_name,
             mounts=(*system, *mounts),
             own=self._own,
             start=kind.start,
             limits=limits,
-            labels={OWNER: own_name()},
+            labels={OWNER_LABEL: process_name()},
             runtime=self._runtime,
             namespaces=namespaces,
             podman=engine.podman,
             limits_memory=engine.limits_memory,
         )
-        words = bundle(
+        payload = build_bundle(
             dict(kind.modules),
             kind.preload,
             [mount.target for mount in mounts],
             namespaces=namespaces,
-            emptied=EMPTIED,
+            emptied=HIDDEN_FOLDERS,
         )
-        config = await asyncio.to_thread(spec.config, engine.client)
-        carrier = await ContainerTransport.start(engine, config, self._runtime)
-        return await Zygote.start(carrier, words, most_runs=None if namespaces else 1)
+        build_config = await asyncio.to_thread(spec.build_config, engine.client)
+        transport = await ContainerTransport.start(engine, build_config, self._runtime)
+        return await Zygote.start(transport, payload, max_runs=None if namespaces else 1)
 
 
 def _image_facts(image: str, client: Any) -> dict[str, Any]:
     return dict(client.inspect_image(image))
 
 
-OWNER = "suture.owner"
-"""The label on each container: machine, PID namespace, process, when that process was started."""
+OWNER_LABEL = "suture.owner"
+"""The label on each container: boot id, PID namespace, process id, and when that process was started."""
 
 
-def own_name(pid: int | None = None) -> str:
-    """A name for this process, or another one that lives, which no other one ever has.
+def process_name(pid: int | None = None) -> str:
+    """Return a name for this process (or another living one) that no other process ever has.
 
     Raises:
         OSError: There is no such process.
     """
     boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
-    space = os.readlink("/proc/self/ns/pid")  # noqa: PTH115 - this link leads nowhere
+    namespace = os.readlink("/proc/self/ns/pid")  # this link names no file
     pid = pid or os.getpid()
-    # The name of a program may hold blanks and brackets; what follows it does not.
+    # The program's name may contain blanks and brackets; what follows the last bracket does not.
     started = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19].decode("ascii")
-    return f"{boot}/{space}/{pid}/{started}"
+    return f"{boot}/{namespace}/{pid}/{started}"
 
 
 def is_orphan(owner: str) -> bool:
-    """Whether the process of this name is known to be gone."""
-    boot, space, _, _ = own_name().split("/")
-    theirs = owner.split("/")
-    if len(theirs) != 4 or theirs[:2] != [boot, space] or not theirs[2].isdigit():
-        return False  # of another machine or another container, whose processes cannot be seen from here
+    """Return whether the process with this name is known to be gone."""
+    boot, namespace, _, _ = process_name().split("/")
+    parts = owner.split("/")
+    if len(parts) != 4 or parts[:2] != [boot, namespace] or not parts[2].isdigit():
+        return False  # it belongs to another machine or container, whose processes cannot be seen from here
     try:
-        return own_name(int(theirs[2])) != owner
+        return process_name(int(parts[2])) != owner
     except OSError:
         return True
 
 
 async def remove_orphans(engine: Engine) -> int:
-    """Remove containers of ours whose process is gone; tells how many.
+    """Remove Suture's containers whose process is gone, and return how many were removed.
 
-    One that the engine cannot remove now is found again by whoever starts next.
+    A container that the engine cannot remove now is found again by the next process that starts.
 
     Args:
-        engine: The engine whose containers are looked through.
+        engine: The engine whose containers are checked.
 
     Raises:
         SandboxBroken: The engine does not answer.
     """
-    found = await engine.ask(lambda client: client.containers(all=True, filters={"label": OWNER}))
-    orphans = [str(one["Id"]) for one in found if is_orphan(str((one.get("Labels") or {}).get(OWNER, "")))]
+    found = await engine.request(lambda client: client.containers(all=True, filters={"label": OWNER_LABEL}))
+    orphan_ids = [
+        str(container["Id"])
+        for container in found
+        if is_orphan(str((container.get("Labels") or {}).get(OWNER_LABEL, "")))
+    ]
     removed = 0
-    for orphan in orphans:
+    for orphan in orphan_ids:
         try:
-            await engine.ask(partial(_remove, orphan))
+            await engine.request(partial(_remove, orphan))
         except SandboxBroken as fault:
-            log.warning("a container that an ended process left is not removed: %s", fault.message)
+            log.warning("a container of an ended process was not removed: %s", fault.message)
         else:
             removed += 1
     return removed

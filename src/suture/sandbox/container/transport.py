@@ -1,4 +1,4 @@
-"""A container that carries a zygote: its streams come through one socket of the engine's."""
+"""The transport to a zygote in a container: its streams arrive through one socket of the engine."""
 
 from __future__ import annotations
 
@@ -11,23 +11,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from suture.errors import SandboxBroken
-from suture.sandbox.container.engine import TIMEOUT_S, Engine, runtime_of
+from suture.sandbox.container.engine import Engine, find_runtime
 from suture.sandbox.execution.program import SandboxNotStarted
+from suture.sandbox.tuning import ENGINE_TIMEOUT_S, MAX_REFUSAL_BYTES
 from suture.sandbox.zygote.transport import StreamTransport
 
 if TYPE_CHECKING:
     from docker import APIClient
 
 HEADER_BYTES = 8
-"""Of each piece of output: which stream, three zeros, a big-endian u32 of the bytes that follow."""
+"""The header of each piece of output: the stream, three zero bytes, a big-endian u32 with the number of bytes
+that follow."""
 STDOUT, STDERR = 1, 2
 KILLED = -9
-"""As asyncio tells of a process that SIGKILL has ended."""
-MOST_REASON_BYTES = 1 << 16
+"""The return code by which asyncio reports a process that SIGKILL ended."""
 
 
 class ContainerTransport(StreamTransport):
-    """A container of ours; see `zygote.carrier.ZygoteTransport`. Make it with `ContainerCarrier.start`."""
+    """A container of our own; see `zygote.transport.ZygoteTransport`. Create it with
+    `ContainerTransport.start`.
+    """
 
     def __init__(
         self, engine: Engine, container: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -39,30 +42,30 @@ class ContainerTransport(StreamTransport):
         self._reader = reader
         self._ended = False
         self._removal: asyncio.Future[None] | None = None
-        self._sorting = asyncio.create_task(self._sort())
+        self._splitting = asyncio.create_task(self._split_streams())
 
     @classmethod
     async def start(
         cls, engine: Engine, config: Mapping[str, Any], runtime: str | None = None
     ) -> ContainerTransport:
-        """Create and start a container, holding on to its streams.
+        """Create and start a container, attached to its streams.
 
         Args:
-            engine: The engine that is to run it.
+            engine: The engine that runs it.
             config: As the SDK's `create_container_from_config` takes it.
-            runtime: The runtime it must have, where that matters.
+            runtime: The runtime that it must use, if that matters.
 
         Raises:
-            SandboxNotStarted: The engine refused, or took another runtime.
+            SandboxNotStarted: The engine refused, or used another runtime.
         """
-        container = await _uninterrupted(partial(_create, engine, config), partial(_remove, engine))
+        container = await _run_uninterrupted(partial(_create, engine, config), partial(_remove, engine))
         writer = None
         try:
             # Attached before it starts, so that no byte is missed.
             reader, writer = await attach(engine, container)
-            await engine.ask(lambda client: client.start(container))
+            await engine.request(lambda client: client.start(container))
             if runtime is not None:
-                await engine.ask(partial(_check_runtime, engine, container, Path(runtime).name))
+                await engine.request(partial(_check_runtime, engine, container, Path(runtime).name))
         except BaseException as fault:
             if writer is not None:
                 writer.close()
@@ -72,14 +75,14 @@ class ContainerTransport(StreamTransport):
             raise
         return cls(engine, container, reader, writer)
 
-    async def _sort(self) -> None:
+    async def _split_streams(self) -> None:
         streams = {STDOUT: self.stdout, STDERR: self.stderr}
         try:
             while True:
-                head = await self._reader.readexactly(HEADER_BYTES)
-                piece = await self._reader.readexactly(int.from_bytes(head[4:], "big"))
-                if head[0] in streams:
-                    streams[head[0]].feed_data(piece)
+                header = await self._reader.readexactly(HEADER_BYTES)
+                content = await self._reader.readexactly(int.from_bytes(header[4:], "big"))
+                if header[0] in streams:
+                    streams[header[0]].feed_data(content)
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
@@ -88,11 +91,11 @@ class ContainerTransport(StreamTransport):
 
     @property
     def returncode(self) -> int | None:
-        """Negative once it is gone; how it ended is of no interest."""
+        """Negative once the container is gone; its own exit code is not used."""
         return KILLED if self._ended else None
 
     def kill(self) -> None:
-        """Remove the container with everything that runs in it; safe to call twice."""
+        """Remove the container with everything that runs in it. Safe to call twice."""
         if self._removal is None:
             loop = asyncio.get_running_loop()
             self._removal = loop.run_in_executor(None, _remove, self._engine, self.container)
@@ -101,7 +104,7 @@ class ContainerTransport(StreamTransport):
 
     async def wait(self) -> int:
         """Wait until the container is gone."""
-        await asyncio.wait([self._sorting])
+        await asyncio.wait([self._splitting])
         self.kill()
         assert self._removal is not None
         await asyncio.wait([self._removal])
@@ -110,14 +113,16 @@ class ContainerTransport(StreamTransport):
         return KILLED
 
 
-async def _uninterrupted(begin: Callable[[], str], undo: Callable[[str], None]) -> str:
-    """What an engine has begun cannot be called off; where nobody waits for it any more, it is undone."""
-    making = asyncio.ensure_future(asyncio.to_thread(begin))
+async def _run_uninterrupted(start_run: Callable[[], str], remove: Callable[[str], None]) -> str:
+    """Run `create` to its end, because an engine's work cannot be withdrawn. If the caller is cancelled,
+    `remove` it.
+    """
+    creation = asyncio.ensure_future(asyncio.to_thread(start_run))
     try:
-        return await asyncio.shield(making)
+        return await asyncio.shield(creation)
     except asyncio.CancelledError:
         with suppress(SandboxNotStarted):
-            await asyncio.to_thread(undo, await making)
+            await asyncio.to_thread(remove, await creation)
         raise
 
 
@@ -126,29 +131,33 @@ def _create(engine: Engine, config: Mapping[str, Any]) -> str:
         return str(client.create_container_from_config(dict(config))["Id"])
 
     try:
-        return engine.ask_now(work)
+        return engine.request_blocking(work)
     except SandboxBroken as fault:
         raise SandboxNotStarted(str(fault)) from fault
 
 
 async def attach(engine: Engine, container: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A container's streams. The SDK's own way leaves the socket to a thread and a buffer.
+    """Open a container's streams. The SDK's own function would tie the socket to a thread and a buffer.
 
     Args:
         engine: The engine that runs the container.
         container: The container's id.
 
     Raises:
-        SandboxBroken: The engine refused, in its own words, or did not answer.
+        SandboxBroken: The engine refused (the message is its own), or did not answer.
     """
     try:
-        async with asyncio.timeout(TIMEOUT_S):
-            return await _ask_to_attach(engine, container)
+        async with asyncio.timeout(ENGINE_TIMEOUT_S):
+            return await _request_attach(engine, container)
     except TimeoutError as fault:
-        raise SandboxBroken(f"{engine.version} does not attach: no answer in {TIMEOUT_S:g} s") from fault
+        raise SandboxBroken(
+            f"{engine.version} does not attach: no answer in {ENGINE_TIMEOUT_S:g} s"
+        ) from fault
 
 
-async def _ask_to_attach(engine: Engine, container: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def _request_attach(
+    engine: Engine, container: str
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     reader, writer = await asyncio.open_unix_connection(engine.address.removeprefix("unix://"))
     try:
         writer.write(
@@ -156,22 +165,26 @@ async def _ask_to_attach(engine: Engine, container: str) -> tuple[asyncio.Stream
             "?stdin=1&stdout=1&stderr=1&stream=1 HTTP/1.1\r\n"
             "Host: localhost\r\nConnection: Upgrade\r\nUpgrade: tcp\r\nContent-Length: 0\r\n\r\n".encode()
         )
-        head = await reader.readuntil(b"\r\n\r\n")
-        status = head.split(b" ", 2)[1]
+        header = await reader.readuntil(b"\r\n\r\n")
+        status = header.split(b" ", 2)[1]
         if status not in (b"101", b"200"):
-            raise SandboxBroken(f"{engine.version} does not attach: {await _reason(head, reader)}")
+            raise SandboxBroken(f"{engine.version} does not attach: {await _read_refusal(header, reader)}")
     except BaseException:
         writer.close()
         raise
     return reader, writer
 
 
-async def _reason(head: bytes, reader: asyncio.StreamReader) -> str:
-    """What an engine says of its refusal: Podman makes a container ready only now, and tells of it here."""
-    line = head.splitlines()[0].decode("latin-1")
-    sizes = [part.split(b":")[1] for part in head.lower().splitlines() if part.startswith(b"content-length:")]
+async def _read_refusal(header: bytes, reader: asyncio.StreamReader) -> str:
+    """Return why an engine refused. Podman prepares a container only at this request, and reports failures
+    here.
+    """
+    line = header.splitlines()[0].decode("latin-1")
+    lengths = [
+        part.split(b":")[1] for part in header.lower().splitlines() if part.startswith(b"content-length:")
+    ]
     try:
-        body = await reader.readexactly(min(int(sizes[0]), MOST_REASON_BYTES))
+        body = await reader.readexactly(min(int(lengths[0]), MAX_REFUSAL_BYTES))
         message = json.loads(body)["message"]
     except (IndexError, KeyError, TypeError, ValueError, asyncio.IncompleteReadError):
         return line
@@ -179,15 +192,15 @@ async def _reason(head: bytes, reader: asyncio.StreamReader) -> str:
 
 
 def _check_runtime(engine: Engine, container: str, wanted: str, client: APIClient) -> None:
-    found = runtime_of(client, container, podman=engine.podman)
+    found = find_runtime(client, container, podman=engine.podman)
     if found != wanted:
-        # Podman's service takes no runtime from its clients, and does not say so.
+        # Podman's service ignores the runtime that a client asks for, and does not report that.
         raise SandboxBroken(
-            f"{engine.version} took the runtime {found!r}, not {wanted!r}",
+            f"{engine.version} used the runtime {found!r}, not {wanted!r}",
             remedy=f"start it with that one: `podman --runtime {wanted} system service`",
         )
 
 
 def _remove(engine: Engine, container: str) -> None:
-    with suppress(SandboxBroken):  # it removes itself once it ends, and is then not there
-        engine.ask_now(lambda client: client.remove_container(container, v=True, force=True))
+    with suppress(SandboxBroken):  # the container removes itself when it ends, and may be gone already
+        engine.request_blocking(lambda client: client.remove_container(container, v=True, force=True))

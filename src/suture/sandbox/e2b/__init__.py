@@ -1,6 +1,6 @@
-"""Machines of the service E2B: each program runs in one of its own, without access to the internet.
+"""The E2B back end: each program runs in a machine of that service, without internet access.
 
-Tested against a local server that speaks the service's protocol; never run on the service.
+Tested against a local server that speaks the service's protocol; never run on the service itself.
 """
 
 from suture.sandbox.e2b.sandbox import E2bSandbox

@@ -1,7 +1,8 @@
-"""Our side of a machine of E2B's: new namespaces, a user without rights, the filter, then the zygote in them.
+"""Prepare an E2B machine: new namespaces, an unprivileged user and the system call filter, then a zygote in
+them.
 
-Started by root as `python3 -I -S -B -c SOURCE FILTER USER DISK_BYTES BOOT`. The service carries text, so the
-zygote's bytes go as lines of base64, both ways.
+Started by root as `python3 -I -S -B -c SOURCE FILTER USER DISK_BYTES BOOT`. The service only carries text, so
+the zygote's bytes travel as lines of base64 in both directions.
 """
 
 import base64
@@ -22,7 +23,7 @@ SET_PDEATHSIG, SET_SECCOMP, SET_NO_NEW_PRIVILEGES, SECCOMP_MODE_FILTER = 1, 22, 
 SET_INTERFACE_FLAGS, UP_AND_RUNNING = 0x8914, 1 | 64
 """`SIOCSIFFLAGS` of `linux/sockios.h`, `IFF_{UP,RUNNING}` of `linux/if.h`."""
 CHUNK = 24 << 10
-"""A multiple of three: base64 without filling, and a line of 32 KiB."""
+"""A multiple of three, so that base64 needs no padding; a line then has 32 KiB."""
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -33,29 +34,29 @@ class Program(ctypes.Structure):
 
 
 def check(answer: int, what: str) -> None:
-    """End this process where a call failed."""
+    """End this process if a libc call failed."""
     if answer != 0:
         sys.exit(f"{what}: {os.strerror(ctypes.get_errno())}")
 
 
 def mount(kind: str, target: str, flags: int, options: str = "") -> None:
-    """Mount a file system of a kind at `target`.
+    """Mount a file system of type `kind` at `target`.
 
     Raises:
         OSError: The kernel refused.
     """
-    words = (kind.encode(), target.encode(), kind.encode())
-    check(libc.mount(*words, ctypes.c_ulong(flags), options.encode() or None), f"mount {target}")
+    arguments = (kind.encode(), target.encode(), kind.encode())
+    check(libc.mount(*arguments, ctypes.c_ulong(flags), options.encode() or None), f"mount {target}")
 
 
 def open_loopback() -> None:
-    """Let programs talk to themselves; a new network has nothing but a loopback that is down."""
+    """Bring up the loopback interface; a new network namespace has only a loopback that is down."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, SET_INTERFACE_FLAGS, struct.pack("16sh22x", b"lo", UP_AND_RUNNING))
 
 
-def enter(code: bytes, user: int, disk_bytes: int) -> None:
-    """Be the first process of the new namespaces, and give up every right."""
+def enter_namespaces(code: bytes, user: int, disk_bytes: int) -> None:
+    """Become the first process of the new namespaces, and give up every right."""
     check(libc.prctl(SET_PDEATHSIG, 9, 0, 0, 0), "prctl")
     mount("none", "/", RECURSIVE | PRIVATE)
     mount("proc", "/proc", NO_SETUID | NO_DEVICES | NO_PROGRAMS)
@@ -65,33 +66,33 @@ def enter(code: bytes, user: int, disk_bytes: int) -> None:
     os.setgroups([])
     os.setresgid(user, user, user)
     os.setresuid(user, user, user)
-    check(libc.prctl(SET_PDEATHSIG, 9, 0, 0, 0), "prctl")  # a change of user takes it back
+    check(libc.prctl(SET_PDEATHSIG, 9, 0, 0, 0), "prctl")  # a change of user clears it
     check(libc.prctl(SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0), "prctl")
     program = Program(len(code) // 8, code)
     check(libc.prctl(SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(program), 0, 0), "seccomp")
 
 
-def carry(down: int, up: int) -> None:
-    """Carry until either side has ended."""
-    waiting = b""
+def relay(zygote_stdin: int, zygote_stdout: int) -> None:
+    """Relay bytes in both directions until either side has ended."""
+    unparsed = b""
     while True:
-        ready, _, _ = select.select([0, up], [], [])
-        if up in ready:
-            piece = os.read(up, CHUNK)
-            if not piece:
+        readable, _, _ = select.select([0, zygote_stdout], [], [])
+        if zygote_stdout in readable:
+            chunk = os.read(zygote_stdout, CHUNK)
+            if not chunk:
                 return
-            send(1, base64.b64encode(piece) + b"\n")
-        if 0 in ready:
+            write_all(1, base64.b64encode(chunk) + b"\n")
+        if 0 in readable:
             text = os.read(0, 1 << 16)
             if not text:
                 return
-            *lines, waiting = (waiting + text).split(b"\n")
+            *lines, unparsed = (unparsed + text).split(b"\n")
             for line in lines:
-                send(down, base64.b64decode(line))
+                write_all(zygote_stdin, base64.b64decode(line))
 
 
-def send(handle: int, data: bytes) -> None:
-    """Write all of it."""
+def write_all(handle: int, data: bytes) -> None:
+    """Write all of `data`."""
     view = memoryview(data)
     while view:
         view = view[os.write(handle, view) :]
@@ -105,14 +106,14 @@ def main() -> None:
     stdin, stdout = os.pipe(), os.pipe()
     pid = os.fork()
     if pid == 0:
-        enter(code, user, disk_bytes)
+        enter_namespaces(code, user, disk_bytes)
         os.dup2(stdin[0], 0)
         os.dup2(stdout[1], 1)
         os.execve(sys.executable, [sys.executable, "-I", "-S", "-B", "-c", sys.argv[4]], {"LANG": "C.UTF-8"})
     os.close(stdin[0])
     os.close(stdout[1])
     try:
-        carry(stdin[1], stdout[0])
+        relay(stdin[1], stdout[0])
     finally:
         os.kill(pid, 9)
         os.waitpid(pid, 0)

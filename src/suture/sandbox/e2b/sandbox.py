@@ -1,4 +1,4 @@
-"""The E2B backend: a machine for each program."""
+"""The E2B back end: one machine for each program."""
 
 from __future__ import annotations
 
@@ -18,17 +18,16 @@ from suture.project.languages import Interpreter
 from suture.sandbox.contract import LIMIT_NAMES, SANDBOX_UIDS, Capabilities, Mount, ProgramLimits
 from suture.sandbox.e2b.transport import E2bTransport
 from suture.sandbox.execution.program import SandboxNotStarted
-from suture.sandbox.seccomp import own_filter
+from suture.sandbox.seccomp import build_filter_for_host
+from suture.sandbox.tuning import MACHINE_EXTRA_LIFETIME_S
 from suture.sandbox.zygote import Zygote
-from suture.sandbox.zygote.bundle import boot_source, bundle
+from suture.sandbox.zygote.bundle import build_bundle, read_boot_source
 from suture.sandbox.zygote.zygote_pool import ZygoteSpec
 from suture.sandbox.zygote.zygote_sandbox import ZygoteSandbox
 
-SPARE_S = 300
-"""Seconds that a machine may live besides its program; the service ends it then, whatever became of us."""
-MACHINE = "x86_64"
-"""What the service's machines are."""
-THEIR_PYTHON = Interpreter(
+ARCHITECTURE = "x86_64"
+"""The architecture of the service's machines."""
+MACHINE_PYTHON = Interpreter(
     executable="python3",
     prefix="",
     base_prefix="",
@@ -39,13 +38,13 @@ THEIR_PYTHON = Interpreter(
 
 
 class E2bSandbox(ZygoteSandbox):
-    """Runs each program in a machine of E2B's; see `contract.Sandbox`. Nothing of this machine can be shown.
+    """Runs each program in an E2B machine; see `contract.Sandbox`. No folder of this host can be shown there.
 
     Args:
-        key: The service's key.
-        template: What machines are made from; it must have Python 3.9 or later.
-        mode: `spare` keeps the next machine ready, and costs it.
-        options: Further words for the SDK, such as `api_url`.
+        key: The service's API key.
+        template: The template of the machines; it must have Python 3.9 or later.
+        mode: `spare` keeps the next machine ready, which costs money while it waits.
+        options: Further arguments for the SDK, such as `api_url`.
     """
 
     name = "e2b"
@@ -59,17 +58,17 @@ class E2bSandbox(ZygoteSandbox):
         mode: str = "auto",
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        super().__init__(THEIR_PYTHON, (), mode if mode == "spare" else "cold")
+        super().__init__(MACHINE_PYTHON, (), mode if mode == "spare" else "cold")
         self._key = key
         self._template = template
         self._options = dict(options or {})
         self._sdk: Any = None
 
     async def capabilities(self) -> Capabilities:
-        """What this wall means to do here; tried once.
+        """Return what this sandbox claims to do here. It is tried once.
 
         Raises:
-            SandboxUnavailable: There is none.
+            SandboxUnavailable: No machine can be had.
         """
         await self.choose()
         return Capabilities(
@@ -83,8 +82,11 @@ class E2bSandbox(ZygoteSandbox):
 
     async def prepare(self) -> None:
         """See `ZygoteSandbox.prepare`."""
-        if os.uname().machine != MACHINE:
-            raise SandboxUnavailable(f"e2b needs {MACHINE} here too", remedy="use another sandbox")
+        if os.uname().machine != ARCHITECTURE:
+            raise SandboxUnavailable(
+                f"the sandbox e2b needs a host of the same architecture, {ARCHITECTURE}",
+                remedy="use another sandbox",
+            )
         if not self._key:
             raise SandboxUnavailable("the sandbox e2b needs a key", remedy="set E2B_API_KEY, or keys.e2b")
         try:
@@ -96,53 +98,60 @@ class E2bSandbox(ZygoteSandbox):
 
     def remedy(self, complaint: str) -> str:
         """See `ZygoteSandbox.remedy`."""
-        return "see the key, the template and the service's state"
+        return "check the API key, the template and the service's status page"
 
     async def start(
         self, limits: ProgramLimits, namespaces: bool, mounts: Sequence[Mount], kind: ZygoteSpec
     ) -> Zygote:
         """See `ZygoteSandbox.start`."""
         if mounts:
-            raise UsageError(f"the sandbox e2b cannot show {mounts[0].source!r}: it is another machine")
+            raise UsageError(f"the sandbox e2b cannot mount {mounts[0].source!r}: it runs on another machine")
         try:
-            machine = await self._machine(limits)
-        except Exception as fault:  # the SDK, its HTTP client and its protocol each raise kinds of their own
+            machine = await self._create_machine(limits)
+        except Exception as fault:  # the SDK, its HTTP client and its protocol each raise their own types
             raise SandboxNotStarted(f"E2B: {fault}") from fault
-        carrier = E2bTransport(machine)
+        transport = E2bTransport(machine)
         try:
-            await carrier.start(_command(limits))
+            await transport.start(_command(limits))
         except BaseException as fault:
-            await carrier.wait()
+            await transport.wait()
             if isinstance(fault, Exception):
                 raise SandboxNotStarted(f"E2B: {fault}") from fault
             raise
-        words = bundle(dict(kind.modules), kind.preload, (), namespaces=False)
-        return await Zygote.start(carrier, words, most_runs=1)
+        arguments = build_bundle(dict(kind.modules), kind.preload, (), namespaces=False)
+        return await Zygote.start(transport, arguments, max_runs=1)
 
-    async def _machine(self, limits: ProgramLimits) -> Any:
-        """A new machine. A request cannot be called off, and each costs; where nobody waits, it is undone."""
-        making = asyncio.ensure_future(
+    async def _create_machine(self, limits: ProgramLimits) -> Any:
+        """Create a machine. The request cannot be withdrawn and each machine costs money, so it is killed if
+        nobody waits.
+        """
+        creation = asyncio.ensure_future(
             self._sdk.create(
                 self._template,
-                timeout=math.ceil(limits.wall_s) + SPARE_S,
+                timeout=math.ceil(limits.wall_s) + MACHINE_EXTRA_LIFETIME_S,
                 allow_internet_access=False,
                 api_key=self._key,
                 **self._options,
             )
         )
         try:
-            return await asyncio.shield(making)
+            return await asyncio.shield(creation)
         except asyncio.CancelledError:
             with suppress(Exception):  # then there is no machine, or the service ends it by itself
-                await (await making).kill()
+                await (await creation).kill()
             raise
 
 
 def _command(limits: ProgramLimits) -> str:
     bootstrap = resources.files("suture.sandbox.e2b").joinpath("bootstrap.py").read_text("utf-8")
-    code = own_filter(memory_files=False)  # nothing counts them there
-    words = (
+    seccomp_filter = build_filter_for_host(memory_files=False)  # nothing would count files in memory there
+    arguments = (
         *("python3", "-I", "-S", "-B", "-c", bootstrap),
-        *(code.hex(), str(secrets.choice(SANDBOX_UIDS)), str(limits.disk_mb << 20), boot_source()),
+        *(
+            seccomp_filter.hex(),
+            str(secrets.choice(SANDBOX_UIDS)),
+            str(limits.disk_mb << 20),
+            read_boot_source(),
+        ),
     )
-    return f"exec {shlex.join(words)}"
+    return f"exec {shlex.join(arguments)}"

@@ -1,4 +1,4 @@
-"""A machine of E2B's that carries a zygote."""
+"""The transport to a zygote in an E2B machine."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ import binascii
 from collections.abc import Sequence
 from typing import Any
 
+from suture.sandbox.tuning import MAX_UNSENT_BYTES, TASK_CANCEL_INTERVAL_S
+
 CHUNK = 32 << 10
-MUCH = 1 << 20
-"""Bytes that may wait to be sent before whoever sends more is made to wait."""
+"""Bytes of one message to the service."""
 KILLED = -9
-"""As asyncio tells of a process that SIGKILL has ended."""
-AGAIN_S = 0.1
-"""Between two attempts to end a task."""
+"""The return code by which asyncio reports a process that SIGKILL ended."""
 
 
 class E2bTransport:
-    """A machine of our own; see `zygote.carrier.ZygoteTransport`. Call `start` once.
+    """A machine of our own; see `zygote.transport.ZygoteTransport`. Call `start` once.
 
     Args:
         machine: An `AsyncSandbox` of the SDK.
@@ -28,19 +27,19 @@ class E2bTransport:
         self.stdout, self.stderr = asyncio.StreamReader(), asyncio.StreamReader()
         self._machine = machine
         self._line = ""
-        self._waiting = bytearray()
-        self._news, self._room = asyncio.Event(), asyncio.Event()
-        self._room.set()
-        self._ended = False
+        self._unsent = bytearray()
+        self._has_unsent, self._may_write = asyncio.Event(), asyncio.Event()
+        self._may_write.set()
+        self._is_gone = False
         self._handle: Any = None
         self._removal: asyncio.Task[None] | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self, command: str) -> None:
-        """Start the bootstrap, as the machine's root.
+        """Start the bootstrap program as the machine's root.
 
         Args:
-            command: What the machine's shell starts.
+            command: The command line for the machine's shell.
         """
         self._handle = await self._machine.commands.run(
             command,
@@ -48,13 +47,13 @@ class E2bTransport:
             stdin=True,
             user="root",
             timeout=0,
-            on_stdout=self._take,
+            on_stdout=self._receive,
             on_stderr=lambda text: self.stderr.feed_data(text.encode()),
             retain_output=False,
         )
-        self._tasks = [asyncio.create_task(self._feed()), asyncio.create_task(self._await_end())]
+        self._tasks = [asyncio.create_task(self._send_queued()), asyncio.create_task(self._wait_for_end())]
 
-    def _take(self, text: str) -> None:
+    def _receive(self, text: str) -> None:
         *lines, self._line = (self._line + text).split("\n")
         for line in lines:
             try:
@@ -62,55 +61,55 @@ class E2bTransport:
             except (ValueError, binascii.Error):
                 self.kill()
 
-    async def _await_end(self) -> None:
+    async def _wait_for_end(self) -> None:
         try:
             await self._handle.wait()
-        except Exception as fault:  # the SDK, its HTTP client and its protocol each raise kinds of their own
+        except Exception as fault:  # the SDK, its HTTP client and its protocol each raise their own types
             self.stderr.feed_data(str(fault).encode())
         finally:
             self.stdout.feed_eof()
             self.stderr.feed_eof()
 
-    async def _feed(self) -> None:
+    async def _send_queued(self) -> None:
         while True:
-            await self._news.wait()
-            self._news.clear()
-            while self._waiting:
-                piece = bytes(self._waiting[:CHUNK])
-                del self._waiting[:CHUNK]
-                await self._handle.send_stdin(base64.b64encode(piece) + b"\n")
-                if len(self._waiting) < MUCH:
-                    self._room.set()
+            await self._has_unsent.wait()
+            self._has_unsent.clear()
+            while self._unsent:
+                chunk = bytes(self._unsent[:CHUNK])
+                del self._unsent[:CHUNK]
+                await self._handle.send_stdin(base64.b64encode(chunk) + b"\n")
+                if len(self._unsent) < MAX_UNSENT_BYTES:
+                    self._may_write.set()
 
     def write(self, data: bytes) -> None:
-        """Take bytes for the zygote's stdin; one that is gone does not make this fail."""
-        self._waiting += data
-        self._news.set()
-        if len(self._waiting) >= MUCH:
-            self._room.clear()
+        """Queue bytes for the zygote's stdin. This does not fail if the zygote is gone."""
+        self._unsent += data
+        self._has_unsent.set()
+        if len(self._unsent) >= MAX_UNSENT_BYTES:
+            self._may_write.clear()
 
     async def drain(self) -> None:
         """Wait until more may be written."""
         await asyncio.wait(
-            [room := asyncio.create_task(self._wait_for_room()), *self._tasks],
+            [writable := asyncio.create_task(self._wait_until_writable()), *self._tasks],
             return_when=asyncio.FIRST_COMPLETED,
         )
-        room.cancel()
+        writable.cancel()
 
-    async def _wait_for_room(self) -> None:
-        await self._room.wait()
+    async def _wait_until_writable(self) -> None:
+        await self._may_write.wait()
 
     def close_stdin(self) -> None:
-        """The machine is thrown away as a whole."""
+        """Discard the whole machine."""
         self.kill()
 
     @property
     def returncode(self) -> int | None:
-        """Negative once it is gone."""
-        return KILLED if self._ended else None
+        """Negative once the machine is gone."""
+        return KILLED if self._is_gone else None
 
     def kill(self) -> None:
-        """Throw the machine away; safe to call twice."""
+        """Discard the machine. Safe to call twice."""
         if self._removal is None:
             self._removal = asyncio.create_task(self._remove())
 
@@ -129,15 +128,15 @@ class E2bTransport:
         self.kill()
         assert self._removal is not None
         await asyncio.wait([self._removal])
-        self._ended = True
+        self._is_gone = True
         return KILLED
 
 
 async def stop(tasks: Sequence[asyncio.Task[None]]) -> None:
-    """End tasks; the SDK may take a cancellation for the end of what it waits for, and its caller goes on."""
-    left = {task for task in tasks if not task.done()}
-    while left:
-        for task in left:
+    """Cancel tasks until they end. The SDK may swallow a cancellation and continue, so it is repeated."""
+    running = {task for task in tasks if not task.done()}
+    while running:
+        for task in running:
             task.cancel()
-        _, left = await asyncio.wait(left, timeout=AGAIN_S)
+        _, running = await asyncio.wait(running, timeout=TASK_CANCEL_INTERVAL_S)
     await asyncio.gather(*tasks, return_exceptions=True)

@@ -12,20 +12,15 @@ from suture.errors import SandboxBroken, UsageError
 from suture.sandbox.contract import Capabilities, ProgramLimits, RunRequest, RunResult
 from suture.sandbox.execution.process import SupervisedRun
 from suture.sandbox.execution.program import Program, SandboxNotStarted
-from suture.sandbox.execution.request_encoding import plain_request
+from suture.sandbox.execution.request_encoding import check_and_flatten
+from suture.sandbox.tuning import EXIT_GRACE_S, FINISH_TIMEOUT_S, MAX_CHANNEL_FRAME_BYTES
 
-MOST_FRAME_BYTES = 64 << 20
-"""Of one frame to or from a program: a longer one is none, whoever sends it."""
-FINISH_S = 5.0
-"""Seconds for a program to end by itself after its stdin was closed."""
-EXIT_S = 2.0
-"""Seconds from the end of a program's stdout to the program's own."""
 HEADER_BYTES = 4
 """A frame's length, the highest byte first."""
 
 TRIAL = RunRequest(python="", files={"trial": b""}, limits=ProgramLimits(wall_s=30))
 TOO_MANY_OPEN = (errno.EMFILE, errno.ENFILE)
-Begin = Callable[[RunRequest], AbstractAsyncContextManager[SupervisedRun]]
+RunStarter = Callable[[RunRequest], AbstractAsyncContextManager[SupervisedRun]]
 
 
 class FrameChannel:
@@ -40,8 +35,10 @@ class FrameChannel:
         Raises:
             UsageError: The frame is too long.
         """
-        if len(frame) > MOST_FRAME_BYTES:
-            raise UsageError(f"a frame of {len(frame)} bytes is too long; the most is {MOST_FRAME_BYTES}")
+        if len(frame) > MAX_CHANNEL_FRAME_BYTES:
+            raise UsageError(
+                f"a frame of {len(frame)} bytes is too long; the most is {MAX_CHANNEL_FRAME_BYTES}"
+            )
         with suppress(BrokenPipeError, ConnectionResetError):
             self._program.stdin.write(len(frame).to_bytes(HEADER_BYTES, "big") + frame)
             await self._program.stdin.drain()
@@ -55,14 +52,14 @@ class FrameChannel:
         try:
             async with asyncio.timeout(timeout_s):
                 size = int.from_bytes(await self._program.stdout.readexactly(HEADER_BYTES), "big")
-                if size <= MOST_FRAME_BYTES:
+                if size <= MAX_CHANNEL_FRAME_BYTES:
                     return await self._program.stdout.readexactly(size)
             await self._program.terminate("failed")
         except TimeoutError:
             await self._program.terminate("timeout")
         except asyncio.IncompleteReadError:
             # It is about to end, and then its exit code is of interest; or it closed its stdout to hide.
-            await self._program.terminate("failed", grace_s=EXIT_S)
+            await self._program.terminate("failed", grace_s=EXIT_GRACE_S)
         return None
 
     async def finish(self) -> RunResult:
@@ -72,7 +69,7 @@ class FrameChannel:
             SandboxBroken: The wall failed.
         """
         self._program.close_stdin()
-        return await self._program.wait_for_result(grace_s=FINISH_S)
+        return await self._program.wait_for_result(grace_s=FINISH_TIMEOUT_S)
 
 
 class ProgramSandbox(ABC):
@@ -87,7 +84,7 @@ class ProgramSandbox(ABC):
         self._closed = False
 
     @abstractmethod
-    def begin(self, request: RunRequest) -> AbstractAsyncContextManager[SupervisedRun]:
+    def start_run(self, request: RunRequest) -> AbstractAsyncContextManager[SupervisedRun]:
         """Begin to run a request that has been checked; on leaving, all of it is let go.
 
         Raises:
@@ -95,9 +92,9 @@ class ProgramSandbox(ABC):
         """
         ...
 
-    def begin_conversation(self, request: RunRequest) -> AbstractAsyncContextManager[SupervisedRun]:
-        """As `begin`, for a program to which more is said than the request's stdin."""
-        return self.begin(request)
+    def start_conversation(self, request: RunRequest) -> AbstractAsyncContextManager[SupervisedRun]:
+        """As `start_run`, for a program to which more is said than the request's stdin."""
+        return self.start_run(request)
 
     @abstractmethod
     async def capabilities(self) -> Capabilities:
@@ -112,11 +109,11 @@ class ProgramSandbox(ABC):
             SandboxUnavailable: No wall can be built here.
             SandboxBroken: The wall failed.
         """
-        return await self.run_begun(request, self.begin)
+        return await self.run_with(request, self.start_run)
 
-    async def run_begun(self, request: RunRequest, begin: Begin) -> RunResult:
+    async def run_with(self, request: RunRequest, start_run: RunStarter) -> RunResult:
         """As `run`, for what is begun in a way of its own."""
-        async with self._started(request, begin) as program:
+        async with self._started(request, start_run) as program:
             feeding = asyncio.create_task(program.write_stdin())
             try:
                 return await program.wait_for_result()
@@ -132,7 +129,7 @@ class ProgramSandbox(ABC):
             SandboxUnavailable: No wall can be built here.
             SandboxBroken: The wall failed.
         """
-        async with self._started(request, self.begin_conversation) as program:
+        async with self._started(request, self.start_conversation) as program:
             yield FrameChannel(program)
 
     def add_close_callback(self, act: Callable[[], Awaitable[None]]) -> None:
@@ -166,18 +163,18 @@ class ProgramSandbox(ABC):
         """Let go of what runs are made with; nothing is being started. Safe to call twice."""
 
     @asynccontextmanager
-    async def _started(self, request: RunRequest, begin: Begin) -> AsyncIterator[Program]:
-        plain_request(request)
+    async def _started(self, request: RunRequest, start_run: RunStarter) -> AsyncIterator[Program]:
+        check_and_flatten(request)
         try:
             async with AsyncExitStack() as held:
-                yield await self._entered(request, begin, held)
+                yield await self._entered(request, start_run, held)
         finally:
             # What was in use when all else was let go.
             if self._closed and not (self._programs or self._starting):
                 await self.release()
 
-    async def _entered(self, request: RunRequest, begin: Begin, held: AsyncExitStack) -> Program:
-        starting = asyncio.create_task(self._start(request, begin, held))
+    async def _entered(self, request: RunRequest, start_run: RunStarter, held: AsyncExitStack) -> Program:
+        starting = asyncio.create_task(self._start(request, start_run, held))
         self._starting.add(starting)
         try:
             await asyncio.wait([starting])
@@ -189,9 +186,9 @@ class ProgramSandbox(ABC):
             raise SandboxBroken(f"{self.name} was closed")
         return starting.result()
 
-    async def _start(self, request: RunRequest, begin: Begin, held: AsyncExitStack) -> Program:
+    async def _start(self, request: RunRequest, start_run: RunStarter, held: AsyncExitStack) -> Program:
         try:
-            running = await held.enter_async_context(begin(request))
+            running = await held.enter_async_context(start_run(request))
             program = await Program.start(request, running, self._programs)
         except SandboxNotStarted as fault:
             raise SandboxBroken(f"{self.name} could not build the wall: {fault}") from fault
@@ -216,14 +213,14 @@ def system_error(what: str, fault: OSError) -> SandboxBroken:
     return SandboxBroken(f"{what}: {fault}", remedy=remedy if fault.errno in TOO_MANY_OPEN else "")
 
 
-async def try_sandbox(begin: Begin) -> str:
+async def try_sandbox(start_run: RunStarter) -> str:
     """What goes wrong with a wall; empty where nothing does.
 
     Args:
         begin: Begins to run a request behind it.
     """
     try:
-        async with begin(TRIAL) as running:
+        async with start_run(TRIAL) as running:
             program = await Program.start(TRIAL, running)
             try:
                 result = await program.wait_for_result()

@@ -19,13 +19,15 @@ from typing import Literal
 
 from suture.sandbox.contract import MemoryEnforcement
 from suture.sandbox.execution.supervisor import oom_kills
+from suture.sandbox.tuning import (
+    CGROUP_BASE_BYTES,
+    CGROUP_REMOVAL_ATTEMPTS,
+    CGROUP_REMOVAL_INTERVAL_S,
+    MAX_TCP_BUFFER_BYTES,
+    MIB,
+)
 
 PROC = Path("/proc")
-MIB = 1 << 20
-BASE_BYTES = 64 * MIB
-"""What a wall itself may take: bubblewrap, a waiting interpreter, pages of the libraries that they read."""
-SOCKET_BYTES = 64 * MIB
-"""For buffers of TCP, where they do not count as memory: else a program could take the whole machine's."""
 NAME = "suture"
 _numbers = itertools.count()
 
@@ -102,10 +104,10 @@ class MemoryCgroup:
         if total_memory_mb == self._limit_mb:
             return
         used = int((self._folder / self._interface.used).read_text("ascii"))
-        self._write_limit(total_memory_mb * MIB + BASE_BYTES + used)
+        self._write_limit(total_memory_mb * MIB + CGROUP_BASE_BYTES + used)
         self._limit_mb = total_memory_mb
 
-    def confine(self, most_mb: int) -> None:
+    def limit_total(self, most_mb: int) -> None:
         """Let everything behind the wall hold so much in all, in MiB, until `limit` is called.
 
         Raises:
@@ -128,7 +130,7 @@ class MemoryCgroup:
     def _write_sockets(self) -> None:
         if self._interface.sockets is not None:
             with suppress(OSError):  # a kernel without it counts no such buffers
-                (self._folder / self._interface.sockets).write_text(str(SOCKET_BYTES), "ascii")
+                (self._folder / self._interface.sockets).write_text(str(MAX_TCP_BUFFER_BYTES), "ascii")
 
     def kills(self) -> int:
         """How many processes the kernel has ended here for want of memory."""
@@ -185,10 +187,6 @@ class CgroupParent:
                     folder.rmdir()
 
 
-CLEARINGS, CLEARING_S = 50, 0.02
-"""How often, and after how many seconds each, to look whether a group is empty at last."""
-
-
 class MemoryCgroups:
     """Control groups for walls, where this machine lets us have any.
 
@@ -204,7 +202,7 @@ class MemoryCgroups:
         self.reason = ""
 
     @property
-    def keeper(self) -> MemoryEnforcement:
+    def enforcement(self) -> MemoryEnforcement:
         """What keeps the memory of everything behind a wall within its limit."""
         if not self._sought:
             self._sought = True
@@ -216,9 +214,9 @@ class MemoryCgroups:
 
     def _try(self, home: CgroupParent) -> None:
         try:
-            group = home.make(self._leaving)
-            group.limit(MIB)
-            group.remove()
+            cgroup = home.make(self._leaving)
+            cgroup.limit(MIB)
+            cgroup.remove()
         except (OSError, ValueError) as fault:
             self._home, self.reason = None, f"a control group cannot be made: {fault}"
 
@@ -229,21 +227,21 @@ class MemoryCgroups:
             OSError: The kernel refuses one now.
         """
         self._clear()
-        return self._home.make(self._leaving) if self.keeper != "sampler" and self._home else None
+        return self._home.make(self._leaving) if self.enforcement != "sampler" and self._home else None
 
     def _clear(self) -> None:
-        for group in tuple(self._leaving):
+        for cgroup in tuple(self._leaving):
             with suppress(OSError):  # something still dies in it
-                group.remove()
-                self._leaving.remove(group)
+                cgroup.remove()
+                self._leaving.remove(cgroup)
 
     async def close(self) -> None:
         """Take away what is left; safe to call twice."""
-        for _ in range(CLEARINGS):
+        for _ in range(CGROUP_REMOVAL_ATTEMPTS):
             self._clear()
             if not self._leaving:
                 break
-            await asyncio.sleep(CLEARING_S)
+            await asyncio.sleep(CGROUP_REMOVAL_INTERVAL_S)
 
 
 def is_delegated(folder: Path) -> bool:

@@ -50,7 +50,7 @@ class SupervisedRun(Protocol):
         ...
 
     @property
-    def starved(self) -> bool:
+    def out_of_memory(self) -> bool:
         """Whether the kernel has ended something of it for want of memory; settled once all is gone."""
         ...
 
@@ -81,7 +81,7 @@ class ColdRun:
         report: asyncio.StreamReader,
         report_pipe: asyncio.ReadTransport,
         lifeline: asyncio.WriteTransport,
-        group: MemoryCgroup | None,
+        cgroup: MemoryCgroup | None,
     ) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -92,7 +92,7 @@ class ColdRun:
         self.report = report
         self._report_pipe = report_pipe
         self._lifeline = lifeline
-        self._group = group
+        self._cgroup = cgroup
         self._process = process
 
     @classmethod
@@ -101,7 +101,7 @@ class ColdRun:
         packed: bytes,
         command: Sequence[str],
         inherit: Sequence[int],
-        group: MemoryCgroup | None = None,
+        cgroup: MemoryCgroup | None = None,
     ) -> Self:
         """Start what builds the wall.
 
@@ -126,7 +126,7 @@ class ColdRun:
             unless_started.pop_all()
         lifeline.write(len(packed).to_bytes(8, "big"))
         lifeline.write(packed)
-        return cls(process, report, report_pipe, lifeline, group)
+        return cls(process, report, report_pipe, lifeline, cgroup)
 
     @property
     def returncode(self) -> int | None:
@@ -134,9 +134,9 @@ class ColdRun:
         return self._process.returncode
 
     @property
-    def starved(self) -> bool:
+    def out_of_memory(self) -> bool:
         """Whether the kernel has ended something of it for want of memory; settled once all is gone."""
-        return self._group is not None and self._group.kills() > 0
+        return self._cgroup is not None and self._cgroup.kills() > 0
 
     complaint = ""
 
@@ -151,8 +151,8 @@ class ColdRun:
     def release(self) -> None:
         """Let go of its pipes and of its control group; safe to call twice."""
         self._report_pipe.close()
-        if self._group is not None:
-            self._group.drop()
+        if self._cgroup is not None:
+            self._cgroup.drop()
         self.hang_up()
 
     def hang_up(self) -> None:
@@ -207,7 +207,7 @@ def kill_session(process: Process) -> None:
                 kill(process.pid, signal.SIGKILL)
 
 
-def memory_file(content: bytes) -> int:
+def create_memory_file(content: bytes) -> int:
     """A descriptor to read this content from, once; it belongs to the caller."""
     handle = os.memfd_create("suture")
     with os.fdopen(handle, "wb", closefd=False) as file:

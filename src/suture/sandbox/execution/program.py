@@ -14,10 +14,15 @@ from typing import Any, Literal
 from suture.errors import SandboxBroken, UsageError
 from suture.sandbox.contract import RunRequest, RunResult, RunStatus
 from suture.sandbox.execution.process import CappedOutput, SupervisedRun
-
-COLLECT_BYTES = 32 << 20
-"""The most that one collected file may hold, and all of one run together."""
-
+from suture.sandbox.tuning import (
+    FLOOD_FACTOR,
+    KILL_TIMEOUT_S,
+    MAX_COLLECTED_BYTES,
+    READ_CHUNK_BYTES,
+    REMOVAL_TIMEOUT_S,
+    SETUP_TIMEOUT_S,
+    WATCHDOG_GRACE_S,
+)
 
 EndingKind = Literal["exit", "signal", "timeout", "memory"]
 
@@ -67,7 +72,7 @@ async def read_ending(report: asyncio.StreamReader, collect: Sequence[str]) -> P
         if head[:1] != b"E" or kind is None:
             return None
         files: dict[str, bytes] = {}
-        room = COLLECT_BYTES
+        room = MAX_COLLECTED_BYTES
         while (tag := await report.readexactly(1)) == b"F":
             index = int.from_bytes(await report.readexactly(4), "big")
             size = int.from_bytes(await report.readexactly(8), "big")
@@ -83,17 +88,6 @@ async def read_ending(report: asyncio.StreamReader, collect: Sequence[str]) -> P
     return ProgramEnding(kind=kind, number=number, cpu_s=cpu_ms / 1000, files=files)
 
 
-SETUP_S = 60.0
-"""Seconds in which the wall must stand; generous, because a busy machine is no fault of the program."""
-WATCHDOG_S = 2.0
-"""Seconds after the program's own wall-clock limit in which its side must have ended it."""
-DEATH_S = 10.0
-"""Seconds in which everything must be gone after SIGKILL."""
-GONE_S = 90.0
-"""Seconds to wait for that in the end: an engine may need a minute to say that it does not answer."""
-FLOOD = 16
-"""A program that prints this many times its limit is ended."""
-CHUNK = 1 << 16
 SIGNAL_CODES = 128
 """bubblewrap's exit code is this plus the signal that ended its child."""
 
@@ -150,12 +144,12 @@ class Program:
     async def _await_start(self) -> None:
         self._keep(self._pump(self._running.stderr, self._errors))
         try:
-            async with asyncio.timeout(SETUP_S):
+            async with asyncio.timeout(SETUP_TIMEOUT_S):
                 complaint = await read_start(self._running.report)
                 if complaint == "":
                     await asyncio.gather(*self._tasks)
         except TimeoutError as fault:
-            raise SandboxBroken(f"the wall did not stand after {SETUP_S:g} s") from fault
+            raise SandboxBroken(f"the wall did not stand after {SETUP_TIMEOUT_S:g} s") from fault
         if complaint == "":
             raise SandboxNotStarted(self._errors.content().decode("utf-8", "replace").strip())
         if complaint is not None:
@@ -172,8 +166,8 @@ class Program:
         return task
 
     async def _pump(self, stream: asyncio.StreamReader, output: CappedOutput) -> None:
-        flood = FLOOD * self._request.limits.output_bytes
-        while chunk := await stream.read(CHUNK):
+        flood = FLOOD_FACTOR * self._request.limits.output_bytes
+        while chunk := await stream.read(READ_CHUNK_BYTES):
             output.add(chunk)
             if output.total > flood:
                 self.kill("output_limit")
@@ -181,10 +175,10 @@ class Program:
     async def _watch(self) -> None:
         # Its own side ends a late program; this is for when that side was ended or stopped by the program.
         assert self._ending is not None
-        await asyncio.wait([self._ending], timeout=self._request.limits.wall_s + WATCHDOG_S)
+        await asyncio.wait([self._ending], timeout=self._request.limits.wall_s + WATCHDOG_GRACE_S)
         if not self._ending.done():
             self.kill("timeout")
-            await asyncio.wait([self._ending], timeout=DEATH_S)
+            await asyncio.wait([self._ending], timeout=KILL_TIMEOUT_S)
 
     def kill(self, status: RunStatus) -> None:
         """End the whole tree now.
@@ -216,7 +210,7 @@ class Program:
             await asyncio.wait([self._ending], timeout=grace_s)
         if not self._ending.done():
             self.kill(status)
-        await self._await_death(DEATH_S)
+        await self._await_death(KILL_TIMEOUT_S)
 
     async def write_stdin(self) -> None:
         """Write the request's stdin and close it; a program that does not read it is not at fault."""
@@ -247,7 +241,7 @@ class Program:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._running.wait(), 1)
             self.kill("failed")  # a forged or broken account, and still alive
-        await self._await_death(DEATH_S, *self._tasks)
+        await self._await_death(KILL_TIMEOUT_S, *self._tasks)
         status, exit_code, signal = self._judge(ending)
         return RunResult(
             status=status,
@@ -276,7 +270,7 @@ class Program:
             raise SandboxBroken("something behind the wall still lives after SIGKILL") from fault
 
     def _judge(self, ending: ProgramEnding | None) -> tuple[RunStatus, int | None, int | None]:
-        if self._running.starved:
+        if self._running.out_of_memory:
             return "memory", None, None
         if self._killed_as is not None:
             return self._killed_as, None, None
@@ -311,11 +305,11 @@ class Program:
         self.stdin.close()
         self._collect_stdout()
         tasks = [*self._tasks, *([self._ending] if self._ending else [])]
-        _, alive = await asyncio.wait(tasks, timeout=DEATH_S)
+        _, alive = await asyncio.wait(tasks, timeout=KILL_TIMEOUT_S)
         for task in alive:
             task.cancel()
         self._running.release()
-        await self._await_death(GONE_S)
+        await self._await_death(REMOVAL_TIMEOUT_S)
 
 
 def _ran_out_of_memory(errors: bytes) -> bool:

@@ -12,11 +12,9 @@ from typing import Any
 
 from suture.errors import UsageError
 from suture.sandbox.contract import BOX, LIBRARY, RunRequest
-from suture.sandbox.execution.program import COLLECT_BYTES
 from suture.sandbox.execution.supervisor import MIB, MOST_FRAME_BYTES
+from suture.sandbox.tuning import MAX_COLLECTED_BYTES, MAX_REQUEST_FILES
 
-MOST_FILES = 20_000
-"""Four times as many as a project may have: what its tests and packages need comes beside it."""
 NAME_BYTES = 255
 """The longest name of a file on Linux (`NAME_MAX`)."""
 PATH_BYTES = 4000
@@ -28,17 +26,17 @@ ARGUMENT_BYTES = 128 << 10
 BASE_ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": BOX, "TMPDIR": "/tmp", "LANG": "C.UTF-8"}
 
 
-def pack_request(request: RunRequest) -> bytes:
+def encode_request(request: RunRequest) -> bytes:
     """Check a request and turn it into the bytes that `inside.py` reads.
 
     Raises:
-        UsageError: As `plain_request`.
+        UsageError: As `check_and_flatten`.
     """
     files = {path: bytes(content) for path, content in request.files.items()}
-    return marshal.dumps({**plain_request(request), "files": files})
+    return marshal.dumps({**check_and_flatten(request), "files": files})
 
 
-def pack_for_zygote(request: RunRequest, *, forked: bool = False) -> bytes:
+def encode_for_zygote(request: RunRequest, *, forked: bool = False) -> bytes:
     """Check a request and turn it into a frame's content: a 4-byte length, a JSON head, the files one by one.
 
     Args:
@@ -46,10 +44,10 @@ def pack_for_zygote(request: RunRequest, *, forked: bool = False) -> bytes:
         forked: Whether the zygote is an interpreter as `argv` names it, and is to run the module itself.
 
     Raises:
-        UsageError: As `plain_request`; or all of it is longer than a frame.
+        UsageError: As `check_and_flatten`; or all of it is longer than a frame.
     """
     sizes = [(path, len(content)) for path, content in request.files.items()]
-    head = json.dumps({**plain_request(request), "files": sizes, "forked": forked}).encode("ascii")
+    head = json.dumps({**check_and_flatten(request), "files": sizes, "forked": forked}).encode("ascii")
     size = 4 + len(head) + sum(length for _, length in sizes)
     if size > MOST_FRAME_BYTES:
         raise UsageError(
@@ -59,7 +57,7 @@ def pack_for_zygote(request: RunRequest, *, forked: bool = False) -> bytes:
     return b"".join((len(head).to_bytes(4, "big"), head, *request.files.values()))
 
 
-def as_program(request: RunRequest, executable: str, box: str = BOX) -> RunRequest:
+def as_program_request(request: RunRequest, executable: str, box: str = BOX) -> RunRequest:
     """A request for Python code as one for a program, with the code's modules among its files.
 
     Args:
@@ -80,7 +78,7 @@ def as_program(request: RunRequest, executable: str, box: str = BOX) -> RunReque
     )
 
 
-def plain_request(request: RunRequest) -> dict[str, Any]:
+def check_and_flatten(request: RunRequest) -> dict[str, Any]:
     """A request in plain words, but for its files' contents.
 
     Raises:
@@ -101,7 +99,7 @@ def plain_request(request: RunRequest) -> dict[str, Any]:
         "python": request.python,
         "env": environment,
         "collect": list(request.collect),
-        "collect_bytes": COLLECT_BYTES,
+        "collect_bytes": MAX_COLLECTED_BYTES,
         "wall_s": limits.wall_s,
         "limits": {
             "cpu_s": math.ceil(limits.cpu_s),
@@ -144,8 +142,8 @@ def _check_words(words: Iterable[str], what: str) -> None:
 
 
 def _check_files(request: RunRequest) -> None:
-    if len(request.files) > MOST_FILES:
-        raise UsageError(f"{len(request.files)} files are too many; the most is {MOST_FILES}")
+    if len(request.files) > MAX_REQUEST_FILES:
+        raise UsageError(f"{len(request.files)} files are too many; the most is {MAX_REQUEST_FILES}")
     folders: set[str] = set()
     size = 0
     for path, content in request.files.items():

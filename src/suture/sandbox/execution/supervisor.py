@@ -174,7 +174,7 @@ def watch(
     deadline: float,
     most_bytes: int,
     lifeline: int | None = None,
-    starved: Callable[[], bool] = lambda: False,
+    out_of_memory: Callable[[], bool] = lambda: False,
 ) -> tuple[bytes, int]:
     """Wait for the program, at most until the deadline, and look after what it and its children hold.
 
@@ -199,14 +199,14 @@ def watch(
         # As the first process of its namespace, this one inherits what loses its parent.
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
             if ended[0] == pid:
-                if starved():
+                if out_of_memory():
                     return b"m", 0
                 if os.WIFSIGNALED(ended[1]):
                     return b"s", os.WTERMSIG(ended[1])
                 return b"e", os.WEXITSTATUS(ended[1])
         if folders is None:
             folders = own_folders()
-        if starved() or held_bytes(spared, folders, most_bytes) > most_bytes:
+        if out_of_memory() or held_bytes(spared, folders, most_bytes) > most_bytes:
             return b"m", 0
     return b"t", 0
 

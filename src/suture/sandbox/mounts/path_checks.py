@@ -14,17 +14,15 @@ from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
-from suture.core.safe_files import read_plain
+from suture.core.safe_files import read_regular_file
 from suture.errors import PrerequisiteError
+from suture.sandbox.tuning import MAX_CHECKED_ENTRIES, MAX_PROJECT_FILE_BYTES
 
 SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
 """Programs and libraries of the machine; always shown."""
 FLEETING = ("/proc", "/sys", "/dev", "/run", "/var/run", "/tmp", "/var/tmp")
 """Where sockets of sessions, agents and services lie, and no installation does. Who works on a project that
 lies in one of them has named it."""
-MOST_BYTES = 1 << 20
-MOST_ENTRIES = 1_000_000
-"""Of one folder that is walked: what lies in it, others have laid there."""
 REMEDY = "activate that environment, so that it is your choice and not its files', or make it anew"
 
 
@@ -81,8 +79,8 @@ def require_plain(folder: Path) -> None:
 @lru_cache(maxsize=256)
 def _first_special(folder: str, *_: int) -> str:
     for count, entry in enumerate(_entries(folder)):
-        if count > MOST_ENTRIES:
-            return f"{folder!r} holds more than {MOST_ENTRIES} files"
+        if count > MAX_CHECKED_ENTRIES:
+            return f"{folder!r} holds more than {MAX_CHECKED_ENTRIES} files"
         if not (entry.is_symlink() or entry.is_file(follow_symlinks=False)):
             return f"{entry.path!r} is a socket, a pipe or a device"
     return ""
@@ -150,10 +148,10 @@ def read_little(path: Path) -> str:
     A project may put a pipe there, or a link to a device that never ends.
     """
     try:
-        content = read_plain(path, MOST_BYTES, follow=True)
+        content = read_regular_file(path, MAX_PROJECT_FILE_BYTES, follow=True)
     except OSError:
         return ""
-    if content is None or len(content) > MOST_BYTES:
+    if content is None or len(content) > MAX_PROJECT_FILE_BYTES:
         return ""
     text = content.decode("utf-8", "replace")
     return "" if "\0" in text else text  # no path has one, and the system would not take it

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from suture.core.records import content_hash, decode_record, encode_record
-from suture.core.safe_files import read_plain, write_atomically
+from suture.core.safe_files import read_regular_file, write_file_atomically
 from suture.errors import PrerequisiteError, StorageError
 from suture.project.languages import LANGUAGES, Interpreter
-from suture.project.safety import bounds_for, plain_name, requested_in
-from suture.sandbox.packages.adding.adder import AddedSet, Files, PackageAdder
-from suture.sandbox.packages.adding.go_adder import GoAdder
-from suture.sandbox.packages.adding.node_adder import NodeAdder
-from suture.sandbox.packages.adding.python_adder import PythonAdder
+from suture.project.safety import find_requested_packages, find_version_bounds, normalise_package_name
+from suture.sandbox.packages.additions.adder import AddedSet, Files, PackageAdder
+from suture.sandbox.packages.additions.go_adder import GoAdder
+from suture.sandbox.packages.additions.node_adder import NodeAdder
+from suture.sandbox.packages.additions.python_adder import PythonAdder
 from suture.sandbox.packages.cache_eviction import make_room, note_use
 from suture.sandbox.packages.installer import InstalledPackages, PackagesRefused, Place
 from suture.sandbox.packages.package_sets import INSTALLERS, PackageSets, require_within
@@ -134,7 +134,7 @@ class AddedPackages(PackageSets):
 
     def _read(self, place: Path, interpreter: Interpreter) -> AddedSet | None:
         """What is kept in a place, where it still fits the environment."""
-        content = read_plain(place / NOTE, NOTE_BYTES)
+        content = read_regular_file(place / NOTE, NOTE_BYTES)
         if content is None:
             return None
         grown = decode_record(AddedSet, json.loads(content))
@@ -182,14 +182,18 @@ class AddedPackages(PackageSets):
         """The versions of the list; what the project asks for already was its author's to say."""
         manifest = self._grower.manifest(self.base)
         own = self.base.get(manifest, b"").decode("utf-8", "replace")
-        known = {name for one in requested_in(manifest, own) for name in (one.name, plain_name(one.name))}
-        found = bounds_for(manifest, self._grower.written_down(self.base, new), self.allowed)
+        known = {
+            name
+            for one in find_requested_packages(manifest, own)
+            for name in (one.name, normalise_package_name(one.name))
+        }
+        found = find_version_bounds(manifest, self._grower.written_down(self.base, new), self.allowed)
         return {name: versions for name, versions in found.items() if name not in known}
 
 
 def _keep(grown: AddedSet, made: Path, place: Path) -> None:
     """Whole, or not there; what was kept for another environment makes room."""
-    write_atomically(made / NOTE, json.dumps(encode_record(grown)).encode())
+    write_file_atomically(made / NOTE, json.dumps(encode_record(grown)).encode())
     shutil.rmtree(place, ignore_errors=True)
     with suppress(OSError):  # another run was quicker
         made.rename(place)

@@ -9,9 +9,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-MOST_KEPT_BYTES = 8 << 30
-IN_USE_S = 24 * 3600
-"""Since its last use a set may still be shown to a run; none takes so long."""
+from suture.sandbox.tuning import MAX_CACHED_PACKAGES_BYTES, PACKAGE_SET_IN_USE_S
 
 
 def note_use(place: Path) -> None:
@@ -20,7 +18,7 @@ def note_use(place: Path) -> None:
         os.utime(place)
 
 
-def make_room(folder: Path, most_bytes: int = MOST_KEPT_BYTES) -> None:
+def make_room(folder: Path, most_bytes: int = MAX_CACHED_PACKAGES_BYTES) -> None:
     """Remove the sets that were used least recently, until the others take at most `most_bytes`.
 
     What was used within a day stays, whatever it takes; what a killed run was making goes too.
@@ -46,7 +44,7 @@ def make_room(folder: Path, most_bytes: int = MOST_KEPT_BYTES) -> None:
 def _is_idle(place: Path) -> bool:
     """Asked at the last moment: adding up takes a while, in which a run may have begun to use it."""
     try:
-        return time.time() - place.lstat().st_mtime > IN_USE_S
+        return time.time() - place.lstat().st_mtime > PACKAGE_SET_IN_USE_S
     except OSError:
         return False  # somebody else removed it
 

@@ -25,12 +25,11 @@ from suture.sandbox import (
 from suture.sandbox.packages.index_proxy import IndexProxy
 from suture.sandbox.packages.installer import PackagesRefused, Place
 from suture.sandbox.packages.network_access import NetworkAccess
+from suture.sandbox.tuning import CLIENT_TIMEOUT_S, MAX_CLIENT_MESSAGE_CHARS
 
-LIMIT_S = 300.0
-"""Seconds for one call of pip, npm or go, downloads and all."""
 LIMITS = ProgramLimits(
-    wall_s=LIMIT_S,
-    cpu_s=LIMIT_S,
+    wall_s=CLIENT_TIMEOUT_S,
+    cpu_s=CLIENT_TIMEOUT_S,
     memory_mb=64 << 10,  # of addresses, of which Node asks for many
     total_memory_mb=3072,
     processes=256,
@@ -38,7 +37,6 @@ LIMITS = ProgramLimits(
     open_files=1024,
     output_bytes=1 << 18,
 )
-MOST_SAID = 600
 NO_CLIENT = "No module named pip"
 SECRET = re.compile(r"_API_KEY$|^SUTURE_|DATABASE_URL$")
 ADDRESS = re.compile(r"\b[a-z+]+://\S+|\bhost='[^']*'")
@@ -127,8 +125,8 @@ def _judge(client: Client, code: int, text: str) -> None:
     lines = [ADDRESS.sub("<address>", line.strip()) for line in text.splitlines() if line.strip()]
     if client.unreachable.search(text):
         line = next((line for line in lines if client.unreachable.search(line)), lines[-1])
-        raise out_of_reach(client.name, line[:MOST_SAID])
-    raise PackagesRefused(" / ".join(lines)[:MOST_SAID] or f"{client.name} ended with {code}")
+        raise out_of_reach(client.name, line[:MAX_CLIENT_MESSAGE_CHARS])
+    raise PackagesRefused(" / ".join(lines)[:MAX_CLIENT_MESSAGE_CHARS] or f"{client.name} ended with {code}")
 
 
 async def _walled(
@@ -167,7 +165,7 @@ async def _walled(
         shutil.rmtree(folder / TEMPORARY, ignore_errors=True)
         _hand(folder, over=False)
     if result.status == "timeout":
-        raise out_of_reach(client.name, f"no end within {LIMIT_S:.0f} s")
+        raise out_of_reach(client.name, f"no end within {CLIENT_TIMEOUT_S:.0f} s")
     text = (result.stdout + b"\n" + result.stderr).decode("utf-8", "replace")
     if result.status in ("failed", "ok"):
         return result.exit_code if result.exit_code is not None else 1, text
@@ -214,10 +212,10 @@ async def _on_host(client: Client, argv: Sequence[str], folder: Path) -> tuple[i
     except OSError as fault:
         raise absent(client.name, f"it cannot be started: {fault.strerror}") from fault
     try:
-        async with asyncio.timeout(LIMIT_S):
+        async with asyncio.timeout(CLIENT_TIMEOUT_S):
             said, _ = await process.communicate()
     except TimeoutError as fault:
-        raise out_of_reach(client.name, f"no end within {LIMIT_S:.0f} s") from fault
+        raise out_of_reach(client.name, f"no end within {CLIENT_TIMEOUT_S:.0f} s") from fault
     finally:
         if process.returncode is None:
             with suppress(ProcessLookupError):

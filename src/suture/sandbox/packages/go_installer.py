@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from suture.core.safe_files import write_atomically
+from suture.core.safe_files import write_file_atomically
 from suture.sandbox import WRITABLE_DIR, Mount, discover_toolchain
 from suture.sandbox.packages.client import TEMPORARY, Client, absent, own_environment, run_client
 from suture.sandbox.packages.index_proxy import Origin, origin_of
@@ -23,6 +23,7 @@ from suture.sandbox.packages.network_access import (
     shown_folders,
     with_login,
 )
+from suture.sandbox.tuning import MAX_GO_ROUNDS, MAX_REQUESTED_PACKAGES
 
 ASKED = ("GOPROXY", "GOSUMDB", "GONOSUMDB", "GOINSECURE")
 FIXED = {
@@ -45,9 +46,6 @@ SUM = re.compile(r"(?P<name>\S+) (?P<version>v\S+) h1:[\w+/=]+")
 INDIRECT = "indirect"
 NEAR = "here.invalid"
 """Go asks no proxy for a loopback. A name that can be nobody's (RFC 2606) stands for it."""
-MOST = 100
-MOST_ROUNDS = 5
-"""Each adds what the modules of the last one require in turn."""
 BUILT_IN_LANGUAGES = ("module fetched", "go 1.17")
 """From this version on a module says all that it requires, and go does not read on for the rest."""
 LONGEST = 300
@@ -63,8 +61,8 @@ class Go:
     def wanted(self, manifest: str) -> tuple[str, ...]:
         """See `Installer`: each is a module, a blank and its version. What is indirect is asked of nobody."""
         found = [text for text, remark in _requires(manifest) if remark != INDIRECT]
-        if len(found) > MOST:
-            raise PackagesRefused(f"{self.manifest} asks for more than {MOST} packages")
+        if len(found) > MAX_REQUESTED_PACKAGES:
+            raise PackagesRefused(f"{self.manifest} asks for more than {MAX_REQUESTED_PACKAGES} packages")
         return tuple(found)
 
     async def resolve(self, wanted: Sequence[str], place: Place) -> str:
@@ -76,9 +74,9 @@ class Go:
         client = go_client()
         reach = await go_reach(client.argv_here, place) if place.walled else None
         lock = ""
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_GO_ROUNDS):
             whole = self._whole(wanted, lock)
-            await asyncio.to_thread(write_atomically, place.folder / self.manifest, whole.encode())
+            await asyncio.to_thread(write_file_atomically, place.folder / self.manifest, whole.encode())
             await run_client(client, ["mod", "download", "all"], place, reach)
             lock = place.text_of(self.lock)
             if self._whole(wanted, lock) == whole:
@@ -135,8 +133,8 @@ async def lay_modules(go_mod: str, go_sum: str, place: Place, download: Sequence
         PackagesRefused: Something else was fetched.
         PrerequisiteError: Go is not there, or there is no wall.
     """
-    await asyncio.to_thread(write_atomically, place.folder / Go.manifest, go_mod.encode())
-    await asyncio.to_thread(write_atomically, place.folder / Go.lock, go_sum.encode())
+    await asyncio.to_thread(write_file_atomically, place.folder / Go.manifest, go_mod.encode())
+    await asyncio.to_thread(write_file_atomically, place.folder / Go.lock, go_sum.encode())
     client = go_client()
     offline = replace(client, variables={**client.variables, "GOPROXY": "off", "GOSUMDB": "off"})
     for verb in (download, ["verify"]):

@@ -19,17 +19,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from suture.sandbox.tuning import (
+    CONNECT_TIMEOUT_S,
+    IDLE_TIMEOUT_S,
+    MAX_CONNECTIONS,
+    MAX_DOWNLOADED_BYTES,
+    MAX_NAMED_SERVERS,
+    MAX_REQUEST_HEAD_BYTES,
+    READ_CHUNK_BYTES,
+    REQUEST_HEAD_TIMEOUT_S,
+)
+
 DOOR = ".door"
 """The socket in the client's folder through which it hands over the door; gone as soon as it has."""
-HEAD_BYTES = 1 << 16
-HEAD_S, DIAL_S, IDLE_S = 30.0, 30.0, 120.0
-"""Seconds for a request's head, for a connection to the index, and of silence on one that is open."""
-MOST_BYTES = 4 << 30
-"""From the index, for one call of a client."""
-MOST_CONNECTIONS = 64
-"""At once; npm opens fifteen where nobody has set it (`maxsockets`)."""
-MOST_TOLD = 5
-CHUNK = 1 << 16
 PORTS = {"https": 443, "http": 80}
 HOST = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,251}[a-z0-9])?|\[[0-9a-f:.]{2,45}\]")
 PASSED_ON = re.compile(
@@ -95,7 +97,7 @@ class IndexProxy:
         self._proxy_for = proxy_for
         self._names = names or {}
         self._answering: set[asyncio.Task[None]] = set()
-        self._left = MOST_BYTES
+        self._left = MAX_DOWNLOADED_BYTES
         self.refused: list[str] = []
         """Where else it wanted to go."""
         self.unreached: list[str] = []
@@ -127,7 +129,7 @@ class IndexProxy:
 
     async def _serve(self, meeting: socket.socket, path: Path) -> None:
         door = await _handed_over(meeting, path)
-        server = await asyncio.start_server(self._answer, sock=door, limit=HEAD_BYTES)
+        server = await asyncio.start_server(self._answer, sock=door, limit=MAX_REQUEST_HEAD_BYTES)
         try:
             await server.serve_forever()
         finally:
@@ -140,7 +142,7 @@ class IndexProxy:
         assert task is not None
         self._answering.add(task)
         try:
-            if len(self._answering) <= MOST_CONNECTIONS:
+            if len(self._answering) <= MAX_CONNECTIONS:
                 await self._through(reader, writer)
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
             pass  # a connection that breaks is the client's to tell of
@@ -149,7 +151,7 @@ class IndexProxy:
             writer.close()
 
     async def _through(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        async with asyncio.timeout(HEAD_S):
+        async with asyncio.timeout(REQUEST_HEAD_TIMEOUT_S):
             head = await reader.readuntil(b"\r\n\r\n")
         line, *headers = head.decode("latin-1").split("\r\n")
         headers = [one for one in headers if PASSED_ON.fullmatch(one)]
@@ -163,7 +165,7 @@ class IndexProxy:
             await writer.drain()
             return
         try:
-            async with asyncio.timeout(DIAL_S):
+            async with asyncio.timeout(CONNECT_TIMEOUT_S):
                 proxied, (far_reader, far_writer) = await self._dial(origin)
         except (OSError, EOFError, TimeoutError, ValueError):
             self._note(self.unreached, str(origin))
@@ -199,15 +201,15 @@ class IndexProxy:
 
     async def _pump(self, *ways: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
         """Pass on until all ways have ended, or none moves: who downloads says nothing meanwhile."""
-        async with asyncio.timeout(IDLE_S) as patience:
+        async with asyncio.timeout(IDLE_TIMEOUT_S) as patience:
             await asyncio.gather(*(self._pass_on(*way, patience) for way in ways))
 
     async def _pass_on(
         self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, patience: asyncio.Timeout
     ) -> None:
         while True:
-            chunk = await source.read(CHUNK)
-            patience.reschedule(asyncio.get_running_loop().time() + IDLE_S)
+            chunk = await source.read(READ_CHUNK_BYTES)
+            patience.reschedule(asyncio.get_running_loop().time() + IDLE_TIMEOUT_S)
             self._left -= len(chunk)
             if not chunk or self._left < 0:
                 break
@@ -218,7 +220,7 @@ class IndexProxy:
 
     @staticmethod
     def _note(places: list[str], place: str) -> None:
-        if place not in places and len(places) < MOST_TOLD:
+        if place not in places and len(places) < MAX_NAMED_SERVERS:
             places.append(place)
 
 
@@ -231,7 +233,7 @@ async def _handed_over(meeting: socket.socket, path: Path) -> socket.socket:
     taken, _ = await asyncio.get_running_loop().sock_accept(meeting)
     await asyncio.to_thread(path.unlink, missing_ok=True)
     with taken:
-        taken.settimeout(HEAD_S)
+        taken.settimeout(REQUEST_HEAD_TIMEOUT_S)
         _, handles, _, _ = await asyncio.to_thread(socket.recv_fds, taken, 1, 1)
         if not (handles and stat.S_ISSOCK(os.fstat(handles[0]).st_mode)):
             raise OSError("no door was handed over")

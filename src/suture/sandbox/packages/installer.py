@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from suture.core.safe_files import read_plain
+from suture.core.safe_files import read_regular_file
+from suture.sandbox.tuning import MAX_LOCK_BYTES
 
-LOCK_BYTES = 16 << 20
 FETCHED = "fetched"
 """What `resolve` leaves for `install`, where it leaves something."""
 
@@ -69,9 +69,9 @@ class Place:
         Raises:
             PackagesRefused: There is none, or it is too large.
         """
-        content = read_plain(self.folder / name, LOCK_BYTES)
-        if content is None or len(content) > LOCK_BYTES:
-            raise PackagesRefused(f"the client left no {name} of at most {LOCK_BYTES >> 20} MiB")
+        content = read_regular_file(self.folder / name, MAX_LOCK_BYTES)
+        if content is None or len(content) > MAX_LOCK_BYTES:
+            raise PackagesRefused(f"the client left no {name} of at most {MAX_LOCK_BYTES >> 20} MiB")
         return content.decode("utf-8", "replace")
 
 

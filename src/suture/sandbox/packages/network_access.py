@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
-from suture.core.safe_files import read_plain
+from suture.core.safe_files import read_regular_file
 from suture.errors import PrerequisiteError
 from suture.sandbox import BOX, Mount
 from suture.sandbox.packages.index_proxy import Origin, origin_of
+from suture.sandbox.tuning import MAX_CERTIFICATE_BYTES, SETTINGS_QUERY_TIMEOUT_S
 
-ASK_S = 60.0
 CERTIFICATES = "certificates.pem"
-CERTIFICATES_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +77,7 @@ async def ask(client: str, argv: Sequence[str], folder: Path, environ: Mapping[s
             stderr=asyncio.subprocess.DEVNULL,
         )
         try:
-            async with asyncio.timeout(ASK_S):
+            async with asyncio.timeout(SETTINGS_QUERY_TIMEOUT_S):
                 said, _ = await process.communicate()
         finally:
             if process.returncode is None:
@@ -88,7 +87,7 @@ async def ask(client: str, argv: Sequence[str], folder: Path, environ: Mapping[s
             return said.decode("utf-8", "replace")
         why = f"it ended with {process.returncode}"
     except TimeoutError:
-        why = f"no answer within {ASK_S:.0f} s"
+        why = f"no answer within {SETTINGS_QUERY_TIMEOUT_S:.0f} s"
     except OSError as fault:
         why = f"it cannot be started: {fault.strerror}"
     raise PrerequisiteError(
@@ -146,7 +145,7 @@ def certificates(path: str) -> tuple[str, dict[str, bytes]]:
     """
     if not path:
         return "", {}
-    content = read_plain(Path(path), CERTIFICATES_BYTES, follow=True)
+    content = read_regular_file(Path(path), MAX_CERTIFICATE_BYTES, follow=True)
     if not content:
         raise PrerequisiteError(
             f"the certificates by which an index of packages is known cannot be read: {path!r}",

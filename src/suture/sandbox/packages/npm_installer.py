@@ -11,17 +11,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from suture.core.safe_files import read_plain
+from suture.core.safe_files import read_regular_file
 from suture.sandbox import BOX, WRITABLE_DIR, Mount, discover_toolchain
 from suture.sandbox.packages.client import TEMPORARY, Client, absent, own_environment, run_client
 from suture.sandbox.packages.installer import Installer, PackagesRefused, Place
 from suture.sandbox.packages.network_access import NetworkAccess, ask, certificates, origins_of
+from suture.sandbox.tuning import MAX_NPMRC_BYTES, MAX_REQUESTED_PACKAGES, MAX_REQUIREMENT_CHARS
 
 REGISTRY = re.compile(r"registry|@[^:]+:registry")
 LOGIN = re.compile(r"//(?P<server>[^/\s]+)(?:/\S*)?:(?:_authToken|_auth|_password|username)")
 OF_ENVIRONMENT = re.compile(r"npm_config_(?P<name>//.+)", re.IGNORECASE)
 VARIABLE = re.compile(r"\$\{(\w+)\}")
-FILE_BYTES = 1 << 20
 
 
 async def npm_reach(npm: tuple[str, ...], place: Place) -> NetworkAccess:
@@ -68,7 +68,9 @@ def _object(output: str) -> Mapping[str, Any]:
 def _logins(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """What registries ask of who comes; npm does not tell that, but it stands in the user's files."""
     for key in ("globalconfig", "userconfig"):
-        content = read_plain(Path(str(settings.get(key) or "/nonexistent")), FILE_BYTES, follow=True)
+        content = read_regular_file(
+            Path(str(settings.get(key) or "/nonexistent")), MAX_NPMRC_BYTES, follow=True
+        )
         yield from _set_in((content or b"").decode("utf-8", "replace").splitlines())
     for name, value in os.environ.items():
         match = OF_ENVIRONMENT.fullmatch(name)
@@ -108,8 +110,6 @@ UNREACHABLE = re.compile(
 )
 NAME = re.compile(r"(?:@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]*")
 RANGE = re.compile(r"[\w.^~<>=*|+ -]{0,100}")
-MOST = 100
-LONGEST = 200
 TABLES = ("dependencies", "devDependencies")
 
 
@@ -136,8 +136,8 @@ class Npm(Installer):
                     why = "is no package of the index by its version"
                     raise PackagesRefused(f"{self.manifest}: {name[:200]!r} {why}")
                 found.append(f"{table} {name}@{versions}")
-        if len(found) > MOST:
-            raise PackagesRefused(f"{self.manifest} asks for more than {MOST} packages")
+        if len(found) > MAX_REQUESTED_PACKAGES:
+            raise PackagesRefused(f"{self.manifest} asks for more than {MAX_REQUESTED_PACKAGES} packages")
         return tuple(found)
 
     async def resolve(self, wanted: Sequence[str], place: Place) -> str:
@@ -171,7 +171,7 @@ class Npm(Installer):
 
 def _is_plain(name: str, versions: object) -> bool:
     known = isinstance(versions, str) and RANGE.fullmatch(versions)
-    return bool(known and len(name) <= LONGEST and NAME.fullmatch(name))
+    return bool(known and len(name) <= MAX_REQUIREMENT_CHARS and NAME.fullmatch(name))
 
 
 async def run_npm(argv: Sequence[str], place: Place, *, with_addresses: bool = False) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from suture.core.records import Language, content_hash
 from suture.errors import PrerequisiteError, StorageError
 from suture.project.languages import LANGUAGES, Interpreter
-from suture.project.safety import Allowed, bounds_for, is_within
+from suture.project.safety import Allowed, find_version_bounds, is_version_allowed
 from suture.sandbox.packages.cache_eviction import make_room, note_use
 from suture.sandbox.packages.go_installer import Go
 from suture.sandbox.packages.installer import FETCHED, InstalledPackages, Installer, PackagesRefused, Place
@@ -101,7 +101,7 @@ class NewProjectPackages(PackageSets):
         if not wanted:
             installer.laid(manifest, "")  # nothing may only seem not to be asked for
             return None
-        bounds = bounds_for(installer.manifest, manifest, self.allowed)
+        bounds = find_version_bounds(installer.manifest, manifest, self.allowed)
         lock = files.get(installer.lock, b"").decode("utf-8", "replace")
         python = ".".join(interpreter.version.split(".")[:2])
         async with self._turn:
@@ -212,7 +212,7 @@ def require_within(versions: Mapping[str, str], bounds: Mapping[str, str]) -> No
         PackagesRefused: A version is not.
     """
     for name, version in versions.items():
-        if not is_within(version, bounds.get(name.lower(), "")):
+        if not is_version_allowed(version, bounds.get(name.lower(), "")):
             raise PackagesRefused(
                 f"{name} {version} would be fetched, where {bounds[name.lower()]} is allowed: ask for that"
             )
@@ -223,11 +223,11 @@ def with_packages_shown(installed: InstalledPackages, interpreter: Interpreter) 
     toolchain = interpreter.toolchain
     if toolchain is None:
         return replace(interpreter, packages=str(installed.folder))
-    downloaded = LANGUAGES[toolchain.language].downloaded
+    downloaded = LANGUAGES[toolchain.language].package_cache
     if downloaded is not None:
-        shown = {here: there for here, there in toolchain.shown.items() if there != downloaded.shown_as}
-        variables = {**toolchain.variables, downloaded.variable: downloaded.shown_as}
-        shown[str(installed.folder)] = downloaded.shown_as
+        shown = {here: there for here, there in toolchain.shown.items() if there != downloaded.mount_path}
+        variables = {**toolchain.variables, downloaded.variable: downloaded.mount_path}
+        shown[str(installed.folder)] = downloaded.mount_path
         return replace(interpreter, toolchain=replace(toolchain, shown=shown, variables=variables))
     shown = {here: there for here, there in toolchain.shown.items() if there != NODE_MODULES}
     shown[str(installed.folder)] = NODE_MODULES

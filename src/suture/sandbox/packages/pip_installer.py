@@ -20,7 +20,7 @@ from urllib.parse import urljoin
 
 import httpx
 
-from suture.core.safe_files import open_plain
+from suture.core.safe_files import open_regular_file
 from suture.sandbox import Mount, get_own_interpreter
 from suture.sandbox.packages.client import (
     ADDRESS,
@@ -41,6 +41,14 @@ from suture.sandbox.packages.network_access import (
     shown_folders,
     with_login,
 )
+from suture.sandbox.tuning import (
+    INDEX_PAGE_TIMEOUT_S,
+    MAX_FILE_HOSTS,
+    MAX_INDEX_PAGE_BYTES,
+    MAX_INDEX_PAGES,
+    MAX_REQUESTED_PACKAGES,
+    MAX_REQUIREMENT_CHARS,
+)
 
 TELL = """\
 import runpy, sys
@@ -55,12 +63,6 @@ SECTIONS = ("global", "download", ":env:")
 """Later ones count before earlier ones."""
 PASSED_ON = ("no-index", "trusted-host", "pre", "prefer-binary", "uploaded-prior-to")
 LINK = re.compile(r"""(?:href=["']?|"url":\s*")([^"'#?\s>]+)""")
-PAGE_BYTES = 1 << 20
-PAGE_S = 30.0
-"""For the whole of a page, however slowly it comes."""
-MOST_PAGES = 3
-MOST_HOSTS = 4
-"""On which an index keeps its files."""
 
 
 class NoAnswer(Exception):
@@ -146,7 +148,7 @@ async def _file_origins(index: Origin, url: str, page: str, reach: NetworkAccess
     found: list[Origin] = []
     for link in LINK.findall(page):
         origin = origin_of(urljoin(f"{url.rstrip('/')}/x/", link))
-        if origin is None or origin in found or origin in reach.origins or len(found) == MOST_HOSTS:
+        if origin is None or origin in found or origin in reach.origins or len(found) == MAX_FILE_HOSTS:
             continue
         secure = origin.scheme == "https" or index.scheme == "http"
         if secure and await _nearness(origin.host) <= await _nearness(index.host):
@@ -162,7 +164,7 @@ async def _pages(url: str, names: Sequence[str], proxy: str, path: str | None) -
     """
     silence: NoAnswer | None = None
     answered = False
-    for name in names[:MOST_PAGES]:
+    for name in names[:MAX_INDEX_PAGES]:
         try:
             page = await _page(f"{url.rstrip('/')}/{name}/", proxy, path)
         except NoAnswer as fault:
@@ -192,13 +194,15 @@ async def _page(url: str, proxy: str, path: str | None) -> str:
     try:
         verify = ssl.create_default_context(cafile=path) if path else path is not None
         async with (
-            asyncio.timeout(PAGE_S),
-            httpx.AsyncClient(verify=verify, proxy=proxy or None, trust_env=False, timeout=PAGE_S) as client,
+            asyncio.timeout(INDEX_PAGE_TIMEOUT_S),
+            httpx.AsyncClient(
+                verify=verify, proxy=proxy or None, trust_env=False, timeout=INDEX_PAGE_TIMEOUT_S
+            ) as client,
             client.stream("GET", url, headers=accept) as answer,
         ):
             async for chunk in answer.aiter_bytes():
                 content += chunk
-                if len(content) > PAGE_BYTES:
+                if len(content) > MAX_INDEX_PAGE_BYTES:
                     break
             status = answer.status_code
     except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as fault:
@@ -247,9 +251,6 @@ requires, and what lies there would be built, which is to run it."""
 SHOWN_AS = "/pip-client"
 SHOWN = f"import sys\nsys.path.insert(0, {SHOWN_AS!r})\n{ALONE}"
 BOUNDS = "bounds.txt"
-MOST = 100
-"""Requirements of one project."""
-LONGEST = 200
 NO_PLACE = ("pytest", "_pytest", "pluggy", "sitecustomize", "usercustomize", "suture_report")
 """Beside Python's own modules, what no package may stand in for."""
 
@@ -269,20 +270,22 @@ class Pip(Installer):
         for line in manifest.replace("\\\n", " ").splitlines():
             text = re.sub(r"(?:^|\s)#.*|(?<=\S)\s+--hash=\S+", "", line.strip()).strip()
             if "$" in text:  # pip would put the user's environment in its place
-                raise PackagesRefused(f"{self.manifest}: {text[:LONGEST]!r} has a sign that no package has")
+                raise PackagesRefused(
+                    f"{self.manifest}: {text[:MAX_REQUIREMENT_CHARS]!r} has a sign that no package has"
+                )
             if not text:
                 continue
             try:
-                asked = Requirement(text[: LONGEST + 1])
+                asked = Requirement(text[: MAX_REQUIREMENT_CHARS + 1])
             except InvalidRequirement as fault:
                 raise PackagesRefused(
-                    f"{self.manifest}: {text[:LONGEST]!r} is no package of an index with its versions"
+                    f"{self.manifest}: {text[:MAX_REQUIREMENT_CHARS]!r} is no package of an index with its versions"
                 ) from fault
-            if asked.url or len(text) > LONGEST:
+            if asked.url or len(text) > MAX_REQUIREMENT_CHARS:
                 raise PackagesRefused(f"{self.manifest}: {asked.name!r} comes from past the index")
             found.append(str(asked))
-        if len(found) > MOST:
-            raise PackagesRefused(f"{self.manifest} asks for more than {MOST} packages")
+        if len(found) > MAX_REQUESTED_PACKAGES:
+            raise PackagesRefused(f"{self.manifest} asks for more than {MAX_REQUESTED_PACKAGES} packages")
         return tuple(found)
 
     async def resolve(self, wanted: Sequence[str], place: Place) -> str:
@@ -328,14 +331,14 @@ def _locked(wheels: Path) -> Iterator[str]:
     from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
     for wheel in wheels.glob("*.whl"):
-        file = open_plain(wheel)  # a client might have left a link
+        file = open_regular_file(wheel)  # a client might have left a link
         if file is None:
             continue
         try:
             name, version, _, _ = parse_wheel_filename(wheel.name)
         except InvalidWheelFilename as fault:
             raise PackagesRefused(
-                f"the index has a wheel of no usual name: {wheel.name[:LONGEST]!r}"
+                f"the index has a wheel of no usual name: {wheel.name[:MAX_REQUIREMENT_CHARS]!r}"
             ) from fault
         digest = hashlib.sha256()
         with file:

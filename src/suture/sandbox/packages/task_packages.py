@@ -8,7 +8,7 @@ from typing import Any
 from suture.core.records import Task
 from suture.core.settings import Settings
 from suture.project.languages import LANGUAGES
-from suture.project.safety import levels_of
+from suture.project.safety import resolve_levels
 from suture.sandbox.packages.added_packages import ADDERS, AddedPackages
 from suture.sandbox.packages.installer import InstalledPackages
 from suture.sandbox.packages.package_sets import NewProjectPackages, ignore_installed
@@ -32,7 +32,7 @@ def packages_for_task(
     if task.project is None:
         return None
     safety = settings.safety
-    levels = levels_of(safety)
+    levels = resolve_levels(safety)
     known: dict[str, Any] = {
         "language": task.language,
         "cache": settings.paths.cache,

@@ -33,14 +33,12 @@ from suture.sandbox.runtimes.environments import (
     required_packages,
     source_roots_in,
 )
+from suture.sandbox.tuning import INTERPRETER_QUERY_TIMEOUT_S, MAX_NAMED_PACKAGES
 
-ASK_TIMEOUT_S = 30.0
-"""Seconds; a shim of pyenv or conda on a cold disk takes some."""
 ASK = (
     "import json, sys; print(json.dumps([sys.executable, sys.prefix, sys.base_prefix, "
     "'%d.%d.%d' % sys.version_info[:3], sys.path]))"
 )
-MOST_TOLD = 5
 
 
 def discover_interpreter(
@@ -100,8 +98,10 @@ def _with_lack(found: Interpreter, required: Iterable[str]) -> Interpreter:
     missing = lacking(required, found.site_packages)
     if not missing:
         return found
-    more = f" and {len(missing) - MOST_TOLD} more" if len(missing) > MOST_TOLD else ""
-    return replace(found, origin=f"{found.origin}, which lacks {', '.join(missing[:MOST_TOLD])}{more}")
+    more = f" and {len(missing) - MAX_NAMED_PACKAGES} more" if len(missing) > MAX_NAMED_PACKAGES else ""
+    return replace(
+        found, origin=f"{found.origin}, which lacks {', '.join(missing[:MAX_NAMED_PACKAGES])}{more}"
+    )
 
 
 def _chosen(path: Path, root: Path | None, environ: Mapping[str, str]) -> Interpreter:
@@ -181,7 +181,7 @@ def _python_on_path(found: Path, root: Path | None, environ: Mapping[str, str]) 
             cwd=root,
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=ASK_TIMEOUT_S,
+            timeout=INTERPRETER_QUERY_TIMEOUT_S,
             check=True,
         )
         executable, prefix, base_prefix, version, path = json.loads(answer.stdout)
@@ -257,8 +257,8 @@ def discover_toolchain(
     variables = dict(facts.variables)
     if facts.packages:
         shown |= project_packages(root, facts.packages)
-    elif facts.downloaded and (modules := _plain_folder(facts.downloaded.folder(environ), root)):
-        shown[str(modules)] = variables[facts.downloaded.variable] = facts.downloaded.shown_as
+    elif facts.package_cache and (modules := _plain_folder(facts.package_cache.folder(environ), root)):
+        shown[str(modules)] = variables[facts.package_cache.variable] = facts.package_cache.mount_path
     own = str(found.parent if in_system(str(found)) else found.resolve().parent)
     return Toolchain(
         language=language,
@@ -287,7 +287,7 @@ def _installation(found: Path, facts: LanguageFacts) -> dict[str, str]:
             remedy=f"put the folder of a real {found.name} first on PATH, not a version manager's shim",
         )
     parts = [prefix / mark for mark in marks]
-    parts += [path for name in facts.beside_it if (path := prefix / name).is_file()]
+    parts += [path for name in facts.optional_installation if (path := prefix / name).is_file()]
     return {str(part): str(part) for part in parts}
 
 

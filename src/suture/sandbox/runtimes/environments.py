@@ -22,13 +22,10 @@ from suture.errors import PrerequisiteError
 from suture.project.languages import Interpreter
 from suture.project.python_source.parsing import parsed
 from suture.sandbox.mounts.path_checks import read_little, where
+from suture.sandbox.tuning import MAX_ENVIRONMENTS_PER_PATTERN, MAX_LISTED_ENVIRONMENTS
 
 BESIDE = ("venv", "env", ".env", ".conda", ".hatch/*", "envs/*", ".tox/*", ".nox/*")
 """As people and tools call them; tox and nox make one for each of their sessions."""
-MOST_OF_ONE = 24
-"""Environments that one pattern finds; tox and nox make one for each version and factor."""
-MOST_LISTED = 2000
-"""Of a folder that holds those of many projects."""
 NAME = re.compile(r"[A-Za-z0-9](?:[\w.-]{0,200}[A-Za-z0-9])?")
 CONDA_NAME = re.compile(r"^name:[ \t]*[\"']?([\w.-]{1,200})", re.MULTILINE)
 TEST_GROUPS = re.compile(r"tests?|testing|dev|develop(?:ment)?|ci", re.IGNORECASE)
@@ -86,7 +83,9 @@ def _central(root: Path, home: Path, environ: Mapping[str, str]) -> Iterator[tup
 
 def _some(folder: Path, pattern: str) -> Iterator[Path]:
     if folder.is_absolute():
-        yield from sorted(islice(folder.glob(pattern), MOST_LISTED))[:MOST_OF_ONE]
+        yield from sorted(islice(folder.glob(pattern), MAX_LISTED_ENVIRONMENTS))[
+            :MAX_ENVIRONMENTS_PER_PATTERN
+        ]
 
 
 def required_packages(root: Path) -> frozenset[str]:

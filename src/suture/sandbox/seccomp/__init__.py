@@ -4,6 +4,6 @@ A filter is classic BPF of our own assembling: no library is needed where the wa
 and with which error, is in `rules.py`.
 """
 
-from suture.sandbox.seccomp.filters import build_filter, own_filter
+from suture.sandbox.seccomp.filters import build_filter, build_filter_for_host
 
-__all__ = ["build_filter", "own_filter"]
+__all__ = ["build_filter", "build_filter_for_host"]

@@ -156,7 +156,7 @@ MACHINES = {
 }
 
 
-def own_filter(*, namespaces: bool = False, memory_files: bool = True) -> bytes:
+def build_filter_for_host(*, namespaces: bool = False, memory_files: bool = True) -> bytes:
     """The filter for this machine; see `build_filter`.
 
     Raises:

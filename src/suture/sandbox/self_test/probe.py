@@ -20,15 +20,12 @@ from suture.core.settings.schema import IsolationLevel
 from suture.errors import SandboxBroken
 from suture.sandbox.contract import ProgramLimits, RunRequest, Sandbox
 from suture.sandbox.self_test.canary import kernel
+from suture.sandbox.tuning import CANARY_TIMEOUT_S, CANARY_TOTAL_MEMORY_MB, SURVIVOR_TIMEOUT_S
 
-ANSWER_S = 30.0
-"""Seconds for a canary to answer; generous, because a busy machine is no fault of the wall."""
-DEATH_S = 2.0
-"""Seconds in which what a program has left behind must be gone."""
 VARIABLE = "CANARY_OF_SUTURE"
 """How the name of what must not be seen begins; each probe has one of its own."""
 TIGHT = ProgramLimits(
-    wall_s=ANSWER_S,
+    wall_s=CANARY_TIMEOUT_S,
     cpu_s=7,
     memory_mb=256,
     processes=16,
@@ -38,8 +35,6 @@ TIGHT = ProgramLimits(
     open_files=32,
     output_bytes=4096,
 )
-TOTAL_MB = 48
-"""Above what the probe's own program needs, and far below what it tries to take."""
 ELSEWHERE: frozenset[IsolationLevel] = frozenset({"wasm", "user_kernel", "vm"})
 """Levels at which a program meets another kernel than the host's, or none."""
 ON_THE_HOSTS_KERNEL = frozenset({"vsock", "settings of the kernel", "namespaces", "root"})
@@ -140,9 +135,9 @@ def _own_addresses() -> list[str]:
 
 
 async def _lurk(sandbox: Sandbox, words: dict[str, Any], proc: Path) -> dict[str, str]:
-    limits = ProgramLimits(wall_s=2 * ANSWER_S)
+    limits = ProgramLimits(wall_s=2 * CANARY_TIMEOUT_S)
     async with sandbox.open(RunRequest(python=_program("lurk", words), limits=limits)) as channel:
-        answer = await channel.receive(ANSWER_S)
+        answer = await channel.receive(CANARY_TIMEOUT_S)
         owners = _owners(words["mark"], proc)
         result = await channel.finish()
     if answer is None:
@@ -162,7 +157,7 @@ async def _lurk(sandbox: Sandbox, words: dict[str, Any], proc: Path) -> dict[str
 
 
 async def _survivors(mark: str, proc: Path) -> dict[int, int]:
-    for _ in range(int(DEATH_S / 0.02)):
+    for _ in range(int(SURVIVOR_TIMEOUT_S / 0.02)):
         if not (left := _owners(mark, proc)):
             break
         await asyncio.sleep(0.02)
@@ -192,9 +187,11 @@ async def _hold(sandbox: Sandbox) -> frozenset[str]:
 
 async def _end(sandbox: Sandbox) -> dict[str, bool]:
     """Limits that end a program."""
-    large = replace(TIGHT, memory_mb=1024, total_memory_mb=TOTAL_MB, file_mb=TOTAL_MB)
-    swelling = RunRequest(python=_program("swell", TOTAL_MB), limits=large)
-    hoarding = RunRequest(python=_program("hoard", TOTAL_MB), limits=large)
+    large = replace(
+        TIGHT, memory_mb=1024, total_memory_mb=CANARY_TOTAL_MEMORY_MB, file_mb=CANARY_TOTAL_MEMORY_MB
+    )
+    swelling = RunRequest(python=_program("swell", CANARY_TOTAL_MEMORY_MB), limits=large)
+    hoarding = RunRequest(python=_program("hoard", CANARY_TOTAL_MEMORY_MB), limits=large)
     sleeping = RunRequest(python="import time; time.sleep(30)", limits=ProgramLimits(wall_s=0.2))
     hoarded = await sandbox.run(hoarding)
     return {

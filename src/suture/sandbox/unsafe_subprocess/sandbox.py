@@ -17,8 +17,9 @@ from suture.errors import UsageError
 from suture.sandbox.contract import BOX, LIMIT_NAMES, Capabilities, RunRequest, RunResult
 from suture.sandbox.execution.base_sandbox import FrameChannel, ProgramSandbox, system_error
 from suture.sandbox.execution.process import ColdRun, SupervisedRun
-from suture.sandbox.execution.request_encoding import as_program, pack_request, plain_request
+from suture.sandbox.execution.request_encoding import as_program_request, check_and_flatten, encode_request
 from suture.sandbox.runtimes.discovery import get_own_interpreter
+from suture.sandbox.tuning import REAPER_KILL_TIMEOUT_S
 
 NOTICE = (
     "suture: no sandbox (unsafe-subprocess): code that nobody has read runs as you, "
@@ -28,8 +29,6 @@ NOT_ENFORCED = {"processes", "disk_mb", "inodes"}
 """The kernel counts processes of a user, not of a program; and folders here are those of the disk."""
 MOST_PROCESSES = 1 << 22
 """`PID_MAX_LIMIT` of Linux, so no limit: one on the user would hit what else the user runs."""
-KILL_S = 2.0
-"""Seconds in which a supervisor must have ended its program."""
 
 
 def _print_notice() -> None:
@@ -91,7 +90,7 @@ class UnsafeSubprocess:
 
     @asynccontextmanager
     async def _one(self, request: RunRequest) -> AsyncIterator[_OneRun]:
-        plain_request(request)
+        check_and_flatten(request)
         for mount in request.mounts:
             if mount.source != mount.target:
                 raise UsageError(f"{mount.target!r} cannot be shown: without a wall each path is what it is")
@@ -120,7 +119,7 @@ class ReapedRun(ColdRun):
         """End everything of this run now; what does not end in a moment loses its supervisor too."""
         self.hang_up()
         if self._ultimatum is None:
-            self._ultimatum = asyncio.get_running_loop().call_later(KILL_S, super().kill)
+            self._ultimatum = asyncio.get_running_loop().call_later(REAPER_KILL_TIMEOUT_S, super().kill)
 
     def give_up(self) -> None:
         """Take the threat back; all is gone."""
@@ -155,7 +154,7 @@ class _OneRun(ProgramSandbox):
             env=environment,
             mounts=(),
         )
-        return as_program(named, get_own_interpreter().executable, box)
+        return as_program_request(named, get_own_interpreter().executable, box)
 
     def outward(self, result: RunResult) -> RunResult:
         """A result that names `BOX` in place of this folder."""
@@ -168,9 +167,9 @@ class _OneRun(ProgramSandbox):
         )
 
     @asynccontextmanager
-    async def begin(self, request: RunRequest) -> AsyncIterator[SupervisedRun]:
-        """See `ProgramSandbox.begin`."""
-        packed = pack_request(replace(request, limits=replace(request.limits, processes=MOST_PROCESSES)))
+    async def start_run(self, request: RunRequest) -> AsyncIterator[SupervisedRun]:
+        """See `ProgramSandbox.start_run`."""
+        packed = encode_request(replace(request, limits=replace(request.limits, processes=MOST_PROCESSES)))
         command = (get_own_interpreter().executable, "-I", "-S", "-B", "-c", _source(str(self._box)))
         running = await ReapedRun.start(packed, command, ())
         try:

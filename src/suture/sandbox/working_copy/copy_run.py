@@ -12,13 +12,14 @@ from importlib import resources
 from typing import Any, Literal
 
 from suture.sandbox.contract import LIBRARY, Mount, ProgramLimits, RunRequest, Sandbox
-
-MOST_FILES = 500
-"""Files that one command may change."""
-FILE_BYTES = 2 << 20
-MOST_BYTES = 16 << 20
-"""Of all changed files together."""
-LONGEST_PATH = 400
+from suture.sandbox.tuning import (
+    COPY_OVERHEAD_S,
+    COPY_REPORT_BYTES,
+    MAX_CHANGED_BYTES,
+    MAX_CHANGED_FILE_BYTES,
+    MAX_CHANGED_FILES,
+    MAX_CHANGED_PATH_CHARS,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,39 +46,38 @@ def read_changes(account: bytes) -> FileChanges:
     """
     try:
         report: Any = json.loads(account)
-        listed = [(str(path), str(content)) for path, content in report["changed"][:MOST_FILES]]
+        listed = [(str(path), str(content)) for path, content in report["changed"][:MAX_CHANGED_FILES]]
         gone = [str(path) for path in report["deleted"]]
         left_out = [str(path) for path in report["left_out"]]
         contents = {path: base64.b64decode(content, validate=True) for path, content in listed}
     except (ValueError, TypeError, KeyError, RecursionError):
         return FileChanges()
     changed: dict[str, bytes] = {}
-    room = MOST_BYTES
+    room = MAX_CHANGED_BYTES
     for path, content in contents.items():
-        if is_speakable(path) and len(content) <= min(FILE_BYTES, room):
+        if is_speakable(path) and len(content) <= min(MAX_CHANGED_FILE_BYTES, room):
             changed[path] = content
             room -= len(content)
         else:
             left_out.append(path)
-    shown = tuple(ascii(path)[1:-1] for path in left_out[:MOST_FILES] if len(path) <= LONGEST_PATH)
+    shown = tuple(
+        ascii(path)[1:-1] for path in left_out[:MAX_CHANGED_FILES] if len(path) <= MAX_CHANGED_PATH_CHARS
+    )
     return FileChanges(
-        changed=changed, deleted=tuple(filter(is_speakable, gone[:MOST_FILES])), left_out=shown
+        changed=changed, deleted=tuple(filter(is_speakable, gone[:MAX_CHANGED_FILES])), left_out=shown
     )
 
 
 def is_speakable(path: str) -> bool:
     """Whether a path stays in its folder and can stand in a diff, a prompt and a ledger."""
     parts = path.split("/")
-    return path.isprintable() and len(path) <= LONGEST_PATH and not {"", ".", ".."} & set(parts)
+    return path.isprintable() and len(path) <= MAX_CHANGED_PATH_CHARS and not {"", ".", ".."} & set(parts)
 
 
 CopyEnding = Literal["exit", "timeout", "unstarted", "memory", "killed"]
 """How a command ended: by itself, its time was up, it could not start, it held too much memory, or the wall
 ended it for another reason."""
 REPORT = f"{LIBRARY}/changes"
-SPARE_S = 20.0
-"""Seconds beside the command's own, in which the files before and after are read."""
-OUR_LINE_BYTES = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,16 +144,16 @@ async def run_in_copy(command: CopyCommand, sandbox: Sandbox) -> CopyRun:
         "keep_bytes": command.max_output_bytes,
         "skip": [LIBRARY, *command.skip_dirs],
         "report": REPORT,
-        "file_bytes": FILE_BYTES,
-        "most_bytes": MOST_BYTES,
-        "most_files": MOST_FILES,
+        "file_bytes": MAX_CHANGED_FILE_BYTES,
+        "most_bytes": MAX_CHANGED_BYTES,
+        "most_files": MAX_CHANGED_FILES,
     }
-    wall_s = command.timeout_s + SPARE_S
+    wall_s = command.timeout_s + COPY_OVERHEAD_S
     limits = replace(
         command.limits,
         wall_s=wall_s,
         cpu_s=max(command.limits.cpu_s, wall_s),
-        output_bytes=2 * command.max_output_bytes + OUR_LINE_BYTES,
+        output_bytes=2 * command.max_output_bytes + COPY_REPORT_BYTES,
     )
     request = RunRequest(
         python=_program(),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 
-from suture.sandbox.seccomp import own_filter
+from suture.sandbox.seccomp import build_filter_for_host
 
 PARTS = (
     "suture.sandbox.execution.supervisor",
@@ -24,12 +24,12 @@ PACKAGES = (
 
 
 @cache
-def boot_source() -> str:
+def read_boot_source() -> str:
     """The zygote's first words."""
     return _read("suture.sandbox.zygote.inside.boot")
 
 
-def bundle(
+def build_bundle(
     modules: Mapping[str, bytes],
     preload: str,
     shown: Sequence[str],
@@ -53,7 +53,7 @@ def bundle(
     texts = {_module(path): content.decode("utf-8") for path, content in modules.items()}
     settings = json.dumps(
         {
-            "filter": own_filter().hex(),
+            "filter": build_filter_for_host().hex(),
             "modules": texts,
             "preload": preload,
             "namespaces": namespaces,

@@ -17,13 +17,15 @@ from suture.project.languages import Interpreter
 from suture.sandbox.contract import Mount, ProgramLimits, RunRequest
 from suture.sandbox.execution.process import SupervisedRun
 from suture.sandbox.execution.program import SandboxNotStarted
-from suture.sandbox.execution.request_encoding import pack_for_zygote
+from suture.sandbox.execution.request_encoding import encode_for_zygote
+from suture.sandbox.tuning import (
+    MAX_IDLE_ZYGOTES,
+    MAX_PRELOAD_PROCESSES,
+    MAX_UNQUEUED_EXPENSIVE_RUNS,
+    MIN_PRELOAD_PROCESSES,
+    PRELOAD_MB,
+)
 from suture.sandbox.zygote.zygote_process import Zygote
-
-MOST_IDLE = 4
-"""Zygotes that wait for work; each holds about 15 MB."""
-AT_ONCE = 2
-"""Runs in dear ones that do not wait for each other; most machines have as many processors."""
 
 
 class ZygotePool:
@@ -45,7 +47,7 @@ class ZygotePool:
         key: Hashable,
         start: Callable[[], Awaitable[Zygote]],
         *,
-        dear: bool = False,
+        expensive: bool = False,
         ahead: bool = False,
         lasting: bool = False,
     ) -> AsyncIterator[Zygote]:
@@ -61,7 +63,7 @@ class ZygotePool:
         Raises:
             SandboxBroken: The keeper was closed meanwhile.
         """
-        waits = dear and not ahead and not lasting
+        waits = expensive and not ahead and not lasting
         zygote = self._take(key) or (await self._wait(key) if waits else None)
         if zygote is None:
             zygote = await self._start(key, start)
@@ -99,7 +101,7 @@ class ZygotePool:
         if self._closed:
             return
         ready = self._starting[key] + sum(at == key and zygote.usable for at, zygote in self._idle)
-        if ready < min(self._at_work[key], MOST_IDLE):
+        if ready < min(self._at_work[key], MAX_IDLE_ZYGOTES):
             task = asyncio.create_task(self._add(key, start))
             self._adding.add(task)
             task.add_done_callback(self._adding.discard)
@@ -113,7 +115,7 @@ class ZygotePool:
     async def _keep(self, key: Hashable, zygote: Zygote) -> None:
         """Keep one for the next run; end those that are too many or can serve no more, such as old ones."""
         self._idle.append((key, zygote))
-        usable = [entry for entry in self._idle if entry[1].usable][-MOST_IDLE:]
+        usable = [entry for entry in self._idle if entry[1].usable][-MAX_IDLE_ZYGOTES:]
         spent = [entry for entry in self._idle if entry not in usable]
         self._idle = usable
         self._wake_waiters()
@@ -124,7 +126,7 @@ class ZygotePool:
 
         The first few are started without such a wait: what runs at once is not made to run in turn.
         """
-        if self._starting[key] + self._at_work[key] - self._lasting[key] < AT_ONCE:
+        if self._starting[key] + self._at_work[key] - self._lasting[key] < MAX_UNQUEUED_EXPENSIVE_RUNS:
             return None
         while self._starting[key]:
             await self._news.wait()
@@ -169,9 +171,6 @@ async def _end_all(entries: Sequence[tuple[Hashable, Zygote]]) -> None:
 
 FORKED_VARIABLES = {"PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}
 """Settings of an interpreter that can still be made after it has started."""
-PRELOAD_MB = 2048
-"""Memory for a zygote until its first run: of each process, and where there is a control group of all."""
-PRELOAD_PROCESSES, MOST_PROCESSES = 256, 4096
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,7 +204,7 @@ def preload_limits(limits: ProgramLimits) -> tuple[str, ...]:
         limits: What the run may use.
     """
     space = max(limits.memory_mb, PRELOAD_MB) << 20
-    processes = min(max(limits.processes, PRELOAD_PROCESSES), MOST_PROCESSES)
+    processes = min(max(limits.processes, MIN_PRELOAD_PROCESSES), MAX_PRELOAD_PROCESSES)
     return ("/usr/bin/prlimit", f"--as={space}", f"--nproc={processes}", "--cpu=300:", "--core=0", "--")
 
 
@@ -227,7 +226,7 @@ class WarmRunner:
         await closing.close()
 
     @asynccontextmanager
-    async def begin(
+    async def start_run(
         self,
         request: RunRequest,
         mounts: Sequence[Mount],
@@ -259,7 +258,7 @@ class WarmRunner:
             raise SandboxNotStarted(str(fault)) from fault
         zygotes = self._zygotes
         for kind in self._kinds(request):
-            packed = pack_for_zygote(request, forked=bool(kind.preload))
+            packed = encode_for_zygote(request, forked=bool(kind.preload))
             async with AsyncExitStack() as held:
                 fresh = partial(start, mounts, kind)
                 try:
@@ -267,7 +266,7 @@ class WarmRunner:
                         zygotes.lease(
                             (place, key, kind),
                             fresh,
-                            dear=bool(kind.preload),
+                            expensive=bool(kind.preload),
                             ahead=ahead,
                             lasting=conversation,
                         )
@@ -279,9 +278,9 @@ class WarmRunner:
                     continue
                 most = request.limits.total_memory_mb
                 yield (
-                    await zygote.begin_conversation(packed, most)
+                    await zygote.start_conversation(packed, most)
                     if conversation
-                    else zygote.begin(packed, most, mute=not request.stdin)
+                    else zygote.start_run(packed, most, stdin_closed=not request.stdin)
                 )
                 return
 

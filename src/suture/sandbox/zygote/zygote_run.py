@@ -15,6 +15,7 @@ from contextlib import ExitStack, suppress
 from typing import Protocol
 
 from suture.sandbox.execution.process import Feed
+from suture.sandbox.tuning import CHILD_KILL_TIMEOUT_S, READ_CHUNK_BYTES
 
 
 class FdSender:
@@ -25,8 +26,8 @@ class FdSender:
         self._ours.setblocking(False)
 
     @property
-    def theirs(self) -> int:
-        """The zygote's end, until `let_go`."""
+    def remote_fd(self) -> int:
+        """The zygote's end, until `close_remote_end`."""
         return self._theirs.fileno()
 
     def give(self, handles: Sequence[int]) -> None:
@@ -40,7 +41,7 @@ class FdSender:
         except (BrokenPipeError, ConnectionResetError):
             return
 
-    def let_go(self) -> None:
+    def close_remote_end(self) -> None:
         """Close the zygote's end on this side, once it has been started."""
         self._theirs.close()
 
@@ -50,8 +51,8 @@ class FdSender:
         self._ours.close()
 
 
-class FdChannel:
-    """The host's ends of a program's stdin and stdout. Make them with `FdChannel.lay`."""
+class DirectPipes:
+    """The host's ends of a program's stdin and stdout. Make them with `DirectPipes.lay`."""
 
     def __init__(
         self, stdin: asyncio.StreamWriter, stdout: asyncio.StreamReader, source: asyncio.ReadTransport
@@ -61,20 +62,20 @@ class FdChannel:
         self._source = source
 
     @classmethod
-    async def lay(cls, fd_sender: FdSender) -> FdChannel:
+    async def lay(cls, fd_sender: FdSender) -> DirectPipes:
         """Make two pipes and give the program's ends away.
 
         Args:
             fd_sender: Of the zygote whose next run has the program.
         """
         loop = asyncio.get_running_loop()
-        with ExitStack() as theirs, ExitStack() as unless_laid:
+        with ExitStack() as remote_fd, ExitStack() as unless_laid:
             stdin_read, stdin_write = os.pipe()
-            theirs.callback(os.close, stdin_read)
+            remote_fd.callback(os.close, stdin_read)
             sink = os.fdopen(stdin_write, "wb", buffering=0)
             unless_laid.callback(sink.close)
             stdout_read, stdout_write = os.pipe()
-            theirs.callback(os.close, stdout_write)
+            remote_fd.callback(os.close, stdout_write)
             reader = asyncio.StreamReader()
             pipe = os.fdopen(stdout_read, "rb", buffering=0)
             unless_laid.callback(pipe.close)
@@ -96,12 +97,7 @@ class FdChannel:
         self._source.close()
 
 
-KILL_S = 2.0
-"""Seconds in which a zygote must have ended a child; then it is ended itself."""
-CHUNK = 1 << 16
-
-
-class ZygoteLine(Protocol):
+class ZygoteControl(Protocol):
     """A zygote, as its run sees it."""
 
     def send(self, kind: bytes, content: bytes = b"") -> None:
@@ -120,15 +116,17 @@ class ZygoteLine(Protocol):
 class ZygoteRun:
     """One run in a zygote; see `running.SupervisedRun`."""
 
-    def __init__(self, zygote: ZygoteLine, pipes: FdChannel | None = None, *, mute: bool = False) -> None:
+    def __init__(
+        self, zygote: ZygoteControl, pipes: DirectPipes | None = None, *, stdin_closed: bool = False
+    ) -> None:
         self._zygote = zygote
         self._pipes = pipes
         self._gone = asyncio.Event()
         self._code: int | None = None
         self._ultimatum: asyncio.TimerHandle | None = None
-        self.killed = self.starved = False
+        self.killed = self.out_of_memory = False
         self.complaint = ""
-        self._feed = RunFeed(zygote, self, closed=mute)
+        self._feed = RunFeed(zygote, self, closed=stdin_closed)
         self.stdin: Feed = self._feed
         self.stdout, self.stderr, self.report = (asyncio.StreamReader() for _ in range(3))
         self.stdout.set_transport(OutputValve(zygote, self))
@@ -152,7 +150,7 @@ class ZygoteRun:
         self._relayed[kind].feed_data(content)
         return True
 
-    def over(self, code: int, *, starved: bool = False, complaint: str = "") -> None:
+    def over(self, code: int, *, out_of_memory: bool = False, complaint: str = "") -> None:
         """Be told that everything of this run is gone.
 
         Args:
@@ -161,7 +159,7 @@ class ZygoteRun:
             complaint: What the zygote said last, where it ended too.
         """
         self._code = code
-        self.starved = starved
+        self.out_of_memory = out_of_memory
         self.complaint = complaint
         if self._ultimatum is not None:
             self._ultimatum.cancel()
@@ -176,7 +174,9 @@ class ZygoteRun:
             self.killed = True
             self._zygote.send(b"k")
             loop = asyncio.get_running_loop()
-            self._ultimatum = loop.call_later(KILL_S, self._zygote.kill, "it did not end a child")
+            self._ultimatum = loop.call_later(
+                CHILD_KILL_TIMEOUT_S, self._zygote.kill, "it did not end a child"
+            )
 
     async def wait(self) -> int:
         """Wait until everything of this run is gone."""
@@ -193,7 +193,7 @@ class ZygoteRun:
 class RunFeed:
     """A child's stdin; see `running.Feed`."""
 
-    def __init__(self, zygote: ZygoteLine, run: ZygoteRun, *, closed: bool) -> None:
+    def __init__(self, zygote: ZygoteControl, run: ZygoteRun, *, closed: bool) -> None:
         self._zygote = zygote
         self._run = run
         self._waiting = bytearray()
@@ -212,8 +212,8 @@ class RunFeed:
             await self._flowing.wait()
             if self._run.returncode is not None:  # what is sent now would be the next run's
                 break
-            self._zygote.send(b"i", bytes(self._waiting[:CHUNK]))
-            del self._waiting[:CHUNK]
+            self._zygote.send(b"i", bytes(self._waiting[:READ_CHUNK_BYTES]))
+            del self._waiting[:READ_CHUNK_BYTES]
             with suppress(BrokenPipeError, ConnectionResetError):
                 await self._zygote.drain()
         self._waiting.clear()
@@ -235,7 +235,7 @@ class RunFeed:
 class OutputValve(asyncio.Transport):
     """What a stream's reader tells that it has enough for now."""
 
-    def __init__(self, zygote: ZygoteLine, run: ZygoteRun) -> None:
+    def __init__(self, zygote: ZygoteControl, run: ZygoteRun) -> None:
         super().__init__()
         self._zygote = zygote
         self._run = run

@@ -32,12 +32,12 @@ class ZygoteSandbox(ProgramSandbox):
     spare_by_default: ClassVar[bool]
     """Whether places are made ready ahead where warm ones cannot be had."""
 
-    def __init__(self, own: Interpreter, own_mounts: tuple[Mount, ...], mode: str) -> None:
+    def __init__(self, own: Interpreter, interpreter_mounts: tuple[Mount, ...], mode: str) -> None:
         super().__init__()
         self._own = own
-        self._own_mounts = own_mounts
+        self._interpreter_mounts = interpreter_mounts
         self._zygotes = WarmRunner(own)
-        self._asked = mode
+        self._requested_mode = mode
         self._mode: StartMode = "warm"
         self._reason = ""
         self._chosen = False
@@ -93,14 +93,16 @@ class ZygoteSandbox(ProgramSandbox):
 
     async def _try(self) -> None:
         complaint = "it was asked for"
-        if self._asked in ("auto", "warm"):
+        if self._requested_mode in ("auto", "warm"):
             complaint = await try_sandbox(self._begin_bare)
-            if complaint and self._asked == "warm":
+            if complaint and self._requested_mode == "warm":
                 raise SandboxUnavailable(
                     f"no warm {self.name}: {complaint}", remedy="set sandbox.mode = 'auto'"
                 )
         if complaint:
-            spare = self._asked == "spare" or (self._asked == "auto" and self.spare_by_default)
+            spare = self._requested_mode == "spare" or (
+                self._requested_mode == "auto" and self.spare_by_default
+            )
             self._mode, self._reason = ("spare" if spare else "cold"), complaint
             complaint = await try_sandbox(self._begin_bare)
         if complaint:
@@ -111,19 +113,21 @@ class ZygoteSandbox(ProgramSandbox):
         await self._zygotes.close()
 
     @asynccontextmanager
-    async def begin(self, request: RunRequest, *, conversation: bool = False) -> AsyncIterator[SupervisedRun]:
-        """See `ProgramSandbox.begin`."""
-        mounts = plan_mounts_cached((*self._own_mounts, *request.mounts))
+    async def start_run(
+        self, request: RunRequest, *, conversation: bool = False
+    ) -> AsyncIterator[SupervisedRun]:
+        """See `ProgramSandbox.start_run`."""
+        mounts = plan_mounts_cached((*self._interpreter_mounts, *request.mounts))
         await self.choose()
         async with self._begin(request, mounts, conversation) as running:
             yield running
 
-    def begin_conversation(self, request: RunRequest) -> AbstractAsyncContextManager[SupervisedRun]:
-        """See `ProgramSandbox.begin_conversation`."""
-        return self.begin(request, conversation=True)
+    def start_conversation(self, request: RunRequest) -> AbstractAsyncContextManager[SupervisedRun]:
+        """See `ProgramSandbox.start_conversation`."""
+        return self.start_run(request, conversation=True)
 
     def _begin_bare(self, request: RunRequest) -> AbstractAsyncContextManager[SupervisedRun]:
-        return self._begin(request, self._own_mounts)
+        return self._begin(request, self._interpreter_mounts)
 
     @asynccontextmanager
     async def _begin(
@@ -134,7 +138,7 @@ class ZygoteSandbox(ProgramSandbox):
         if not warm:
             place = (limits.total_memory_mb, limits.disk_mb, limits.inodes)
         start = partial(self.start, limits, warm)
-        async with self._zygotes.begin(
+        async with self._zygotes.start_run(
             request, mounts, start, place=place, ahead=self._mode == "spare", conversation=conversation
         ) as running:
             yield running

@@ -164,7 +164,7 @@ def supervise(request: dict[str, Any], pid: int, deadline: float, kills: Kills, 
     """Wait for the program, end what it left, and tell how it ended."""
     os.closerange(0, REPORT_FD)
     most_bytes = request["limits"]["total_memory_mb"] << 20
-    kind, number = watch(pid, deadline, most_bytes, starved=kills.grew)
+    kind, number = watch(pid, deadline, most_bytes, out_of_memory=kills.grew)
     kill_the_rest()
     for words in account(kind, number, request, box):
         report(words)

@@ -117,30 +117,30 @@ class Zygote:
         ours: dict[int, bytes] = {}
         stdin: int | None = None
         if kind == b"d":
-            theirs = take_handles(self._fd_socket or 0)
+            remote_fd = take_handles(self._fd_socket or 0)
         else:
             (stdin_read, stdin), (stdout, stdout_write) = os.pipe(), os.pipe()
-            theirs, ours = [stdin_read, stdout_write], {stdout: b"o"}
+            remote_fd, ours = [stdin_read, stdout_write], {stdout: b"o"}
         if kind == b"n" and stdin is not None:
             os.close(stdin)
             stdin = None
         for output in (b"e", b"r"):
             read, write = os.pipe()
             ours[read] = output
-            theirs.append(write)
+            remote_fd.append(write)
         kills = Kills(self._place.counts)
         try:
             pid = kernel.clone() if self._place.namespaces else os.fork()
         except OSError as fault:
             self._host.send(b"e", str(fault).encode())
-            self._report_end(1, starved=False)
+            self._report_end(1, out_of_memory=False)
             raise HostGone from fault  # its request lies unread
         if pid == 0:
             # Not here: what a later child is forked from must never have held an earlier one's request.
             request = unpack(exactly(self._host.source, size))
             os.write(read_all, b"x")
-            return live(request, theirs, self._code, self._place)
-        for handle in (*theirs, read_all):
+            return live(request, remote_fd, self._code, self._place)
+        for handle in (*remote_fd, read_all):
             os.close(handle)
         if not os.read(has_read, 1):
             raise HostGone  # what comes next is somewhere in the middle of a request
@@ -152,13 +152,13 @@ class Zygote:
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         if status < 0 and not self._place.namespaces:
             status = SIGNAL_CODES - status  # here a program can reach its supervisor, and only it would
-        starved = kills.grew()  # its supervisor may have been among those that were ended
+        out_of_memory = kills.grew()  # its supervisor may have been among those that were ended
         kills.close()
-        self._report_end(status, starved=starved)
+        self._report_end(status, out_of_memory=out_of_memory)
         return None
 
-    def _report_end(self, status: int, *, starved: bool) -> None:
-        ending = {"status": status, "starved": starved, "anomaly": self._anomaly()}
+    def _report_end(self, status: int, *, out_of_memory: bool) -> None:
+        ending = {"status": status, "starved": out_of_memory, "anomaly": self._anomaly()}
         self._host.send(b".", json.dumps(ending).encode())
 
     def _anomaly(self) -> str:

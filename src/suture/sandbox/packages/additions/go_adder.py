@@ -6,17 +6,17 @@ import asyncio
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from suture.core.safe_files import write_atomically
+from suture.core.safe_files import write_file_atomically
 from suture.project.languages import Interpreter
-from suture.sandbox.packages.adding.adder import AddedSet, Files, PackageAdder, newline_of, text_in
+from suture.sandbox.packages.additions.adder import AddedSet, Files, PackageAdder, newline_of, text_in
 from suture.sandbox.packages.client import run_client
 from suture.sandbox.packages.go_installer import REQUIRED, go_client, go_reach, lay_modules, plain_line
 from suture.sandbox.packages.installer import FETCHED, PackagesRefused, Place
+from suture.sandbox.tuning import MAX_REQUESTED_PACKAGES
 
 MOD, SUM, INDIRECT = "go.mod", "go.sum", "indirect"
 BLOCK = re.compile(r"require\s*\(")
 LINE = re.compile(r"^\s*(?:require\s+)?(?P<name>\S+)\s+v")
-MOST = 100
 
 
 class GoAdder(PackageAdder):
@@ -39,8 +39,8 @@ class GoAdder(PackageAdder):
             if not REQUIRED.fullmatch(line):
                 raise PackagesRefused(f"{MOD}: {line[:200]!r} is no module of a proxy with its version")
             new.setdefault(name, line)
-        if len(new) > MOST:
-            raise PackagesRefused(f"{MOD} asks for more than {MOST} packages")
+        if len(new) > MAX_REQUESTED_PACKAGES:
+            raise PackagesRefused(f"{MOD} asks for more than {MAX_REQUESTED_PACKAGES} packages")
         return tuple(new.values())
 
     def written_down(self, base: Files, new: Sequence[str]) -> str:
@@ -80,7 +80,7 @@ def _require_asked(found: Sequence[str], new: Sequence[str]) -> None:
 
 
 def _write(place: Place, name: str, text: str) -> None:
-    write_atomically(place.folder / name, text.encode())
+    write_file_atomically(place.folder / name, text.encode())
 
 
 def _requires(text: str) -> Iterator[tuple[str, str]]:

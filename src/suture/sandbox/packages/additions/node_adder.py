@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from suture.core.safe_files import read_plain, write_atomically
+from suture.core.safe_files import read_regular_file, write_file_atomically
 from suture.project.languages import Interpreter
-from suture.sandbox.packages.adding.adder import AddedSet, Files, PackageAdder, text_in
-from suture.sandbox.packages.installer import LOCK_BYTES, PackagesRefused, Place
+from suture.sandbox.packages.additions.adder import AddedSet, Files, PackageAdder, text_in
+from suture.sandbox.packages.installer import PackagesRefused, Place
 from suture.sandbox.packages.npm_installer import TABLES, Npm, packages_in, run_npm
+from suture.sandbox.tuning import MAX_LOCK_BYTES
 
 BLANK = " \t\r\n"
 
@@ -202,8 +203,8 @@ def _lock_of(base: Files, interpreter: Interpreter) -> str:
         return text_in(base, LOCK)
     shown = interpreter.toolchain.shown if interpreter.toolchain else {}
     folder = next((here for here, there in shown.items() if there == NODE_MODULES), None)
-    content = read_plain(Path(folder) / HIDDEN, LOCK_BYTES) if folder else None
-    if content is None or len(content) > LOCK_BYTES:
+    content = read_regular_file(Path(folder) / HIDDEN, MAX_LOCK_BYTES) if folder else None
+    if content is None or len(content) > MAX_LOCK_BYTES:
         return ""
     own = _object(text_in(base, MANIFEST))
     root = {key: own[key] for key in ("name", "version", *EVERY) if key in own}
@@ -213,6 +214,6 @@ def _lock_of(base: Files, interpreter: Interpreter) -> str:
 
 def _lay(place: Place, manifest: str, lock: str) -> None:
     """The project's own manifest, whose scripts do not run, and its lock."""
-    write_atomically(place.folder / MANIFEST, manifest.encode())
+    write_file_atomically(place.folder / MANIFEST, manifest.encode())
     if lock:
-        write_atomically(place.folder / LOCK, lock.encode())
+        write_file_atomically(place.folder / LOCK, lock.encode())

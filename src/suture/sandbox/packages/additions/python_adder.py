@@ -11,15 +11,15 @@ from typing import Any
 
 from suture.core.safe_files import parse_toml
 from suture.project.languages import Interpreter
-from suture.project.safety import plain_name
-from suture.sandbox.packages.adding.adder import AddedSet, Files, newline_of, text_in
+from suture.project.safety import normalise_package_name
+from suture.sandbox.packages.additions.adder import AddedSet, Files, newline_of, text_in
 from suture.sandbox.packages.installer import FETCHED, PackagesRefused, Place
 from suture.sandbox.packages.pip_installer import Pip
+from suture.sandbox.tuning import MAX_INSTALLED_PACKAGES
 
 PYPROJECT, IN, TXT, LOCK = "pyproject.toml", "requirements.in", "requirements.txt", "requirements.lock"
 OTHERS = ("uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "pylock.toml")
 INSTALLED = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)-(?P<version>\d[\w.!]*)(?:\+[\w.]+)?\.dist-info")
-MOST_INSTALLED = 5000
 CONFLICT = "ResolutionImpossible"
 KEPT = "what the project has already keeps its version, and this needs another one"
 WRITTEN = re.compile(r"([A-Za-z0-9][\w.-]*)")
@@ -184,7 +184,7 @@ def _installed(interpreter: Interpreter) -> dict[str, str]:
     found: dict[str, str] = {}
     for folder in interpreter.site_packages:
         try:
-            names = [path.name for path in islice(Path(folder).iterdir(), MOST_INSTALLED)]
+            names = [path.name for path in islice(Path(folder).iterdir(), MAX_INSTALLED_PACKAGES)]
         except OSError:
             continue
         for match in filter(None, map(INSTALLED.fullmatch, names)):
@@ -195,7 +195,7 @@ def _installed(interpreter: Interpreter) -> dict[str, str]:
 def pins_in(text: str) -> dict[str, str]:
     """Plain name -> version."""
     found = (PIN.match(line) for line in text.splitlines())
-    return {plain_name(match["name"]): match["version"] for match in found if match}
+    return {normalise_package_name(match["name"]): match["version"] for match in found if match}
 
 
 def is_pinned(text: str) -> bool:
@@ -216,7 +216,7 @@ def with_pins(text: str, lines: Sequence[str]) -> str:
     folded, hashed = bool(FOLDED.search(text)), "--hash" in text or not known
     for line in lines:
         pin, _, hashes = line.partition(" ")
-        if plain_name(pin.partition("==")[0]) in known:
+        if normalise_package_name(pin.partition("==")[0]) in known:
             continue
         entry = pin if not hashed else f"{pin} \\{newline}    {hashes}" if folded else line
         text = _inserted(text, pin, entry + newline, newline)
@@ -227,7 +227,7 @@ def _inserted(text: str, pin: str, entry: str, newline: str) -> str:
     at = 0
     for line in text.splitlines(keepends=True):
         match = PIN.match(line)
-        if match and plain_name(match["name"]) > plain_name(pin.partition("==")[0]):
+        if match and normalise_package_name(match["name"]) > normalise_package_name(pin.partition("==")[0]):
             return text[:at] + entry + text[at:]
         at += len(line)
     return text + ("" if not text or text.endswith("\n") else newline) + entry
