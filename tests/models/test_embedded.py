@@ -280,11 +280,11 @@ def test_few_cores_draw_one_reply_after_another() -> None:
 def test_memory_is_checked_before_loading() -> None:
     entry = find_catalogue_entry("qwen2.5-coder-1.5b")
     plenty = required_memory_bytes(entry, 8192, 4)
-    assert affordable_slots(entry, 8192, plenty, most=4) == 4
-    assert affordable_slots(entry, 8192, plenty - 1, most=4) == 3
-    assert affordable_slots(entry, 8192, plenty, most=1) == 1
+    assert affordable_slots(entry, 8192, plenty, max_slots=4) == 4
+    assert affordable_slots(entry, 8192, plenty - 1, max_slots=4) == 3
+    assert affordable_slots(entry, 8192, plenty, max_slots=1) == 1
     with pytest.raises(PrerequisiteError, match=r"context_tokens"):
-        affordable_slots(entry, 8192, 1 << 30, most=4)
+        affordable_slots(entry, 8192, 1 << 30, max_slots=4)
 
 
 def test_what_is_asked_for_and_does_not_fit_is_not_loaded() -> None:

@@ -18,11 +18,11 @@ from suture.errors import (
     ModelNotFound,
     ModelProtocolError,
     ModelRateLimited,
+    ModelRequestRejected,
     ModelTimeout,
     ModelUnreachable,
     PrerequisiteError,
     ReplyLost,
-    RequestRefused,
 )
 from suture.models import (
     Message,
@@ -176,7 +176,7 @@ async def test_a_tool_call_is_its_arguments_and_never_prose(wire: WireFormat, st
         (403, "not for you", ModelAuthError, "refused the key"),
         (404, "no such model", ModelNotFound, "check model.name"),
         (400, "prompt is too long: 9 tokens > 8 context window", ContextTooLong, "too little context"),
-        (400, "temperature is wrong", RequestRefused, "refused the request"),
+        (400, "temperature is wrong", ModelRequestRejected, "refused the request"),
         (429, "slow down", ModelRateLimited, "asks to slow down"),
         (500, "oops", ModelError, "failed .HTTP 500"),
         (503, "loading", ModelError, "overloaded, or still starting"),

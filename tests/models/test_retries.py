@@ -22,7 +22,7 @@ from suture.models.tuning import CIRCUIT_BREAKER_FAULTS, CIRCUIT_BREAKER_PAUSE_S
 
 def fault(*, passing: bool, retry_after_s: float | None = None) -> ModelError:
     made = ModelRateLimited("slow down", retry_after_s=retry_after_s)
-    made.passing = passing
+    made.is_transient = passing
     return made
 
 
@@ -106,7 +106,7 @@ def test_a_used_up_quota_is_no_matter_of_waiting() -> None:
     assert (kind, ERROR_TABLE[kind].retry) == ("quota", False)
     error = map_provider_error(Vendor("{'code': 'insufficient_quota'}", 429), ModelTarget(name="openai:m"))
     assert "has no quota left" in str(error)
-    assert not error.passing
+    assert not error.is_transient
 
 
 @pytest.mark.parametrize(

@@ -51,9 +51,7 @@ class DetectedModel:
 
 
 def choose_model(settings: Settings) -> tuple[str, str]:
-    """Return the model that the settings mean, as `provider:model`, and the reason in a few words for
-    people.
-    """
+    """Return the model that the settings mean, as `provider:model`, and a short reason for people."""
     name = settings.model.name
     if name != AUTO:
         return name, "as set"
@@ -111,8 +109,7 @@ def _ollama(settings: Settings) -> DetectedModel:
 
 
 def _ollama_models(address: str) -> list[str] | None:
-    """Return the models of an Ollama server in its order (newest first), or `None` if there is no such
-    server.
+    """Return the models of an Ollama server, newest first, or `None` if there is no such server.
 
     The request runs in a thread because a server may send its headers arbitrarily slowly, which httpx's
     timeouts do not bound.

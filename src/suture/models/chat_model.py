@@ -135,8 +135,9 @@ NO_MODEL = "none"
 
 
 class UnavailableModel:
-    """Stand-in for a model that cannot be called: none is configured, a prerequisite is missing, or only its
-    recording is used.
+    """Stand-in for a model that cannot be called.
+
+    None is configured, a prerequisite is missing, or only its recording is used.
 
     Args:
         name: `provider:model`, or `NO_MODEL`.

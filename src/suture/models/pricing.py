@@ -51,9 +51,7 @@ class Price:
         return (prompt_tokens * self.input + completion_tokens * self.output) / 1_000_000
 
     def affordable_tokens(self, money: float, prompt_tokens: int) -> int | None:
-        """Return how many reply tokens `money` US dollars buy after the prompt is paid; `None` for any
-        number.
-        """
+        """Return how many reply tokens `money` US dollars buy beyond the prompt; `None` for any number."""
         if self.output == 0:
             return None
         left = money * 1_000_000 - prompt_tokens * self.input
@@ -123,9 +121,7 @@ def published_price(name: str, prompt_tokens: int) -> Price | None:
 
 
 def _rate(asked: Decimal | TieredPrices | None, prompt_tokens: int) -> float | None:
-    """Return US dollars per million tokens. The highest tier that the prompt reaches applies to all of its
-    tokens.
-    """
+    """Return US dollars per million tokens; the highest tier that the prompt reaches applies to all."""
     if asked is None or isinstance(asked, Decimal):
         return None if asked is None else float(asked)
     reached = [tier.price for tier in asked.tiers if prompt_tokens > tier.start]

@@ -96,9 +96,7 @@ class ReplyNotRecorded(UsageError):
 
 
 def replay_only_model(name: str) -> UnavailableModel:
-    """Return a stand-in for a model whose replies all come from a recording, so that no key or weights are
-    needed.
-    """
+    """Return a stand-in for a model whose replies all come from a recording; it needs no key or weights."""
     why = f"{name!r} is only replayed here and cannot be asked"
     return UnavailableModel(name, lambda: ModelError(why))
 
@@ -147,9 +145,7 @@ def _read(path: Path, most_bytes: int = MAX_RECORDING_BYTES) -> bytes:
 
 
 def _parse_entry(raw: bytes, where: str) -> tuple[str, Mapping[str, Any]]:
-    """Return an entry with its call hash, which is computed from the entry and not taken from the file's
-    name.
-    """
+    """Return an entry with its call hash, computed from the entry and not taken from the file's name."""
     try:
         entry = json.loads(raw)
         messages = [Message(**message) for message in entry["messages"]]
@@ -179,7 +175,7 @@ def _raise_again(fault: Mapping[str, Any]) -> NoReturn:
     kinds = {kind.__name__: kind for kind in _class_tree(ModelError)}
     kind = kinds.get(str(fault.get("kind")), ModelError)
     again = kind(str(fault.get("message") or "the model failed"), remedy=str(fault.get("remedy") or ""))
-    again.replayed = True
+    again.is_replayed = True
     raise again
 
 

@@ -18,9 +18,7 @@ _hearer: ContextVar[ReplyListener | None] = ContextVar("hearer", default=None)
 
 @contextmanager
 def listen_to_replies(hearer: ReplyListener) -> Iterator[None]:
-    """Let `listener` follow all replies that are generated inside this context, if the provider can
-    stream.
-    """
+    """Let `listener` follow all replies generated inside this context, if the provider can stream."""
     token = _hearer.set(hearer)
     try:
         yield
@@ -30,9 +28,7 @@ def listen_to_replies(hearer: ReplyListener) -> Iterator[None]:
 
 @contextmanager
 def report_reply(hearer: ReplyListener) -> Iterator[Callable[[str], None]]:
-    """Yield a function that reports one reply's text so far; several replies may be reported at the same
-    time.
-    """
+    """Yield a function that reports one reply's text so far; several replies may run at the same time."""
     number = next(_numbers)
     try:
         yield partial(hearer, number)

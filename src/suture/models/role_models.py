@@ -105,8 +105,9 @@ class RoleModels:
             PrerequisiteError: The price of a model in use is unknown.
         """
         if self.unpriced_models:
+            names = ", ".join(map(repr, self.unpriced_models))
             raise PrerequisiteError(
-                f"no price is known of {', '.join(map(repr, self.unpriced_models))}, so budget.money cannot be kept",
+                f"the price of {names} is unknown, so budget.money cannot be enforced",
                 remedy="give one in a file named by model.prices, or leave out budget.money",
             )
 
@@ -134,8 +135,7 @@ class RoleModels:
 
 
 def open_model(settings: Settings, given: str | BaseChatModel | Model | None = None) -> Model:
-    """Return the model that the settings name, or the one that was passed in. Nothing is loaded or called
-    yet.
+    """Return the model that the settings name, or the given one. Nothing is loaded or called yet.
 
     Args:
         settings: `model.name` names the model unless `given` does.
@@ -226,8 +226,7 @@ def supports_prefill(name: str, settings: Settings) -> bool:
 
 
 def supports_tool_calls(name: str, settings: Settings) -> bool:
-    """Return whether a model gets tools through its provider's protocol, and `adaptive` lets it work with
-    them.
+    """Return whether a model works with tools through its provider's protocol.
 
     Args:
         name: `provider:model`.

@@ -1,6 +1,4 @@
-"""Token counts of prompts: exact where the model can count, otherwise an estimate, and upper and lower
-bounds.
-"""
+"""Token counts of prompts: exact where the model can count, else estimates; and bounds."""
 
 from __future__ import annotations
 

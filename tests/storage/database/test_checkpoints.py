@@ -219,11 +219,11 @@ async def test_two_loops_of_one_process_each_open_their_own(tmp_path: Path) -> N
 async def used_in(path: Path) -> None:
     """Make a database with the checkpoints of one thread, and leave it."""
     async with open_checkpointer(path) as checkpointer:
-        graph = built(checkpointer)
+        graph = compile_graph(checkpointer)
         await graph.ainvoke({"value": 1, "found": []}, THREAD)
 
 
-def built(checkpointer: BaseCheckpointSaver[Any]) -> Any:
+def compile_graph(checkpointer: BaseCheckpointSaver[Any]) -> Any:
     graph = StateGraph(State)
     graph.add_node("one", lambda state: {"value": [state["value"]]})
     graph.add_edge(START, "one")
@@ -258,7 +258,7 @@ async def test_a_garbled_row_is_told_with_its_file_and_a_remedy(
         assert connection.execute(change, (value,)).rowcount > 0
     connection.close()
     async with open_checkpointer(path) as checkpointer:
-        graph = built(checkpointer)
+        graph = compile_graph(checkpointer)
         with pytest.raises(StorageError, match=r"checkpoint of run t .* is damaged") as caught:
             await all_of(graph.aget_state_history(THREAD))
         assert str(path) in caught.value.message

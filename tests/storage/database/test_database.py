@@ -18,24 +18,24 @@ from sqlalchemy.exc import OperationalError
 
 import suture.storage.database
 from suture.errors import PrerequisiteError, StorageError, UsageError
-from suture.storage.database.full_text_search import matching, most_similar, searched_words
+from suture.storage.database.full_text_search import index_text, match_all_words, rank_similar_rows
 from suture.storage.database.store import (
     DATABASE_FILE,
-    NEWEST,
+    LATEST_VERSION,
     VERSION_TABLE,
     VERSIONS,
     Store,
-    is_ours,
-    mapped,
+    is_compared_by_alembic,
+    map_database_errors,
     open_store,
 )
-from suture.storage.database.tables import METADATA, SEARCHED, failures, tasks
+from suture.storage.database.tables import METADATA, SEARCHED_TABLES, failures, tasks
 
 ODD = "zero \x00, half a pair \ud800, é"
 
 
 def remember(store: Store, key: str, *texts: str, namespace: str = "") -> None:
-    with store.writing() as connection:
+    with store.write_transaction() as connection:
         connection.execute(
             failures.insert().values(
                 namespace=namespace or store.namespace,
@@ -44,14 +44,18 @@ def remember(store: Store, key: str, *texts: str, namespace: str = "") -> None:
                 key=key,
                 created_s=1.5,
                 text=" ".join(texts),
-                searched=searched_words(*texts),
+                searched=index_text(*texts),
             )
         )
 
 
 def test_the_migrations_make_what_the_tables_say(store: Store) -> None:
-    with store.reading() as connection:
-        options = {"version_table": VERSION_TABLE, "include_object": is_ours, "compare_type": True}
+    with store.read_transaction() as connection:
+        options = {
+            "version_table": VERSION_TABLE,
+            "include_object": is_compared_by_alembic,
+            "compare_type": True,
+        }
         context = MigrationContext.configure(connection, opts=options)
         assert compare_metadata(context, METADATA) == []
 
@@ -66,7 +70,7 @@ def test_every_version_is_known_and_has_its_script() -> None:
 
 
 def test_a_row_comes_back_as_it_was(store: Store) -> None:
-    with store.writing() as connection:
+    with store.write_transaction() as connection:
         connection.execute(
             failures.insert().values(
                 namespace="n",
@@ -79,7 +83,7 @@ def test_a_row_comes_back_as_it_was(store: Store) -> None:
                 details={"a": [1, ODD[:5]]},
             )
         )
-    with store.reading() as connection:
+    with store.read_transaction() as connection:
         row = connection.execute(select(failures)).mappings().one()
     assert row["vector"] == array("f", [1, -2.5, 0.1])
     assert row["text"] == "zero \ufffd, half a pair ?, é"
@@ -89,13 +93,13 @@ def test_a_row_comes_back_as_it_was(store: Store) -> None:
 
 def test_what_failed_half_way_is_not_there(store: Store) -> None:
     def fail_half_way() -> None:
-        with store.writing() as connection:
+        with store.write_transaction() as connection:
             connection.execute(tasks.insert().values(namespace="n", run_id="r"))
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         fail_half_way()
-    with store.reading() as connection:
+    with store.read_transaction() as connection:
         assert connection.execute(select(func.count()).select_from(tasks)).scalar() == 0
 
 
@@ -109,28 +113,31 @@ def test_words_are_found_where_they_are_and_no_longer_where_they_were(store: Sto
     remember(store, "a", "KeyError: 'total_price' in os.path.join(root, 'x.py')")
     remember(store, "b", "the total is wrong; wrong again")
     remember(store, "c", "the total is wrong", namespace="another")
-    with store.reading() as connection:
+    with store.read_transaction() as connection:
         keys = {row.id: row.key for row in connection.execute(select(failures.c.id, failures.c.key))}
 
     def found(query: str) -> list[str]:
-        with store.reading() as connection:
-            ids = matching(connection, failures, query, namespace=store.namespace, limit=9)
+        with store.read_transaction() as connection:
+            ids = match_all_words(connection, failures, query, namespace=store.namespace, limit=9)
         return [keys[one] for one in ids]
 
     assert found("price") == found("keyerror") == found("Key") == found("os.path") == ["a"]
     assert found("total wrong") == ["b"]
-    assert sorted(keys[one] for one in most_similar(store, "failures", "wrong price", limit=9)) == ["a", "b"]
+    assert sorted(keys[one] for one in rank_similar_rows(store, "failures", "wrong price", limit=9)) == [
+        "a",
+        "b",
+    ]
     assert found("nothing") == found("-- ' \" & | ()") == []
-    with store.writing() as connection:
+    with store.write_transaction() as connection:
         connection.execute(failures.update().where(failures.c.key == "b").values(searched="other"))
         connection.execute(failures.delete().where(failures.c.key == "a"))
     assert (found("total"), found("other")) == ([], ["b"])
 
 
 def test_every_searched_table_has_its_index_of_words(store: Store) -> None:
-    with store.reading() as connection:
-        for table in SEARCHED:
-            assert matching(connection, table, "word", namespace="n", limit=1) == []
+    with store.read_transaction() as connection:
+        for table in SEARCHED_TABLES:
+            assert match_all_words(connection, table, "word", namespace="n", limit=1) == []
 
 
 def test_a_file_is_made_by_several_processes_at_once(tmp_path: Path) -> None:
@@ -150,11 +157,11 @@ def test_a_file_is_made_by_several_processes_at_once(tmp_path: Path) -> None:
 
 
 def test_a_newer_database_is_left_alone(database: str, tmp_path: Path) -> None:
-    with open_store(database, tmp_path, init=True) as store, store.writing() as connection:
+    with open_store(database, tmp_path, init=True) as store, store.write_transaction() as connection:
         connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '9999'"))
     with pytest.raises(PrerequisiteError, match="has version '9999'") as caught:
         open_store(database, tmp_path, init=True)
-    assert NEWEST in caught.value.message
+    assert LATEST_VERSION in caught.value.message
     assert "nothing was changed" in caught.value.remedy
 
 
@@ -175,7 +182,7 @@ def test_a_database_that_names_no_encoding_gives_texts_all_the_same(
     url = f"postgresql://postgres@/bare?host={postgres_host}"
     with open_store(url, tmp_path, init=True) as store:
         remember(store, "k", "é and ß")
-        with store.reading() as connection:
+        with store.read_transaction() as connection:
             assert connection.execute(select(failures.c.text)).scalar_one() == "é and ß"
 
 
@@ -184,7 +191,7 @@ def test_tables_of_another_program_are_not_touched(postgres_url: str, tmp_path: 
         connection.execute("CREATE TABLE tasks (mine text)")
         connection.execute("INSERT INTO tasks VALUES ('still here')")
         connection.execute("CREATE TABLE alembic_version (version_num text)")
-    with open_store(postgres_url, tmp_path, init=True) as store, store.writing() as connection:
+    with open_store(postgres_url, tmp_path, init=True) as store, store.write_transaction() as connection:
         connection.execute(tasks.insert().values(namespace="n", run_id="r"))
     with psycopg.connect(postgres_url) as connection:
         assert connection.execute("SELECT * FROM public.tasks").fetchall() == [("still here",)]
@@ -209,7 +216,7 @@ def test_an_address_that_is_none(url: str, says: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("said", ["is not available", "must be superuser to create this extension"])
 def test_a_server_without_pgvector_is_told_what_to_install(said: str) -> None:
     refused = OperationalError("CREATE EXTENSION", {}, Exception(f'extension "vector": {said}'))
-    with pytest.raises(StorageError) as caught, mapped("'a'"):
+    with pytest.raises(StorageError) as caught, map_database_errors("'a'"):
         raise refused
     assert caught.value.remedy.startswith("install pgvector there")
 
@@ -231,7 +238,7 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
 
 def test_a_lost_connection_is_one_line_and_the_next_one_works(postgres_url: str, tmp_path: Path) -> None:
     def write_and_lose(store: Store) -> None:
-        with store.writing() as connection:
+        with store.write_transaction() as connection:
             connection.execute(tasks.insert().values(namespace="n", run_id="r"))
             with psycopg.connect(postgres_url, autocommit=True) as other:
                 other.execute(
@@ -244,5 +251,5 @@ def test_a_lost_connection_is_one_line_and_the_next_one_works(postgres_url: str,
         with pytest.raises(StorageError, match="failed") as caught:
             write_and_lose(store)
         assert "\n" not in caught.value.message
-        with store.reading() as connection:
+        with store.read_transaction() as connection:
             assert connection.execute(select(func.count()).select_from(tasks)).scalar() == 0

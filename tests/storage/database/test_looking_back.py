@@ -14,7 +14,7 @@ from storage.database.runs_made import home_with_runs, write_run
 from suture.core.ledger import RunFolder, read_ledger
 from suture.interfaces.cli.app import app
 from suture.storage.database.projection_updates import catch_up
-from suture.storage.database.run_queries import RunFilter, runs_found, summary_of
+from suture.storage.database.run_queries import RunQuery, query_runs, summarise_runs
 from suture.storage.database.store import Store
 from suture.storage.database.tables import tasks
 
@@ -30,41 +30,41 @@ def runs(store: Store, tmp_path: Path) -> list[RunFolder]:
     return found
 
 
-def ids(store: Store, question: RunFilter, limit: int = 99) -> list[str]:
-    return [row["run_id"] for row in runs_found(store, question, limit)[0]]
+def ids(store: Store, question: RunQuery, limit: int = 99) -> list[str]:
+    return [row["run_id"] for row in query_runs(store, question, limit)[0]]
 
 
 def test_all_are_told_the_newest_first(store: Store, runs: list[RunFolder]) -> None:
     began = {run.id: read_ledger(run.ledger_path).events[0].time_s for run in runs}
-    everything = ids(store, RunFilter())
+    everything = ids(store, RunQuery())
     assert sorted(everything) == sorted(began)
     assert [began[run] for run in everything] == sorted(began.values(), reverse=True)
-    rows, total = runs_found(store, RunFilter(), 2)
+    rows, total = query_runs(store, RunQuery(), 2)
     assert ([row["run_id"] for row in rows], total) == (everything[:2], len(runs))
 
 
 def test_a_question_finds_what_it_asks_for(store: Store, runs: list[RunFolder]) -> None:
     heals = {run.id for run in runs if run.id.endswith("-heal")}
-    assert set(ids(store, RunFilter(kind="heal"))) == heals
-    assert ids(store, RunFilter(words="MUG cart")) == ids(store, RunFilter(recipe="greedy")) == ["2027-mug"]
-    assert ids(store, RunFilter(words="mug", kind="heal")) == []
-    assert ids(store, RunFilter(words="mug spoon")) == []
-    assert len(ids(store, RunFilter(outcome="healed"))) == len(runs)
-    assert ids(store, RunFilter(model="100%")) == []
+    assert set(ids(store, RunQuery(kind="heal"))) == heals
+    assert ids(store, RunQuery(words="MUG cart")) == ids(store, RunQuery(recipe="greedy")) == ["2027-mug"]
+    assert ids(store, RunQuery(words="mug", kind="heal")) == []
+    assert ids(store, RunQuery(words="mug spoon")) == []
+    assert len(ids(store, RunQuery(outcome="healed"))) == len(runs)
+    assert ids(store, RunQuery(model="100%")) == []
     began = max(read_ledger(run.ledger_path).events[0].time_s for run in runs)
-    assert ids(store, RunFilter(since_s=began)) == ["2027-mug"]
+    assert ids(store, RunQuery(since_s=began)) == ["2027-mug"]
 
 
 def test_a_question_of_an_error_finds_the_runs_that_had_it(store: Store, runs: list[RunFolder]) -> None:
-    found = set(ids(store, RunFilter(error="UNKNOWN")))  # the blobs of these ledgers are gone
+    found = set(ids(store, RunQuery(error="UNKNOWN")))  # the blobs of these ledgers are gone
     assert found
     assert "2027-mug" not in found
-    assert ids(store, RunFilter(error="KeyError")) == []
+    assert ids(store, RunQuery(error="KeyError")) == []
 
 
 def test_the_summary_is_the_sum_of_the_rows(store: Store, runs: list[RunFolder]) -> None:
-    summary = summary_of(store, RunFilter())
-    with store.reading() as connection:
+    summary = summarise_runs(store, RunQuery())
+    with store.read_transaction() as connection:
         rows = connection.execute(select(tasks)).all()
     assert summary["runs"] == len(runs) == len(rows)
     assert summary["outcomes"] == {"healed": len(runs)}
@@ -72,10 +72,10 @@ def test_the_summary_is_the_sum_of_the_rows(store: Store, runs: list[RunFolder])
     assert summary["tokens"] == sum(row.tokens for row in rows)
     assert 0 < sum(summary["tokens_by_role"].values()) < summary["tokens"]  # the oldest name no roles
     assert sum(day["runs"] for day in summary["by_day"].values()) == len(runs)
-    of_heals = summary_of(store, RunFilter(kind="heal"))
+    of_heals = summarise_runs(store, RunQuery(kind="heal"))
     assert of_heals["runs"] == 3
     assert of_heals["seconds_by_phase"]["search"] > 0
-    assert summary_of(store, RunFilter(words="nowhere"))["pass_rate"] is None
+    assert summarise_runs(store, RunQuery(words="nowhere"))["pass_rate"] is None
 
 
 def call(home: Path, *arguments: str) -> Result:

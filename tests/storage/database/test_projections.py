@@ -14,20 +14,20 @@ import pytest
 from sqlalchemy import func, select
 
 from storage.database.runs_made import home_with_runs, write_run
-from suture.core.ledger import Ledger, RunFolder, find_run, read_ledger, spend_of
+from suture.core.ledger import Ledger, RunFolder, find_run, read_ledger, total_spend
 from suture.core.ledger.kinds import RunResumed
 from suture.core.settings import PathSettings, Settings, StoreSettings
 from suture.storage.database.projection_updates import (
     catch_up,
-    findings,
-    rebuild,
-    record_run,
-    rows_in,
+    check_database,
+    rebuild_projections,
+    record_finished_run,
+    stored_rows,
     write_rows,
 )
-from suture.storage.database.projections import rows_of
+from suture.storage.database.projections import project_run
 from suture.storage.database.store import Store, open_store
-from suture.storage.database.tables import OF_RUNS, iterations, tasks
+from suture.storage.database.tables import RUN_TABLES, iterations, tasks
 
 PROCESSES, RUNS_EACH, EVENTS_EACH = 8, 5, 250
 FRESH = multiprocessing.get_context("forkserver")
@@ -35,35 +35,35 @@ FRESH.set_forkserver_preload(["suture.storage.database.projection_updates", "psy
 
 
 def everything(store: Store, runs: list[RunFolder]) -> list[Any]:
-    with store.reading() as connection:
+    with store.read_transaction() as connection:
         return [
-            (run.id, table.name, rows_in(connection, table, "default", run.id))
+            (run.id, table.name, stored_rows(connection, table, "default", run.id))
             for run in runs
-            for table in OF_RUNS
+            for table in RUN_TABLES
         ]
 
 
 def test_a_ledger_of_any_age_becomes_rows_that_say_what_it_says(store: Store, tmp_path: Path) -> None:
     runs = home_with_runs(tmp_path / "home")
     assert catch_up(store, tmp_path / "home").runs == len(runs)
-    with store.reading() as connection:
+    with store.read_transaction() as connection:
         found = {row.run_id: row for row in connection.execute(select(tasks))}
     assert set(found) == {run.id for run in runs}
     for run in runs:
         row, reading = found[run.id], read_ledger(run.ledger_path)
-        spend = spend_of(reading.events)
+        spend = total_spend(reading.events)
         assert (row.outcome, row.kind, row.namespace) == ("healed", run.id.rpartition("-")[2], "default")
         assert (row.events, row.tokens, row.attempts) == (len(reading.events), spend.tokens, spend.attempts)
         assert row.started_s == reading.events[0].time_s
-    assert findings(store, tmp_path / "home") == []
+    assert check_database(store, tmp_path / "home") == []
 
 
 def test_rows_are_the_same_however_often_they_are_made(store: Store, tmp_path: Path) -> None:
     runs = home_with_runs(tmp_path / "home")
-    rebuild(store, tmp_path / "home")
+    rebuild_projections(store, tmp_path / "home")
     first = everything(store, runs)
     assert sum(len(rows) for _, _, rows in first) > 30
-    rebuild(store, tmp_path / "home")
+    rebuild_projections(store, tmp_path / "home")
     catch_up(store, tmp_path / "home")
     assert everything(store, runs) == first
 
@@ -73,13 +73,13 @@ def test_only_what_has_grown_is_read_again(store: Store, tmp_path: Path) -> None
     assert catch_up(store, tmp_path / "home").up_to_date == 0
     assert catch_up(store, tmp_path / "home").runs == 0
     with Ledger(run.ledger_path) as ledger:
-        ledger.append(RunResumed(at=(), project=""))
+        ledger.append(RunResumed(next_nodes=(), project=""))
         assert catch_up(store, tmp_path / "home").runs == 1
-        with store.reading() as connection:
+        with store.read_transaction() as connection:
             outcome = connection.execute(select(tasks.c.outcome).where(tasks.c.run_id == run.id)).scalar()
     assert outcome == "running"
     assert catch_up(store, tmp_path / "home").runs == 1  # its process is gone, and its ledger did not grow
-    with store.reading() as connection:
+    with store.read_transaction() as connection:
         outcome = connection.execute(select(tasks.c.outcome).where(tasks.c.run_id == run.id)).scalar()
     assert outcome == "stopped"
 
@@ -88,7 +88,7 @@ def test_a_damaged_ledger_hides_no_other_run(store: Store, tmp_path: Path) -> No
     damaged, *others = home_with_runs(tmp_path / "home")
     damaged.ledger_path.write_text('{"seq":"x","time_s":1,"kind":"decided"}\n')
     catch_up(store, tmp_path / "home")
-    with store.reading() as connection:
+    with store.read_transaction() as connection:
         outcomes = {row.run_id: row.outcome for row in connection.execute(select(tasks))}
     assert outcomes == {damaged.id: "damaged", **{run.id: "healed" for run in others}}
 
@@ -96,12 +96,14 @@ def test_a_damaged_ledger_hides_no_other_run(store: Store, tmp_path: Path) -> No
 def test_a_row_that_says_something_else_is_found(store: Store, tmp_path: Path) -> None:
     run, *_ = home_with_runs(tmp_path / "home")
     catch_up(store, tmp_path / "home")
-    with store.writing() as connection:
+    with store.write_transaction() as connection:
         connection.execute(tasks.update().where(tasks.c.run_id == run.id).values(outcome="stuck"))
         connection.execute(iterations.delete().where(iterations.c.run_id == run.id))
-    assert findings(store, tmp_path / "home") == [f"run {run.id}: tasks, iterations differ from its ledger"]
-    rebuild(store, tmp_path / "home")
-    assert findings(store, tmp_path / "home") == []
+    assert check_database(store, tmp_path / "home") == [
+        f"run {run.id}: tasks, iterations differ from its ledger"
+    ]
+    rebuild_projections(store, tmp_path / "home")
+    assert check_database(store, tmp_path / "home") == []
 
 
 def test_rows_of_another_namespace_are_not_mine(store_url: str, tmp_path: Path) -> None:
@@ -109,14 +111,14 @@ def test_rows_of_another_namespace_are_not_mine(store_url: str, tmp_path: Path) 
     write_run(home, "mine", 3)
     with open_store(store_url, home, namespace="theirs") as theirs:
         catch_up(theirs, home)
-        with theirs.reading() as connection:
+        with theirs.read_transaction() as connection:
             assert {row.namespace for row in connection.execute(select(tasks))} == {"default"}
 
 
 def _write_and_record(home: str, url: str, who: int) -> None:
     settings = Settings(paths=PathSettings(home=Path(home)), store=StoreSettings(url=url))
     for number in range(RUNS_EACH):
-        record_run(settings, write_run(Path(home), f"{who}-{number}", EVENTS_EACH))
+        record_finished_run(settings, write_run(Path(home), f"{who}-{number}", EVENTS_EACH))
 
 
 def test_eight_processes_write_ten_thousand_events(store: Store, store_url: str, tmp_path: Path) -> None:
@@ -129,22 +131,22 @@ def test_eight_processes_write_ten_thousand_events(store: Store, store_url: str,
     for writer in writers:
         writer.join(100)
     assert [writer.exitcode for writer in writers] == [0] * PROCESSES
-    with store.reading() as connection:
+    with store.read_transaction() as connection:
         events, rows = connection.execute(select(func.sum(tasks.c.events), func.count())).one()
     assert (events, rows) == (10_000, PROCESSES * RUNS_EACH)
-    assert findings(store, home) == []
+    assert check_database(store, home) == []
 
 
 def _record_for_ever(home: str, url: str) -> None:
     with open_store(url, Path(home)) as store:
         while True:
-            rebuild(store, Path(home))
+            rebuild_projections(store, Path(home))
 
 
 def test_a_writer_that_is_killed_leaves_whole_runs(store: Store, store_url: str, tmp_path: Path) -> None:
     home = tmp_path / "home"
     runs = home_with_runs(home)
-    wanted = [rows_of(run) for run in runs]
+    wanted = [project_run(run) for run in runs]
     pause = random.Random(19)
     for _ in range(20):
         writer = FRESH.Process(target=_record_for_ever, args=(str(home), store_url))
@@ -153,18 +155,18 @@ def test_a_writer_that_is_killed_leaves_whole_runs(store: Store, store_url: str,
         assert writer.pid is not None
         os.kill(writer.pid, signal.SIGKILL)
         writer.join(20)
-        with store.reading() as connection:
-            for table in OF_RUNS:
+        with store.read_transaction() as connection:
+            for table in RUN_TABLES:
                 for run, rows in zip(runs, wanted, strict=True):
-                    there = rows_in(connection, table, "default", run.id)
+                    there = stored_rows(connection, table, "default", run.id)
                     assert not there or len(there) == _rows_wanted(table.name, rows)
-    before = [part for part in findings(store, home) if "differ" not in part]
+    before = [part for part in check_database(store, home) if "differ" not in part]
     assert before == []
     write_rows(store, wanted)
     first = everything(store, runs)
-    rebuild(store, home)
+    rebuild_projections(store, home)
     assert everything(store, runs) == first
-    assert findings(store, home) == []
+    assert check_database(store, home) == []
 
 
 def _rows_wanted(table: str, rows: Any) -> int:
@@ -184,14 +186,14 @@ async def test_a_run_is_in_the_database_when_it_has_ended(
     model = ScriptedModel([wrong, *[right] * 4])
     result = await solve("Write f(n).\n\n>>> f(1)\n2\n", settings=settings, model=model)
     assert result.outcome == "healed"
-    with store.reading() as connection:
+    with store.read_transaction() as connection:
         task = connection.execute(select(tasks)).one()
         steps = connection.execute(select(iterations).order_by(iterations.c.number)).all()
     assert (task.run_id, task.namespace, task.outcome) == (result.run_id, "team.a", "healed")
     assert [(step.move, step.passed, step.failed) for step in steps] == [("sample", 0, 1), ("sample", 1, 0)]
     assert steps[0].error_kind == "wrong answer"
     assert "f(1); expected 2; got 1" in steps[0].error
-    assert findings(store, settings.paths.home) == []
+    assert check_database(store, settings.paths.home) == []
 
 
 async def test_a_database_that_fails_costs_a_warning_and_no_run(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from suture.storage.memory.secret_scrubbing import GONE, scrub
+from suture.storage.memory.secret_scrubbing import GONE, scrub_secrets
 
 GITHUB = "ghp_" + "a1B2c3D4e5" * 4
 JWT = "eyJhbGciOiJIUzI1NiJ9." + "eyJzdWIiOiIxMjM0NTY3ODkwIn0." + "dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
@@ -27,7 +27,7 @@ SECRETS = [
 @pytest.mark.parametrize(("text", "secret"), SECRETS)
 def test_a_secret_goes(text: str, secret: str) -> None:
     assert secret in text
-    scrubbed = scrub(f"before\n{text}\nafter")
+    scrubbed = scrub_secrets(f"before\n{text}\nafter")
     assert secret not in scrubbed
     assert GONE in scrubbed
     assert scrubbed.startswith("before\n")
@@ -48,9 +48,9 @@ def test_a_secret_goes(text: str, secret: str) -> None:
     ],
 )
 def test_code_stays(code: str) -> None:
-    assert scrub(code) == code
+    assert scrub_secrets(code) == code
 
 
 def test_scrubbing_twice_changes_nothing_more() -> None:
-    once = scrub("\n".join(text for text, _ in SECRETS))
-    assert scrub(once) == once
+    once = scrub_secrets("\n".join(text for text, _ in SECRETS))
+    assert scrub_secrets(once) == once

@@ -15,9 +15,9 @@ import pytest
 
 from suture.errors import PrerequisiteError, StorageError
 from suture.storage.database.store import open_store
-from suture.storage.memory.memory_exchange import HUB_FILE, pull, push
-from suture.storage.memory.memory_items import Item
-from suture.storage.memory.memory_store import keep, stored_items
+from suture.storage.memory.memory_exchange import HUB_FILE, pull_from_hub, push_to_hub
+from suture.storage.memory.memory_items import MemoryItem
+from suture.storage.memory.memory_store import iter_items, store_items
 
 TOKEN = "hf_" + "stubstubstub"
 REPO = "team/memories"
@@ -95,31 +95,31 @@ def hub() -> Iterator[str]:
     server.server_close()
 
 
-def lesson(text: str) -> Item:
-    return Item(table="lessons", run_id="r", text=text, searched=text)
+def lesson(text: str) -> MemoryItem:
+    return MemoryItem(table="lessons", run_id="r", text=text, search_text=text)
 
 
 def test_what_is_pushed_is_pulled_elsewhere_and_not_doubled(hub: str, tmp_path: Path) -> None:
     with open_store(f"sqlite:///{tmp_path}/one.db", tmp_path) as here:
-        keep(here, [lesson("check the ends"), lesson("read the message")], None)
-        assert push(here, REPO, token=TOKEN, endpoint=hub) == 2
+        store_items(here, [lesson("check the ends"), lesson("read the message")], None)
+        assert push_to_hub(here, REPO, token=TOKEN, endpoint=hub) == 2
     made = Hub.created[0]  # the library's versions say it in two ways
     assert made.get("private") is True or made.get("visibility") == "private"
     assert made["type"] == "dataset"
     assert TOKEN.encode() not in Hub.files[HUB_FILE]
     with open_store(f"sqlite:///{tmp_path}/two.db", tmp_path) as there:
-        keep(there, [lesson("check the ends")], None)
-        done = pull(there, REPO, None, token=TOKEN, endpoint=hub)
+        store_items(there, [lesson("check the ends")], None)
+        done = pull_from_hub(there, REPO, None, token=TOKEN, endpoint=hub)
         assert (done.read, done.new) == (2, 1)
-        assert {item.text for item in stored_items(there)} == {"check the ends", "read the message"}
+        assert {item.text for item in iter_items(there)} == {"check the ends", "read the message"}
 
 
 def test_a_refusal_is_one_line_without_the_token(hub: str, tmp_path: Path) -> None:
     with open_store(f"sqlite:///{tmp_path}/one.db", tmp_path) as store:
         with pytest.raises(StorageError) as refused:
-            push(store, REPO, token="hf_wrong", endpoint=hub)
+            push_to_hub(store, REPO, token="hf_wrong", endpoint=hub)
         assert "hf_wrong" not in str(refused.value)
         with pytest.raises(StorageError, match="pull from"):
-            pull(store, REPO, None, token=TOKEN, endpoint=hub)
+            pull_from_hub(store, REPO, None, token=TOKEN, endpoint=hub)
         with pytest.raises(PrerequisiteError, match="needs a token"):
-            push(store, REPO, token="", endpoint=hub)
+            push_to_hub(store, REPO, token="", endpoint=hub)

@@ -12,14 +12,14 @@ from typer.testing import CliRunner
 
 from requirements import Require
 from suture.api import fork_from_iteration, heal, replay
-from suture.core.ledger import RunFolder, find_run, last_of, list_runs, read_ledger
-from suture.core.ledger.kinds import MemoryKept, MemoryRecalled, ModelCalled
+from suture.core.ledger import RunFolder, find_run, last_payload, list_runs, read_ledger
+from suture.core.ledger.kinds import MemoryRecalled, MemoryStored, ModelCalled
 from suture.core.settings import load_settings
 from suture.interfaces.cli.app import app
 from suture.sandbox import BubblewrapSandbox, Sandbox
 from suture.storage.database.store import Store, open_store
 from suture.storage.memory.embedders import HashedNgrams
-from suture.storage.memory.memory_store import rows_of, set_state, stored_items
+from suture.storage.memory.memory_store import items_by_id, iter_items, set_state
 from suture.storage.memory.minilm import MiniLm, is_installed
 
 TEST = (
@@ -50,10 +50,10 @@ def knobs(home: Path, url: str, **memory: str) -> dict[str, object]:
         "paths.home": str(home),
         "store.url": url,
         "repair.enabled": "false",
-        "proof.seconds": "0",
-        "proof.minimising_runs": "0",
-        "memory.withheld": "0",
-        "memory.placebo": "0",
+        "certification.seconds": "0",
+        "certification.minimising_runs": "0",
+        "memory.withheld_share": "0",
+        "memory.placebo_share": "0",
         "memory.embedder": "hashed",
         **{f"memory.{name}": value for name, value in memory.items()},
     }
@@ -89,7 +89,7 @@ def heal_elsewhere(folder: Path, module: str, given: dict[str, object]) -> RunFo
 
 def prompts_of(run: RunFolder) -> str:
     """All that models were asked in a run."""
-    assert last_of(read_ledger(run.ledger_path).events, ModelCalled) is not None
+    assert last_payload(read_ledger(run.ledger_path).events, ModelCalled) is not None
     stored = [json.loads(path.read_text("utf-8")) for path in (run.path / "replies").glob("*.json")]
     return "\n".join(message["content"] for one in stored for message in one["messages"])
 
@@ -104,27 +104,27 @@ async def test_a_failure_mended_in_one_run_reaches_the_prompt_of_the_next(
     second = project(tmp_path / "second", "bill", "bill_sum")
     taught = await heal_here(first, "cart", knobs(home, store_url, use="on"), sandbox)
     events = read_ledger(taught.ledger_path).events
-    recalled, kept = last_of(events, MemoryRecalled), last_of(events, MemoryKept)
+    recalled, kept = last_payload(events, MemoryRecalled), last_payload(events, MemoryStored)
     assert recalled is not None
     assert recalled.found == ()
-    assert kept == MemoryKept(failures=1)
+    assert kept == MemoryStored(failures=1)
     with open_store(store_url, home) as store:
-        assert [item.mended for item in stored_items(store)] == [True]
+        assert [item.repaired for item in iter_items(store)] == [True]
         assert embedders(store) == {HashedNgrams.identity}
 
     without = await heal_here(second, "bill", knobs(home, store_url, use="off"), sandbox)
-    assert last_of(read_ledger(without.ledger_path).events, MemoryRecalled) is None
+    assert last_payload(read_ledger(without.ledger_path).events, MemoryRecalled) is None
     assert MENDED not in prompts_of(without)
 
     again = heal_elsewhere(second, "bill", knobs(home, store_url, use="on", embedder="minilm"))
-    recalled = last_of(read_ledger(again.ledger_path).events, MemoryRecalled)
+    recalled = last_payload(read_ledger(again.ledger_path).events, MemoryRecalled)
     assert recalled is not None
     assert recalled.embedder == MiniLm.identity
-    assert MENDED in recalled.told[0]
-    assert recalled.told[0] in prompts_of(again)
+    assert MENDED in recalled.prompt_texts[0]
+    assert recalled.prompt_texts[0] in prompts_of(again)
     with open_store(store_url, home) as store:
         assert embedders(store) == {MiniLm.identity}
-        mended = next(item for item in stored_items(store) if item.run_id == taught.id)
+        mended = next(item for item in iter_items(store) if item.run_id == taught.id)
         set_state(store, [("failures", mended.key)], "forgotten")
     assert (mended.recalled, mended.healed_recalled) == (1, 1)
 
@@ -136,14 +136,14 @@ async def test_a_failure_mended_in_one_run_reaches_the_prompt_of_the_next(
         again.path, 1, settings=settings, model=f"scripted:{tmp_path / 'bill.yaml'}", sandbox=sandbox
     )
     its_own = read_ledger(find_run(home, forked.run_id).ledger_path).events
-    assert last_of(its_own, MemoryRecalled) == recalled
+    assert last_payload(its_own, MemoryRecalled) == recalled
 
     with open_store(store_url, home) as store:
-        with store.writing() as connection:
+        with store.write_transaction() as connection:
             connection.exec_driver_sql("DELETE FROM failures")
         rebuilt = CliRunner().invoke(app, ["db", "rebuild", *flags_of(knobs(home, store_url))])
         assert rebuilt.exit_code == 0, rebuilt.output
-        found = next(item for item in stored_items(store) if item.key == mended.key)
+        found = next(item for item in iter_items(store) if item.key == mended.key)
     assert (found.recalled, found.healed_recalled) == (2, 2)  # the run and its fork; a replay is no use of it
 
 
@@ -154,4 +154,4 @@ def flags_of(given: dict[str, object]) -> list[str]:
 
 def embedders(store: Store) -> set[str]:
     """Who made the vectors that there are."""
-    return {made_by for _, made_by in rows_of(store, "failures", range(1, 10)).values()}
+    return {made_by for _, made_by in items_by_id(store, "failures", range(1, 10)).values()}

@@ -23,29 +23,29 @@ from suture.core.settings.schema import MemorySettings
 from suture.sandbox import Requirement
 from suture.storage.database.store import open_store
 from suture.storage.memory.embedders import HashedNgrams
-from suture.storage.memory.memory_items import Item
-from suture.storage.memory.memory_store import keep, set_state
+from suture.storage.memory.memory_items import MemoryItem
+from suture.storage.memory.memory_store import set_state, store_items
 
-KNOWN = Item(
+KNOWN = MemoryItem(
     table="patterns",
     run_id="of-old",
     kind="write",
     text="A like task was solved by adding a number to itself.",
-    mended=True,
-    searched="double Write double(n)",
+    repaired=True,
+    search_text="double Write double(n)",
 )
-LATER = Item(
+LATER = MemoryItem(
     table="patterns",
     run_id="of-now",
     kind="write",
     text="Doubling is a shift by one place.",
-    mended=True,
-    searched="double Write double(n) of 2 and 5",
+    repaired=True,
+    search_text="double Write double(n) of 2 and 5",
 )
 
 
 def settings_of(home: Path, url: str) -> Settings:
-    memory = MemorySettings(use="on", withheld=0, placebo=0)
+    memory = MemorySettings(use="on", withheld_share=0, placebo_share=0)
     return settings_at(home).model_copy(update={"store": StoreSettings(url=url), "memory": memory})
 
 
@@ -63,7 +63,7 @@ async def test_a_resumed_run_has_what_it_recalled_at_first(
     require("bubblewrap", wall.ok, wall.detail)
     home, log = tmp_path / "home", tmp_path / "calls.jsonl"
     with open_store(store_url, tmp_path) as store:
-        keep(store, [KNOWN], HashedNgrams())
+        store_items(store, [KNOWN], HashedNgrams())
     killed = subprocess.run(
         [sys.executable, __file__, str(home), store_url],
         cwd=tmp_path,
@@ -73,13 +73,13 @@ async def test_a_resumed_run_has_what_it_recalled_at_first(
     assert killed.returncode == -signal.SIGKILL
     with open_store(store_url, tmp_path) as store:
         set_state(store, [("patterns", KNOWN.key)], "forgotten")
-        keep(store, [LATER], HashedNgrams())
+        store_items(store, [LATER], HashedNgrams())
     settings = settings_of(home, store_url)
     done = await resume("last", settings=settings, model=Paid(log), on_review=lambda review: APPROVED)
     assert done.outcome == "healed", done.reason
     events = read_ledger(find_run(home, "last").ledger_path).events
     (recalled,) = [one for _, one in select_events(events, MemoryRecalled)]
-    assert [KNOWN.text in told for told in recalled.told] == [True]
+    assert [KNOWN.text in told for told in recalled.prompt_texts] == [True]
     calls = [json.loads(line) for line in log.read_text().splitlines()]
     assert len({json.dumps(call) for call in calls}) == len(calls)
     first_prompts = ["\n".join(messages) for messages, _, index in calls if index == 0]

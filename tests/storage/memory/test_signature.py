@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from suture.core.records import Counterexample
-from suture.storage.memory.fingerprints import difference, kind_of, shape_of, signature, signature_of
+from suture.storage.memory.fingerprints import (
+    counterexample_signature,
+    describe_difference,
+    error_class,
+    error_signature,
+    syntax_shape,
+)
 
 
 @pytest.mark.parametrize(
@@ -28,18 +34,18 @@ from suture.storage.memory.fingerprints import difference, kind_of, shape_of, si
     ],
 )
 def test_particulars_go_and_the_type_stays(error: str, expected: str) -> None:
-    assert signature(error) == expected
+    assert error_signature(error) == expected
 
 
 def test_of_a_traceback_the_last_error_counts() -> None:
     log = "Traceback:\n  File b.py\nKeyError: 1\nDuring handling:\nZeroDivisionError: division by zero\n"
-    assert signature(log) == "ZeroDivisionError: division by zero"
+    assert error_signature(log) == "ZeroDivisionError: division by zero"
 
 
 def test_two_errors_of_one_kind_are_called_alike() -> None:
     one = "AttributeError: 'Cart' object has no attribute 'totl'"
-    assert signature(one) == signature("AttributeError: 'Order' object has no attribute 'sum'")
-    assert signature(one) != signature("AttributeError: 'NoneType' object has no attribute 'sum'")
+    assert error_signature(one) == error_signature("AttributeError: 'Order' object has no attribute 'sum'")
+    assert error_signature(one) != error_signature("AttributeError: 'NoneType' object has no attribute 'sum'")
 
 
 @pytest.mark.parametrize(
@@ -56,18 +62,22 @@ def test_two_errors_of_one_kind_are_called_alike() -> None:
     ],
 )
 def test_a_wrong_value_is_told_by_how_it_differs(got: str, expected: str, apart: str) -> None:
-    assert difference(got, expected) == apart
+    assert describe_difference(got, expected) == apart
     fact = Counterexample(check_id="t", call="f(1)", actual=got, expected=expected)
-    assert signature_of(fact) == kind_of(signature_of(fact)) == f"WrongResult: {apart}"
+    assert (
+        counterexample_signature(fact)
+        == error_class(counterexample_signature(fact))
+        == f"WrongResult: {apart}"
+    )
 
 
 def test_the_shape_names_what_encloses_a_line() -> None:
     source = "def f(xs):\n    t = 0\n    for x in xs:\n        t += x.price * 2\n    return t\n"
-    assert shape_of(source, 4).startswith("FunctionDef For AugAssign")
-    assert shape_of(source.replace("price", "cost"), 4) == shape_of(source, 4)
-    assert shape_of("def f(:", 1) == ""
-    assert shape_of(source, None) == ""
+    assert syntax_shape(source, 4).startswith("FunctionDef For AugAssign")
+    assert syntax_shape(source.replace("price", "cost"), 4) == syntax_shape(source, 4)
+    assert syntax_shape("def f(:", 1) == ""
+    assert syntax_shape(source, None) == ""
 
 
 def test_a_long_error_has_a_short_signature() -> None:
-    assert len(signature("ValueError: " + "very long words " * 10_000)) <= 200
+    assert len(error_signature("ValueError: " + "very long words " * 10_000)) <= 200

@@ -19,7 +19,7 @@ from storage.tracing.receiver import Receiver, receiving
 from suture.core.ledger import RunFolder
 from suture.core.records import Result
 from suture.sandbox import Requirement, RunRequest, Sandbox
-from suture.storage.tracing import export_run, wants_traces
+from suture.storage.tracing import export_run_trace, is_tracing_enabled
 
 TASK = "Write a function double(n) that doubles a number: double(2) == 4"
 SCRIPT = """
@@ -76,7 +76,7 @@ def test_a_run_arrives_at_the_collector(
     assert b"def double" not in body
     assert b"suture" in body
     folder = next((tmp_path / "home" / "runs").iterdir())
-    assert export_run(RunFolder(folder)) == len(spans)
+    assert export_run_trace(RunFolder(folder)) == len(spans)
     assert [span.span_id for span in spans_in(receiver.got[1][2])] == [span.span_id for span in spans]
 
 
@@ -94,10 +94,10 @@ def test_a_collector_that_refuses_is_no_fault_of_the_run(
 
 def test_only_the_standard_variables_ask_for_it() -> None:
     address = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}
-    assert wants_traces(address)
-    assert not wants_traces({})
-    assert not wants_traces({**address, "OTEL_SDK_DISABLED": "true"})
-    assert not wants_traces({**address, "OTEL_TRACES_EXPORTER": "none"})
+    assert is_tracing_enabled(address)
+    assert not is_tracing_enabled({})
+    assert not is_tracing_enabled({**address, "OTEL_SDK_DISABLED": "true"})
+    assert not is_tracing_enabled({**address, "OTEL_TRACES_EXPORTER": "none"})
 
 
 def test_langsmith_is_told_by_its_own_variables(receiver: Receiver, answers: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from suture.core.ledger import Event
-from suture.storage.tracing import spans_of
+from suture.storage.tracing import build_spans
 
 
 def ledger(*told: tuple[float, str, dict[str, Any]]) -> tuple[Event, ...]:
@@ -37,7 +37,7 @@ WHOLE = ledger(
 
 
 def test_a_run_holds_rounds_and_they_hold_what_was_done() -> None:
-    spans = spans_of(WHOLE, "r1")
+    spans = build_spans(WHOLE, "r1")
     shape = [(span.kind, span.name, span.start_s, span.end_s, span.parent) for span in spans]
     assert shape == [
         ("run", "run", 100, 112, None),
@@ -58,12 +58,12 @@ def test_no_span_begins_before_its_parent() -> None:
     replayed = ledger(
         (100, "run.started", {}), (101, "decided", decided(0, "sample")), (101, "model.called", call(60))
     )
-    assert [span.start_s for span in spans_of(replayed, "r1")] == [100, 101, 101]
+    assert [span.start_s for span in build_spans(replayed, "r1")] == [100, 101, 101]
 
 
 def test_a_run_that_was_killed_ends_with_its_last_event() -> None:
     for length in range(1, len(WHOLE) + 1):
-        spans = spans_of(WHOLE[:length], "r1")
+        spans = build_spans(WHOLE[:length], "r1")
         assert all(span.start_s <= span.end_s <= WHOLE[length - 1].time_s for span in spans)
         assert all(span.parent is None or span.parent < place for place, span in enumerate(spans))
-    assert spans_of((), "r1") == ()
+    assert build_spans((), "r1") == ()

@@ -42,8 +42,7 @@ class _Queue:
 
 
 class PromptBatcher:
-    """Combines calls with the same prompt into requests; calls that cannot be combined run one after the
-    other.
+    """Combines calls with the same prompt into requests; others run one after the other.
 
     Args:
         draw: Makes one request. Its exception goes to the call that made it; the other calls try by

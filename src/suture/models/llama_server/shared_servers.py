@@ -1,6 +1,4 @@
-"""Servers of this process: sized to this machine, shared by all model objects, or served to other
-programs.
-"""
+"""Servers of this process, sized to this machine: shared by model objects, or for other programs."""
 
 from __future__ import annotations
 
@@ -30,9 +28,7 @@ _servers_lock = threading.Lock()
 
 
 def required_memory_bytes(entry: CatalogueEntry, context_tokens: int, slots: int) -> int:
-    """Return the memory to serve a model: its weights, the attention cache of all slots, and working
-    space.
-    """
+    """Return the memory to serve a model: weights, the attention cache of all slots, and working space."""
     return entry.size_bytes + entry.kv_bytes_per_token * context_tokens * slots + SERVER_WORKING_BYTES
 
 
@@ -146,7 +142,7 @@ def serve_model(
     port: int,
     key: str | None = None,
     on_ready: Callable[[LlamaServer, LlamaServerOptions], None],
-    died: Callable[[str], None],
+    on_restart: Callable[[str], None],
 ) -> None:
     """Serve a model over OpenAI's protocol until this process is stopped; a server that dies is restarted.
 
@@ -177,7 +173,7 @@ def serve_model(
             words = f"the server of {name!r} ended with {status}: {server.stderr_tail()}"
             if time.monotonic() - started_s < MIN_SERVER_UPTIME_S:
                 raise ModelError(words, remedy="lower model.context_tokens or model.slots if memory is short")
-            died(words)
+            on_restart(words)
             server.stop()
             server = start_llama_server(options, key=server.key)
     finally:

@@ -1,5 +1,4 @@
-"""Connections to the vendors' LangChain models, each with its own guarded HTTP client and without SDK
-retries.
+"""Connections to the vendors' LangChain models, with guarded HTTP clients and without SDK retries.
 
 SDK retries are off because they would multiply ours. Only the async clients are used; `http_guard` checks
 every response below the SDK.

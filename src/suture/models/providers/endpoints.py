@@ -179,7 +179,7 @@ async def call_with_retries(
         sleep=sleep,
         wait=pause_s,
         stop=tenacity.stop_after_attempt(retries + 1) | tenacity.stop_before_delay(timeout_s),
-        retry=tenacity.retry_if_exception(lambda fault: isinstance(fault, ModelError) and fault.passing),
+        retry=tenacity.retry_if_exception(lambda fault: isinstance(fault, ModelError) and fault.is_transient),
         reraise=True,
     )
     return await tries(ask)

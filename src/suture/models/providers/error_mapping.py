@@ -204,7 +204,7 @@ def map_provider_error(fault: Exception, target: ModelTarget) -> ModelError:
         if row.error is ModelRateLimited
         else row.error(message, remedy=remedy)
     )
-    error.passing = row.retry
+    error.is_transient = row.retry
     return error
 
 

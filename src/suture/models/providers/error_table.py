@@ -13,10 +13,10 @@ from suture.errors import (
     ModelNotFound,
     ModelProtocolError,
     ModelRateLimited,
+    ModelRequestRejected,
     ModelTimeout,
     ModelUnreachable,
     ReplyLost,
-    RequestRefused,
 )
 
 ProviderErrorKind = Literal[
@@ -95,7 +95,7 @@ ERROR_TABLE: Mapping[ProviderErrorKind, ErrorRule] = {
         sentence="was not asked: the key, or another header, holds what no header may",
         remedy="set {key} to the key alone: no line break, no space, ASCII letters only",
     ),
-    "refused": ErrorRule(error=RequestRefused, sentence="refused the request"),
+    "refused": ErrorRule(error=ModelRequestRejected, sentence="refused the request"),
     "rate": ErrorRule(
         error=ModelRateLimited,
         retry=True,

@@ -122,8 +122,8 @@ BLANKS = b"\xef\xbb\xbf \t\r\n"
 PLAIN = ("", "identity")
 PACKED = ("gzip", "x-gzip", "deflate")
 
-_max_body_bytes: ContextVar[int] = ContextVar("_room", default=RESPONSE_FRAME_BYTES)
-_expects_events: ContextVar[bool] = ContextVar("_by_events", default=False)
+_max_body_bytes: ContextVar[int] = ContextVar("_max_body_bytes", default=RESPONSE_FRAME_BYTES)
+_expects_events: ContextVar[bool] = ContextVar("_expects_events", default=False)
 
 
 def max_response_bytes(tokens: int, replies: int = 1) -> int:
@@ -248,9 +248,7 @@ async def _as_object(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 
 def _as_stream(stream: Any, pieces: AsyncIterator[bytes]) -> Any:
-    """Return `pieces` as a stream of the library of `stream`: httpx and httpx2 accept only their own
-    classes.
-    """
+    """Return `pieces` as a stream of the library of `stream`; httpx and httpx2 accept only their own."""
     base = next(kind for kind in type(stream).__mro__ if kind.__name__ == "AsyncByteStream")
     kind = type(
         "GuardedStream",

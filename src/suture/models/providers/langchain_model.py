@@ -129,7 +129,7 @@ class LangChainModel:
         try:
             max_bytes = max_response_bytes(max(one.max_tokens for one in samplings), len(samplings))
             listener = current_listener() if connection.streams and _can_stream(samplings) else None
-            with limit_response_bytes(max_bytes, by_events=listener is not None):
+            with limit_response_bytes(max_bytes, expects_events=listener is not None):
                 async with asyncio.timeout(until_s - time.perf_counter()):
                     stop = list(samplings[0].stop) or None
                     if listener is not None:

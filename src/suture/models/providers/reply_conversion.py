@@ -85,9 +85,7 @@ def _tokens(answer: AIMessage) -> list[tuple[str, float]]:
 
 
 def count_replies_separately(replies: Sequence[Reply]) -> list[Reply]:
-    """Give each reply of one request its own token count; all but the first took the prompt from the
-    cache.
-    """
+    """Give each reply of one request its own token count; all but the first had a cached prompt."""
     return [
         replace(
             reply,

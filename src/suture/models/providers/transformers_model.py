@@ -1,6 +1,4 @@
-"""`huggingface:NAME`: a model of the Hugging Face hub, or of a local folder, run by Transformers in this
-process.
-"""
+"""`huggingface:NAME`: a model of the hub or of a local folder, run by Transformers in this process."""
 
 from __future__ import annotations
 
@@ -85,8 +83,8 @@ class TransformersModel:
         context_tokens = getattr(loaded.weights.config, "max_position_embeddings", None)
         if context_tokens is not None and prompt_tokens + sampling.max_tokens > context_tokens:
             raise ContextTooLong(
-                f"{self.name!r} has a context of {context_tokens} tokens, for {prompt_tokens} of the prompt and "
-                f"{sampling.max_tokens} of the reply",
+                f"{self.name!r} has {context_tokens} tokens of context, but the prompt needs {prompt_tokens} "
+                f"and the reply {sampling.max_tokens}",
                 remedy="lower model.max_tokens, or give less",
             )
         with loaded.busy:
@@ -121,9 +119,7 @@ class TransformersModel:
         cancelled: threading.Event,
         report: Callable[[str], None] | None,
     ) -> Any:
-        """Return the token ids of prompt and reply (1 x n); `report` gets the reply's text after each
-        token.
-        """
+        """Return the token ids of prompt and reply (1 x n); `report` gets the text after each token."""
         transformers = importlib.import_module("transformers")
         torch = importlib.import_module("torch")
         until_s = time.perf_counter() + self._knobs.timeout_s

@@ -1,5 +1,6 @@
-"""Ask for a structured reply, validate it, and ask again up to a limit; each call is charged to the caller's
-budget.
+"""Ask for a structured reply, validate it, and ask again up to a limit.
+
+Each call is charged to the caller's budget.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Generic, TypeVar
 
 from pydantic import BaseModel
 
-from suture.errors import MalformedReply, ModelError, RequestRefused
+from suture.errors import MalformedReply, ModelError, ModelRequestRejected
 from suture.models.chat_model import Message, Reply, Sampling
 from suture.models.structured_output.reply_parsing import UnreadableReply, parse_reply
 from suture.models.structured_output.reply_schemas import strict_schema
@@ -137,10 +138,8 @@ def _correction(reply: Reply, reason: str) -> tuple[Message, Message]:
 
 
 def _refuses_schema(fault: ModelError) -> bool:
-    """Return whether a server said that it takes no schema; without one the reply is validated all the
-    same.
-    """
-    if type(fault) not in (ModelError, RequestRefused):
+    """Return whether a server said that it takes no schema; its reply can be validated without one."""
+    if type(fault) not in (ModelError, ModelRequestRejected):
         return False
     said = fault.message.lower()
     return any(word in said for word in ("response_format", "json_schema", "grammar", "structured output"))

@@ -228,9 +228,7 @@ def _top_objects(text: str) -> Iterator[Any]:
 
 
 def _end_of_object(text: str, at: int) -> int:
-    """Return the position after the brace that closes the one at `at`; all between belongs to the unreadable
-    object.
-    """
+    """Return the position after the brace that closes the unreadable object at `at`."""
     depth = 0
     for brace in BRACE.finditer(text, at):
         depth += 1 if brace[0] == "{" else -1

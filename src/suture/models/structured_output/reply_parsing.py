@@ -60,9 +60,7 @@ def coerce_value(value: Any, part: Mapping[str, Any], root: Mapping[str, Any], w
 
 
 def _unwrap_schema_value(value: dict[str, Any], where: str) -> Any:
-    """Return the value of `{"type": "string", "value": ...}`, written by a model that mixes schema and
-    data.
-    """
+    """Return the value of `{"type": "string", "value": ...}`: some models mix schema and data."""
     if "value" in value and value.keys() <= {"value", "type", "description", "title", "enum"}:
         return value["value"]
     raise SchemaMismatch(f"{where} is an object")

@@ -1,5 +1,4 @@
-"""JSON schemas and tools in requests: how providers enforce them, how prompts describe them, how replies
-answer them.
+"""JSON schemas and tools in requests: how providers enforce them and how prompts describe them.
 
 Schemas go into the request directly and not through LangChain's `with_structured_output`, which parses by
 itself: a reply that reached the token limit would be lost together with its usage.

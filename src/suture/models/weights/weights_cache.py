@@ -63,9 +63,7 @@ def cached_sha256(path: Path) -> str:
 
 
 def write_stamp(path: Path, sha256: str) -> None:
-    """Store the hash of a file in its present state. A failure is ignored: the hash is then computed each
-    time.
-    """
+    """Store the hash of a file in its present state; without a stamp the hash is computed each time."""
     with contextlib.suppress(StorageError):
         write_file_atomically(stamp_path(path), json.dumps(asdict(_stamp(path, sha256))).encode("ascii"))
 

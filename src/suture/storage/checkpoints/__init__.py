@@ -1,1 +1,1 @@
-"""The graph's checkpoints: in a SQLite file beside the runs, or in PostgreSQL."""
+"""LangGraph's checkpoints: in a SQLite file beside the runs, or in PostgreSQL."""

@@ -1,4 +1,4 @@
-"""What may enter a checkpoint: plain JSON values, and the graph's own few types."""
+"""Opening LangGraph's checkpoints. They may hold only plain JSON values."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from suture.errors import StorageError
+from suture.storage.tuning import CHECKPOINT_LOCK_TIMEOUT_S
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 
-class PlainSerializer:
-    """Refuses on the way in what would come back as something else.
+class JsonOnlySerializer:
+    """Refuses values that would be read back as something else.
 
     LangGraph's own serializer writes any dataclass, and in strict mode reads it back as a bare dict.
     """
@@ -26,8 +27,8 @@ class PlainSerializer:
         self._inner = inner
 
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
-        """As LangGraph's own serializer writes it; raises `StorageError` on what is no plain JSON value."""
-        # An exception at the top is LangGraph's note of a failed node; it is kept as its repr.
+        """Serialise as LangGraph does; raise `StorageError` for anything but plain JSON values."""
+        # A top-level exception is how LangGraph records a failed node; it is stored as its repr.
         if not isinstance(obj, BaseException):
             _require_plain(obj, "state")
         try:
@@ -36,7 +37,7 @@ class PlainSerializer:
             raise StorageError(f"a state cannot be checkpointed: {fault}") from fault
 
     def loads_typed(self, data: tuple[str, bytes]) -> Any:
-        """As LangGraph's own serializer reads it."""
+        """Deserialise as LangGraph does."""
         return self._inner.loads_typed(data)
 
 
@@ -55,10 +56,10 @@ def _require_plain(value: Any, where: str) -> None:
     elif kind is list:
         for index, item in enumerate(value):
             _require_plain(item, f"{where}[{index}]")
-    elif kind is tuple and value and all(_of_the_graph(item) for item in value):
-        for item in value:  # LangGraph writes its interrupts as a tuple; any other would come back as a list
+    elif kind is tuple and value and all(_is_graph_type(item) for item in value):
+        for item in value:  # LangGraph stores interrupts as a tuple; any other would come back as a list
             _require_plain(item, where)
-    elif _of_the_graph(value):
+    elif _is_graph_type(value):
         _require_plain(value.arg if kind.__name__ == "Send" else value.value, f"{where}.{kind.__name__}")
     else:
         raise StorageError(
@@ -67,47 +68,43 @@ def _require_plain(value: Any, where: str) -> None:
         )
 
 
-def _of_the_graph(value: Any) -> bool:
+def _is_graph_type(value: Any) -> bool:
     kind = type(value)
     return kind.__module__ == "langgraph.types" and kind.__name__ in ("Send", "Interrupt", "Overwrite")
 
 
-LOCK_WAIT_S = 30
-"""How long a writer waits for another process that writes the same file."""
-
-
 @asynccontextmanager
 async def open_checkpointer(place: Path | str) -> AsyncIterator[BaseCheckpointSaver[Any]]:
-    """Open the checkpoint database, and make it where it is missing.
+    """Open the checkpoint database, and create it if it is missing.
 
     Args:
-        place: The SQLite file, or the address of a PostgreSQL.
+        place: The SQLite file, or the URL of a PostgreSQL database.
 
     Yields:
-        A checkpointer for `StateGraph.compile`, of this event loop only.
+        A checkpointer for `StateGraph.compile`, for this event loop only.
 
     Raises:
-        StorageError: The file cannot be opened, is no database, is another program's, is damaged, the disk is
-            full, the server cannot be reached, or a state holds something else than plain JSON values; also
-            when that happens while the database is in use.
+        StorageError: The file cannot be opened, is not a database, belongs to another program, or is damaged;
+            the disk is full; the server cannot be reached; or a state holds something other than plain JSON
+            values. It is also raised when that happens while the database is in use.
     """
     if isinstance(place, str):
-        from suture.storage.postgresql.checkpoints import open_on_postgresql
+        from suture.storage.postgresql.checkpoints import open_postgresql_checkpointer
 
-        async with open_on_postgresql(place) as shared:
+        async with open_postgresql_checkpointer(place) as shared:
             yield shared
         return
-    async with _on_sqlite(place) as saver:
+    async with _open_sqlite(place) as saver:
         yield saver
 
 
 @asynccontextmanager
-async def _on_sqlite(path: Path) -> AsyncIterator[AsyncSqliteSaver]:
-    # LangGraph costs a second to import: nobody pays for it who only asks for `--help`.
+async def _open_sqlite(path: Path) -> AsyncIterator[AsyncSqliteSaver]:
+    # Importing LangGraph takes a second, which commands such as `--help` must not pay.
     import aiosqlite
     from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-    from suture.storage.checkpoints.sqlite_checkpointer import WaryCheckpointer
+    from suture.storage.checkpoints.sqlite_checkpointer import ValidatingCheckpointer
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -117,12 +114,12 @@ async def _on_sqlite(path: Path) -> AsyncIterator[AsyncSqliteSaver]:
             remedy="set SUTURE_HOME to a folder that you can write",
         ) from fault
     try:
-        with closing(sqlite3.connect(path, timeout=LOCK_WAIT_S)):
-            pass  # a file that cannot be opened would leave aiosqlite's thread behind
-        async with aiosqlite.connect(path, timeout=LOCK_WAIT_S) as connection:
-            serializer = PlainSerializer(JsonPlusSerializer(allowed_msgpack_modules=None))
-            saver = WaryCheckpointer(connection, serde=serializer, file=str(path))
-            await saver.setup()  # sets WAL too; done here, so that a bad file shows at once
+        with closing(sqlite3.connect(path, timeout=CHECKPOINT_LOCK_TIMEOUT_S)):
+            pass  # if the file cannot be opened, aiosqlite would leave its thread behind
+        async with aiosqlite.connect(path, timeout=CHECKPOINT_LOCK_TIMEOUT_S) as connection:
+            serializer = JsonOnlySerializer(JsonPlusSerializer(allowed_msgpack_modules=None))
+            saver = ValidatingCheckpointer(connection, serde=serializer, file=str(path))
+            await saver.setup()  # done here so that a bad file is reported at once
             await saver.require_own_tables()
             yield saver
     except sqlite3.Error as fault:

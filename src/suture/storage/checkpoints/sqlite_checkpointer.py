@@ -1,6 +1,6 @@
-"""LangGraph's checkpoints, read with care: a row is bytes on a disk, and the file may be anybody's.
+"""LangGraph's SQLite checkpointer with validation: the file may be damaged or belong to another program.
 
-It imports LangGraph, which takes a second: only `open_checkpointer` imports it, and late.
+This module imports LangGraph, which takes a second, so only `open_checkpointer` imports it.
 """
 
 from __future__ import annotations
@@ -32,22 +32,26 @@ COLUMNS: Mapping[str, frozenset[str]] = {
         ("thread_id", "checkpoint_ns", "checkpoint_id", "task_id", "idx", "channel", "type", "value")
     ),
 }
-"""What LangGraph reads of its tables; later versions of it add columns."""
+"""The columns that LangGraph reads; later versions of it add more."""
 PARTS: Mapping[str, type] = {
-    **{"id": str, "ts": str, "channel_values": dict, "channel_versions": dict, "versions_seen": dict}
+    "id": str,
+    "ts": str,
+    "channel_values": dict,
+    "channel_versions": dict,
+    "versions_seen": dict,
 }
-"""Of a checkpoint, as LangGraph writes them."""
-GARBLED = (ValueError, TypeError, LookupError, AttributeError, NotImplementedError, RecursionError)
-"""What the readers of MessagePack, JSON and text raise on what they did not write."""
+"""The fields of a checkpoint, as LangGraph writes them."""
+DECODE_ERRORS = (ValueError, TypeError, LookupError, AttributeError, NotImplementedError, RecursionError)
+"""Exceptions of the MessagePack, JSON and text decoders on data that they did not write."""
 
 
-class WaryCheckpointer(AsyncSqliteSaver):
-    """A checkpointer that says which file is damaged, where a row of it is.
+class ValidatingCheckpointer(AsyncSqliteSaver):
+    """A checkpointer that reports a damaged row with its file and run.
 
     Args:
         conn: The open SQLite database.
-        serde: Writes and reads the values.
-        file: Its file, for people.
+        serde: Serialises the values.
+        file: The database file, for messages.
     """
 
     def __init__(self, conn: aiosqlite.Connection, *, serde: SerializerProtocol, file: str) -> None:
@@ -70,10 +74,10 @@ class WaryCheckpointer(AsyncSqliteSaver):
                 )
 
     async def aget_tuple(self, config: Any) -> CheckpointTuple | None:
-        """One checkpoint; raises `StorageError` where its row is damaged."""
+        """Return one checkpoint; raise `StorageError` if its row is damaged."""
         try:
-            return _whole(await super().aget_tuple(config))
-        except GARBLED as fault:
+            return _validate(await super().aget_tuple(config))
+        except DECODE_ERRORS as fault:
             raise self._damaged(config, fault) from fault
 
     async def alist(
@@ -84,15 +88,15 @@ class WaryCheckpointer(AsyncSqliteSaver):
         before: Any = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
-        """The checkpoints of a run; raises `StorageError` where a row is damaged."""
+        """Yield the checkpoints of a run; raise `StorageError` if a row is damaged."""
         rows: Any = super().alist(config, filter=filter, before=before, limit=limit)
         try:
-            # It holds the lock of the connection until it is closed.
+            # The iterator holds the connection's lock until it is closed.
             async with aclosing(rows):
                 async for found in rows:
-                    if (whole := _whole(found)) is not None:
+                    if (whole := _validate(found)) is not None:
                         yield whole
-        except GARBLED as fault:
+        except DECODE_ERRORS as fault:
             raise self._damaged(config, fault) from fault
 
     def _damaged(self, config: Any, fault: Exception) -> StorageError:
@@ -103,11 +107,11 @@ class WaryCheckpointer(AsyncSqliteSaver):
         )
 
 
-def _whole(found: CheckpointTuple | None) -> CheckpointTuple | None:
-    """The same, where it is what LangGraph writes.
+def _validate(found: CheckpointTuple | None) -> CheckpointTuple | None:
+    """Return the checkpoint if it has the form that LangGraph writes.
 
     Raises:
-        ValueError: It is something else.
+        ValueError: It has another form.
     """
     if found is None:
         return None

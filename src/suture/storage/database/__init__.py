@@ -1,11 +1,10 @@
-"""What outlives a process besides the ledger: the graph's checkpoints, and a database of all runs.
+"""The database of all runs: projections of ledgers, memories, and what machines share.
 
-The database's tables are projections of the ledgers (see docs/store.md), so all of it can be made again. This
-room knows no state, no node and no run that goes on. Nothing heavy is imported with it: the database is
-opened by `suture.storage.database.store`, which needs SQLAlchemy.
+All of it can be rebuilt from the ledgers (docs/store.md). This package knows no graph state and no running
+loop. Importing it is cheap: `store` needs SQLAlchemy and is imported when a database is opened.
 """
 
 from suture.storage.checkpoints.checkpointer import open_checkpointer
-from suture.storage.database.run_sharing import checkpoint_place, fetched, sharing
+from suture.storage.database.run_sharing import checkpoint_location, fetch_shared_run, share_run
 
-__all__ = ["checkpoint_place", "fetched", "open_checkpointer", "sharing"]
+__all__ = ["checkpoint_location", "fetch_shared_run", "open_checkpointer", "share_run"]

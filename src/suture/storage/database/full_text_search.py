@@ -1,7 +1,7 @@
-"""Full-text search, alike on both engines: FTS5 of SQLite, `tsvector` of PostgreSQL.
+"""Full-text search that behaves alike in SQLite (FTS5) and PostgreSQL (`tsvector`).
 
-Both take texts apart in ways of their own (`os.path` is a host's name to PostgreSQL), so they are given words
-that are apart already.
+Both engines tokenise in their own ways (`os.path` is a host name for PostgreSQL), so they are given words
+that are already split.
 """
 
 from __future__ import annotations
@@ -12,52 +12,52 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, select, text
 
-from suture.storage.database.memory_rows import table_of
+from suture.storage.database.memory_rows import get_table
 from suture.storage.database.store import Store
+from suture.storage.tuning import (
+    MAX_COLUMNS_PER_STATEMENT,
+    MAX_INDEXED_WORDS,
+    MAX_RANKED_ROWS,
+    MAX_WORD_CHARS,
+    NAMESPACE_OVERSAMPLING,
+)
 
 WORD = re.compile(r"[^\W_]+")
-PARTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-"""`KeyError` is two words, and one."""
-MOST_WORDS = 4000
-"""Of one row: PostgreSQL's index takes a megabyte, and nobody searches beyond."""
-MOST_LETTERS = 80
-MOST_RANKED = 4000
-"""Rows that a search for the most similar ranks: what they hold is read one by one."""
-MOST_SURE = 4
-"""Times the limit, of the best rows on SQLite, that are looked at for those of a namespace."""
-MOST_COLUMNS = 500
-"""Of one statement; SQLite takes 2,000 (https://www.sqlite.org/limits.html)."""
+CAMEL_CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+"""Splits `KeyError` into two words; the whole word is indexed too."""
 
 
-def searched_words(*texts: str) -> str:
-    """What a column `searched` holds of some texts: their words in lower case, with blanks between.
+def index_text(*texts: str) -> str:
+    """Return the value of a `search_text` column: the words of some texts in lower case, separated by blanks.
 
     Args:
-        texts: Anything, code and messages of errors too.
+        texts: Any texts, including code and error messages.
     """
-    return " ".join(words_of(" ".join(texts))[:MOST_WORDS])
+    return " ".join(split_words(" ".join(texts))[:MAX_INDEXED_WORDS])
 
 
-def words_of(content: str) -> list[str]:
-    """The words of a text in lower case, in order."""
+def split_words(content: str) -> list[str]:
+    """Return the words of a text in lower case, in order."""
     found: list[str] = []
     for word in WORD.findall(content):
-        parts = PARTS.split(word)
-        found += [part.lower()[:MOST_LETTERS] for part in ((word, *parts) if len(parts) > 1 else parts)]
+        parts = CAMEL_CASE.split(word)
+        found += [part.lower()[:MAX_WORD_CHARS] for part in ((word, *parts) if len(parts) > 1 else parts)]
     return found
 
 
-def matching(connection: Connection, table: Table, query: str, *, namespace: str, limit: int) -> list[int]:
-    """Ids of the rows that have all words of a query, the best first.
+def match_all_words(
+    connection: Connection, table: Table, query: str, *, namespace: str, limit: int
+) -> list[int]:
+    """Return the ids of rows that contain all words of a query, the best first.
 
     Args:
         connection: In a transaction.
-        table: One of `suture.storage.database.tables.SEARCHED`.
-        query: Words; signs between them count for nothing.
-        namespace: Whose rows.
-        limit: The most ids.
+        table: One of `suture.storage.database.tables.SEARCHED_TABLES`.
+        query: Words; punctuation between them is ignored.
+        namespace: Namespace of the rows.
+        limit: Maximum number of ids.
     """
-    words = list(dict.fromkeys(words_of(query)))[:MOST_WORDS]
+    words = list(dict.fromkeys(split_words(query)))[:MAX_INDEXED_WORDS]
     if not words:
         return []
     given: dict[str, Any] = {"namespace": namespace, "limit": limit}
@@ -74,61 +74,61 @@ def matching(connection: Connection, table: Table, query: str, *, namespace: str
     return list(connection.execute(text(statement), given).scalars())
 
 
-def most_similar(store: Store, name: str, query: str, *, limit: int) -> list[int]:
-    """Ids of the rows that have some words of a query, the best first; `rare_words` says which words count.
+def rank_similar_rows(store: Store, name: str, query: str, *, limit: int) -> list[int]:
+    """Return the ids of rows that contain some words of a query, the best first; see `select_rare_words`.
 
     Args:
         store: The database.
-        name: A table of `suture.storage.database.tables.SEARCHED`.
-        query: Words; signs between them count for nothing.
-        limit: The most ids.
+        name: A table of `suture.storage.database.tables.SEARCHED_TABLES`.
+        query: Words; punctuation between them is ignored.
+        limit: Maximum number of ids.
 
     Raises:
         StorageError: The database failed.
     """
-    words = list(dict.fromkeys(words_of(query)))[:MOST_WORDS]
-    with store.reading() as connection:
+    words = list(dict.fromkeys(split_words(query)))[:MAX_INDEXED_WORDS]
+    with store.read_transaction() as connection:
         rows_with = _rows_with_postgresql if store.is_postgresql else _rows_with_sqlite
-        kept = rare_words(rows_with(connection, name, words)) if words else []
+        kept = select_rare_words(rows_with(connection, name, words)) if words else []
         if not kept:
             return []
         best = _most_similar_postgresql if store.is_postgresql else _most_similar_sqlite
         return best(connection, name, kept, store.namespace, limit)
 
 
-def rare_words(rows_with: Mapping[str, int]) -> list[str]:
-    """The words that a search looks for: the rarest, as many as have `MOST_RANKED` rows together.
+def select_rare_words(rows_with: Mapping[str, int]) -> list[str]:
+    """Return the rarest words, as many as have `MAX_RANKED_ROWS` rows together.
 
-    A word that very many rows have tells little of which is meant, and to rank its rows takes long.
+    A word in very many rows says little about which row is meant, and ranking all of its rows takes long.
 
     Args:
-        rows_with: Word -> about how many rows have it.
+        rows_with: Word -> approximate number of rows that contain it.
     """
     kept: list[str] = []
     total = 0
     for word, count in sorted(rows_with.items(), key=lambda pair: pair[1]):
         total += count
-        if kept and total > MOST_RANKED:
+        if kept and total > MAX_RANKED_ROWS:
             break
         kept.append(word)
     return kept
 
 
 def _rows_with_sqlite(connection: Connection, name: str, words: Sequence[str]) -> dict[str, int]:
-    """Of words that are there, counted no further than is needed."""
+    """Count the rows of each word that occurs, no further than necessary."""
     one = f"(SELECT count(*) FROM (SELECT 1 FROM {name}_words WHERE {name}_words MATCH :w{{0}} LIMIT :most))"
     found: dict[str, int] = {}
-    for start in range(0, len(words), MOST_COLUMNS):
-        some = words[start : start + MOST_COLUMNS]
+    for start in range(0, len(words), MAX_COLUMNS_PER_STATEMENT):
+        some = words[start : start + MAX_COLUMNS_PER_STATEMENT]
         given = {f"w{number}": f'"{word}"' for number, word in enumerate(some)}
         counted = text("SELECT " + ", ".join(one.format(number) for number in range(len(some))))
-        row = connection.execute(counted, {**given, "most": MOST_RANKED + 1}).one()
+        row = connection.execute(counted, {**given, "most": MAX_RANKED_ROWS + 1}).one()
         found |= dict(zip(some, row, strict=True))
     return {word: count for word, count in found.items() if count}
 
 
 def _rows_with_postgresql(connection: Connection, name: str, words: Sequence[str]) -> dict[str, int]:
-    """By the server's own statistics: the frequent words are in them, others count as none."""
+    """Estimate the rows of each word by the server's statistics of frequent words; others count as 0."""
     known = connection.execute(
         text(
             "SELECT one.word, one.share * table_of.reltuples AS rows "
@@ -147,20 +147,22 @@ def _most_similar_sqlite(
     connection: Connection, name: str, words: Sequence[str], namespace: str, limit: int
 ) -> list[int]:
     wanted = " OR ".join(f'"{word}"' for word in words)
-    table = table_of(name)
-    many = MOST_SURE * limit
+    table = get_table(name)
+    many = NAMESPACE_OVERSAMPLING * limit
     ranked = text(
         f"SELECT id FROM (SELECT rowid AS id, bm25({name}_words) AS score FROM {name}_words "
         f"WHERE {name}_words MATCH :wanted ORDER BY rowid DESC LIMIT :ranked) "
         "ORDER BY score, id DESC LIMIT :many"
     )
-    ids = list(connection.execute(ranked, {"wanted": wanted, "ranked": MOST_RANKED, "many": many}).scalars())
+    ids = list(
+        connection.execute(ranked, {"wanted": wanted, "ranked": MAX_RANKED_ROWS, "many": many}).scalars()
+    )
     mine = select(table.c.id).where(table.c.id.in_(ids), table.c.namespace == namespace)
     known = set(connection.execute(mine).scalars())
     found = [one for one in ids if one in known]
     if len(found) >= limit or len(ids) < many:
         return found[:limit]
-    # Other namespaces have the best rows: all are ranked, however long it takes.
+    # The best rows belong to other namespaces, so all rows of this one must be ranked, which may be slow.
     given = {"wanted": wanted, "namespace": namespace, "limit": limit}
     return list(connection.execute(text(_sqlite_statement(name)), given).scalars())
 
@@ -182,5 +184,5 @@ def _most_similar_postgresql(
         "ORDER BY ts_rank(words, wanted) DESC, id DESC LIMIT :limit"
     )
     wanted = " | ".join(f"'{word}'" for word in words)
-    given = {"wanted": wanted, "namespace": namespace, "ranked": MOST_RANKED, "limit": limit}
+    given = {"wanted": wanted, "namespace": namespace, "ranked": MAX_RANKED_ROWS, "limit": limit}
     return list(connection.execute(statement, given).scalars())

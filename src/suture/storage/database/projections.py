@@ -1,4 +1,4 @@
-"""What went wrong in a verdict: its kind in a word, and the smallest fact in a line."""
+"""Projection of a run's ledger into rows; the same ledger always gives the same rows."""
 
 from __future__ import annotations
 
@@ -6,67 +6,78 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from suture.core.ledger import (
     Event,
-    LedgerReading,
+    LedgerContents,
     RunFolder,
     first_payload,
     get_run_status,
-    last_of,
+    last_payload,
     read_ledger,
     select_events,
-    spend_by,
-    spend_of,
+    spend_by_group,
+    total_spend,
 )
 from suture.core.ledger.kinds import (
     BudgetSettled,
     CandidateChecked,
     CandidateProposed,
-    Decided,
     ModelCalled,
+    MovesDecided,
     ReviewAnswered,
     ReviewAsked,
+    RunFailed,
     RunFinished,
-    RunParked,
-    RunRefused,
+    RunPaused,
     RunStarted,
     SearchFinished,
     TaskPrepared,
 )
 from suture.core.records import CheckOutcome, Verdict
 from suture.errors import StorageError
-from suture.storage.database.full_text_search import searched_words
+from suture.storage.database.full_text_search import index_text
+from suture.storage.tuning import MAX_ERROR_CHARS, MAX_STATEMENT_CHARS
 
 EXCEPTION = re.compile(r"(?:^|[\s.])([A-Za-z_]\w*(?:Error|Exception|Exit|Interrupt|Iteration|Warning))\b")
-WRONG = "wrong answer"
-STATUS_WORDS = {"timeout": "timeout", "missing": "not collected", "error": "error"}
-MOST_CHARS = 2000
+"""An exception's class name in a message."""
+ErrorKind = Literal["wrong_answer", "timeout", "not_collected", "error", "unknown"]
+"""Kinds of failures without an exception. `unknown` stands for a verdict that cannot be read."""
+MetricName = Literal[
+    "tokens_by_role", "tokens_by_move", "calls_by_role", "calls_by_move", "seconds", "errors", "candidates"
+]
+STATUS_KINDS: Mapping[str, ErrorKind] = {
+    "timeout": "timeout",
+    "missing": "not_collected",
+    "error": "error",
+}
 
 
-def error_of(verdict: Verdict) -> tuple[str, str]:
-    """The kind and the text of the first failure; both empty where nothing failed."""
+def first_error(verdict: Verdict) -> tuple[str, str]:
+    """Return the kind and the text of the first failure; both are empty if nothing failed."""
     failed = [outcome for outcome in verdict.outcomes if not outcome.passed and outcome.status != "skipped"]
     if not failed:
         return "", ""
-    first = min(failed, key=lambda outcome: outcome.counterexample is None)  # one that says something, if any
-    return error_kind(first), _text(first)[:MOST_CHARS]
+    first = min(
+        failed, key=lambda outcome: outcome.counterexample is None
+    )  # prefer one with a counterexample
+    return error_kind(first), _error_text(first)[:MAX_ERROR_CHARS]
 
 
 def error_kind(outcome: CheckOutcome) -> str:
-    """An exception's type, `wrong answer`, `timeout` or `not collected`."""
+    """Return an exception's class name, or an `ErrorKind`."""
     fact = outcome.counterexample
     if outcome.status in ("timeout", "missing"):
-        return STATUS_WORDS[outcome.status]
+        return STATUS_KINDS[outcome.status]
     if fact is not None and fact.exception:
         found = EXCEPTION.search(fact.exception)
         kind = found[1] if found else fact.exception.partition(":")[0].strip()
-        return WRONG if kind == "AssertionError" else kind[:80] or "error"
-    return STATUS_WORDS.get(outcome.status, WRONG)
+        return "wrong_answer" if kind == "AssertionError" else kind[:80] or "error"
+    return STATUS_KINDS.get(outcome.status, "wrong_answer")
 
 
-def _text(outcome: CheckOutcome) -> str:
+def _error_text(outcome: CheckOutcome) -> str:
     fact = outcome.counterexample
     if fact is None:
         return f"{outcome.check_id}: {outcome.status}"
@@ -82,16 +93,15 @@ def _text(outcome: CheckOutcome) -> str:
 
 Row = dict[str, Any]
 DEFAULT_NAMESPACE = "default"
-MOST_STATEMENT = 2000
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunRows:
-    """What the tables hold of one run.
+    """The rows of one run.
 
     Attributes:
-        namespace: Whose run it is.
-        run_id: The run.
+        namespace: The run's namespace.
+        run_id: The run's id.
         task: The row of `tasks`.
         iterations: Rows of `iterations`, in order.
         metrics: Rows of `metrics`.
@@ -108,7 +118,7 @@ class RunRows:
 
 @dataclass(kw_only=True)
 class _Step:
-    """An iteration as it is read: what stands between one decision and the next."""
+    """An iteration while its events are read: everything between two decisions."""
 
     number: int
     round: int
@@ -123,12 +133,12 @@ class _Step:
     verdict: str = ""
 
 
-def rows_of(run: RunFolder) -> RunRows:
-    """What the tables are to hold of a run, from its ledger and its blobs alone.
+def project_run(run: RunFolder) -> RunRows:
+    """Return the rows of a run, from its ledger and its blobs alone.
 
-    A ledger that cannot be read makes one row with the outcome `damaged`: it hides no other run.
+    An unreadable ledger gives one row with the outcome `damaged`, so that it does not hide other runs.
     """
-    size = _size_of(run)
+    size = _ledger_size(run)
     try:
         reading = read_ledger(run.ledger_path)
     except StorageError as fault:
@@ -148,25 +158,25 @@ def rows_of(run: RunFolder) -> RunRows:
     )
 
 
-def _size_of(run: RunFolder) -> int:
-    """Bytes of the ledger, asked before it is read: what is written meanwhile is read the next time."""
+def _ledger_size(run: RunFolder) -> int:
+    """Return the ledger's size in bytes before it is read, so that later lines are read the next time."""
     try:
         return run.ledger_path.stat().st_size
     except OSError:
         return 0
 
 
-def _task(run: RunFolder, reading: LedgerReading, iterations: Sequence[Row]) -> Row:
+def _task(run: RunFolder, reading: LedgerContents, iterations: Sequence[Row]) -> Row:
     events = reading.events
     started, prepared = first_payload(events, RunStarted), first_payload(events, TaskPrepared)
-    end = last_of(events, RunFinished) or last_of(events, RunParked)
-    refused = last_of(events, RunRefused)
-    checked = last_of(events, CandidateChecked)
-    spend = spend_of(events)
-    forks = started.forks if started else None
+    end = last_payload(events, RunFinished) or last_payload(events, RunPaused)
+    refused = last_payload(events, RunFailed)
+    checked = last_payload(events, CandidateChecked)
+    spend = total_spend(events)
+    forks = started.fork if started else None
     outcome = get_run_status(run, reading)
-    statement = (started.statement if started else "")[:MOST_STATEMENT]
-    reason = end.reason if end else f"{refused.kind}: {refused.message}" if refused else ""
+    statement = (started.statement if started else "")[:MAX_STATEMENT_CHARS]
+    reason = end.reason if end else f"{refused.error_type}: {refused.message}" if refused else ""
     project = started.project if started else ""
     errors = " ".join(row["error"] for row in iterations)
     return {
@@ -191,42 +201,42 @@ def _task(run: RunFolder, reading: LedgerReading, iterations: Sequence[Row]) -> 
         "started_s": events[0].time_s if events else None,
         "ended_s": events[-1].time_s if events and outcome not in ("running", "waiting") else None,
         "fork_of": forks.run if forks else "",
-        "fork_at": forks.at if forks else None,
-        "replay_of": started.replays if started else "",
+        "fork_at": forks.step if forks else None,
+        "replay_of": started.replayed_run if started else "",
         "events": len(events),
-        "searched": searched_words(statement, project, outcome, reason, errors),
+        "search_text": index_text(statement, project, outcome, reason, errors),
     }
 
 
 def _steps(events: Sequence[Event]) -> Iterator[_Step]:
-    """The iterations: number 0 is the run of the checks on the code as it is, before anything is decided."""
+    """Yield the iterations; number 0 is the run of the checks before the first decision."""
     step: _Step | None = None
     decisions = 0
     for event in events:
         payload = event.payload
-        if isinstance(payload, Decided):
+        if isinstance(payload, MovesDecided):
             if step is not None:
                 yield step
             decisions += 1
             stops = payload.moves[0].kind == "stop"
-            step = None if stops else _begun(decisions, payload, event.time_s)
+            step = None if stops else _start_step(decisions, payload, event.time_s)
             continue
         if step is None:
             if decisions or not isinstance(payload, CandidateChecked):
                 continue
             step = _Step(number=0, round=0, move="start", started_s=event.time_s, ended_s=event.time_s)
             step.started_s -= payload.seconds
-        _take_in(step, event)
+        _add_event(step, event)
     if step is not None:
         yield step
 
 
-def _begun(number: int, decided: Decided, now_s: float) -> _Step:
+def _start_step(number: int, decided: MovesDecided, now_s: float) -> _Step:
     kinds = ", ".join(dict.fromkeys(move.kind for move in decided.moves))
     return _Step(number=number, round=decided.round, move=kinds, started_s=now_s, ended_s=now_s)
 
 
-def _take_in(step: _Step, event: Event) -> None:
+def _add_event(step: _Step, event: Event) -> None:
     step.ended_s = max(step.ended_s, event.time_s)
     match event.payload:
         case CandidateProposed():
@@ -253,7 +263,7 @@ def _iteration(step: _Step, run: RunFolder) -> Row:
         "seconds": round(step.ended_s - step.started_s, 3),
         "error_kind": kind,
         "error": error,
-        "searched": searched_words(kind, error),
+        "search_text": index_text(kind, error),
     }
 
 
@@ -261,16 +271,16 @@ def _error(step: _Step, run: RunFolder) -> tuple[str, str]:
     if not step.failed or not step.verdict:
         return "", ""
     try:
-        return error_of(run.get_record(Verdict, step.verdict))
-    except StorageError:  # the ledger says that it failed, and the blob is damaged or gone
+        return first_error(run.get_record(Verdict, step.verdict))
+    except StorageError:  # the blob of the failed verdict is damaged or missing
         return "unknown", ""
 
 
 def _metrics(events: Sequence[Event], iterations: Iterable[Row]) -> Iterator[Row]:
     for what in ("role", "move"):
-        for phase, spend in spend_by(events, what).items():
-            yield _metric(f"tokens by {what}", phase, spend.tokens)
-            yield _metric(f"calls by {what}", phase, spend.model_calls)
+        for phase, spend in spend_by_group(events, what).items():
+            yield _metric(f"tokens_by_{what}", phase, spend.tokens)
+            yield _metric(f"calls_by_{what}", phase, spend.model_calls)
     yield from (_metric("seconds", phase, value) for phase, value in _seconds(events).items() if value)
     kinds = Counter(row["error_kind"] for row in iterations if row["error_kind"])
     yield from (_metric("errors", kind, count) for kind, count in kinds.items())
@@ -283,10 +293,10 @@ def _metric(name: str, phase: str, value: float) -> Row:
 
 
 def _seconds(events: Sequence[Event]) -> Mapping[str, float]:
-    """Wall-clock seconds by phase. Calls and checks that went on side by side count each."""
+    """Return wall-clock seconds by phase. Parallel calls and checks count individually."""
     if not events:
         return {}
-    decisions = [event for event, _ in select_events(events, Decided)]
+    decisions = [event for event, _ in select_events(events, MovesDecided)]
     first = decisions[0].time_s if decisions else events[-1].time_s
     calls = (call for _, call in select_events(events, ModelCalled))
     found = {
@@ -294,24 +304,24 @@ def _seconds(events: Sequence[Event]) -> Mapping[str, float]:
         "search": sum(search.seconds for _, search in select_events(events, SearchFinished)),
         "model": sum(call.seconds for call in calls if not call.replayed),
         "checks": sum(checked.seconds for _, checked in select_events(events, CandidateChecked)),
-        "proof": 0.0,
+        "certification": 0.0,
     }
     ends = [event for event, _ in select_events(events, RunFinished)]
     if decisions and ends and _stops(decisions[-1]):
-        found["proof"] = ends[-1].time_s - decisions[-1].time_s
+        found["certification"] = ends[-1].time_s - decisions[-1].time_s
     return {phase: max(0.0, seconds) for phase, seconds in found.items()}
 
 
 def _stops(event: Event) -> bool:
-    return isinstance(event.payload, Decided) and event.payload.moves[0].kind == "stop"
+    return isinstance(event.payload, MovesDecided) and event.payload.moves[0].kind == "stop"
 
 
 def _approvals(events: Sequence[Event]) -> Iterator[Row]:
     answers = {payload.key: (event, payload) for event, payload in select_events(events, ReviewAnswered)}
-    asked_of: dict[str, tuple[Event, ReviewAsked]] = {}
+    first_asked: dict[str, tuple[Event, ReviewAsked]] = {}
     for event, asked in select_events(events, ReviewAsked):
-        asked_of.setdefault(asked.key, (event, asked))  # asked again by each process that goes on with it
-    for key, (event, asked) in asked_of.items():
+        first_asked.setdefault(asked.key, (event, asked))  # each process that resumes the run asks again
+    for key, (event, asked) in first_asked.items():
         answered, answer = answers.get(key, (None, None))
         yield {
             "event_seq": event.seq,
@@ -326,6 +336,6 @@ def _approvals(events: Sequence[Event]) -> Iterator[Row]:
 
 
 def _subject(asked: ReviewAsked) -> str:
-    if asked.difference is not None:
-        return asked.difference.call
+    if asked.distinguishing_input is not None:
+        return asked.distinguishing_input.call
     return "; ".join(f"{move.kind}: {move.reason}" for move in asked.moves)

@@ -1,4 +1,4 @@
-"""Where a run's folder and its checkpoints lie; nothing heavy is loaded for a run that is not shared."""
+"""Where run folders and checkpoints are stored; nothing heavy is imported for a run that is not shared."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ CHECKPOINTS = "checkpoints.db"
 
 
 @contextlib.contextmanager
-def sharing(settings: Settings, folder: RunFolder) -> Iterator[Callable[[], None] | None]:
-    """Hold a run where it is shared, and send the rest of it at the end.
+def share_run(settings: Settings, folder: RunFolder) -> Iterator[Callable[[], None] | None]:
+    """Hold a run if runs are shared, and send the rest of it at the end.
 
     Yields:
-        What sends everything that is new in the folder; `None` where runs are not shared.
+        A function that sends everything new in the folder; `None` if runs are not shared.
 
     Raises:
-        UsageError: Another process writes this run, or `store.url` names no PostgreSQL.
+        UsageError: Another process writes this run, or `store.url` is not a PostgreSQL database.
         PrerequisiteError: The tables are missing.
         StorageError: The database cannot be reached.
     """
     if settings.store.runs == "local":
         yield None
         return
-    from suture.storage.postgresql.shared_runs import open_shared
+    from suture.storage.postgresql.shared_runs import open_shared_run
 
-    shared = open_shared(settings, folder)
+    shared = open_shared_run(settings, folder)
     with contextlib.closing(shared):
         yield shared.push
         shared.push()
 
 
-def checkpoint_place(settings: Settings) -> Path | str:
-    """Where LangGraph keeps its state: a file, or the address of a PostgreSQL."""
+def checkpoint_location(settings: Settings) -> Path | str:
+    """Return where LangGraph's checkpoints are: a SQLite file, or the URL of a PostgreSQL database."""
     if settings.store.runs == "local":
         return settings.paths.home / CHECKPOINTS
-    return settings.store.url or ""  # `sharing` has refused one that is none
+    return settings.store.url or ""  # `share_run` has already refused a missing URL
 
 
-def fetched(settings: Settings, name: str) -> None:
-    """Bring a run here that another machine has worked on, where runs are shared; see `fetch_run`."""
+def fetch_shared_run(settings: Settings, name: str) -> None:
+    """Copy a run to this machine that another machine has continued, if runs are shared; see `fetch_run`."""
     if settings.store.runs == "local" or name in ("last", "newest"):
         return
     from suture.storage.postgresql.shared_runs import fetch_run
@@ -54,9 +54,9 @@ def fetched(settings: Settings, name: str) -> None:
     fetch_run(settings, name)
 
 
-def let_go_elsewhere(settings: Settings, run: str, *, most_s: float) -> None:
-    """Wait until no other machine holds a run, where runs are shared; see `wait_for_run`."""
+def wait_until_released(settings: Settings, run: str, *, timeout_s: float) -> None:
+    """Wait until no other machine holds a run, if runs are shared; see `wait_for_release`."""
     if settings.store.runs == "database":
-        from suture.storage.postgresql.shared_runs import wait_for_run
+        from suture.storage.postgresql.shared_runs import wait_for_release
 
-        wait_for_run(settings, run, most_s=most_s)
+        wait_for_release(settings, run, timeout_s=timeout_s)

@@ -1,4 +1,8 @@
-"""What a database refuses, as one line and a remedy."""
+"""One interface over two engines: SQLite in a file beside the runs, or PostgreSQL by its URL.
+
+It also migrates the schema and maps the engines' errors. It imports SQLAlchemy, which takes half a second, so
+nothing imports it before a database is needed; Alembic takes a second and is imported only for a migration.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, exc, inspe
 
 from suture.core.settings import Settings
 from suture.errors import PrerequisiteError, StorageError, UsageError
+from suture.storage.tuning import CONNECT_TIMEOUT_S, DATABASE_LOCK_TIMEOUT_S
 
 FULL = ("disk is full", "No space left", "disk I/O error", "could not extend file")
 LOCKED = ("database is locked", "lock timeout")
@@ -20,14 +25,14 @@ NO_DATABASE = ("file is not a database", "malformed")
 
 
 @contextlib.contextmanager
-def mapped(where: str) -> Iterator[None]:
-    """Turn the database's own errors into one of ours.
+def map_database_errors(where: str) -> Iterator[None]:
+    """Turn the database's errors into `StorageError`.
 
     Args:
         where: The database, for people; without a password.
 
     Raises:
-        StorageError: Anything that the engine or its driver raised.
+        StorageError: The engine or its driver raised an error.
     """
     try:
         yield
@@ -39,17 +44,17 @@ def mapped(where: str) -> Iterator[None]:
 
 def _remedy(fault: Exception, reason: str) -> str:
     if any(sign in reason for sign in FULL):
-        return "free some disk space; `suture db rebuild` makes up for what is missing"
+        return "free some disk space; `suture db rebuild` restores what is missing"
     if any(sign in reason for sign in LOCKED):
         return "another process holds it; wait for it to end"
     if any(sign in reason for sign in NO_DATABASE):
-        return "move the file away: `suture db rebuild` makes it anew from the runs"
+        return "move the file away: `suture db rebuild` makes it again from the runs"
     if any(sign in reason for sign in NO_EXTENSION):
         return (
             "install pgvector there, and have its administrator run `CREATE EXTENSION vector` in the database"
         )
     if isinstance(fault, (exc.OperationalError, exc.InterfaceError)) or _was_lost(fault):
-        return "see that it runs and that store.url is right; runs keep their ledgers without it"
+        return "check that it runs and that store.url is right; runs keep their ledgers without it"
     return "see `suture db check`; runs keep their ledgers without it"
 
 
@@ -57,40 +62,40 @@ def _was_lost(fault: Exception) -> bool:
     return isinstance(fault, exc.DBAPIError) and fault.connection_invalidated
 
 
-VERSIONS = ("0001", "0002", "0003", "0004")
-"""Every version that was released, the oldest first; a test compares them with the scripts."""
-NEWEST = VERSIONS[-1]
+VERSIONS = ("0001",)
+"""All schema versions, the oldest first; a test compares them with the migration scripts."""
+LATEST_VERSION = VERSIONS[-1]
 VERSION_TABLE = "suture_schema"
-"""Alembic's own name for it may be another program's, where a database is shared."""
+"""Not Alembic's default name, which another program in a shared database may use."""
 SCHEMA = "suture"
-"""Of PostgreSQL, where the tables lie: another program in the same database may have a table `tasks`."""
+"""PostgreSQL schema of the tables: another program in the same database may have a table `tasks`."""
 MIGRATION_LOCK = 7_305_801_927_311_001
-"""Of PostgreSQL's advisory locks: two processes that start at once migrate one after the other."""
+"""PostgreSQL advisory lock: processes that start at the same time migrate one after the other."""
 
 
-def version_of(connection: Connection) -> str:
-    """The version of a database's tables; empty where it has none of ours."""
+def schema_version_of(connection: Connection) -> str:
+    """Return the version of a database's tables; empty if it has none of ours."""
     if not inspect(connection).has_table(VERSION_TABLE):
         return ""
     found = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()
     return str(found or "")
 
 
-def require_known(version: str, where: str) -> None:
+def require_known_version(version: str, where: str) -> None:
     """Refuse a database that a newer Suture made.
 
     Raises:
-        PrerequisiteError: It is of a version that is unknown here.
+        PrerequisiteError: Its version is unknown here.
     """
     if version and version not in VERSIONS:
         raise PrerequisiteError(
-            f"the database {where} has version {version!r}, and this Suture knows {NEWEST!r}",
+            f"the database {where} has version {version!r}, and this Suture knows {LATEST_VERSION!r}",
             remedy="install the Suture that made it; nothing was changed",
         )
 
 
-def upgrade(connection: Connection) -> None:
-    """Make the tables, or bring them to the newest version, in the connection's transaction."""
+def upgrade_schema(connection: Connection) -> None:
+    """Create the tables, or migrate them to the latest version, in the connection's transaction."""
     from alembic import command
     from alembic.config import Config
 
@@ -105,29 +110,31 @@ def upgrade(connection: Connection) -> None:
     command.upgrade(config, "head")
 
 
-def is_ours(_: Any, name: str | None, kind: str, reflected: bool, compare_to: Any) -> bool:
-    """Whether Alembic compares a thing with the tables: not indexes of words and vectors, or others'."""
+def is_compared_by_alembic(_: Any, name: str | None, kind: str, reflected: bool, compare_to: Any) -> bool:
+    """Return whether Alembic compares an object with the tables.
+
+    Full-text and vector indexes, and tables of other programs, are not compared.
+    """
     if kind == "table" and reflected and compare_to is None:
         return False
     return not (reflected and (name or "").rpartition("_")[2] in ("words", "vectors"))
 
 
 DATABASE_FILE = "suture.db"
-"""Beside the folder of runs."""
-LOCK_WAIT_S = 30
-PRIVATE = 0o700
-"""As the runs are: it holds what they hold."""
-CONNECT_WAIT_S = 5
-TEXTS = "UTF8"
-"""What texts are sent and read as; of a database that names no encoding (SQL_ASCII) they would be bytes."""
+"""The file name of the SQLite database, beside the folder of runs."""
+PRIVATE_FOLDER_MODE = 0o700
+"""The same mode as that of the runs, because the database holds what they hold."""
+CLIENT_ENCODING = "UTF8"
+"""Requested explicitly: a database without an encoding (SQL_ASCII) would return bytes."""
 KEEPALIVES = "-ctcp_keepalives_idle=10 -ctcp_keepalives_interval=5 -ctcp_keepalives_count=3"
-"""What a machine held that died is free after half a minute, and not after the server's two hours."""
-EXTRA = "pip install 'suture[postgres]'"
+"""Locks of a machine that died are released after half a minute instead of the server's default of two
+hours."""
+POSTGRESQL_EXTRA = "pip install 'suture[postgres]'"
 DRIVER = "postgresql+psycopg"
 
 
 class TablesMissing(PrerequisiteError):
-    """A PostgreSQL has no tables of Suture's."""
+    """A PostgreSQL database has none of Suture's tables."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,46 +142,46 @@ class Store:
     """An open database.
 
     Attributes:
-        engine: SQLAlchemy's.
-        namespace: Whose rows are read and written.
-        where: What it is, for people; without a password.
+        engine: The SQLAlchemy engine.
+        namespace: Namespace of the rows that are read and written.
+        location: The database, for people; without a password.
     """
 
     engine: Engine
     namespace: str
-    where: str
+    location: str
 
     @property
     def is_postgresql(self) -> bool:
-        """Whether it is PostgreSQL; else it is SQLite."""
+        """Return whether the engine is PostgreSQL; otherwise it is SQLite."""
         return self.engine.dialect.name == "postgresql"
 
     @contextlib.contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """A transaction that reads.
+    def read_transaction(self) -> Iterator[Connection]:
+        """Open a transaction for reading.
 
         Raises:
             StorageError: The database failed.
         """
-        with mapped(self.where), self.engine.begin() as connection:
+        with map_database_errors(self.location), self.engine.begin() as connection:
             yield connection
 
     @contextlib.contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """A transaction that writes: all of it is kept, or nothing.
+    def write_transaction(self) -> Iterator[Connection]:
+        """Open a transaction for writing, which is committed as a whole or not at all.
 
         Raises:
             StorageError: The database failed.
         """
         with (
-            mapped(self.where),
+            map_database_errors(self.location),
             self.engine.connect().execution_options(suture_writes=True) as connection,
             connection.begin(),
         ):
             yield connection
 
     def close(self) -> None:
-        """Let go of all connections; safe to call twice."""
+        """Close all connections; safe to call twice."""
         self.engine.dispose()
 
     def __enter__(self) -> Store:
@@ -185,43 +192,43 @@ class Store:
 
 
 def open_store(url: str | None, home: Path, *, namespace: str = "default", init: bool = False) -> Store:
-    """Open the database, whose tables are of the newest version afterwards.
+    """Open the database with tables of the latest version.
 
-    A file of SQLite is made and brought up to date without asking. PostgreSQL is shared, so its tables are
-    made and changed by `suture db init` and `suture db upgrade` alone.
+    A SQLite file is created and migrated without asking. PostgreSQL is shared, so its tables are created and
+    changed only by `suture db init` and `suture db upgrade`.
 
     Args:
-        url: `sqlite:///FILE` or `postgresql://...`; the file beside the runs where not given.
+        url: `sqlite:///FILE` or `postgresql://...`; by default the file beside the runs.
         home: The folder of state.
-        namespace: Whose rows are read and written.
-        init: Whether tables of PostgreSQL are made or changed too.
+        namespace: Namespace of the rows that are read and written.
+        init: Whether PostgreSQL tables may be created or changed too.
 
     Raises:
-        UsageError: The address is none, or of another kind of database.
-        PrerequisiteError: The driver is not installed, the tables are missing (`TablesMissing`) or old, or a
-            newer Suture made them.
+        UsageError: The URL is invalid, or of another kind of database.
+        PrerequisiteError: The driver is not installed; or the tables are missing (`TablesMissing`), old, or
+            made by a newer Suture.
         StorageError: The database cannot be reached, opened or written.
     """
     address = database_url(url, home)
-    store = Store(engine=_engine(address), namespace=namespace, where=shown_url(address))
+    store = Store(engine=_engine(address), namespace=namespace, location=format_url(address))
     try:
-        with store.reading() as connection:
-            version = version_of(connection)
-        require_known(version, store.where)
-        if version != NEWEST:
-            _bring_up_to_date(store, version, may=init or not store.is_postgresql)
+        with store.read_transaction() as connection:
+            version = schema_version_of(connection)
+        require_known_version(version, store.location)
+        if version != LATEST_VERSION:
+            _migrate(store, version, may=init or not store.is_postgresql)
     except BaseException:
         store.close()
         raise
     return store
 
 
-def store_of(settings: Settings, *, init: bool = False) -> Store:
+def open_configured_store(settings: Settings, *, init: bool = False) -> Store:
     """Open the database that the settings name; raises as `open_store`.
 
     Args:
-        settings: Its address is `store.url`; else `store.fallback_url`, which may be another program's and
-            counts only where Suture's tables are in it; else the file beside the runs.
+        settings: `store.url` is used first; then `store.fallback_url`, which may belong to another program
+            and is used only if it has Suture's tables; then the file beside the runs.
         init: As in `open_store`.
     """
     home, namespace = settings.paths.home, settings.store.namespace
@@ -234,10 +241,10 @@ def store_of(settings: Settings, *, init: bool = False) -> Store:
 
 
 def database_url(url: str | None, home: Path) -> URL:
-    """The address as SQLAlchemy has it.
+    """Parse a database URL for SQLAlchemy.
 
     Raises:
-        UsageError: It is no address of SQLite or PostgreSQL.
+        UsageError: It is not a URL of SQLite or PostgreSQL.
     """
     if not url:
         return URL.create("sqlite", database=str(home / DATABASE_FILE))
@@ -245,7 +252,7 @@ def database_url(url: str | None, home: Path) -> URL:
         address = make_url(url)
     except (exc.ArgumentError, ValueError) as fault:
         raise UsageError(
-            "store.url is no address of a database", remedy="such as postgresql://user@host/name"
+            "store.url is not the URL of a database", remedy="such as postgresql://user@host/name"
         ) from fault
     kind = address.drivername.partition("+")[0]
     if kind in ("postgresql", "postgres"):
@@ -253,13 +260,13 @@ def database_url(url: str | None, home: Path) -> URL:
     if kind == "sqlite" and address.database not in (None, "", ":memory:"):
         return address
     raise UsageError(
-        f"store.url names a database {shown_url(address)!r} that Suture cannot use",
+        f"store.url names a database {format_url(address)!r} that Suture cannot use",
         remedy="sqlite:///FILE or postgresql://user@host/name",
     )
 
 
-def shown_url(address: URL) -> str:
-    """An address for people: a file's path, or host and name without a password."""
+def format_url(address: URL) -> str:
+    """Return a URL for people: a file's path, or host and name without a password."""
     if address.drivername.startswith("sqlite"):
         return repr(str(address.database))
     host = address.host or address.query.get("host") or "localhost"
@@ -270,8 +277,8 @@ def shown_url(address: URL) -> str:
 def _engine(address: URL) -> Engine:
     if address.drivername.startswith("sqlite"):
         return _sqlite(address)
-    arguments: dict[str, Any] = {"connect_timeout": CONNECT_WAIT_S, "application_name": "suture"}
-    arguments["client_encoding"] = TEXTS
+    arguments: dict[str, Any] = {"connect_timeout": CONNECT_TIMEOUT_S, "application_name": "suture"}
+    arguments["client_encoding"] = CLIENT_ENCODING
     if "options" not in address.query:
         arguments["options"] = f"-csearch_path={SCHEMA},public {KEEPALIVES}"
     try:
@@ -279,43 +286,45 @@ def _engine(address: URL) -> Engine:
 
         return create_engine(address, connect_args=arguments, pool_pre_ping=True)
     except ImportError as fault:
-        raise PrerequisiteError("PostgreSQL needs packages that are not installed", remedy=EXTRA) from fault
+        raise PrerequisiteError(
+            "PostgreSQL needs packages that are not installed", remedy=POSTGRESQL_EXTRA
+        ) from fault
 
 
 def _sqlite(address: URL) -> Engine:
     file = Path(str(address.database))
     try:
-        file.parent.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+        file.parent.mkdir(mode=PRIVATE_FOLDER_MODE, parents=True, exist_ok=True)
     except OSError as fault:
         raise StorageError(
             f"the folder of {str(file)!r} cannot be made: {fault.strerror}",
             remedy="set SUTURE_HOME to a folder that you can write",
         ) from fault
-    engine = create_engine(address, connect_args={"timeout": LOCK_WAIT_S})
+    engine = create_engine(address, connect_args={"timeout": DATABASE_LOCK_TIMEOUT_S})
 
     @event.listens_for(engine, "connect")
     def opened(connection: Any, _: object) -> None:
-        connection.isolation_level = None  # SQLAlchemy begins and ends transactions, not the driver
+        connection.isolation_level = None  # SQLAlchemy controls transactions, not the driver
         connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=NORMAL")  # what a power cut takes, the ledgers give back
+        connection.execute("PRAGMA synchronous=NORMAL")  # rows lost in a power cut are rebuilt from ledgers
 
     @event.listens_for(engine, "begin")
     def begun(connection: Connection) -> None:
-        # A writer takes the lock at once: one that reads first could not wait for it later.
+        # A writer locks at once: SQLite fails instead of waiting if a reader upgrades to a writer.
         writes = connection.get_execution_options().get("suture_writes")
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
 
 
-def _bring_up_to_date(store: Store, version: str, *, may: bool) -> None:
+def _migrate(store: Store, version: str, *, may: bool) -> None:
     if not may:
-        needed = f"Suture's tables are needed, and the database {store.where} has"
+        needed = f"Suture's tables are needed, and the database {store.location} has"
         if version:
             raise PrerequisiteError(f"{needed} version {version!r} of them", remedy="suture db upgrade")
         raise TablesMissing(f"{needed} none", remedy="suture db init")
-    with store.writing() as connection:
-        found = version_of(connection)  # another process may have been faster
-        require_known(found, store.where)
-        if found != NEWEST:
-            upgrade(connection)
+    with store.write_transaction() as connection:
+        found = schema_version_of(connection)  # another process may have migrated meanwhile
+        require_known_version(found, store.location)
+        if found != LATEST_VERSION:
+            upgrade_schema(connection)

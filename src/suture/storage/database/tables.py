@@ -1,4 +1,9 @@
-"""Types of columns that both engines hold, each in its own way."""
+"""The tables: projections of ledgers, memories, and runs and jobs that machines share.
+
+Each row belongs to a namespace (a team or a project). Times are seconds since the epoch, as in ledgers. A
+column `search_text` holds the words for full-text search, see `suture.storage.database.full_text_search`. A
+change here needs a migration (`suture.storage.database.migrations`); a test compares both.
+"""
 
 from __future__ import annotations
 
@@ -26,18 +31,18 @@ from sqlalchemy.types import TypeDecorator, TypeEngine
 
 
 class SafeText(TypeDecorator[str]):
-    """Text of anybody's: PostgreSQL takes no zero byte, and neither engine half a surrogate pair."""
+    """Text from anywhere: PostgreSQL accepts no zero byte, and neither engine a lone surrogate."""
 
     impl = Text
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        """From Python to what the engine stores."""
-        return None if value is None else storable(value)
+        """Convert a Python value to a stored one."""
+        return None if value is None else sanitise_text(value)
 
 
 class SafeWord(TypeDecorator[str]):
-    """A short text, such as a name; what is longer than its column is cut."""
+    """A short text, such as a name; it is cut at the column's length."""
 
     impl = String
     cache_ok = True
@@ -47,27 +52,27 @@ class SafeWord(TypeDecorator[str]):
         self._length = length
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        """From Python to what the engine stores."""
-        return None if value is None else storable(value)[: self._length]
+        """Convert a Python value to a stored one."""
+        return None if value is None else sanitise_text(value)[: self._length]
 
 
-def storable(text: str) -> str:
-    """Text that both engines take: what they do not becomes a replacement character or `?`."""
+def sanitise_text(text: str) -> str:
+    """Replace characters that an engine does not accept by a replacement character or `?`."""
     return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
 
 
 class Embedding(TypeDecorator["array[float]"]):
-    """A vector of float32: pgvector's `vector` on PostgreSQL, little-endian bytes on SQLite.
+    """A float32 vector: pgvector's `vector` in PostgreSQL, little-endian bytes in SQLite.
 
-    It takes any sequence of numbers, and gives an `array('f')`, which numpy reads without a copy
-    (`numpy.frombuffer`). Rows of one table may have vectors of different lengths: each embedder has its own.
+    It accepts any sequence of numbers and returns an `array('f')`, which numpy reads without a copy
+    (`numpy.frombuffer`). Vectors of one table may differ in length: each embedder has its own.
     """
 
     impl = LargeBinary
     cache_ok = True
 
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        """Pgvector's own type, or bytes."""
+        """Return pgvector's type, or bytes."""
         if dialect.name == "postgresql":
             from pgvector.sqlalchemy import Vector
 
@@ -75,32 +80,32 @@ class Embedding(TypeDecorator["array[float]"]):
         return dialect.type_descriptor(LargeBinary())
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
-        """From Python to what the engine stores."""
+        """Convert a Python value to a stored one."""
         if value is None:
             return None
         if dialect.name == "postgresql":
             return [float(number) for number in value]
-        return vector_bytes(value)
+        return encode_vector(value)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> array[float] | None:
-        """From what the engine stored to Python."""
+        """Convert a stored value to a Python one."""
         if value is None:
             return None
         if isinstance(value, bytes):
-            return vector_of(value)
+            return decode_vector(value)
         return array("f", value.to_list() if hasattr(value, "to_list") else list(value))
 
 
-def vector_bytes(numbers: Any) -> bytes:
-    """Numbers as little-endian float32, four bytes each."""
+def encode_vector(numbers: Any) -> bytes:
+    """Encode numbers as little-endian float32, four bytes each."""
     vector = array("f", numbers)
     if BIG_ENDIAN:
         vector.byteswap()
     return vector.tobytes()
 
 
-def vector_of(content: bytes) -> array[float]:
-    """The numbers of `vector_bytes`."""
+def decode_vector(content: bytes) -> array[float]:
+    """Decode the numbers of `encode_vector`."""
     vector = array("f")
     vector.frombytes(content)
     if BIG_ENDIAN:
@@ -137,12 +142,12 @@ def _number(name: str) -> Column[Any]:
     return Column(name, Double, nullable=False, default=0.0, server_default="0")
 
 
-def _where(condition: str) -> dict[str, Any]:
-    """Of an index: the rows that it is of."""
+def _partial_index(condition: str) -> dict[str, Any]:
+    """Return the options of an index on the rows that meet a condition."""
     return {"postgresql_where": text(condition), "sqlite_where": text(condition)}
 
 
-def _of_a_run() -> tuple[Column[Any], ...]:
+def _run_columns() -> tuple[Column[Any], ...]:
     return (
         Column("id", ID, primary_key=True, autoincrement=True),
         Column("namespace", String(200), nullable=False),
@@ -153,7 +158,7 @@ def _of_a_run() -> tuple[Column[Any], ...]:
 tasks = Table(
     "tasks",
     METADATA,
-    *_of_a_run(),
+    *_run_columns(),
     _word("kind"),  # write, heal
     _text("statement"),
     _word("language"),
@@ -161,7 +166,7 @@ tasks = Table(
     _word("model"),
     _word("sandbox"),
     _text("project"),
-    _word("outcome"),  # as `suture history` tells it: an outcome, `running`, `cut off`, `damaged`
+    _word("outcome"),  # an outcome, or the state of a run without one, as `suture history` shows it
     _text("reason"),
     _word("evidence"),
     _number("confidence"),
@@ -178,40 +183,40 @@ tasks = Table(
     Column("fork_at", Integer, nullable=True),
     _word("replay_of"),
     _count("events"),
-    _count("ledger_bytes"),  # of the ledger when it was read: where it has grown since, the row is old
-    _text("searched"),
+    _count("ledger_bytes"),  # size of the ledger when it was read; if it has grown, the row is stale
+    _text("search_text"),
     UniqueConstraint("namespace", "run_id"),
     Index(None, "namespace", "started_s"),
 )
-"""One row a run."""
+"""One row per run."""
 
 iterations = Table(
     "iterations",
     METADATA,
-    *_of_a_run(),
-    Column("number", Integer, nullable=False),  # of the decision, from 1
+    *_run_columns(),
+    Column("number", Integer, nullable=False),  # the decision's number from 1; 0 for the baseline run
     Column("round", Integer, nullable=False),
-    _word("move"),  # kinds of its moves, in order, with commas
+    _word("move"),  # kinds of its moves in order, separated by commas
     _count("candidates"),
-    _count("passed"),  # of the best verdict in it
+    _count("passed"),  # checks that the iteration's best candidate passes
     _count("failed"),
     _count("tokens"),
     _count("model_calls"),
     Column("started_s", Double, nullable=False),
     _number("seconds"),
-    _word("error_kind"),  # an exception's type, `wrong answer`, `timeout`; empty where nothing failed
+    _word("error_kind"),  # an exception's type, or an `ErrorKind`; empty if nothing failed
     _text("error"),
-    _text("searched"),
+    _text("search_text"),
     UniqueConstraint("namespace", "run_id", "number"),
 )
-"""One row for each decision that was carried out, with what came of it."""
+"""One row per decision that was carried out, with its result."""
 
 metrics = Table(
     "metrics",
     METADATA,
-    *_of_a_run(),
-    _word("name"),  # tokens, seconds, calls, errors, memory
-    _word("phase"),  # a role, a step of the run, an exception's type
+    *_run_columns(),
+    _word("name"),  # a `MetricName`
+    _word("phase"),  # a role, a phase of the run, an error kind
     _number("value"),
     UniqueConstraint("namespace", "run_id", "name", "phase"),
     Index(None, "namespace", "name"),
@@ -221,49 +226,49 @@ metrics = Table(
 approvals = Table(
     "approvals",
     METADATA,
-    *_of_a_run(),
+    *_run_columns(),
     Column("event_seq", Integer, nullable=False),
-    _word("question"),  # its key
+    _word("question"),  # the question's key
     _word("stage"),
-    _text("subject"),  # what it was about
-    _word("choice"),  # empty while nobody has answered
+    _text("subject"),
+    _word("choice"),  # empty until somebody answers
     _text("hint"),
     Column("asked_s", Double, nullable=False),
     Column("answered_s", Double, nullable=True),
     UniqueConstraint("namespace", "run_id", "event_seq"),
 )
-"""What people were asked, and what they said."""
+"""Questions to people, and their answers."""
 
 
-def _remembered(name: str) -> Table:
-    """A table of what is remembered across runs; all three have one shape."""
+def _memory_table(name: str) -> Table:
+    """Return a table of memory items; all three have the same columns."""
     return Table(
         name,
         METADATA,
-        *_of_a_run(),
-        Column("event_seq", Integer, nullable=False),  # of the event that it comes from
-        Column("key", String(64), nullable=False),  # hash of where it comes from, so that nothing is doubled
+        *_run_columns(),
+        Column("event_seq", Integer, nullable=False),  # the event that the item comes from
+        Column("key", String(64), nullable=False),  # hash of the content, so that an item is stored once
         _word("source"),  # run, import, placebo
         _word("state"),  # active, evicted, forgotten
         _word("language"),
         _word("kind"),  # kind of error, or of task
-        _text("text"),  # what a person or a model is told
+        _text("text"),  # shown to people and models
         _text("error_signature"),
         _text("counterexample"),
         _text("diagnosis"),
         _text("code_shape"),
         _text("patch"),
-        _text("tests"),  # that guarded it
-        Column("mended", Boolean, nullable=False, default=False, server_default="0"),
+        _text("tests"),  # ids or sources of the tests that passed
+        Column("repaired", Boolean, nullable=False, default=False, server_default="0"),
         Column("created_s", Double, nullable=False),
-        _word("embedder"),  # who made the vector; empty where there is none
+        _word("embedder"),  # identity of the vector's embedder; empty without a vector
         Column("vector", Embedding, nullable=True),
         _count("recalled"),
         _count("withheld"),
         _count("healed_recalled"),
         _count("healed_withheld"),
         Column("details", JSON, nullable=False, default=dict, server_default="{}"),
-        _text("searched"),
+        _text("search_text"),
         UniqueConstraint("namespace", "key"),
         Index(None, "namespace", "state", "kind"),
         Index(None, "namespace", "run_id"),
@@ -271,27 +276,27 @@ def _remembered(name: str) -> Table:
     )
 
 
-failures = _remembered("failures")
-"""A failure, and whether and by which patch it was mended."""
-patterns = _remembered("patterns")
-"""A task that was solved, its solution, and the tests that guarded it."""
-lessons = _remembered("lessons")
-"""One sentence each."""
+failures = _memory_table("failures")
+"""Failures, and the patches that repaired them."""
+patterns = _memory_table("patterns")
+"""Solved tasks with their solutions and tests."""
+lessons = _memory_table("lessons")
+"""Lessons of one sentence each."""
 
 run_files = Table(
     "run_files",
     METADATA,
     Column("run_id", String(200), primary_key=True),
-    Column("path", String(400), primary_key=True),  # in the run's folder, with slashes
+    Column("path", String(400), primary_key=True),  # relative to the run's folder, with slashes
     Column("content", LargeBinary, nullable=False),
 )
-"""What lies in a run's folder beside its ledger, where runs are shared (`store.runs`)."""
+"""Files of shared run folders, except the ledgers."""
 
-run_lines = Table(
-    "run_lines",
+ledger_chunks = Table(
+    "ledger_chunks",
     METADATA,
     Column("run_id", String(200), primary_key=True),
-    Column("start", BigInteger, primary_key=True, autoincrement=False),  # byte of the ledger
+    Column("start", BigInteger, primary_key=True, autoincrement=False),  # byte offset in the ledger
     Column("content", LargeBinary, nullable=False),
 )
 """A ledger in pieces, each where it begins: the same piece cannot be there twice."""
@@ -304,11 +309,11 @@ jobs = Table(
     Column("run_id", String(200), nullable=False),
     Column("kind", String(20), nullable=False),
     Column("caller", String(200), nullable=False),
-    Column("request_key", String(200), nullable=False),  # the caller's name for the request, or empty
-    Column("asked", Text, nullable=False),  # all of it, as JSON
-    Column("stopped", Boolean, nullable=False, default=False, server_default="0"),  # its caller wants no more
-    Column("tries", Integer, nullable=False, default=0, server_default="0"),  # workers that have begun it
-    Column("ended", Text, nullable=True),  # how, as JSON
+    Column("request_key", String(200), nullable=False),  # the caller's idempotency key, or empty
+    Column("request", Text, nullable=False),  # as JSON
+    Column("stop_requested", Boolean, nullable=False, default=False, server_default="0"),
+    Column("attempts", Integer, nullable=False, default=0, server_default="0"),  # workers that started it
+    Column("ending", Text, nullable=True),  # how it ended, as JSON
     Column("changed_s", Double, nullable=False),  # by the database's clock
     Index(None, "namespace", "changed_s"),
     Index(
@@ -317,22 +322,27 @@ jobs = Table(
         "caller",
         "request_key",
         unique=True,
-        **_where("request_key <> ''"),
+        **_partial_index("request_key <> ''"),
     ),
-    Index("uq_jobs_working", "run_id", unique=True, **_where("ended IS NULL AND kind <> 'verify'")),
+    Index(
+        "uq_jobs_active_run",
+        "run_id",
+        unique=True,
+        **_partial_index("ending IS NULL AND kind <> 'verify'"),
+    ),
 )
-"""What callers asked servers for that share their work; at most one job at a time works on a run."""
+"""Requests to servers that share their work; at most one job at a time works on a run."""
 
-sent_archives = Table(
-    "sent_archives",
+uploaded_archives = Table(
+    "uploaded_archives",
     METADATA,
     Column("name", String(64), primary_key=True),
     Column("content", LargeBinary, nullable=False),
 )
 """Projects that callers have sent to such servers."""
 
-SEARCHED = (tasks, iterations, failures, patterns, lessons)
-"""Tables with an index of words."""
-REMEMBERED = (failures, patterns, lessons)
-OF_RUNS = (tasks, iterations, metrics, approvals)
-"""Tables whose rows are a run's alone: they are written anew whenever its ledger is read."""
+SEARCHED_TABLES = (tasks, iterations, failures, patterns, lessons)
+"""Tables with a full-text index."""
+MEMORY_TABLES = (failures, patterns, lessons)
+RUN_TABLES = (tasks, iterations, metrics, approvals)
+"""Tables whose rows belong to one run; they are replaced whenever its ledger is read."""

@@ -1,7 +1,8 @@
-"""The nearest vectors: by pgvector on PostgreSQL, by one pass over all of them on SQLite.
+"""Nearest-vector search: pgvector in PostgreSQL, a scan over all vectors in SQLite.
 
-PostgreSQL has an index (HNSW) of each embedder's vectors, for it compares those of one length only. The
-embedded ones have theirs by a migration, others by `index_vectors`. Without one all vectors are compared.
+PostgreSQL has one HNSW index per embedder, because an index needs vectors of one length. The built-in
+embedders get theirs by a migration, others by `create_vector_index`. Without an index all vectors are
+compared.
 """
 
 from __future__ import annotations
@@ -15,61 +16,57 @@ from typing import Any
 
 from sqlalchemy import LargeBinary, func, select, text, type_coerce
 
-from suture.storage.database.memory_rows import table_of
+from suture.storage.database.memory_rows import get_table
 from suture.storage.database.store import Store
+from suture.storage.tuning import HNSW_CANDIDATES, MAX_CACHED_TABLES, MAX_INDEXED_DIMENSIONS
 
-MOST_KEPT = 4
-"""Tables whose vectors a process keeps; 100,000 of 512 numbers take 200 MB."""
-MOST_INDEXED = 2000
-"""Numbers of a vector that HNSW takes (pgvector's manual)."""
-LOOKED_AT = 100
-"""Neighbours that HNSW holds while it looks: more finds surer and slower."""
-LEAST_LIKENESS = -2.0
-"""Below any dot product of vectors of length 1: of a row that is not asked for."""
+EXCLUDED_SIMILARITY = -2.0
+"""Marks a row that is not requested; below the dot product of any two unit vectors."""
 
 
-def nearest(
+def find_nearest(
     store: Store, name: str, vector: Any, embedder: str, *, language: str = "", limit: int
 ) -> list[tuple[int, float]]:
-    """Ids of the rows with the nearest vectors and their dot products, the nearest first.
+    """Return ids of the rows with the nearest vectors and their dot products, the nearest first.
 
     Args:
         store: The database.
         name: The table.
-        vector: Of length 1.
-        embedder: Whose vectors are looked at; others are passed over.
-        language: Only rows of it; of all where empty.
-        limit: The most.
+        vector: The query's unit vector.
+        embedder: Only vectors of this embedder are compared.
+        language: Only rows of this language; all if empty.
+        limit: Maximum number of ids.
 
     Raises:
         StorageError: The database failed.
     """
     search = _by_pgvector if store.is_postgresql else _by_scan
     found = search(store, name, vector, embedder, language, limit)
-    return sorted(found, key=lambda pair: (-pair[1], pair[0]))  # equals in the order of their numbers
+    return sorted(found, key=lambda pair: (-pair[1], pair[0]))  # ties in the order of their ids
 
 
-def index_vectors(store: Store, names: Iterable[str], embedder: str, size: int) -> bool:
-    """Make the indexes of an embedder's vectors, where there is a use for them; answers whether there is.
+def create_vector_index(store: Store, names: Iterable[str], embedder: str, size: int) -> bool:
+    """Create the indexes of an embedder's vectors if the database supports them; return whether it does.
 
     Args:
         store: The database.
-        names: Its tables.
-        embedder: Whose vectors.
-        size: Their length.
+        names: The tables.
+        embedder: Identity of the embedder.
+        size: Length of its vectors.
 
     Raises:
-        StorageError: The database failed, or does not let this user make an index.
+        StorageError: The database failed, or this user may not create an index.
     """
-    if not store.is_postgresql or size > MOST_INDEXED:
+    if not store.is_postgresql or size > MAX_INDEXED_DIMENSIONS:
         return False
-    with store.writing() as connection:
+    with store.write_transaction() as connection:
         for name in names:
-            made = (
+            statement = (
                 f"CREATE INDEX IF NOT EXISTS {_index_name(name, embedder)} ON {name} "
-                f"USING hnsw ((vector::vector({size})) vector_ip_ops) WHERE embedder = {_quoted(embedder)}"
+                f"USING hnsw ((vector::vector({size})) vector_ip_ops) "
+                f"WHERE embedder = {_sql_literal(embedder)}"
             )
-            connection.execute(text(made))
+            connection.execute(text(statement))
     return True
 
 
@@ -77,8 +74,8 @@ def _index_name(name: str, embedder: str) -> str:
     return f"ix_{name}_{hashlib.sha256(embedder.encode()).hexdigest()[:8]}_vectors"
 
 
-def _quoted(word: str) -> str:
-    """As a literal: an index of some rows serves only a query that names them as it was made."""
+def _sql_literal(word: str) -> str:
+    """Return a SQL literal: a partial index is used only by queries with its exact condition."""
     return "'" + word.replace("'", "''").replace(":", r"\:") + "'"
 
 
@@ -90,7 +87,7 @@ def _by_pgvector(
     distance = f"vector::vector({size}) <#> CAST(:vector AS vector({size}))"
     statement = text(
         f"SELECT id, -({distance}) AS likeness FROM {name} "
-        f"WHERE namespace = :namespace AND embedder = {_quoted(embedder)} AND state = 'active' {only}"
+        f"WHERE namespace = :namespace AND embedder = {_sql_literal(embedder)} AND state = 'active' {only}"
         f"ORDER BY {distance} LIMIT :limit"
     )
     given = {
@@ -98,22 +95,22 @@ def _by_pgvector(
         "namespace": store.namespace,
         "limit": limit,
     } | ({"language": language} if language else {})
-    with store.reading() as connection:
-        connection.execute(LOOK_WELL, {"many": str(LOOKED_AT)})
-        return [(row.id, float(row.likeness)) for row in connection.execute(statement, given)]
+    with store.read_transaction() as connection:
+        connection.execute(CONFIGURE_HNSW, {"many": str(HNSW_CANDIDATES)})
+        return [(row.id, float(row.similarity)) for row in connection.execute(statement, given)]
 
 
-LOOK_WELL = text(
+CONFIGURE_HNSW = text(
     "SELECT set_config('hnsw.ef_search', :many, true), CASE WHEN string_to_array(extversion, '.')::int[] "
     ">= '{0,8}' THEN set_config('hnsw.iterative_scan', 'strict_order', true) END "
     "FROM pg_extension WHERE extname = 'vector'"
 )
-"""Since pgvector 0.8 the index goes on where other rows than those asked for are the nearest."""
+"""Since pgvector 0.8 an index scan continues if the nearest rows are filtered out."""
 
 
 @dataclass
-class _Kept:
-    """Vectors that were read once: those of the rows up to an id."""
+class _CachedVectors:
+    """The vectors of the rows up to an id."""
 
     ids: Any
     languages: Any
@@ -121,8 +118,8 @@ class _Kept:
     last: int
 
 
-_kept: OrderedDict[tuple[str, ...], _Kept] = OrderedDict()
-_turn = threading.Lock()
+_cache: OrderedDict[tuple[str, ...], _CachedVectors] = OrderedDict()
+_cache_lock = threading.Lock()
 
 
 def _by_scan(
@@ -130,44 +127,48 @@ def _by_scan(
 ) -> list[tuple[int, float]]:
     import numpy as np
 
-    kept = _read(store, name, embedder, len(vector))
-    if not len(kept.ids):
+    cached = _load_vectors(store, name, embedder, len(vector))
+    if not len(cached.ids):
         return []
-    likeness = kept.vectors @ np.asarray(vector, dtype=np.float32)
+    similarity = cached.vectors @ np.asarray(vector, dtype=np.float32)
     if language:
-        likeness = np.where(kept.languages == language, likeness, np.float32(LEAST_LIKENESS))
-    most = min(limit, len(likeness))
-    best = np.argpartition(-likeness, most - 1)[:most]
-    return [(int(kept.ids[one]), float(likeness[one])) for one in best if likeness[one] > LEAST_LIKENESS]
+        similarity = np.where(cached.languages == language, similarity, np.float32(EXCLUDED_SIMILARITY))
+    most = min(limit, len(similarity))
+    best = np.argpartition(-similarity, most - 1)[:most]
+    return [
+        (int(cached.ids[one]), float(similarity[one]))
+        for one in best
+        if similarity[one] > EXCLUDED_SIMILARITY
+    ]
 
 
-def _read(store: Store, name: str, embedder: str, size: int) -> _Kept:
-    """All vectors of an embedder: read once, and then what is new."""
-    table = table_of(name)
-    key = (store.where, store.namespace, name, embedder)
+def _load_vectors(store: Store, name: str, embedder: str, size: int) -> _CachedVectors:
+    """Return all vectors of an embedder: they are read once, later only the new ones."""
+    table = get_table(name)
+    key = (store.location, store.namespace, name, embedder)
     mine = (table.c.namespace == store.namespace, table.c.embedder == embedder)
     columns = (table.c.id, table.c.language, type_coerce(table.c.vector, LargeBinary).label("vector"))
-    with _turn:
-        with store.reading() as connection:
+    with _cache_lock:
+        with store.read_transaction() as connection:
             counted = select(func.count()).select_from(table).where(*mine)
             count = connection.execute(counted).scalar_one()
-            known = _kept.get(key)
+            known = _cache.get(key)
             last = known.last if known is not None else 0
             query = select(*columns).where(*mine).order_by(table.c.id)
             rows = connection.execute(query.where(table.c.id > last)).all()
-            if known is not None and len(known.ids) + len(rows) != count:  # some were taken out, or changed
+            if known is not None and len(known.ids) + len(rows) != count:  # some were removed or changed
                 known = None
                 rows = connection.execute(query).all()
-        fresh = _joined(known, [row for row in rows if row.vector is not None], size)
-        _kept[key] = fresh
-        _kept.move_to_end(key)
-        while len(_kept) > MOST_KEPT:
-            _kept.popitem(last=False)
+        fresh = _append(known, [row for row in rows if row.vector is not None], size)
+        _cache[key] = fresh
+        _cache.move_to_end(key)
+        while len(_cache) > MAX_CACHED_TABLES:
+            _cache.popitem(last=False)
         return fresh
 
 
-def _joined(known: _Kept | None, rows: list[Any], size: int) -> _Kept:
-    """What was known, and rows after it."""
+def _append(known: _CachedVectors | None, rows: list[Any], size: int) -> _CachedVectors:
+    """Return the known vectors with those of new rows."""
     import numpy as np
 
     if known is not None and not rows:
@@ -179,4 +180,4 @@ def _joined(known: _Kept | None, rows: list[Any], size: int) -> _Kept:
         ids = np.concatenate([known.ids, ids])
         languages = np.concatenate([known.languages, languages])
         vectors = np.concatenate([known.vectors, vectors])
-    return _Kept(ids=ids, languages=languages, vectors=vectors, last=int(ids[-1]) if len(ids) else 0)
+    return _CachedVectors(ids=ids, languages=languages, vectors=vectors, last=int(ids[-1]) if len(ids) else 0)

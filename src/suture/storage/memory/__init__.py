@@ -1,10 +1,10 @@
-"""What runs learn from earlier ones: failures and what mended them, solved tasks, lessons.
+"""Memory across runs: failures and their repairs, solved tasks, and lessons.
 
-This room makes memories of a run's record, finds them again by words and vectors, and keeps count of
-whether they help. It knows the database and the ledger, and no loop: what is recalled becomes an event, and
-the loop reads that.
+This package extracts memory items from a run's ledger, recalls them by words and vectors, and counts whether
+they help. It knows the database and the ledger but not the loop: what is recalled becomes an event that the
+loop reads.
 """
 
-from suture.storage.memory.run_memory import kept_of, recalled_for
+from suture.storage.memory.run_memory import recall_for_run, store_run_memories
 
-__all__ = ["kept_of", "recalled_for"]
+__all__ = ["recall_for_run", "store_run_memories"]

@@ -1,4 +1,8 @@
-"""The protocol of embedders, which make vectors of texts, and what all of them share."""
+"""Embedders: texts to vectors, by hashing, by the packaged MiniLM, or by a server.
+
+Two texts are as similar as the dot product of their vectors. Vectors of different embedders cannot be
+compared, so each is stored with its embedder's `identity`.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from suture.core.settings import Settings
 from suture.errors import ModelAuthError, ModelError, UsageError
+from suture.storage.tuning import (
+    HASHED_DIMENSIONS,
+    JSON_BYTES_PER_NUMBER,
+    MAX_EMBEDDED_CHARS,
+    MAX_SERVED_DIMENSIONS,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,29 +31,29 @@ if TYPE_CHECKING:
 
 
 class Embedder(Protocol):
-    """Makes vectors of texts."""
+    """Computes vectors of texts."""
 
     @property
     def identity(self) -> str:
-        """Who makes them: vectors of two identities are never compared."""
+        """Return the identity; vectors of two identities are never compared."""
         ...
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """A row of float32 for each text, of length 1; a text without a meaning has the zero vector.
+        """Return one float32 unit vector per text; a text without content gets the zero vector.
 
         Raises:
             ModelError: A server failed.
-            PrerequisiteError: What it needs is not here.
+            PrerequisiteError: A package or the weights are missing.
         """
         ...
 
 
 @contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """Let numpy multiply in one thread meanwhile.
+def single_threaded_blas() -> Iterator[None]:
+    """Let numpy multiply in one thread inside this context.
 
-    Its threads wait for one another by spinning: on a machine that does other work too they took 13 times
-    the CPU time for a short text.
+    BLAS threads wait for each other by spinning: on a busy machine they took 13 times the CPU time for a
+    short text.
     """
     from threadpoolctl import threadpool_limits
 
@@ -51,70 +61,64 @@ def one_thread() -> Iterator[None]:
         yield
 
 
-def unit_rows(vectors: Vectors) -> Vectors:
-    """The rows made of length 1; a zero row stays."""
+def normalise_rows(vectors: Vectors) -> Vectors:
+    """Scale each row to length 1; a zero row stays."""
     import numpy as np
 
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0), dtype=np.float32)
 
 
-DIMENSIONS = 512
-"""By taste; a memory's vector takes 2 KB."""
-SIZES = (3, 4)
-"""Letters of a piece."""
-MOST_CHARS = 8000
+NGRAM_SIZES = (3, 4)
+"""Lengths of the letter n-grams."""
 WORD = re.compile(r"[a-z]+|\d+|[^\sa-z\d]")
-HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
+CAMEL_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 class HashedNgrams:
-    """Words and pieces of three and four letters, counted at a place and with a sign by their hash.
+    """Words and letter n-grams, counted at a position and with a sign given by their hash.
 
-    After Weinberger et al., Feature Hashing for Large Scale Multitask Learning (2009).
+    It needs no download. After Weinberger et al., Feature Hashing for Large Scale Multitask Learning (2009).
     """
 
-    identity = f"hashed-ngrams:1:{DIMENSIONS}"
+    identity = f"hashed-ngrams:1:{HASHED_DIMENSIONS}"
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """See `Embedder.embed`."""
         import numpy as np
 
-        vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
+        vectors = np.zeros((len(texts), HASHED_DIMENSIONS), dtype=np.float32)
         for row, text in zip(vectors, texts, strict=True):
-            for piece in _pieces(text[:MOST_CHARS]):
+            for piece in _ngrams(text[:MAX_EMBEDDED_CHARS]):
                 drawn = zlib.crc32(piece.encode("utf-8", "surrogatepass"))
-                row[drawn % DIMENSIONS] += 1.0 if drawn >> 31 else -1.0
-        # A piece that comes up often says less each time.
-        return unit_rows(np.sign(vectors) * np.sqrt(np.abs(vectors)))
+                row[drawn % HASHED_DIMENSIONS] += 1.0 if drawn >> 31 else -1.0
+        # The square root dampens n-grams that occur often.
+        return normalise_rows(np.sign(vectors) * np.sqrt(np.abs(vectors)))
 
 
-def _pieces(text: str) -> Iterator[str]:
-    for word in WORD.findall(HUMP.sub(" ", text).lower()):
+def _ngrams(text: str) -> Iterator[str]:
+    for word in WORD.findall(CAMEL_CASE.sub(" ", text).lower()):
         yield word
         padded = f"^{word}$"
-        for size in SIZES:
+        for size in NGRAM_SIZES:
             for start in range(len(padded) - size + 1):
                 yield padded[start : start + size]
 
 
 BATCH = 64
-MOST_DIMENSIONS = 8192
-BYTES_PER_NUMBER = 40
-"""Of JSON, generously."""
 FRAME_BYTES = 256 * 1024
 
 
 class ServedEmbedder:
-    """A model behind an address.
+    """An embedding model behind an HTTP address.
 
     Args:
         protocol: `openai` (`POST /embeddings`) or `ollama` (`POST /api/embed`).
         model: The model's name there.
         base_url: The address; with OpenAI's protocol up to `/v1`.
-        key: Sent as a bearer token; empty where none is needed.
-        timeout_s: The most seconds of one request.
-        client: Another HTTP client of httpx, where not a new one.
+        key: Bearer token; empty if none is needed.
+        timeout_s: Maximum seconds of one request.
+        client: An httpx client to use instead of a new one.
     """
 
     def __init__(
@@ -132,7 +136,7 @@ class ServedEmbedder:
 
     @property
     def identity(self) -> str:
-        """The protocol and the model; the same model behind two addresses is the same."""
+        """Return protocol and model; the same model at two addresses has one identity."""
         return f"{self._protocol}:{self._model}"
 
     def embed(self, texts: Sequence[str]) -> Vectors:
@@ -144,21 +148,21 @@ class ServedEmbedder:
         client = self._client or httpx.Client(follow_redirects=False)
         try:
             for start in range(0, len(texts), BATCH):
-                batch = [text[:MOST_CHARS] or " " for text in texts[start : start + BATCH]]
-                rows += self._asked(client, batch)
+                batch = [text[:MAX_EMBEDDED_CHARS] or " " for text in texts[start : start + BATCH]]
+                rows += self._request(client, batch)
         finally:
             if client is not self._client:
                 client.close()
         if len({len(row) for row in rows}) > 1:
             raise ModelError(f"the embedder {self.identity!r} gives vectors of several lengths")
-        return unit_rows(np.asarray(rows, dtype=np.float32).reshape(len(texts), -1))
+        return normalise_rows(np.asarray(rows, dtype=np.float32).reshape(len(texts), -1))
 
-    def _asked(self, client: Any, texts: list[str]) -> list[list[float]]:
+    def _request(self, client: Any, texts: list[str]) -> list[list[float]]:
         import httpx
 
         path = "/embeddings" if self._protocol == "openai" else "/api/embed"
         headers = {"authorization": f"Bearer {self._key}"} if self._key else {}
-        most = FRAME_BYTES + len(texts) * MOST_DIMENSIONS * BYTES_PER_NUMBER
+        most = FRAME_BYTES + len(texts) * MAX_SERVED_DIMENSIONS * JSON_BYTES_PER_NUMBER
         body = {"model": self._model, "input": texts}
         try:
             url = self._address + path
@@ -191,7 +195,7 @@ def _rows(content: bytes, count: int, protocol: str, identity: str) -> list[list
         rows = [[float(number) for number in row] for row in rows]
     except (ValueError, KeyError, TypeError, RecursionError) as fault:
         raise ModelError(f"the embedder {identity!r} answered something else than vectors") from fault
-    if len(rows) != count or not all(0 < len(row) <= MOST_DIMENSIONS for row in rows):
+    if len(rows) != count or not all(0 < len(row) <= MAX_SERVED_DIMENSIONS for row in rows):
         raise ModelError(f"the embedder {identity!r} gave {len(rows)} vectors for {count} texts")
     return rows
 
@@ -201,10 +205,10 @@ NAMES = "hashed, minilm, openai:MODEL, ollama:MODEL or none"
 
 
 def open_embedder(settings: Settings) -> Embedder | None:
-    """The embedder that `memory.embedder` names; `None` where memories are found by their words alone.
+    """Return the embedder that `memory.embedder` names; `None` if items are found by their words alone.
 
     Raises:
-        UsageError: It names none.
+        UsageError: The name is unknown.
         PrerequisiteError: Its weights are not installed.
     """
     name = settings.memory.embedder

@@ -1,147 +1,147 @@
-"""What one run taught, out of its ledger and its folder: failures, patterns and lessons.
+"""Extraction of memory items from a run's ledger and folder.
 
-It is a pure function of the run's record, so that what was lost can be made again.
+It is a pure function of the run's record, so that lost items can be extracted again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from suture.core.ledger import Event, RunFolder, first_payload, last_of, select_events
+from suture.core.ledger import Event, RunFolder, first_payload, last_payload, select_events
 from suture.core.ledger.kinds import (
     CandidateChecked,
     CandidateProposed,
-    Diagnosed,
+    DiagnosisMade,
     LessonsDrawn,
     RunFinished,
     RunStarted,
     SearchFinished,
 )
 from suture.core.records import Candidate, Result, Task, Verdict
-from suture.project.workspace import overlay, unified_diff
-from suture.storage.memory.fingerprints import FailureClue, clues_of_failure, kind_of
-from suture.storage.memory.memory_items import Item, bounded
+from suture.project.workspace import overlay_candidate, unified_diff
+from suture.storage.memory.fingerprints import FailureFingerprint, error_class, fingerprint_failures
+from suture.storage.memory.memory_items import MemoryItem, sanitise_item
+from suture.storage.tuning import (
+    MAX_CHANGED_LINE_CHARS,
+    MAX_CHANGED_LINES,
+    MAX_FAILURES_PER_RUN,
+    MAX_PATTERN_SOLUTION_CHARS,
+    MAX_PATTERN_STATEMENT_CHARS,
+)
 
-MOST_FAILURES = 5
-"""Kinds of failures that one run leaves."""
-MOST_CHANGED = 12
-"""Changed lines of a patch that a prompt shows."""
-MOST_LINE_CHARS = 120
-MOST_STATEMENT_CHARS = 300
-MOST_SOLUTION_CHARS = 700
 
-
-def items_of(folder: RunFolder, events: Sequence[Event]) -> tuple[Item, ...]:
-    """All that a run taught; nothing where it did not end, or does another again.
+def extract_items(folder: RunFolder, events: Sequence[Event]) -> tuple[MemoryItem, ...]:
+    """Return the items that a run contributes; none if it did not end, or replays another run.
 
     Raises:
         StorageError: A blob cannot be read.
     """
-    started, ended = first_payload(events, RunStarted), last_of(events, RunFinished)
-    if started is None or ended is None or started.replays or not (started.task and ended.result):
+    started, ended = first_payload(events, RunStarted), last_payload(events, RunFinished)
+    if started is None or ended is None or started.replayed_run or not (started.task and ended.result):
         return ()
     task, result = folder.get_record(Task, started.task), folder.get_record(Result, ended.result)
     found = [*_failures(folder, events, task, result), *_patterns(folder, events, task, result)]
     found += _lessons(folder, events, task, result)
-    return tuple({item.key: item for item in map(bounded, found)}.values())
+    return tuple({item.key: item for item in map(sanitise_item, found)}.values())
 
 
-def _failures(folder: RunFolder, events: Sequence[Event], task: Task, result: Result) -> Iterator[Item]:
-    """The failures that the run began with, or that its best candidate was a repair of."""
-    seen = _failing(folder, events, task, result)
-    if seen is None:
+def _failures(folder: RunFolder, events: Sequence[Event], task: Task, result: Result) -> Iterator[MemoryItem]:
+    """Yield the failures that the run started with, or that its best candidate repaired."""
+    failing = _failing_state(folder, events, task, result)
+    if failing is None:
         return
-    event, verdict, files = seen
+    event, verdict, files = failing
     healed = result.outcome == "healed"
     patch = _patch(files, result) if result.candidate and healed else ""
     said = _diagnosis(events)
-    for clue in clues_of_failure(verdict, files, task)[:MOST_FAILURES]:
-        yield Item(
+    for fingerprint in fingerprint_failures(verdict, files, task)[:MAX_FAILURES_PER_RUN]:
+        yield MemoryItem(
             table="failures",
             run_id=folder.id,
             event_seq=event.seq,
             language=task.language,
-            kind=kind_of(clue.signature),
-            text=told_of_failure(clue, patch),
-            error_signature=clue.signature,
-            counterexample=clue.fact,
+            kind=error_class(fingerprint.signature),
+            text=render_failure(fingerprint, patch),
+            error_signature=fingerprint.signature,
+            counterexample=fingerprint.fact,
             diagnosis=said,
-            code_shape=clue.shape,
+            code_shape=fingerprint.shape,
             patch=patch,
             tests="\n".join(sorted(verdict.failed)),
-            mended=healed,
+            repaired=healed,
             created_s=event.time_s,
             details={"operators": list(_operators(events, result))} if healed else {},
-            searched=clue.searched,
+            search_text=fingerprint.search_text,
         )
 
 
-def _failing(
+def _failing_state(
     folder: RunFolder, events: Sequence[Event], task: Task, result: Result
 ) -> tuple[Event, Verdict, dict[str, bytes]] | None:
-    """The verdict that tells what was wrong, its event, and the files as they were then."""
+    """Return the verdict that shows what was wrong, its event, and the files at that time."""
     wanted = result.candidate.parent if task.kind == "write" and result.candidate else None
     proposed = {one.candidate: one for _, one in select_events(events, CandidateProposed)}
     for event, checked in select_events(events, CandidateChecked):
         if not checked.failed or not checked.verdict:
             continue
         first = proposed.get(checked.candidate)
-        if task.kind == "heal" and first is None:  # nobody proposed the user's own code
+        if task.kind == "heal" and first is None:  # the user's own code was not proposed by anyone
             return event, folder.get_record(Verdict, checked.verdict), dict(task.files)
         if task.kind == "write" and first is not None and checked.candidate == wanted:
-            files = overlay(task.files, folder.get_record(Candidate, first.blob).files)
+            files = overlay_candidate(task.files, folder.get_record(Candidate, first.blob).files)
             return event, folder.get_record(Verdict, checked.verdict), dict(files)
     return None
 
 
-def _patterns(folder: RunFolder, events: Sequence[Event], task: Task, result: Result) -> Iterator[Item]:
-    """A task that was written and passes: what was asked, what solved it, and what guarded it."""
+def _patterns(folder: RunFolder, events: Sequence[Event], task: Task, result: Result) -> Iterator[MemoryItem]:
+    """Yield a task that was written and passes: its statement, its solution and its tests."""
     if task.kind != "write" or result.outcome != "healed" or result.candidate is None:
         return
     code = "\n".join(result.candidate.files.values())
-    asked = " ".join(task.statement.split())[:MOST_STATEMENT_CHARS]
+    solution = _without_blank_lines(code, MAX_PATTERN_SOLUTION_CHARS)
+    asked = " ".join(task.statement.split())[:MAX_PATTERN_STATEMENT_CHARS]
     event = next(event for event, _ in select_events(events, RunFinished))
-    yield Item(
+    yield MemoryItem(
         table="patterns",
         run_id=folder.id,
         event_seq=event.seq,
         language=task.language,
         kind=task.kind,
-        text=f"A like task was solved before: {asked}\nIts code: {_squeezed(code, MOST_SOLUTION_CHARS)}",
+        text=f"A like task was solved before: {asked}\nIts code: {solution}",
         patch=code,
         tests="\n".join(check.source or check.id for check in task.checks if check.provenance != "oracle"),
-        mended=True,
+        repaired=True,
         created_s=event.time_s,
-        searched=f"{task.entry_point or ''} {task.statement}",
+        search_text=f"{task.entry_point or ''} {task.statement}",
     )
 
 
-def _lessons(folder: RunFolder, events: Sequence[Event], task: Task, result: Result) -> Iterator[Item]:
+def _lessons(folder: RunFolder, events: Sequence[Event], task: Task, result: Result) -> Iterator[MemoryItem]:
     drawn = list(select_events(events, LessonsDrawn))
     for event, last in drawn[-1:]:
         for lesson in last.lessons:
-            yield Item(
+            yield MemoryItem(
                 table="lessons",
                 run_id=folder.id,
                 event_seq=event.seq,
                 language=task.language,
                 kind=task.kind,
                 text=lesson,
-                mended=result.outcome == "healed",
+                repaired=result.outcome == "healed",
                 created_s=event.time_s,
-                searched=lesson,
+                search_text=lesson,
             )
 
 
 def _patch(files: dict[str, bytes], result: Result) -> str:
     assert result.candidate is not None
-    diff = unified_diff(files, overlay(files, result.candidate.files))
+    diff = unified_diff(files, overlay_candidate(files, result.candidate.files))
     return diff.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _operators(events: Sequence[Event], result: Result) -> tuple[str, ...]:
-    """The operators that made the best candidate, where the search did."""
-    searched = last_of(events, SearchFinished)
+    """Return the operators that made the best candidate, if the search found it."""
+    searched = last_payload(events, SearchFinished)
     if searched is None or result.candidate is None or result.candidate.origin != "mutation":
         return ()
     label = result.candidate.label
@@ -149,29 +149,33 @@ def _operators(events: Sequence[Event], result: Result) -> tuple[str, ...]:
 
 
 def _diagnosis(events: Sequence[Event]) -> str:
-    said = last_of(events, Diagnosed)
+    said = last_payload(events, DiagnosisMade)
     return f"{said.diagnosis.category}: {said.diagnosis.root_cause}" if said else ""
 
 
-def told_of_failure(clue: FailureClue, patch: str) -> str:
-    """What a prompt says of a failure: short, and the change as lines that go and come.
+def render_failure(fingerprint: FailureFingerprint, patch: str) -> str:
+    """Return what a prompt says about a failure: short, with the changed lines.
 
     Args:
-        clue: The failure.
-        patch: The unified diff that mended it; empty where nothing did.
+        fingerprint: The failure.
+        patch: The unified diff that repaired it; empty if nothing did.
     """
-    what = f"{clue.signature} in {clue.function}" if clue.function else clue.signature
+    what = (
+        f"{fingerprint.signature} in {fingerprint.function}"
+        if fingerprint.function
+        else fingerprint.signature
+    )
     if not patch:
         return f"A like failure was not mended before: {what}."
     changed = [
-        f"{line[0]} {' '.join(line[1:].split())[:MOST_LINE_CHARS]}"
+        f"{line[0]} {' '.join(line[1:].split())[:MAX_CHANGED_LINE_CHARS]}"
         for line in patch.splitlines()
         if line[:1] in "+-" and line[1:].strip() and not line.startswith(("+++", "---"))
     ]
-    shown = " | ".join(changed[:MOST_CHANGED])
+    shown = " | ".join(changed[:MAX_CHANGED_LINES])
     return f"A like failure ({what}) was mended by: {shown}"
 
 
-def _squeezed(code: str, most: int) -> str:
+def _without_blank_lines(code: str, most: int) -> str:
     lines = [line.rstrip() for line in code.splitlines() if line.strip()]
     return "\n".join(lines)[:most]

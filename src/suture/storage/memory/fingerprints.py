@@ -1,4 +1,4 @@
-"""What an error is called when its particulars are taken out: two bugs of one kind get the same words."""
+"""Fingerprints of failures: the error without its particulars, and the code around it, for recall."""
 
 from __future__ import annotations
 
@@ -12,18 +12,14 @@ from typing import Any
 from suture.core.records import Counterexample, Task, Verdict
 from suture.project.python_source.parsing import parsed
 from suture.project.workspace import text_of
+from suture.storage.tuning import MAX_CODE_CHARS, MAX_LITERAL_CHARS, MAX_SHAPE_NODES, MAX_SIGNATURE_CHARS
 
-MOST_CHARS = 200
-MOST_LITERAL_CHARS = 2000
-"""Of a value that is read to compare it with another."""
-MOST_SHAPE = 24
-"""Node kinds that a shape names."""
-WRONG = "WrongResult"
-"""What a failure without an exception is called: a check wanted another value."""
+WRONG_RESULT = "WrongResult"
+"""Error class of a failure without an exception: a check expected another value."""
 NO_ERROR = "Failure"
-"""What a failure is called of which nothing is known."""
+"""Error class of a failure about which nothing is known."""
 
-TYPES = frozenset(
+KEPT_TYPE_NAMES = frozenset(
     {name for name, value in vars(builtins).items() if isinstance(value, type)}
     | {
         "NoneType",
@@ -37,12 +33,12 @@ TYPES = frozenset(
         "datetime",
     }
 )
-"""Quoted words that stay: they say what kind of value it was, not which."""
-HEADED = re.compile(
+"""Quoted words that are kept, because they name the kind of a value and not the value."""
+ERROR_LINE = re.compile(
     r"^(?:E\s+)?(?P<type>[A-Za-z_][\w.]*(?:Error|Exception|Warning|Exit|Interrupt|Timeout|Iteration))\b"
 )
 QUOTED = re.compile(r"'(?:[^'\\\n]|\\.){0,400}'|\"(?:[^\"\\\n]|\\.){0,400}\"|`[^`\n]{0,400}`|‘[^’\n]{0,400}’")
-PLAIN = (
+REPLACEMENTS = (
     (re.compile(r"\b[a-z][a-z0-9+.-]{1,20}://[^\s'\"]+"), "<path>"),
     (re.compile(r"\b0x[0-9a-fA-F]+\b"), "<address>"),
     (re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b(?=\w*\d)[0-9a-f]{12,}\b"), "<id>"),
@@ -57,67 +53,67 @@ PLAIN = (
 LITERAL = re.compile(r"(?<!\w)[\[({](?:[\s,:]|<value>|<number>|<path>|<id>|None|True|False)*[\])}]")
 
 
-def signature(error: str) -> str:
-    """An error without paths, numbers, addresses and quoted values; its type stays.
+def error_signature(error: str) -> str:
+    """Return an error without paths, numbers, addresses and quoted values; its type stays.
 
     Args:
-        error: What was raised, as `TypeError: ...`; of a log the last line that names an error.
+        error: What was raised, as `TypeError: ...`; of a log, the last line that names an error.
 
     Returns:
-        One line of at most 200 characters; `Failure` where nothing is said.
+        One line of at most 200 characters; `Failure` if the text is empty.
     """
-    line = _telling_line(error)
+    line = _error_line(error)
     if not line:
         return NO_ERROR
-    line = QUOTED.sub(_kept_type, line)
-    for pattern, name in PLAIN:
+    line = QUOTED.sub(_replace_quoted, line)
+    for pattern, name in REPLACEMENTS:
         line = pattern.sub(name, line)
     while (simpler := LITERAL.sub("<value>", line)) != line:
         line = simpler
-    return " ".join(line.split())[:MOST_CHARS]
+    return " ".join(line.split())[:MAX_SIGNATURE_CHARS]
 
 
-def signature_of(fact: Counterexample) -> str:
-    """The signature of a failing check: of what it raised, else of how its value was wrong."""
+def counterexample_signature(fact: Counterexample) -> str:
+    """Return the signature of a failing check: of its exception, else of how its value is wrong."""
     if fact.exception:
-        return signature(fact.exception)
+        return error_signature(fact.exception)
     if fact.actual or fact.expected:
-        return f"{WRONG}: {difference(fact.actual, fact.expected)}"
+        return f"{WRONG_RESULT}: {describe_difference(fact.actual, fact.expected)}"
     return NO_ERROR
 
 
-def kind_of(sign: str) -> str:
-    """The class of error, such as `TypeError`; with the relation where only a value was wrong."""
-    return sign if sign.startswith(WRONG) else sign.partition(":")[0]
+def error_class(signature: str) -> str:
+    """Return the error's class, such as `TypeError`; for wrong values the whole signature."""
+    return signature if signature.startswith(WRONG_RESULT) else signature.partition(":")[0]
 
 
-def difference(got: str, expected: str) -> str:
-    """How a value differs from what was wanted, without either of them.
+def describe_difference(got: str, expected: str) -> str:
+    """Describe how a value differs from the expected one without naming either.
 
     Args:
-        got: A value as source; whatever is none tells nothing.
-        expected: Another.
+        got: The actual value as source; a text that is not a literal tells nothing.
+        expected: The expected value as source.
     """
-    have, want = _value(got), _value(expected)
-    if have is _UNKNOWN or want is _UNKNOWN:
+    have, want = _parse_literal(got), _parse_literal(expected)
+    if have is _NO_LITERAL or want is _NO_LITERAL:
         return "another value"
     if type(have) is not type(want) and not _are_numbers(have, want):
         return f"{type(have).__name__} in place of {type(want).__name__}"
     if isinstance(want, bool):
         return f"{have} in place of {want}"
     if _are_numbers(have, want):
-        return f"{type(want).__name__}, {_number_apart(have, want)}"
+        return f"{type(want).__name__}, {_describe_number_difference(have, want)}"
     if isinstance(want, (str, bytes, list, tuple, dict, set, frozenset)):
-        return f"{type(want).__name__}, {_sized_apart(have, want)}"
+        return f"{type(want).__name__}, {_describe_size_difference(have, want)}"
     return f"another {type(want).__name__}"
 
 
-def shape_of(source: str, line: int | None) -> str:
-    """The kinds of syntax around a line: what encloses its statement, outermost first, then what is in it.
+def syntax_shape(source: str, line: int | None) -> str:
+    """Return the syntax node kinds around a line: the enclosing statements, then what is in them.
 
     Args:
         source: Python text; other text has no shape.
-        line: From 1.
+        line: The line's number, from 1.
     """
     tree = parsed(source)
     if tree is None or line is None:
@@ -132,19 +128,19 @@ def shape_of(source: str, line: int | None) -> str:
         return ""
     inner = [type(one).__name__ for one in ast.walk(chain[-1]) if isinstance(one, (ast.expr, ast.operator))]
     names = [type(one).__name__ for one in chain] + list(dict.fromkeys(inner))
-    return " ".join(names[:MOST_SHAPE])
+    return " ".join(names[:MAX_SHAPE_NODES])
 
 
-def _telling_line(error: str) -> str:
+def _error_line(error: str) -> str:
     lines = [line.strip() for line in error.splitlines() if line.strip()]
-    headed = [line for line in lines if HEADED.match(line)]
+    headed = [line for line in lines if ERROR_LINE.match(line)]
     line = headed[-1] if headed else (lines[0] if lines else "")
-    return re.sub(r"^E\s+", "", line)[: 10 * MOST_CHARS]
+    return re.sub(r"^E\s+", "", line)[: 10 * MAX_SIGNATURE_CHARS]
 
 
-def _kept_type(match: re.Match[str]) -> str:
+def _replace_quoted(match: re.Match[str]) -> str:
     word = match.group()[1:-1]
-    return f"'{word}'" if word in TYPES else "<value>"
+    return f"'{word}'" if word in KEPT_TYPE_NAMES else "<value>"
 
 
 def _statements(node: ast.AST) -> list[ast.AST]:
@@ -159,27 +155,27 @@ def _spans(node: ast.AST, line: int) -> bool:
     return first is not None and last is not None and first <= line <= last
 
 
-class _Unknown:
-    """A text that is no value."""
+class _NoLiteral:
+    """A text that is not a literal."""
 
 
-_UNKNOWN = _Unknown()
+_NO_LITERAL = _NoLiteral()
 
 
-def _value(text: str) -> Any:
-    if len(text) > MOST_LITERAL_CHARS:
-        return _UNKNOWN
+def _parse_literal(text: str) -> Any:
+    if len(text) > MAX_LITERAL_CHARS:
+        return _NO_LITERAL
     try:
         return ast.literal_eval(text.strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
-        return _UNKNOWN
+        return _NO_LITERAL
 
 
 def _are_numbers(one: Any, two: Any) -> bool:
     return all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in (one, two))
 
 
-def _number_apart(have: float, want: float) -> str:
+def _describe_number_difference(have: float, want: float) -> str:
     if have == -want:
         return "of the other sign"
     if abs(have - want) == 1:
@@ -187,7 +183,7 @@ def _number_apart(have: float, want: float) -> str:
     return "too large" if have > want else "too small"
 
 
-def _sized_apart(have: Sized, want: Sized) -> str:
+def _describe_size_difference(have: Sized, want: Sized) -> str:
     if len(have) != len(want):
         if not len(have):
             return "empty"
@@ -195,97 +191,100 @@ def _sized_apart(have: Sized, want: Sized) -> str:
     if isinstance(have, (list, tuple, str)) and isinstance(want, (list, tuple, str)):
         if sorted(map(repr, have)) == sorted(map(repr, want)):
             return "in another order"
-        apart = sum(one != two for one, two in zip(have, want, strict=True))
-        return "one item differs" if apart == 1 else "items differ"
+        differing = sum(one != two for one, two in zip(have, want, strict=True))
+        return "one item differs" if differing == 1 else "items differ"
     return "items differ"
 
 
-MOST_CODE_CHARS = 1200
 CALLED = re.compile(r"([A-Za-z_]\w*)\s*\(")
 
 
 @dataclass(frozen=True, kw_only=True)
-class FailureClue:
+class FailureFingerprint:
     """One kind of failure of some code.
 
     Attributes:
-        signature: See `memory.signature.signature_of`.
-        function: The function that fails, where it is known.
-        shape: Kinds of syntax in it.
-        fact: What was called, wanted and got; empty where nothing is known of that.
-        searched: All words that it is found by.
+        signature: See `counterexample_signature`.
+        function: The failing function, if known.
+        shape: Kinds of syntax nodes in it.
+        fact: The call, the expected and the actual value; empty if unknown.
+        search_text: All words that it is found by.
     """
 
     signature: str
     function: str = ""
     shape: str = ""
     fact: str = ""
-    searched: str = ""
+    search_text: str = ""
 
     @property
-    def meaning(self) -> str:
-        """What its vector is made of: see `meaning_of`."""
-        return meaning_of(self.signature, self.shape, self.searched)
+    def embedding_text(self) -> str:
+        """Return the text that its vector is computed from."""
+        return embedding_text(self.signature, self.shape, self.search_text)
 
 
-def meaning_of(sign: str, shape: str, searched: str) -> str:
-    """The text that the vector of a clue, or of a memory, is made of.
+def embedding_text(signature: str, shape: str, searched: str) -> str:
+    """Return the text that the vector of a fingerprint or of an item is computed from.
 
-    Of a failure that is its signature and the shape of its code, without the code's own names: with these
-    recall was worse (docs/results.md). What has no signature has all its words.
+    For a failure that is its signature and the shape of its code without identifiers: recall was worse with
+    them (docs/results.md). Without a signature it is the whole search text.
     """
-    return f"{sign}\n{shape}" if sign else searched
+    return f"{signature}\n{shape}" if signature else searched
 
 
-def clues_of_failure(verdict: Verdict, files: Mapping[str, bytes], task: Task) -> list[FailureClue]:
-    """The kinds of failures in a verdict, each once, the most frequent first.
+def fingerprint_failures(
+    verdict: Verdict, files: Mapping[str, bytes], task: Task
+) -> list[FailureFingerprint]:
+    """Return the kinds of failures in a verdict, each once, the most frequent first.
 
     Args:
-        verdict: On the files.
+        verdict: The verdict on the files.
         files: Path -> content.
-        task: What is wanted; its statement is among the words.
+        task: The task; its statement is part of the search text.
     """
     facts = [one.counterexample for one in verdict.outcomes if one.counterexample and not one.passed]
     if not facts:
-        sign = signature(verdict.output) if verdict.failed else NO_ERROR
-        words = f"{sign}\n{task.statement}\n{verdict.output[-MOST_CODE_CHARS:]}"
-        return [FailureClue(signature=sign, searched=words)] if verdict.failed else []
-    by_sign: dict[str, list[Counterexample]] = {}
+        signature = error_signature(verdict.output) if verdict.failed else NO_ERROR
+        words = f"{signature}\n{task.statement}\n{verdict.output[-MAX_CODE_CHARS:]}"
+        return [FailureFingerprint(signature=signature, search_text=words)] if verdict.failed else []
+    by_signature: dict[str, list[Counterexample]] = {}
     for fact in facts:
-        by_sign.setdefault(signature_of(fact), []).append(fact)
-    ordered = sorted(by_sign.items(), key=lambda pair: -len(pair[1]))
+        by_signature.setdefault(counterexample_signature(fact), []).append(fact)
+    ordered = sorted(by_signature.items(), key=lambda pair: -len(pair[1]))
     texts = {path: text_of(content) for path, content in files.items() if path.endswith(".py")}
-    return [_clue(sign, group, texts, task) for sign, group in ordered]
+    return [_fingerprint(signature, group, texts, task) for signature, group in ordered]
 
 
-def clue_of_task(task: Task) -> FailureClue:
-    """What a task is recalled by whose code is not there yet."""
-    return FailureClue(signature="", searched=f"{task.entry_point or ''} {task.statement}")
+def fingerprint_task(task: Task) -> FailureFingerprint:
+    """Return the fingerprint of a task whose code does not exist yet."""
+    return FailureFingerprint(signature="", search_text=f"{task.entry_point or ''} {task.statement}")
 
 
-def _clue(sign: str, facts: Sequence[Counterexample], texts: Mapping[str, str], task: Task) -> FailureClue:
+def _fingerprint(
+    signature: str, facts: Sequence[Counterexample], texts: Mapping[str, str], task: Task
+) -> FailureFingerprint:
     fact = next((one for one in facts if one.file and one.line), facts[0])
     source, shape, name = "", "", ""
     if fact.file in texts and fact.line:
-        shape = shape_of(texts[fact.file], fact.line)
+        shape = syntax_shape(texts[fact.file], fact.line)
         name, source = _enclosing(texts[fact.file], fact.line)
     if not source:
         name, source = _called(fact.call or fact.check_id, texts)
-        shape = _kinds_in(source)
+        shape = _node_kinds(source)
     told = [
         fact.call,
         f"expected {fact.expected}" if fact.expected else "",
         f"got {fact.actual}" if fact.actual else "",
     ]
     said = "; ".join(part for part in told if part) or fact.exception
-    words = f"{sign}\n{shape}\n{name}\n{task.statement}\n{source[:MOST_CODE_CHARS]}"
-    return FailureClue(
-        signature=sign, function=name, shape=shape, fact=said[:MOST_CODE_CHARS], searched=words
+    words = f"{signature}\n{shape}\n{name}\n{task.statement}\n{source[:MAX_CODE_CHARS]}"
+    return FailureFingerprint(
+        signature=signature, function=name, shape=shape, fact=said[:MAX_CODE_CHARS], search_text=words
     )
 
 
 def _enclosing(text: str, line: int) -> tuple[str, str]:
-    """The innermost function around a line: its name and its text."""
+    """Return the name and source of the innermost function around a line."""
     tree = parsed(text)
     spans = [
         node
@@ -300,7 +299,7 @@ def _enclosing(text: str, line: int) -> tuple[str, str]:
 
 
 def _called(call: str, texts: Mapping[str, str]) -> tuple[str, str]:
-    """The first function of the project that a call, or a test's name, names."""
+    """Return the name and source of the first project function that a call or a test's name mentions."""
     names = [*CALLED.findall(call), *sorted(re.findall(r"[A-Za-z_]\w*", call), key=len, reverse=True)]
     for name in dict.fromkeys(names):
         for path in sorted(texts):
@@ -316,8 +315,8 @@ def _called(call: str, texts: Mapping[str, str]) -> tuple[str, str]:
     return "", ""
 
 
-def _kinds_in(source: str) -> str:
+def _node_kinds(source: str) -> str:
     tree = parsed(source)
     kinds = (ast.stmt, ast.expr, ast.operator, ast.cmpop, ast.boolop)
     named = [type(node).__name__ for node in ast.walk(tree) if isinstance(node, kinds)] if tree else []
-    return " ".join(dict.fromkeys(named[:200]))[: MOST_SHAPE * 12]
+    return " ".join(dict.fromkeys(named[:200]))[: MAX_SHAPE_NODES * 12]

@@ -1,4 +1,7 @@
-"""Memories as JSON lines: written, read and merged, also by way of a data set on the Hugging Face hub."""
+"""Exchange of memory items as JSON lines: export, import, and a data set on the Hugging Face hub.
+
+`huggingface_hub` is imported only to push to or pull from the hub.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from suture.errors import PrerequisiteError, StorageError, UsageError
-from suture.storage.memory.memory_items import Item, item_as_plain, item_of_plain
-from suture.storage.memory.memory_store import keep, merge_counts, stored_items
+from suture.storage.memory.memory_items import MemoryItem, item_to_plain, parse_item
+from suture.storage.memory.memory_store import iter_items, merge_counts, store_items
 
 if TYPE_CHECKING:
     from suture.storage.database.store import Store
@@ -28,73 +31,73 @@ EXTRA = "pip install 'suture[hub]'"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Imported:
-    """What came of an import.
+class ImportCount:
+    """The result of an import.
 
     Attributes:
-        read: Memories in the file.
-        new: Those that were not known.
+        read: Items in the file.
+        new: Items that were unknown before.
     """
 
     read: int
     new: int
 
 
-def exported_lines(store: Store) -> Iterator[str]:
-    """Every active memory as a line of JSON, after one that names the format. Vectors stay here."""
+def export_lines(store: Store) -> Iterator[str]:
+    """Yield each active item, without its vector, as a line of JSON after a line with the format."""
     yield json.dumps({"format": FORMAT})
-    for item in stored_items(store):
+    for item in iter_items(store):
         if item.source != "placebo":
-            yield json.dumps(item_as_plain(item), sort_keys=True)
+            yield json.dumps(item_to_plain(item), sort_keys=True)
 
 
-def import_lines(store: Store, lines: Iterable[str], embedder: Embedder | None, *, where: str) -> Imported:
-    """Bring memories in: what is known is not doubled, and what it was good for elsewhere counts here too.
+def import_lines(store: Store, lines: Iterable[str], embedder: Embedder | None, *, where: str) -> ImportCount:
+    """Import items: known ones are not duplicated, and their uses elsewhere are added to those here.
 
-    All lines are read before the first is stored. What a person made forgotten here stays so.
+    All lines are parsed before the first item is stored. Items that were forgotten here stay forgotten.
 
     Args:
         store: The database.
-        lines: As `exported_lines` makes them.
-        embedder: Makes vectors of what is new.
+        lines: Lines that `export_lines` wrote.
+        embedder: Computes vectors of new items.
         where: The file's name, for messages.
 
     Raises:
-        UsageError: It is no such file.
+        UsageError: The lines are not such an export.
         StorageError: The database failed.
         ModelError: The embedder failed.
     """
-    items = _parsed(lines, where)
+    items = _parse_lines(lines, where)
     new = 0
     for start in range(0, len(items), BATCH):
         batch = items[start : start + BATCH]
         known = merge_counts(store, batch)
         fresh = [item for item in batch if item.key not in known]
-        keep(store, fresh, embedder)
+        store_items(store, fresh, embedder)
         new += len({item.key for item in fresh})
-    return Imported(read=len(items), new=new)
+    return ImportCount(read=len(items), new=new)
 
 
-def push(store: Store, repo: str, *, token: str, endpoint: str | None = None) -> int:
-    """Write every active memory into a private data set on the hub, which is made where it is missing.
+def push_to_hub(store: Store, repo: str, *, token: str, endpoint: str | None = None) -> int:
+    """Write all active items into a private data set on the hub, which is created if it is missing.
 
     Args:
         store: The database.
         repo: `owner/name`.
-        token: Of somebody who may write there.
-        endpoint: The hub's address, where not its usual one.
+        token: Token of a user with write access.
+        endpoint: The hub's address, if not the usual one.
 
     Returns:
-        How many memories there were.
+        How many items were written.
 
     Raises:
-        PrerequisiteError: No token is set, or `huggingface-hub` is not installed.
-        StorageError: The hub refused, or cannot be reached.
+        PrerequisiteError: There is no token, or `huggingface-hub` is not installed.
+        StorageError: The hub refused the request or cannot be reached.
     """
-    lines = list(exported_lines(store))
+    lines = list(export_lines(store))
     content = "".join(f"{line}\n" for line in lines).encode()
-    hub = _hub(token, endpoint)
-    with _faults_of("push to", repo):
+    hub = _connect_to_hub(token, endpoint)
+    with _map_hub_errors("push to", repo):
         hub.create_repo(repo, repo_type="dataset", private=True, exist_ok=True)
         hub.upload_file(
             path_or_fileobj=content,
@@ -106,35 +109,35 @@ def push(store: Store, repo: str, *, token: str, endpoint: str | None = None) ->
     return len(lines) - 1
 
 
-def pull(
+def pull_from_hub(
     store: Store, repo: str, embedder: Embedder | None, *, token: str, endpoint: str | None = None
-) -> Imported:
-    """Bring in what `push` wrote; the arguments and errors are those of `push` and `import_lines`."""
-    hub = _hub(token, endpoint)
+) -> ImportCount:
+    """Import what `push_to_hub` wrote; arguments and errors are those of `push_to_hub` and `import_lines`."""
+    hub = _connect_to_hub(token, endpoint)
     with tempfile.TemporaryDirectory() as folder:
-        with _faults_of("pull from", repo):
+        with _map_hub_errors("pull from", repo):
             file = hub.hf_hub_download(repo, HUB_FILE, repo_type="dataset", local_dir=folder)
         with Path(file).open(encoding="utf-8", errors="replace") as lines:
             return import_lines(store, lines, embedder, where=f"{repo}/{HUB_FILE}")
 
 
-def _parsed(lines: Iterable[str], where: str) -> list[Item]:
-    items: list[Item] = []
+def _parse_lines(lines: Iterable[str], where: str) -> list[MemoryItem]:
+    items: list[MemoryItem] = []
     for number, line in enumerate(lines, 1):
         try:
             if len(line) > MOST_LINE_CHARS or len(items) > MOST_ITEMS:
                 raise ValueError("it is too long")
             plain = json.loads(line)
             if not isinstance(plain, dict):
-                raise ValueError("it is no object")
+                raise ValueError("it is not an object")
             if number == 1:
                 if plain.get("format") != FORMAT:
-                    raise ValueError(f"it does not begin with the format {FORMAT!r}")
+                    raise ValueError(f"it does not start with the format {FORMAT!r}")
                 continue
-            item = item_of_plain(plain)
+            item = parse_item(plain)
         except (ValueError, RecursionError) as fault:
             raise UsageError(
-                f"line {number} of {where!r} is no memory: {fault}",
+                f"line {number} of {where!r} is not a memory item: {fault}",
                 remedy="such files are written by `suture memory export`",
             ) from fault
         if item.state == "active" and item.source != "placebo":
@@ -142,7 +145,7 @@ def _parsed(lines: Iterable[str], where: str) -> list[Item]:
     return items
 
 
-def _hub(token: str, endpoint: str | None) -> Any:
+def _connect_to_hub(token: str, endpoint: str | None) -> Any:
     if not token:
         raise PrerequisiteError(
             "the Hugging Face hub needs a token", remedy="set HF_TOKEN, or the setting keys.huggingface"
@@ -155,8 +158,8 @@ def _hub(token: str, endpoint: str | None) -> Any:
 
 
 @contextlib.contextmanager
-def _faults_of(doing: str, repo: str) -> Iterator[None]:
-    """Map what the hub's library raises, without its texts: they may quote the token."""
+def _map_hub_errors(doing: str, repo: str) -> Iterator[None]:
+    """Map the exceptions of the hub's library without their texts, which may quote the token."""
     import httpx
 
     try:

@@ -1,4 +1,4 @@
-"""Memories in and out of the database: stored once each, counted, embedded anew by another embedder."""
+"""Memory items in the database: stored once each, counted, and re-embedded for another embedder."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from suture.errors import UsageError
-from suture.storage.database.full_text_search import searched_words
+from suture.storage.database.full_text_search import index_text
 from suture.storage.database.memory_rows import (
     change_rows,
     insert_missing,
     known_keys,
     rows_after,
     rows_by_id,
-    rows_named,
+    rows_by_key_prefix,
     rows_to_embed,
-    set_states,
     set_vectors,
+    update_states,
 )
-from suture.storage.database.vector_search import index_vectors
-from suture.storage.memory.fingerprints import meaning_of
-from suture.storage.memory.memory_items import MOST_RUNS, TABLES, Item, TableName, bounded
+from suture.storage.database.vector_search import create_vector_index
+from suture.storage.memory.fingerprints import embedding_text
+from suture.storage.memory.memory_items import MEMORY_TABLE_NAMES, MemoryItem, MemoryTableName, sanitise_item
 from suture.storage.memory.retention import shows_no_benefit
+from suture.storage.tuning import MAX_COUNTED_RUNS
 
 if TYPE_CHECKING:
     from suture.storage.database.store import Store
@@ -30,30 +31,32 @@ if TYPE_CHECKING:
 
 
 BATCH = 256
-COLUMNS = tuple(one.name for one in fields(Item) if one.name != "table")
+COLUMNS = tuple(one.name for one in fields(MemoryItem) if one.name != "table")
 COUNTERS = ("recalled", "withheld", "healed_recalled", "healed_withheld")
 Row = Mapping[str, Any]
 
 
-def keep(store: Store, items: Sequence[Item], embedder: Embedder | None) -> dict[TableName, int]:
-    """Store what is not there yet; what is there stays as it is, its counts included.
+def store_items(
+    store: Store, items: Sequence[MemoryItem], embedder: Embedder | None
+) -> dict[MemoryTableName, int]:
+    """Store items that are not there yet; existing ones stay unchanged, including their counts.
 
     Args:
         store: The database.
-        items: What to store; secrets are taken out.
-        embedder: Makes their vectors; without one they are found by their words.
+        items: The items; secrets are removed.
+        embedder: Computes their vectors; without one they are found by their words.
 
     Returns:
-        How many of each table there are among the items.
+        How many of the given items belong to each table.
 
     Raises:
         StorageError: The database failed.
         ModelError: The embedder failed.
     """
-    each: dict[str, Item] = {}
-    for item in map(bounded, items):
+    each: dict[str, MemoryItem] = {}
+    for item in map(sanitise_item, items):
         each.setdefault(item.key, item)
-    by_table = {name: [item for item in each.values() if item.table == name] for name in TABLES}
+    by_table = {name: [item for item in each.values() if item.table == name] for name in MEMORY_TABLE_NAMES}
     for name, of_table in by_table.items():
         known = known_keys(store, name, [item.key for item in of_table]) if of_table else frozenset()
         fresh = [item for item in of_table if item.key not in known]
@@ -65,46 +68,50 @@ def keep(store: Store, items: Sequence[Item], embedder: Embedder | None) -> dict
     return {name: len(of_table) for name, of_table in by_table.items()}
 
 
-def _row_of(item: Item, vector: Any, made_by: str) -> Row:
-    """The columns of an item; a text without words has no vector."""
+def _row_of(item: MemoryItem, vector: Any, made_by: str) -> Row:
+    """Return the columns of an item; a text without words has no vector."""
     is_empty = vector is None or not vector.any()
     return {
         **{name: getattr(item, name) for name in COLUMNS},
         "key": item.key,
-        "searched": searched_words(item.searched),
-        "details": {**item.details, "found_by": item.searched},  # to embed it anew
+        "search_text": index_text(item.search_text),
+        "details": {**item.details, "found_by": item.search_text},  # needed to embed it again
         "embedder": "" if is_empty else made_by,
         "vector": None if is_empty else vector,
     }
 
 
-def _meaning(item: Item) -> str:
-    return meaning_of(item.error_signature, item.code_shape, item.searched)
+def _meaning(item: MemoryItem) -> str:
+    return embedding_text(item.error_signature, item.code_shape, item.search_text)
 
 
-def item_of_row(name: TableName, row: Row) -> Item:
-    """The item that a row holds."""
+def item_from_row(name: MemoryTableName, row: Row) -> MemoryItem:
+    """Return the item that a row holds."""
     known = {column: row[column] for column in COLUMNS}
     details = dict(known["details"] or {})
-    known["searched"] = details.pop("found_by", known["searched"])
-    return Item(table=name, **{**known, "details": details})
+    known["search_text"] = details.pop("found_by", known["search_text"])
+    return MemoryItem(table=name, **{**known, "details": details})
 
 
-def rows_of(store: Store, name: TableName, ids: Sequence[int]) -> dict[int, tuple[Item, str]]:
-    """Id -> the item, and who made its vector."""
-    return {row["id"]: (item_of_row(name, row), row["embedder"]) for row in rows_by_id(store, name, ids)}
+def items_by_id(store: Store, name: MemoryTableName, ids: Sequence[int]) -> dict[int, tuple[MemoryItem, str]]:
+    """Return id -> the item, and the identity of its vector's embedder."""
+    return {row["id"]: (item_from_row(name, row), row["embedder"]) for row in rows_by_id(store, name, ids)}
 
 
-def stored_items(
-    store: Store, *, tables: Iterable[TableName] = TABLES, state: str | None = "active", run: str = ""
-) -> Iterator[Item]:
-    """Every item, by table and the oldest first.
+def iter_items(
+    store: Store,
+    *,
+    tables: Iterable[MemoryTableName] = MEMORY_TABLE_NAMES,
+    state: str | None = "active",
+    run: str = "",
+) -> Iterator[MemoryItem]:
+    """Yield items by table, the oldest first.
 
     Args:
         store: The database.
-        tables: Which.
-        state: Only those in it; all where `None`.
-        run: Only those that this run taught.
+        tables: The tables.
+        state: Only items in this state; all if `None`.
+        run: Only items that this run contributed.
     """
     for name in tables:
         last = 0
@@ -113,116 +120,117 @@ def stored_items(
             if not rows:
                 break
             last = rows[-1]["id"]
-            yield from (item_of_row(name, row) for row in rows)
+            yield from (item_from_row(name, row) for row in rows)
 
 
-def named(store: Store, start: str) -> Item:
-    """The item whose key begins so.
+def find_item(store: Store, start: str) -> MemoryItem:
+    """Return the item whose key starts with a prefix.
 
     Raises:
-        UsageError: None does, or several do.
+        UsageError: There is none, or several.
     """
     found = []
-    for name in TABLES:
-        found += [item_of_row(name, row) for row in rows_named(store, name, start)]
+    for name in MEMORY_TABLE_NAMES:
+        found += [item_from_row(name, row) for row in rows_by_key_prefix(store, name, start)]
     if len(found) != 1:
         what = "no memory" if not found else "more than one memory"
         raise UsageError(f"{what} has a key that begins with {start!r}", remedy="see `suture memory list`")
     return found[0]
 
 
-def set_state(store: Store, keys: Sequence[tuple[TableName, str]], state: str) -> int:
-    """Set some items active, evicted or forgotten; what is forgotten loses its texts too.
+def set_state(store: Store, keys: Sequence[tuple[MemoryTableName, str]], state: str) -> int:
+    """Set the state of some items; forgotten ones lose their texts too.
 
     Returns:
-        How many there were.
+        How many items changed.
     """
-    emptied = dict.fromkeys(("text", "counterexample", "diagnosis", "patch", "tests", "searched"), "")
+    emptied = dict.fromkeys(("text", "counterexample", "diagnosis", "patch", "tests", "search_text"), "")
     values: dict[str, Any] = {"state": state}
     if state == "forgotten":
         values |= {**emptied, "details": {}, "vector": None, "embedder": ""}
-    return set_states(store, keys, values)
+    return update_states(store, keys, values)
 
 
-def count_use(store: Store, name: TableName, key: str, run: str, *, shown: bool, healed: bool) -> None:
-    """Count what came of one use; a run that was counted already is not counted again.
+def record_use(store: Store, name: MemoryTableName, key: str, run: str, *, shown: bool, healed: bool) -> None:
+    """Count one use of an item; a run is counted only once.
 
     Args:
         store: The database.
         name: The item's table.
         key: The item's key.
-        run: The run.
-        shown: Whether it saw the item.
-        healed: Whether it ended well.
+        run: The run's id.
+        shown: Whether the run saw the item.
+        healed: Whether the run was healed.
     """
 
     def counted(row: Row) -> Row | None:
-        runs = item_of_row(name, row).runs
+        runs = item_from_row(name, row).runs
         if run in runs:
             return None
         arm = "recalled" if shown else "withheld"
         counts = {arm: row[arm] + 1}
         if healed:
             counts[f"healed_{arm}"] = row[f"healed_{arm}"] + 1
-        return {**counts, "details": {**dict(row["details"] or {}), "runs": [*runs, run][-MOST_RUNS:]}}
+        return {**counts, "details": {**dict(row["details"] or {}), "runs": [*runs, run][-MAX_COUNTED_RUNS:]}}
 
     change_rows(store, [(name, key, counted)])
 
 
-def merge_counts(store: Store, items: Sequence[Item]) -> frozenset[str]:
-    """Add what items of another database were good for to those that are known here; answers their keys.
+def merge_counts(store: Store, items: Sequence[MemoryItem]) -> frozenset[str]:
+    """Add the uses of items from another database to the items that are known here; return their keys.
 
-    Uses in runs that both have counted are counted once: where only some are shared, the larger counts hold.
+    A use in a run that both have counted is counted once: if only some runs are shared, the larger counts
+    apply.
     """
-    return change_rows(store, [(item.table, item.key, _merging(item)) for item in items])
+    return change_rows(store, [(item.table, item.key, _merge_into(item)) for item in items])
 
 
-def _merging(item: Item) -> Callable[[Row], Row | None]:
-    """What becomes of the row of an item that another database knows too."""
+def _merge_into(item: MemoryItem) -> Callable[[Row], Row | None]:
+    """Return the change that merges an item of another database into its row."""
 
     def merged(row: Row) -> Row | None:
-        mine = item_of_row(item.table, row)
+        mine = item_from_row(item.table, row)
         theirs = set(item.runs) - set(mine.runs)
         if not theirs or mine.state == "forgotten":
             return None
-        apart = theirs == set(item.runs)
+        disjoint = theirs == set(item.runs)
         values: dict[str, Any] = {
-            name: row[name] + getattr(item, name) if apart else max(row[name], getattr(item, name))
+            name: row[name] + getattr(item, name) if disjoint else max(row[name], getattr(item, name))
             for name in COUNTERS
         }
-        details = {**dict(row["details"]), "runs": [*mine.runs, *sorted(theirs)][-MOST_RUNS:]}
+        details = {**dict(row["details"]), "runs": [*mine.runs, *sorted(theirs)][-MAX_COUNTED_RUNS:]}
         return {**values, "details": details}
 
     return merged
 
 
-def evict_useless(store: Store, keys: Iterable[tuple[TableName, str]]) -> int:
-    """Evict those of some items that were used often and show no benefit; answers how many."""
+def evict_useless(store: Store, keys: Iterable[tuple[MemoryTableName, str]]) -> int:
+    """Evict those of some items that were used often and show no benefit; return how many."""
     gone = []
     for name, key in keys:
-        for row in rows_named(store, name, key, limit=1):
+        for row in rows_by_key_prefix(store, name, key, limit=1):
             judged = row["state"] == "active" and row["source"] != "placebo"
-            if judged and shows_no_benefit(item_of_row(name, row)):
+            if judged and shows_no_benefit(item_from_row(name, row)):
                 gone.append((name, key))
     return set_state(store, gone, "evicted")
 
 
-def embed_anew(store: Store, embedder: Embedder, *, most: int | None = None) -> int:
-    """Give every item a vector of this embedder that has another's, or none; answers how many.
+def reembed_items(store: Store, embedder: Embedder, *, limit: int | None = None) -> int:
+    """Compute vectors with this embedder for items that lack one; return how many.
 
     Raises:
         StorageError: The database failed.
         ModelError: The embedder failed.
     """
     done = 0
-    for name in TABLES:
+    for name in MEMORY_TABLE_NAMES:
         last = 0
-        while most is None or done < most:
+        while limit is None or done < limit:
             rows = rows_to_embed(store, name, last, embedder.identity, BATCH)
             if not rows:
                 break
             last = rows[-1]["id"]
-            vectors = embedder.embed([_meaning(item_of_row(name, row)) for row in rows])
+            vectors = embedder.embed([_meaning(item_from_row(name, row)) for row in rows])
             made = zip(rows, vectors, strict=True)
             found = {row["id"]: vector if vector.any() else None for row, vector in made}
             set_vectors(store, name, embedder.identity, found)
@@ -231,10 +239,12 @@ def embed_anew(store: Store, embedder: Embedder, *, most: int | None = None) -> 
 
 
 def index_embedder(store: Store, embedder: Embedder) -> bool:
-    """See that the vectors of an embedder are found by an index, where the database can have one.
+    """Create an index of an embedder's vectors if the database supports it; return whether it does.
 
     Raises:
-        StorageError: The database failed, or does not let this user make an index.
+        StorageError: The database failed, or this user may not create an index.
         ModelError: The embedder failed.
     """
-    return index_vectors(store, TABLES, embedder.identity, len(embedder.embed(["length"])[0]))
+    return create_vector_index(
+        store, MEMORY_TABLE_NAMES, embedder.identity, len(embedder.embed(["length"])[0])
+    )

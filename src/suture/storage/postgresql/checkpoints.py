@@ -1,4 +1,7 @@
-"""LangGraph's checkpoints on PostgreSQL, beside the tables of ours. It imports LangGraph and the driver."""
+"""LangGraph's checkpoints in PostgreSQL, beside Suture's tables.
+
+This module imports LangGraph and the driver.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +17,13 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from psycopg.rows import dict_row
 
 from suture.errors import StorageError
-from suture.storage.checkpoints.checkpointer import PlainSerializer
-from suture.storage.database.store import (
-    CONNECT_WAIT_S,
-    MIGRATION_LOCK,
-    SCHEMA,
-    TEXTS,
-    database_url,
-    shown_url,
-)
-
-PAUSE_S = 0.1
+from suture.storage.checkpoints.checkpointer import JsonOnlySerializer
+from suture.storage.database.store import CLIENT_ENCODING, MIGRATION_LOCK, SCHEMA, database_url, format_url
+from suture.storage.tuning import CONNECT_TIMEOUT_S, MIGRATION_POLL_S
 
 
 @asynccontextmanager
-async def open_on_postgresql(url: str) -> AsyncIterator[AsyncPostgresSaver]:
+async def open_postgresql_checkpointer(url: str) -> AsyncIterator[AsyncPostgresSaver]:
     """Open the checkpoints of a PostgreSQL that has Suture's tables; raises as `open_checkpointer`."""
     address = database_url(url, Path())
     conninfo = address.set(drivername="postgresql").render_as_string(hide_password=False)
@@ -38,34 +33,35 @@ async def open_on_postgresql(url: str) -> AsyncIterator[AsyncPostgresSaver]:
             autocommit=True,
             prepare_threshold=0,
             row_factory=dict_row,
-            connect_timeout=CONNECT_WAIT_S,
+            connect_timeout=CONNECT_TIMEOUT_S,
             application_name="suture",
-            client_encoding=TEXTS,
+            client_encoding=CLIENT_ENCODING,
             options=f"-csearch_path={SCHEMA},public",
         ) as connection:
-            serializer = PlainSerializer(JsonPlusSerializer(allowed_msgpack_modules=None))
+            serializer = JsonOnlySerializer(JsonPlusSerializer(allowed_msgpack_modules=None))
             saver = AsyncPostgresSaver(connection, serde=serializer)
-            await _take_turn(connection)
+            await _lock_migrations(connection)
             await saver.setup()
             await connection.execute("SELECT pg_advisory_unlock(%s)", (MIGRATION_LOCK,))
             yield saver
     except psycopg.Error as fault:
         reason = (str(fault).strip().splitlines() or [type(fault).__name__])[0]
         raise StorageError(
-            f"the checkpoints in {shown_url(address)} failed: {reason}",
-            remedy="see that it runs and that store.url is right; then `suture resume` goes on",
+            f"the checkpoints in {format_url(address)} failed: {reason}",
+            remedy="check that it runs and that store.url is right; then `suture resume` continues",
         ) from fault
 
 
-async def _take_turn(connection: psycopg.AsyncConnection[Any]) -> None:
-    """Take the lock of migrations by asking again and again.
+async def _lock_migrations(connection: psycopg.AsyncConnection[Any]) -> None:
+    """Take the migration lock by polling.
 
-    One who waited for it in the database would have a snapshot open, for whose end the indexes wait that
-    LangGraph makes concurrently: PostgreSQL calls that a deadlock, and ends one of the two.
+    A connection that waited for the lock inside the database would hold a snapshot open. The indexes that
+    LangGraph creates concurrently wait for all snapshots to end; PostgreSQL detects a deadlock and ends one
+    of the two.
     """
     while True:
         taken = await connection.execute("SELECT pg_try_advisory_lock(%s) AS mine", (MIGRATION_LOCK,))
         row = await taken.fetchone()
         if row is not None and row["mine"]:
             return
-        await asyncio.sleep(PAUSE_S)
+        await asyncio.sleep(MIGRATION_POLL_S)

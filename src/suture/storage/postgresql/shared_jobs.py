@@ -1,4 +1,4 @@
-"""Rows of the jobs that several servers and their workers share; what a job is they need not know."""
+"""Rows of the jobs that several servers and workers share. What a job means is the caller's concern."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ from sqlalchemy.dialects.postgresql import insert
 
 from suture.core.settings import Settings
 from suture.storage.database.store import Store
-from suture.storage.database.tables import jobs, sent_archives
-from suture.storage.postgresql.shared_runs import shared_store
-
-OVERLAP_S = 30.0
-"""A row's time is of when its transaction began, and others may have read in between."""
+from suture.storage.database.tables import jobs, uploaded_archives
+from suture.storage.postgresql.shared_runs import open_shared_store
+from suture.storage.tuning import JOB_OVERLAP_S
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,17 +21,17 @@ class JobRow:
     """A job as the database holds it.
 
     Attributes:
-        asked: What was asked for, as JSON text.
-        stopped: Whether its caller wants no more of it.
-        tries: How many workers have begun it.
-        ended: How it ended, as JSON text; `None` where it has not.
-        changed_s: When anything of it was changed last.
+        request: The request, as JSON text.
+        stop_requested: Whether its caller asked to stop it.
+        attempts: How many workers have started it.
+        ending: How it ended, as JSON text; `None` if it has not.
+        changed_s: When the row was last changed.
     """
 
-    asked: str
-    stopped: bool
-    tries: int
-    ended: str | None
+    request: str
+    stop_requested: bool
+    attempts: int
+    ending: str | None
     changed_s: float
 
 
@@ -43,19 +41,19 @@ class SharedJobs:
     def __init__(self, store: Store) -> None:
         self.store = store
 
-    def add(self, job: str, *, run: str, kind: str, caller: str, key: str, asked: str) -> JobRow | None:
-        """Keep what was asked for.
+    def add(self, job: str, *, run: str, kind: str, caller: str, key: str, request: str) -> JobRow | None:
+        """Store a request.
 
         Args:
-            job: Its id.
-            run: The run that it makes, goes on with, or looks at.
+            job: The job's id.
+            run: The run that it creates, continues or inspects.
             kind: What is to be done.
-            caller: Who asked.
-            key: Their name for the request.
-            asked: All of it, as JSON text.
+            caller: Who made the request.
+            key: The caller's idempotency key for the request.
+            request: The whole request, as JSON text.
 
         Returns:
-            What is kept, or was kept under the same key before; `None` where another job works on the run.
+            The stored row, or the earlier one with the same key; `None` if another job works on the run.
         """
         row = {
             "id": job,
@@ -64,79 +62,83 @@ class SharedJobs:
             "kind": kind,
             "caller": caller,
             "request_key": key,
-            "asked": asked,
+            "request": request,
             "changed_s": _now(),
         }
-        before = (jobs.c.caller == caller) & (jobs.c.request_key == key) & (jobs.c.request_key != "")
-        with self.store.writing() as connection:
+        same_key = (jobs.c.caller == caller) & (jobs.c.request_key == key) & (jobs.c.request_key != "")
+        with self.store.write_transaction() as connection:
             connection.execute(insert(jobs).values(row).on_conflict_do_nothing())
             mine = jobs.c.namespace == self.store.namespace
-            found = connection.execute(select(jobs).where(mine, (jobs.c.id == job) | before)).first()
+            found = connection.execute(select(jobs).where(mine, (jobs.c.id == job) | same_key)).first()
         return _as_row(found) if found is not None else None
 
-    def changed(self, since_s: float, unfinished: Collection[str] = ()) -> list[JobRow]:
-        """The jobs that have changed since then, those that have not ended, and some named ones.
+    def list_changed(self, since_s: float, unfinished: Collection[str] = ()) -> list[JobRow]:
+        """Return the jobs that changed since then, those that have not ended, and some given ones.
 
         Args:
-            since_s: By the database's clock; what is a little older is told once more.
-            unfinished: Ids of jobs that are told in any case.
+            since_s: By the database's clock; slightly older changes are returned again.
+            unfinished: Ids of jobs that are returned in any case.
         """
         mine = jobs.c.namespace == self.store.namespace
         wanted = or_(
-            jobs.c.changed_s >= since_s - OVERLAP_S, jobs.c.ended.is_(None), jobs.c.id.in_(unfinished)
+            jobs.c.changed_s >= since_s - JOB_OVERLAP_S, jobs.c.ending.is_(None), jobs.c.id.in_(unfinished)
         )
-        with self.store.reading() as connection:
+        with self.store.read_transaction() as connection:
             found = connection.execute(select(jobs).where(mine, wanted).order_by(jobs.c.id)).all()
         return [_as_row(row) for row in found]
 
     def begin(self, job: str) -> JobRow | None:
-        """Count one more worker of a job; `None` where it has ended, or is none."""
-        changes = {"tries": jobs.c.tries + 1, "changed_s": _now()}
-        with self.store.writing() as connection:
-            change = update(jobs).where(jobs.c.id == job, jobs.c.ended.is_(None)).values(changes)
+        """Count one more worker of a job; return `None` if the job has ended or does not exist."""
+        changes = {"attempts": jobs.c.attempts + 1, "changed_s": _now()}
+        with self.store.write_transaction() as connection:
+            change = update(jobs).where(jobs.c.id == job, jobs.c.ending.is_(None)).values(changes)
             found = connection.execute(change.returning(jobs)).first()
         return _as_row(found) if found is not None else None
 
-    def end(self, job: str, ended: str, *, unless_begun: bool = False) -> bool:
-        """Keep how a job ended, where that is not known yet; answers whether it was so.
+    def end(self, job: str, ending: str, *, unless_started: bool = False) -> bool:
+        """Store how a job ended if that is not known yet, and return whether it was stored.
 
         Args:
-            job: Its id.
-            ended: How, as JSON text.
-            unless_begun: Leave it alone where a worker has begun it.
+            job: The job's id.
+            ending: How it ended, as JSON text.
+            unless_started: Do nothing if a worker has started the job.
         """
-        which = [jobs.c.id == job, jobs.c.ended.is_(None)]
-        if unless_begun:
-            which.append(jobs.c.tries == 0)
-        with self.store.writing() as connection:
-            change = update(jobs).where(*which).values(ended=ended, changed_s=_now())
+        which = [jobs.c.id == job, jobs.c.ending.is_(None)]
+        if unless_started:
+            which.append(jobs.c.attempts == 0)
+        with self.store.write_transaction() as connection:
+            change = update(jobs).where(*which).values(ending=ending, changed_s=_now())
             return connection.execute(change).rowcount == 1
 
-    def ask_to_stop(self, job: str) -> None:
-        """Note that its caller wants no more of it."""
-        with self.store.writing() as connection:
-            connection.execute(update(jobs).where(jobs.c.id == job).values(stopped=True, changed_s=_now()))
+    def request_stop(self, job: str) -> None:
+        """Record that the caller wants the job to stop."""
+        with self.store.write_transaction() as connection:
+            connection.execute(
+                update(jobs).where(jobs.c.id == job).values(stop_requested=True, changed_s=_now())
+            )
 
-    def asked_to_stop(self, job: str) -> bool:
-        """Whether its caller wants no more of it."""
-        with self.store.reading() as connection:
-            return bool(connection.execute(select(jobs.c.stopped).where(jobs.c.id == job)).scalar())
+    def is_stop_requested(self, job: str) -> bool:
+        """Return whether the caller wants the job to stop."""
+        with self.store.read_transaction() as connection:
+            return bool(connection.execute(select(jobs.c.stop_requested).where(jobs.c.id == job)).scalar())
 
-    def keep_archive(self, name: str, content: bytes) -> None:
-        """Keep what a caller has sent; the same is kept once."""
-        with self.store.writing() as connection:
-            row = insert(sent_archives).values(name=name, content=content)
+    def store_archive(self, name: str, content: bytes) -> None:
+        """Store an uploaded archive under its name; it is stored once."""
+        with self.store.write_transaction() as connection:
+            row = insert(uploaded_archives).values(name=name, content=content)
             connection.execute(row.on_conflict_do_nothing())
 
-    def archive(self, name: str) -> bytes | None:
-        """What was kept under this name."""
-        with self.store.reading() as connection:
-            found = connection.execute(select(sent_archives.c.content).where(sent_archives.c.name == name))
+    def load_archive(self, name: str) -> bytes | None:
+        """Return the archive with this name, or `None`."""
+        with self.store.read_transaction() as connection:
+            found = connection.execute(
+                select(uploaded_archives.c.content).where(uploaded_archives.c.name == name)
+            )
             content: bytes | None = found.scalar()
             return content
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self.store.close()
 
 
@@ -147,20 +149,20 @@ def _now() -> ColumnElement[Any]:
 def _as_row(row: Row[tuple[object, ...]]) -> JobRow:
     values = row._mapping
     return JobRow(
-        asked=values["asked"],
-        stopped=values["stopped"],
-        tries=values["tries"],
-        ended=values["ended"],
+        request=values["request"],
+        stop_requested=values["stop_requested"],
+        attempts=values["attempts"],
+        ending=values["ending"],
         changed_s=values["changed_s"],
     )
 
 
 def open_shared_jobs(settings: Settings) -> SharedJobs:
-    """The jobs in the database of the settings.
+    """Open the jobs in the configured database.
 
     Raises:
-        UsageError: `store.url` names no PostgreSQL.
-        PrerequisiteError: Its tables are missing, or the driver is.
+        UsageError: `store.url` is not a PostgreSQL database.
+        PrerequisiteError: Its tables or the driver are missing.
         StorageError: It cannot be reached.
     """
-    return SharedJobs(shared_store(settings))
+    return SharedJobs(open_shared_store(settings))

@@ -1,7 +1,7 @@
-"""Run folders that lie in PostgreSQL too, so that another machine can go on with a run.
+"""Run folders that are copied to PostgreSQL, so that another machine can continue a run.
 
-The folder on this machine stays what the run works with. Whatever is new in it is sent before the run goes
-on: a reply before anyone uses it, events before the next step. One process holds a run, wherever it is.
+The run works with the folder on its machine. Whatever is new in it is sent before the run continues: a reply
+before it is used, events before the next step. Only one process, on whichever machine, holds a run at a time.
 """
 
 from __future__ import annotations
@@ -20,27 +20,26 @@ from sqlalchemy.dialects.postgresql import insert
 
 from suture.core.ledger import RunFolder, is_being_written
 from suture.core.ledger.run_folder import PRIVATE
-from suture.core.safe_files import write_atomically
+from suture.core.safe_files import write_file_atomically
 from suture.core.settings import Settings
 from suture.errors import StorageError, UsageError
-from suture.storage.database.store import Store, mapped, open_store
-from suture.storage.database.tables import run_files, run_lines
+from suture.storage.database.store import Store, map_database_errors, open_store
+from suture.storage.database.tables import ledger_chunks, run_files
+from suture.storage.tuning import LOCK_POLL_S, MAX_LOCK_ATTEMPTS
 
 RUN_ID = re.compile(r"[\w-]{1,100}")
-FILE = re.compile(r"(?:[\w-][\w.-]{0,127}/){0,2}[\w-][\w.-]{0,127}")
-"""Of a path that may come from the database: it says where this machine writes."""
-UNFINISHED = ".partial-"
-RETAKEN, PAUSE_S = 25, 0.2
-"""A server may see only after a while that a connection was lost, and holds the run for it until then."""
+SHARED_PATH = re.compile(r"(?:[\w-][\w.-]{0,127}/){0,2}[\w-][\w.-]{0,127}")
+"""Paths that the database may name, because this machine writes to them."""
+TEMPORARY_PREFIX = ".partial-"
 LOCK = "hashtextextended('suture run ' || :run, 0)"
 
 
 class SharedRun:
-    """One run's folder, as far as it has been sent; nobody else writes the run while this is open.
+    """A run folder and how much of it has been sent; it locks the run against other processes.
 
     Raises:
-        UsageError: Another process, here or elsewhere, writes this run.
-        StorageError: The database failed, or holds something else of this run.
+        UsageError: Another process, on this or another machine, writes this run.
+        StorageError: The database failed, or its ledger of this run differs from this machine's.
     """
 
     def __init__(self, store: Store, folder: RunFolder) -> None:
@@ -48,11 +47,11 @@ class SharedRun:
         self._folder = folder
         self._files: dict[str, tuple[int, int]] = {}
         self._sent_bytes = 0
-        self._connection = self._held()
+        self._connection = self._lock_run()
 
-    def _held(self, tries: int = 1) -> Connection:
+    def _lock_run(self, tries: int = 1) -> Connection:
         run = {"run": self._folder.id}
-        with mapped(self._store.where):
+        with map_database_errors(self._store.location):
             connection = self._store.engine.connect()
             try:
                 while not connection.execute(text(f"SELECT pg_try_advisory_lock({LOCK})"), run).scalar():
@@ -61,7 +60,7 @@ class SharedRun:
                         raise UsageError(
                             f"another process is writing run {self._folder.id}", remedy="wait for it to end"
                         )
-                    time.sleep(PAUSE_S)
+                    time.sleep(LOCK_POLL_S)
                 self._sent_bytes = self._already_sent(connection)
                 connection.commit()
             except BaseException:
@@ -70,11 +69,11 @@ class SharedRun:
         return connection
 
     def _already_sent(self, connection: Connection) -> int:
-        shared = ledger_in(connection, self._folder.id)
+        shared = read_shared_ledger(connection, self._folder.id)
         if not self._ledger().startswith(shared):
             raise StorageError(
-                f"run {self._folder.id} has gone on elsewhere, and otherwise than here",
-                remedy="move this machine's folder of it away, and resume it again",
+                f"run {self._folder.id} continued on another machine and differs from the copy here",
+                remedy="move this machine's folder of the run away, and resume it again",
             )
         return len(shared)
 
@@ -85,18 +84,19 @@ class SharedRun:
             return b""
 
     def push(self) -> None:
-        """Send what is new; a connection that was lost is made once more.
+        """Send what is new; a lost connection is opened again once.
 
         Raises:
-            UsageError: Another process has taken the run over meanwhile.
-            StorageError: The database failed; what is here stays here, and is sent when the run goes on.
+            UsageError: Another process has taken over the run.
+            StorageError: The database failed. The local folder is complete and is sent when the run
+                continues.
         """
         try:
             self._send()
         except StorageError:
             self._connection.invalidate()
             self._connection.close()
-            self._connection = self._held(tries=RETAKEN)
+            self._connection = self._lock_run(tries=MAX_LOCK_ATTEMPTS)
             self._send()
 
     def _send(self) -> None:
@@ -104,7 +104,7 @@ class SharedRun:
         ledger = self._ledger()[self._sent_bytes :]
         whole = ledger[: ledger.rfind(b"\n") + 1]
         run = self._folder.id
-        with mapped(self._store.where), self._connection.begin():
+        with map_database_errors(self._store.location), self._connection.begin():
             for path in new:
                 content = (self._folder.path / path).read_bytes()
                 row = insert(run_files).values(run_id=run, path=path, content=content)
@@ -115,7 +115,7 @@ class SharedRun:
                 self._connection.execute(again)
             if whole:
                 self._connection.execute(
-                    run_lines.insert().values(run_id=run, start=self._sent_bytes, content=whole)
+                    ledger_chunks.insert().values(run_id=run, start=self._sent_bytes, content=whole)
                 )
         self._files.update(new)
         self._sent_bytes += len(whole)
@@ -125,22 +125,22 @@ class SharedRun:
             for name in names:
                 file = Path(place) / name
                 path = file.relative_to(self._folder.path).as_posix()
-                if file == self._folder.ledger_path or name.startswith(UNFINISHED) or file.is_symlink():
+                if file == self._folder.ledger_path or name.startswith(TEMPORARY_PREFIX) or file.is_symlink():
                     continue
                 about = file.stat()
                 stamp = (about.st_mtime_ns, about.st_size)
-                if self._files.get(path) != stamp and FILE.fullmatch(path):
+                if self._files.get(path) != stamp and SHARED_PATH.fullmatch(path):
                     yield path, stamp
 
     def close(self) -> None:
-        """Let others go on with the run."""
+        """Release the run for other processes."""
         self._connection.close()
         self._store.close()
 
 
-def open_shared(settings: Settings, folder: RunFolder) -> SharedRun:
-    """Hold a run in the database of the settings; raises as `SharedRun` and `open_store`."""
-    store = shared_store(settings)
+def open_shared_run(settings: Settings, folder: RunFolder) -> SharedRun:
+    """Hold a run in the configured database; raises as `SharedRun` and `open_store`."""
+    store = open_shared_store(settings)
     try:
         shared = SharedRun(store, folder)
     except BaseException:
@@ -149,12 +149,12 @@ def open_shared(settings: Settings, folder: RunFolder) -> SharedRun:
     return shared
 
 
-def shared_store(settings: Settings) -> Store:
-    """The database that runs are shared in.
+def open_shared_store(settings: Settings) -> Store:
+    """Open the database in which runs are shared.
 
     Raises:
-        UsageError: `store.url` names no PostgreSQL.
-        PrerequisiteError: Its tables are missing, or the driver is.
+        UsageError: `store.url` is not a PostgreSQL database.
+        PrerequisiteError: Its tables or the driver are missing.
         StorageError: It cannot be reached.
     """
     store = open_store(settings.store.url, settings.paths.home, namespace=settings.store.namespace)
@@ -162,60 +162,60 @@ def shared_store(settings: Settings) -> Store:
         return store
     store.close()
     raise UsageError(
-        "store.runs is `database`, and store.url names no PostgreSQL",
+        "store.runs is `database`, but store.url is not a PostgreSQL database",
         remedy="set SUTURE_DATABASE_URL=postgresql://..., or store.runs=local",
     )
 
 
-def ledger_in(connection: Connection, run: str) -> bytes:
-    """A run's ledger as the database holds it; empty where it holds none.
+def read_shared_ledger(connection: Connection, run: str) -> bytes:
+    """Return a run's ledger in the database; empty if it has none.
 
     Raises:
-        StorageError: A piece of it is missing.
+        StorageError: A chunk is missing.
     """
-    pieces = connection.execute(
-        select(run_lines.c.start, run_lines.c.content)
-        .where(run_lines.c.run_id == run)
-        .order_by(run_lines.c.start)
+    chunks = connection.execute(
+        select(ledger_chunks.c.start, ledger_chunks.c.content)
+        .where(ledger_chunks.c.run_id == run)
+        .order_by(ledger_chunks.c.start)
     ).all()
-    content = b"".join(piece.content for piece in pieces)
+    content = b"".join(chunk.content for chunk in chunks)
     ends = [0]
-    for piece in pieces:
-        ends.append(ends[-1] + len(piece.content))
-    if [piece.start for piece in pieces] != ends[:-1]:
+    for chunk in chunks:
+        ends.append(ends[-1] + len(chunk.content))
+    if [chunk.start for chunk in chunks] != ends[:-1]:
         raise StorageError(f"the ledger of run {run} in the database has a gap")
     return content
 
 
 def fetch_run(settings: Settings, name: str) -> None:
-    """Bring a run of the database to this machine, where it has gone on further than here.
+    """Copy a run from the database to this machine if it has progressed further there.
 
     Args:
         settings: They name the database and the folder of state.
-        name: An id, or its start or end; where it is that of no run, or of several, nothing is done.
+        name: An id, or its start or end. Nothing happens if it matches no run, or several.
 
     Raises:
-        StorageError: The database failed, or holds what is no run's.
+        StorageError: The database failed, or contains something that is not part of a run.
     """
-    store = shared_store(settings)
-    with store, store.reading() as connection:
-        column = run_lines.c.run_id
+    store = open_shared_store(settings)
+    with store, store.read_transaction() as connection:
+        column = ledger_chunks.c.run_id
         like = or_(column.startswith(name, autoescape=True), column.endswith(name, autoescape=True))
         found = connection.execute(select(column).where(like).distinct().limit(2)).scalars().all()
         if len(found) == 1 and RUN_ID.fullmatch(found[0]):
-            _bring(connection, RunFolder(settings.paths.home / "runs" / found[0]))
+            _fetch(connection, RunFolder(settings.paths.home / "runs" / found[0]))
 
 
-def bring_runs(store: Store, home: Path, runs: Collection[str]) -> dict[str, str]:
-    """Bring those of some runs to this machine that have gone on elsewhere.
+def fetch_runs(store: Store, home: Path, runs: Collection[str]) -> dict[str, str]:
+    """Copy those of some runs to this machine that have progressed on other machines.
 
     Args:
-        store: A PostgreSQL.
+        store: A PostgreSQL database.
         home: The folder of state.
-        runs: Their ids.
+        runs: Ids of the runs.
 
     Returns:
-        Those that cannot be brought -> why; the others are here.
+        Id of each run that cannot be copied -> the reason.
 
     Raises:
         StorageError: The database failed.
@@ -223,16 +223,18 @@ def bring_runs(store: Store, home: Path, runs: Collection[str]) -> dict[str, str
     failed: dict[str, str] = {}
     if not runs:
         return failed
-    length = func.sum(func.octet_length(run_lines.c.content))
+    length = func.sum(func.octet_length(ledger_chunks.c.content))
     asked = (
-        select(run_lines.c.run_id, length).where(run_lines.c.run_id.in_(runs)).group_by(run_lines.c.run_id)
+        select(ledger_chunks.c.run_id, length)
+        .where(ledger_chunks.c.run_id.in_(runs))
+        .group_by(ledger_chunks.c.run_id)
     )
-    with store.reading() as connection:
+    with store.read_transaction() as connection:
         for run, shared_bytes in connection.execute(asked).all():
             folder = RunFolder(home / "runs" / run)
             if RUN_ID.fullmatch(run) and shared_bytes > _length_of(folder.ledger_path):
                 try:
-                    _bring(connection, folder)
+                    _fetch(connection, folder)
                 except StorageError as fault:
                     failed[run] = fault.message
     return failed
@@ -245,12 +247,12 @@ def _length_of(path: Path) -> int:
         return 0
 
 
-def _bring(connection: Connection, folder: RunFolder) -> None:
-    """Write what the database knows beyond this machine, unless a process here writes the run."""
+def _fetch(connection: Connection, folder: RunFolder) -> None:
+    """Write what the database has beyond this machine, unless a local process writes the run."""
     folder.path.parent.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
     folder.path.mkdir(mode=PRIVATE, exist_ok=True)
-    with _one_at_a_time(folder):
-        ledger = ledger_in(connection, folder.id)
+    with _lock_folder(folder):
+        ledger = read_shared_ledger(connection, folder.id)
         if not _is_ahead(folder, ledger):
             return
         of_this_run = run_files.c.run_id == folder.id
@@ -265,15 +267,15 @@ def _bring(connection: Connection, folder: RunFolder) -> None:
         new = [
             path
             for path, md5 in sums.items()
-            if FILE.fullmatch(path) is None or _md5(folder.path / path) != md5
+            if SHARED_PATH.fullmatch(path) is None or _md5(folder.path / path) != md5
         ]
         rows = select(run_files.c.path, run_files.c.content).where(of_this_run, run_files.c.path.in_(new))
         _write(folder, ledger, dict(map(tuple, connection.execute(rows))))
 
 
 @contextlib.contextmanager
-def _one_at_a_time(folder: RunFolder) -> Iterator[None]:
-    """Two processes that share a home do not bring one run at once."""
+def _lock_folder(folder: RunFolder) -> Iterator[None]:
+    """Keep two processes that share a home from copying one run at the same time."""
     place = os.open(folder.path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(place, fcntl.LOCK_EX)
@@ -283,34 +285,34 @@ def _one_at_a_time(folder: RunFolder) -> Iterator[None]:
 
 
 def _md5(path: Path) -> str:
-    """As the database has it: it tells whether a file is the same, and guards nothing."""
+    """Return the MD5 that PostgreSQL computes too; it only detects changes and protects nothing."""
     try:
         return hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest()
     except OSError:
         return ""
 
 
-def wait_for_run(settings: Settings, run: str, *, most_s: float) -> None:
-    """Wait until no process, wherever it is, holds a run; one whose machine died does for a moment.
+def wait_for_release(settings: Settings, run: str, *, timeout_s: float) -> None:
+    """Wait until no process on any machine holds a run. A machine that died holds it for a moment.
 
     Raises:
         StorageError: The database failed.
     """
-    until_s = time.monotonic() + most_s
-    with shared_store(settings) as store:
+    until_s = time.monotonic() + timeout_s
+    with open_shared_store(settings) as store:
         while time.monotonic() < until_s:
-            with store.reading() as connection:  # given back with the connection
+            with store.read_transaction() as connection:  # the lock ends with the transaction
                 asked = text(f"SELECT pg_try_advisory_xact_lock({LOCK})")
                 if connection.execute(asked, {"run": run}).scalar():
                     return
-            time.sleep(PAUSE_S)
+            time.sleep(LOCK_POLL_S)
 
 
 def _is_ahead(folder: RunFolder, ledger: bytes) -> bool:
-    """Whether the database knows more of the run than this machine.
+    """Return whether the database has more of the run than this machine.
 
     Raises:
-        StorageError: Each knows something that the other does not.
+        StorageError: Each has something that the other lacks.
     """
     try:
         here = folder.ledger_path.read_bytes()
@@ -321,15 +323,15 @@ def _is_ahead(folder: RunFolder, ledger: bytes) -> bool:
     if ledger.startswith(here[: here.rfind(b"\n") + 1]):
         return True
     raise StorageError(
-        f"run {folder.id} has gone on elsewhere, and otherwise than here",
+        f"run {folder.id} continued on another machine and differs from the copy here",
         remedy=f"move {str(folder.path)!r} away, and try again",
     )
 
 
 def _write(folder: RunFolder, ledger: bytes, files: Mapping[str, bytes]) -> None:
     for path in files:
-        if not FILE.fullmatch(path) or path == folder.ledger_path.name:
-            raise StorageError(f"run {folder.id} of the database has a file {path!r:.80}, as no run has")
+        if not SHARED_PATH.fullmatch(path) or path == folder.ledger_path.name:
+            raise StorageError(f"run {folder.id} in the database has an invalid path {path!r:.80}")
     for path, content in files.items():
-        write_atomically(folder.path / path, content)
-    write_atomically(folder.ledger_path, ledger)  # last: without it the folder is no run
+        write_file_atomically(folder.path / path, content)
+    write_file_atomically(folder.ledger_path, ledger)  # last: without a ledger the folder is not a run

@@ -1,10 +1,10 @@
-"""A run as spans for other people's tools: made from its ledger, after the fact.
+"""Traces of runs for OpenTelemetry, made from the ledger after the run.
 
-This room reads a run folder and sends what it says where the standard variables of OpenTelemetry name a
-collector. Nothing in the loop knows of it. It sends hashes and counts: no prompt, no reply, no code.
+This package reads a run folder and sends its spans where OpenTelemetry's standard variables name a collector.
+The loop does not know it. It sends hashes and counts: no prompt, no reply, no code.
 """
 
-from suture.storage.tracing.opentelemetry_export import export_run, wants_traces
-from suture.storage.tracing.spans import Span, spans_of
+from suture.storage.tracing.opentelemetry_export import export_run_trace, is_tracing_enabled
+from suture.storage.tracing.spans import Span, build_spans
 
-__all__ = ["Span", "export_run", "spans_of", "wants_traces"]
+__all__ = ["Span", "build_spans", "export_run_trace", "is_tracing_enabled"]

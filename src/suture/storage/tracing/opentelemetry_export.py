@@ -1,4 +1,4 @@
-"""Spans to OpenTelemetry, by its own variables: the collector's address, headers, resource, time limit."""
+"""Export of spans to OpenTelemetry, configured by its standard environment variables."""
 
 from __future__ import annotations
 
@@ -8,38 +8,38 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from suture.core.ledger import RunFolder, read_ledger
-from suture.storage.tracing.spans import Span, spans_of
+from suture.storage.tracing.spans import Span, build_spans
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.sdk.resources import Resource
 
 
-ADDRESSES = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
-NANO = 1_000_000_000
-"""Nanoseconds of a second: OpenTelemetry tells times in them."""
+ENDPOINT_VARIABLES = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+NANOSECONDS_PER_SECOND = 1_000_000_000
+"""OpenTelemetry's unit of time."""
 log = logging.getLogger("suture.storage.tracing")
 
 
-def wants_traces(environment: Mapping[str, str]) -> bool:
-    """Whether the standard variables name a collector and do not switch tracing off."""
+def is_tracing_enabled(environment: Mapping[str, str]) -> bool:
+    """Return whether the standard variables name a collector and do not disable tracing."""
     if environment.get("OTEL_SDK_DISABLED", "").lower() == "true":
         return False
     if environment.get("OTEL_TRACES_EXPORTER", "otlp") == "none":
         return False
-    return any(environment.get(name) for name in ADDRESSES)
+    return any(environment.get(name) for name in ENDPOINT_VARIABLES)
 
 
-def export_run(folder: RunFolder) -> int:
-    """Send a run's spans to the collector that the environment names; answers how many.
+def export_run_trace(folder: RunFolder) -> int:
+    """Send a run's spans to the collector that the environment names; return how many.
 
-    A run that is sent twice has the same ids both times. What keeps it from being sent is logged as a warning
-    and never a fault of the run: it is on disk, and can be sent again.
+    Sending a run twice gives the same ids. A failure to send is logged as a warning and never fails the run,
+    which is on disk and can be sent again.
 
     Raises:
         StorageError: The ledger cannot be read.
     """
-    spans = spans_of(read_ledger(folder.ledger_path).events, folder.id)
+    spans = build_spans(read_ledger(folder.ledger_path).events, folder.id)
     try:
         _send(spans, folder.id)
     except ImportError:
@@ -55,19 +55,19 @@ def _send(spans: tuple[Span, ...], run: str) -> None:
     from opentelemetry.sdk.trace.id_generator import IdGenerator
     from opentelemetry.trace import SpanKind, set_span_in_context
 
-    class FromRun(IdGenerator):
-        """The same ids whenever the same run is sent."""
+    class DeterministicIds(IdGenerator):
+        """Generates the same ids whenever the same run is sent."""
 
         made = 0
 
         def generate_trace_id(self) -> int:
-            return _number(run, 16)
+            return _hash_number(run, 16)
 
         def generate_span_id(self) -> int:
             self.made += 1
-            return _number(f"{run} {self.made}", 8)
+            return _hash_number(f"{run} {self.made}", 8)
 
-    provider = TracerProvider(id_generator=FromRun(), resource=_resource(), shutdown_on_exit=False)
+    provider = TracerProvider(id_generator=DeterministicIds(), resource=_resource(), shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     tracer = provider.get_tracer("suture")
     contexts: list[Context] = []
@@ -77,15 +77,15 @@ def _send(spans: tuple[Span, ...], run: str) -> None:
             context=None if span.parent is None else contexts[span.parent],
             kind=SpanKind.CLIENT if span.kind == "model" else SpanKind.INTERNAL,
             attributes=dict(span.attributes),
-            start_time=int(span.start_s * NANO),
+            start_time=int(span.start_s * NANOSECONDS_PER_SECOND),
         )
         contexts.append(set_span_in_context(started))
-        started.end(int(span.end_s * NANO))
+        started.end(int(span.end_s * NANOSECONDS_PER_SECOND))
     provider.shutdown()
 
 
 def _resource() -> Resource:
-    """What the standard variables say of this process; it is called `suture` where they give it no name."""
+    """Return the resource that the standard variables describe; its default service name is `suture`."""
     from opentelemetry.sdk.resources import SERVICE_NAME, Resource
 
     resource = Resource.create()
@@ -94,5 +94,5 @@ def _resource() -> Resource:
     return resource
 
 
-def _number(text: str, length: int) -> int:
+def _hash_number(text: str, length: int) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:length], "big")

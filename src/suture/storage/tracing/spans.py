@@ -1,4 +1,4 @@
-"""From a ledger's events to spans: the run, its rounds, and in each the model calls, searches and checks."""
+"""Spans of a run: the run, its rounds, and in each the model calls, searches and checks."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from suture.core.ledger import Event, spend_of
+from suture.core.ledger import Event, total_spend
 from suture.core.ledger.kinds import (
     CandidateChecked,
-    Decided,
     ModelCalled,
+    MovesDecided,
+    RunFailed,
     RunFinished,
-    RunParked,
-    RunRefused,
+    RunPaused,
     RunStarted,
     SearchFinished,
     SearchStarted,
@@ -25,16 +25,16 @@ Kind = Literal["run", "round", "model", "search", "check"]
 
 @dataclass(frozen=True, kw_only=True)
 class Span:
-    """A stretch of a run.
+    """A part of a run with a start and an end.
 
     Attributes:
-        name: What it is, for people.
-        kind: Which of the five it is.
-        start_s: Seconds since the epoch.
-        end_s: Likewise; never before the start.
-        parent: Its place in the list of spans; `None` for the run.
-        attributes: What is known of it. Those of model calls have the names that OpenTelemetry gives them
-            (`gen_ai.*`, semantic conventions for generative AI); all others begin with `suture.`.
+        name: The span's name, for people.
+        kind: The kind of the span.
+        start_s: Start in seconds since the epoch.
+        end_s: End in seconds since the epoch; never before the start.
+        parent: Index of the parent in the list of spans; `None` for the run.
+        attributes: Those of model calls follow OpenTelemetry's conventions for generative AI (`gen_ai.*`);
+            all others start with `suture.`.
     """
 
     name: str
@@ -45,38 +45,40 @@ class Span:
     attributes: Mapping[str, Value] = field(default_factory=dict)
 
 
-def spans_of(events: Sequence[Event], run: str) -> tuple[Span, ...]:
-    """The spans of a run, each after its parent; none where nothing happened.
+def build_spans(events: Sequence[Event], run: str) -> tuple[Span, ...]:
+    """Return the spans of a run, each after its parent; none if there are no events.
 
     Args:
-        events: Its ledger, in order; also of a run that goes on, or was killed.
+        events: The ledger's events in order; the run may still be running, or may have been killed.
         run: The run's id.
     """
     if not events:
         return ()
     first_s, last_s = events[0].time_s, max(event.time_s for event in events)
-    spans = [Span(name="run", kind="run", start_s=first_s, end_s=last_s, attributes=_of_run(events, run))]
-    place = 0  # of the run, or of the round that goes on
+    spans = [
+        Span(name="run", kind="run", start_s=first_s, end_s=last_s, attributes=_run_attributes(events, run))
+    ]
+    place = 0  # index of the current parent: the run, or the round in progress
     searching_s = first_s
     for event in events:
         if isinstance(event.payload, SearchStarted):
             searching_s = event.time_s
-        if isinstance(event.payload, Decided):
+        if isinstance(event.payload, MovesDecided):
             if place:
                 spans[place] = replace(spans[place], end_s=event.time_s)
             stops = [move.kind for move in event.payload.moves] == ["stop"]
             place = 0 if stops else len(spans)
             if not stops:
                 spans.append(_round(event.payload, event.time_s, last_s))
-        elif (span := _ended(event)) is not None:
+        elif (span := _span_ending_with(event)) is not None:
             start_s = searching_s if span.kind == "search" else span.start_s
             start_s = min(max(start_s, spans[place].start_s), event.time_s)
             spans.append(replace(span, start_s=start_s, parent=place))
     return tuple(spans)
 
 
-def _ended(event: Event) -> Span | None:
-    """What has ended with an event."""
+def _span_ending_with(event: Event) -> Span | None:
+    """Return the span that ends with an event, if any."""
     match event.payload:
         case ModelCalled() as called:
             return _call(called, event.time_s)
@@ -87,8 +89,8 @@ def _ended(event: Event) -> Span | None:
     return None
 
 
-def _of_run(events: Sequence[Event], run: str) -> dict[str, Value]:
-    spend = spend_of(events)
+def _run_attributes(events: Sequence[Event], run: str) -> dict[str, Value]:
+    spend = total_spend(events)
     attributes: dict[str, Value] = {
         "suture.run": run,
         "suture.attempts": spend.attempts,
@@ -104,14 +106,14 @@ def _of_run(events: Sequence[Event], run: str) -> dict[str, Value]:
                 }
             case RunFinished(outcome=outcome, confidence=confidence):
                 attributes |= {"suture.outcome": outcome, "suture.confidence": confidence}
-            case RunParked(outcome=outcome):
+            case RunPaused(outcome=outcome):
                 attributes["suture.outcome"] = outcome
-            case RunRefused(kind=kind):
+            case RunFailed(error_type=kind):
                 attributes["suture.refused"] = kind
     return attributes
 
 
-def _round(decided: Decided, time_s: float, last_s: float) -> Span:
+def _round(decided: MovesDecided, time_s: float, last_s: float) -> Span:
     moves = ", ".join(move.kind for move in decided.moves)
     attributes: dict[str, Value] = {"suture.round": decided.round, "suture.moves": moves}
     name = f"round {decided.round}"
@@ -129,7 +131,7 @@ def _call(called: ModelCalled, time_s: float) -> Span:
             "gen_ai.request.model": called.model,
             "gen_ai.usage.input_tokens": called.prompt_tokens,
             "gen_ai.usage.output_tokens": called.completion_tokens,
-            "suture.finish": called.finish,
+            "suture.finish": called.finish_reason,
             "suture.role": called.role,
             "suture.call": called.call,
             "suture.prompt": called.prompt,

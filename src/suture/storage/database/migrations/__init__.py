@@ -1,4 +1,5 @@
-"""How the tables came to be, version by version; run by Alembic through `suture.storage.database.store`.
+"""Alembic migrations of the database, run by `suture.storage.database.store`.
 
-A version that was released is never changed. The newest one makes what `suture.storage.database.tables` says.
+A released version never changes. The newest version must create what `suture.storage.database.tables`
+declares; a test compares the two.
 """

@@ -10,5 +10,5 @@ down_revision = ${repr(down_revision)}
 
 
 def upgrade() -> None:
-    """Make it."""
+    """Apply this version."""
     ${upgrades if upgrades else "pass"}

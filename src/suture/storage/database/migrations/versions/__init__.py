@@ -1,1 +1,1 @@
-"""One file for each version of the schema, in order."""
+"""Versions of the schema, one file each."""

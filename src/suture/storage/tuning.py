@@ -1,0 +1,120 @@
+"""Tuning numbers of the storage package, with their units and the reason for each."""
+
+from __future__ import annotations
+
+# Database connections
+CHECKPOINT_LOCK_TIMEOUT_S = 30
+"""How long a writer waits for another process that writes the same SQLite file."""
+DATABASE_LOCK_TIMEOUT_S = 30
+"""The same for the database of runs."""
+CONNECT_TIMEOUT_S = 5
+"""Seconds until an unreachable PostgreSQL server is reported."""
+MIGRATION_POLL_S = 0.1
+"""Pause between two attempts to take the migration lock."""
+LOCK_POLL_S = 0.2
+"""Pause between two attempts to take the lock of a shared run."""
+MAX_LOCK_ATTEMPTS = 25
+"""Attempts after a lost connection: the server may notice the loss late, and holds the run's lock until
+then."""
+JOB_OVERLAP_S = 30.0
+"""A row carries the time at which its transaction began, so rows slightly older than the last query are read
+again."""
+
+# Sizes of rows and queries
+MAX_ERROR_CHARS = 2000
+"""Length of an error text in `iterations`."""
+MAX_STATEMENT_CHARS = 2000
+"""Length of a task's statement in `tasks`."""
+MAX_FINDINGS = 50
+"""Inconsistencies that one check lists."""
+MAX_MATCHING_RUNS = 10_000
+"""Runs that a full-text query may match."""
+MAX_INDEXED_WORDS = 4000
+"""Words of one row. PostgreSQL's index entry holds at most a megabyte, and nobody searches beyond that."""
+MAX_WORD_CHARS = 80
+"""Longer words are cut."""
+MAX_RANKED_ROWS = 4000
+"""Rows that a similarity search ranks; each of them is read."""
+NAMESPACE_OVERSAMPLING = 4
+"""SQLite's index knows no namespaces: so many times the limit of its best rows are filtered by namespace."""
+MAX_COLUMNS_PER_STATEMENT = 500
+"""SQLite allows 2,000 columns per statement (https://www.sqlite.org/limits.html)."""
+MAX_CACHED_TABLES = 4
+"""Tables whose vectors a process keeps in memory; 100,000 vectors of 512 numbers take 200 MB."""
+MAX_INDEXED_DIMENSIONS = 2000
+"""Vector length that an HNSW index supports (pgvector's manual)."""
+HNSW_CANDIDATES = 100
+"""Candidates that HNSW keeps during a search: more are more exact and slower."""
+
+# Memory items
+MAX_PATCH_CHARS = 4000
+"""Length of a stored patch."""
+MAX_TEXT_CHARS = 1200
+"""Length of the other stored texts."""
+MAX_SEARCH_TEXT_CHARS = 3000
+"""Length of the text that full-text search covers."""
+MAX_COUNTED_RUNS = 200
+"""Run ids per item that prevent counting a use twice. Older runs are not merged again after so many
+others."""
+MIN_SECRET_CHARS = 4
+"""A shorter text is not a secret, and would match everywhere."""
+MAX_SCRUBBED_LINE_CHARS = 4000
+"""The rest of a longer line is dropped, because it cannot be inspected in reasonable time."""
+MAX_SIGNATURE_CHARS = 200
+"""Length of an error signature."""
+MAX_LITERAL_CHARS = 2000
+"""Length of a value that is parsed in order to compare it with another."""
+MAX_SHAPE_NODES = 24
+"""Node kinds that describe the syntax around a failure."""
+MAX_CODE_CHARS = 1200
+"""Code and output in the search text of a failure."""
+MAX_FAILURES_PER_RUN = 5
+"""Kinds of failures that one run contributes."""
+MAX_CHANGED_LINES = 12
+"""Changed lines of a patch that a prompt shows."""
+MAX_CHANGED_LINE_CHARS = 120
+"""Length of each of them."""
+MAX_PATTERN_STATEMENT_CHARS = 300
+"""Statement of a solved task in a prompt."""
+MAX_PATTERN_SOLUTION_CHARS = 700
+"""Code of a solved task in a prompt."""
+
+# Recall
+RANK_FUSION_K = 60
+"""Constant of reciprocal rank fusion (Cormack, Clarke and Buettcher 2009)."""
+SEARCH_DEPTH = 40
+"""Items that each of the two searches contributes."""
+MAX_QUERY_WORDS = 40
+"""Words of a full-text query."""
+MAX_FINGERPRINTS = 2
+"""Kinds of failures of one run that memory is queried for."""
+MAX_RECALLED_ITEMS = 20
+"""Items that a recall returns and that vote on the search's order."""
+MAX_REEMBEDDED_PER_RUN = 500
+"""Items of another embedder that a run re-embeds in passing; `suture memory embed` does all of them."""
+MAX_OPERATOR_FACTOR = 4.0
+"""Bounds of a factor: memories reorder the search and never remove anything from it."""
+MIN_OPERATOR_FACTOR = 0.8
+"""See `MAX_OPERATOR_FACTOR`."""
+PRIOR_STRENGTH = 6.0
+"""Repairs that the uniform prior counts as, so that a few memories change the order only a little."""
+ASSUMED_OPERATORS = 40
+"""Approximate number of mutation operators; before anything is known each is equally likely."""
+
+# Retention
+MIN_SHOWN_USES = 8
+"""Uses with the item shown before it is judged."""
+MIN_WITHHELD_USES = 4
+"""Uses with the item withheld before it is judged."""
+EVICTION_USES = 30
+"""Uses in both arms after which an estimated benefit of zero or less is enough to evict."""
+
+# Embedders
+HASHED_DIMENSIONS = 512
+"""Length of a hashed vector; it takes 2 KB per item."""
+MAX_EMBEDDED_CHARS = 8000
+"""Longer texts are cut."""
+MAX_SERVED_DIMENSIONS = 8192
+"""Vector length that a server may return."""
+JSON_BYTES_PER_NUMBER = 40
+"""Generous size of one number in a JSON response."""
