@@ -14,11 +14,11 @@ import pytest
 
 from requirements import Require
 from suture.bench import Problem, grade_code, load_problems
-from suture.bench.grading.wrong_solutions import KNOWN, WRONG, wrong_solutions
+from suture.bench.grading.wrong_solutions import FAULT_KINDS, KNOWS_EXAMPLES, make_wrong_solutions
 from suture.core.settings import SandboxSettings
 from suture.sandbox import Sandbox
 
-SETTINGS = SandboxSettings(check_wall_s=60)  # a busy machine is no failure
+SETTINGS = SandboxSettings(check_timeout_s=60)  # a busy machine is no failure
 
 
 @pytest.fixture
@@ -37,17 +37,17 @@ def double() -> Problem:
 
 
 async def test_wrong_solutions_are_caught(double: Problem, sandbox: Sandbox) -> None:
-    wrong = wrong_solutions(double)
-    assert tuple(wrong) == WRONG
+    wrong = make_wrong_solutions(double)
+    assert tuple(wrong) == FAULT_KINDS
     grades = {how: await grade_code(double, code, sandbox, SETTINGS) for how, code in wrong.items()}
-    assert {how: grade.standing for how, grade in grades.items()} == dict.fromkeys(WRONG, "wrong")
+    assert {how: grade.standing for how, grade in grades.items()} == dict.fromkeys(FAULT_KINDS, "wrong")
     assert {grade.evidence for grade in grades.values()} == {"split"}
 
 
 async def test_what_the_tests_do_not_ask_is_not_caught(double: Problem, sandbox: Sandbox) -> None:
     """The wrong solutions are no tautology: hidden tests that ask only what is visible let one through."""
     weak = {**vars(double), "hidden": "assert double(2) == 4\n"}
-    known = wrong_solutions(double)[KNOWN]
+    known = make_wrong_solutions(double)[KNOWS_EXAMPLES]
     assert (await grade_code(Problem(**weak), known, sandbox, SETTINGS)).right
 
 
@@ -56,14 +56,14 @@ async def test_a_sample_to_write(name: str, sandbox: Sandbox, require: Require) 
     problems = _sample(name, require)
     standings: Counter[str] = Counter()
     for problem in problems:
-        codes = list(wrong_solutions(problem).values())
+        codes = list(make_wrong_solutions(problem).values())
         right, *wrong = await asyncio.gather(
             *(grade_code(problem, code, sandbox, SETTINGS) for code in (problem.reference, *codes))
         )
         assert (right.standing, right.evidence, right.why) == ("right", "split", ""), problem.id
         standings.update(grade.standing for grade in wrong)
     assert set(standings) == {"wrong"}
-    assert standings["wrong"] >= len(problems) * (len(WRONG) - 1)
+    assert standings["wrong"] >= len(problems) * (len(FAULT_KINDS) - 1)
 
 
 @pytest.mark.parametrize("name", ["quixbugs", "humanevalfix", "suture-heal"])

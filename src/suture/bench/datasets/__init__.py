@@ -1,4 +1,4 @@
-"""Benchmark sets as problems. None of them is part of the project: each is found where the user has it."""
+"""Benchmark data sets as problems; they are not part of the project and are read from the user's machine."""
 
 from suture.bench.datasets.catalogue import DATASETS, load_problems
 

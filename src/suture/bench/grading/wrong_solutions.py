@@ -1,6 +1,6 @@
-"""Wrong solutions made of a right one: what a grader must reject.
+"""Making wrong solutions from a right one, which a grader must reject.
 
-They are wrong whatever the task is, so that one which is accepted is the grader's fault or the tests'.
+They are wrong whatever the task is. So if one is accepted, the grader or the tests are at fault.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import ast
 
 from suture.bench.problem import Problem, task_of
 
-INSTEAD = """
+REPLACEMENT = """
 
 _right = {name}
 
@@ -17,7 +17,7 @@ _right = {name}
 def {name}(*arguments, **named):
 {body}
 """
-SPOILED = """
+SPOILING_HELPER = """
 
 
 def _spoiled(value):
@@ -33,7 +33,7 @@ def _spoiled(value):
         return value ^ {("spoiled",)}
     return {**value, "spoiled": 0} if isinstance(value, dict) else None
 """
-EQUAL = """
+EQUAL_TO_ALL = """
 
 class _Equal:
     def __eq__(self, other):
@@ -49,29 +49,31 @@ BODIES = {
     "raises": ("", "    raise RuntimeError('no')"),
     "ends the process": ("", "    raise SystemExit(0)"),
     "ends the process at once": ("import os as _os", "    _os._exit(0)"),
-    "equals everything": (EQUAL, "    return _Equal()"),
-    "answers another value": (SPOILED, "    return _spoiled(_right(*arguments, **named))"),
+    "equals everything": (EQUAL_TO_ALL, "    return _Equal()"),
+    "answers another value": (SPOILING_HELPER, "    return _spoiled(_right(*arguments, **named))"),
 }
-"""What is put after the module, and the body of the function that takes the right one's place."""
-KNOWN = "knows the visible examples"
-WRONG = (*BODIES, KNOWN)
+"""Kind of fault -> code to append to the module, and the body that replaces the right function's."""
+KNOWS_EXAMPLES = "knows the visible examples"
+FAULT_KINDS = (*BODIES, KNOWS_EXAMPLES)
 
 
-def wrong_solutions(problem: Problem) -> dict[str, str]:
-    """Modules that define the problem's function and are wrong, by how they are.
+def make_wrong_solutions(problem: Problem) -> dict[str, str]:
+    """Return modules that define the problem's function and are wrong, by the kind of fault.
 
     Args:
-        problem: With a reference that is one module, and an entry point that is a function.
+        problem: A problem whose reference is one module and whose entry point is a function.
     """
-    made = {
-        how: problem.reference + before + INSTEAD.format(name=problem.entry_point, body=body)
+    solutions = {
+        how: problem.reference + before + REPLACEMENT.format(name=problem.entry_point, body=body)
         for how, (before, body) in BODIES.items()
     }
     known = _visible_arguments(problem)
     if known:
         body = f"    return _right(*arguments, **named) if repr(arguments) in {known!r} else None"
-        made[KNOWN] = problem.reference + INSTEAD.format(name=problem.entry_point, body=body)
-    return made
+        solutions[KNOWS_EXAMPLES] = problem.reference + REPLACEMENT.format(
+            name=problem.entry_point, body=body
+        )
+    return solutions
 
 
 def _visible_arguments(problem: Problem) -> list[str]:
@@ -84,10 +86,10 @@ def _visible_arguments(problem: Problem) -> list[str]:
     named = (
         call for call in calls if isinstance(call.func, ast.Name) and call.func.id == problem.entry_point
     )
-    return sorted({shown for call in named if (shown := _shown(call))})
+    return sorted({shown for call in named if (shown := _render_arguments(call))})
 
 
-def _shown(call: ast.Call) -> str:
+def _render_arguments(call: ast.Call) -> str:
     try:
         return repr(tuple(ast.literal_eval(argument) for argument in call.args))
     except ValueError:

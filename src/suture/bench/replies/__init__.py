@@ -1,1 +1,1 @@
-"""What models said: one pool for all arms of a benchmark, and recordings of it that can be shared."""
+"""Recorded model replies: files of recordings, and a pool that all arms of a benchmark share."""

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from suture.bench.problem import Problem
-from suture.core.ledger import steady_text
-from suture.core.records import content_hash, from_plain, to_plain
-from suture.core.safe_files import write_atomically
+from suture.core.ledger import normalise_text
+from suture.core.records import content_hash, decode_record, encode_record
+from suture.core.safe_files import write_file_atomically
 from suture.errors import StorageError, UsageError
 from suture.models import Message, Reply, Sampling, call_hash
-from suture.models.chat_model import Finish
+from suture.models.chat_model import FinishReason
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,18 +26,18 @@ class RecordedReply:
     Attributes:
         dataset: The name of the task's data set.
         problem: The task's id in that data set.
-        model: `provider:model`.
+        model: The model as `provider:model`.
         prompt: The hash of the messages.
-        call: The hash of the whole call, `max_tokens` included, as run folders have it.
+        call: The hash of the whole call, including `max_tokens`, as run folders have it.
         temperature: The sampling temperature.
-        max_tokens: The most tokens that it could have.
-        index: Which of several draws of one call it is.
-        extra: The hash of what else was asked of the reply, such as a schema; empty where nothing was.
+        max_tokens: The token limit of the reply.
+        index: The number of the draw among several draws of one call.
+        extra: The hash of further options, such as a schema; empty if there were none.
         reply: The reply's text.
         finish: Why the reply ended.
-        prompt_tokens: Tokens of the prompt, as the provider counts.
-        completion_tokens: Tokens of the reply, as the provider counts.
-        seconds: How long the call took.
+        prompt_tokens: Tokens of the prompt, as the provider counts them.
+        completion_tokens: Tokens of the reply, as the provider counts them.
+        seconds: The duration of the call.
     """
 
     dataset: str
@@ -50,32 +50,32 @@ class RecordedReply:
     index: int
     extra: str = ""
     reply: str
-    finish: Finish
+    finish: FinishReason
     prompt_tokens: int
     completion_tokens: int
     seconds: float = 0.0
 
     @property
     def key(self) -> str:
-        """Names the draw whatever its `max_tokens`: a longer limit changes nothing of a reply that ended."""
-        return draw_key(self.model, self.prompt, self.temperature, self.index, self.extra)
+        """The key of the draw, whatever its `max_tokens`: a higher limit does not change a complete reply."""
+        return make_draw_key(self.model, self.prompt, self.temperature, self.index, self.extra)
 
     @property
-    def reach(self) -> float:
-        """The longest limit, in tokens, that it can be the answer to; infinite where it ended by itself."""
+    def max_tokens_covered(self) -> float:
+        """The highest limit in tokens that this reply can answer; infinite if the reply ended by itself."""
         return self.max_tokens if self.finish == "length" else math.inf
 
-    def answer(self, max_tokens: int) -> Reply | None:
-        """The reply as it would have come with another limit.
+    def replay_with_limit(self, max_tokens: int) -> Reply | None:
+        """Return the reply as it would have come with another limit.
 
-        One that is longer than the limit is cut, at that share of its characters: where its tokens lie in
-        its text was not recorded.
+        A reply that exceeds the limit is cut at that share of its characters, because the positions of its
+        tokens in the text were not recorded.
 
         Returns:
-            `None` where it was cut short when it was recorded and would have gone on.
+            `None` if the reply was cut short when it was recorded and would have continued.
         """
         text, finish, tokens = self.reply, self.finish, self.completion_tokens
-        if max_tokens > self.reach:
+        if max_tokens > self.max_tokens_covered:
             return None
         if tokens > max_tokens:
             text = text[: math.floor(len(text) * max_tokens / tokens)]
@@ -90,30 +90,30 @@ class RecordedReply:
         )
 
 
-def draw_key(model: str, prompt: str, temperature: float, index: int, extra: str) -> str:
-    """What names a draw: everything that was asked but the limit of its length."""
+def make_draw_key(model: str, prompt: str, temperature: float, index: int, extra: str) -> str:
+    """Return the key of a draw: a hash of everything that was asked except the limit of its length."""
     return content_hash([model, prompt, float(temperature), index, extra])
 
 
-def prompt_hash(messages: Sequence[Message]) -> str:
-    """Of the messages, without what no two runs of a program share, as in the hash of a call."""
-    return content_hash([[message.role, steady_text(message.content)] for message in messages])
+def hash_prompt(messages: Sequence[Message]) -> str:
+    """Return the hash of the messages without parts that differ between runs, as in the hash of a call."""
+    return content_hash([[message.role, normalise_text(message.content)] for message in messages])
 
 
-def extra_of(sampling: Sampling) -> str:
-    """The hash of what a call asks besides a text; empty where it asks nothing."""
+def hash_extra_options(sampling: Sampling) -> str:
+    """Return the hash of the further options of a call; empty if there are none."""
     asked: dict[str, object] = {"logprobs": sampling.logprobs, "schema": sampling.schema}
-    if sampling.stop:  # it came later: old recordings keep their keys
+    if sampling.stop:  # only if it is set, so that it does not change the keys of other calls
         asked["stop"] = list(sampling.stop)
     return content_hash(asked) if any(asked.values()) else ""
 
 
 def read_recording(path: Path) -> Iterator[RecordedReply]:
-    """The draws of a file of JSON lines, `.gz` or plain.
+    """Yield the replies in a file of JSON lines, compressed if its name ends in `.gz`.
 
     Raises:
         UsageError: There is no such file.
-        StorageError: A line of it is no draw.
+        StorageError: A line of the file is not a recorded reply.
     """
     try:
         raw = path.read_bytes()
@@ -122,37 +122,41 @@ def read_recording(path: Path) -> Iterator[RecordedReply]:
         raise UsageError(f"the recording {str(path)!r} cannot be read: {fault}") from fault
     for number, line in enumerate(text.splitlines(), 1):
         try:
-            yield from_plain(RecordedReply, json.loads(line))
+            yield decode_record(RecordedReply, json.loads(line))
         except (ValueError, TypeError) as fault:
             raise StorageError(f"line {number} of {str(path)!r} is no recorded reply: {fault}") from fault
 
 
 def write_recording(path: Path, draws: Iterable[RecordedReply]) -> int:
-    """Write draws as JSON lines, sorted, packed where the name ends in `.gz`: same draws, same bytes.
+    """Write replies as sorted JSON lines, compressed if the name ends in `.gz`.
+
+    Equal replies give equal bytes.
 
     Returns:
-        How many there are; of several of one key and reach the first is kept.
+        The number of replies; of several with the same key and limit the first is kept.
     """
     kept: dict[tuple[str, float], RecordedReply] = {}
     for draw in draws:
-        kept.setdefault((draw.key, draw.reach), draw)
+        kept.setdefault((draw.key, draw.max_tokens_covered), draw)
     ordered = sorted(
-        kept.values(), key=lambda d: (d.dataset, d.problem, d.prompt, d.temperature, d.index, d.key, d.reach)
+        kept.values(),
+        key=lambda d: (d.dataset, d.problem, d.prompt, d.temperature, d.index, d.key, d.max_tokens_covered),
     )
-    lines = "".join(json.dumps(to_plain(draw)) + "\n" for draw in ordered).encode("ascii")
-    write_atomically(path, gzip.compress(lines, mtime=0) if path.suffix == ".gz" else lines)
+    lines = "".join(json.dumps(encode_record(draw)) + "\n" for draw in ordered).encode("ascii")
+    write_file_atomically(path, gzip.compress(lines, mtime=0) if path.suffix == ".gz" else lines)
     return len(kept)
 
 
-def draws_in(folder: Path, problems: Iterable[Problem]) -> Iterator[RecordedReply]:
-    """The draws of a folder of replies: of a pool, or as runs keep theirs, with their prompts.
+def read_draws(folder: Path, problems: Iterable[Problem]) -> Iterator[RecordedReply]:
+    """Yield the replies in a folder: in the form of a pool, or as runs keep them with their prompts.
 
     Args:
-        folder: Holds one JSON file for each, also in folders.
-        problems: Those that the prompts may be of; a prompt is of the one whose statement it holds.
+        folder: Holds one JSON file for each reply, also in subfolders.
+        problems: Problems that the prompts may be about; a prompt belongs to the one whose statement it
+            contains.
 
     Raises:
-        StorageError: A file is no recorded reply.
+        StorageError: A file is not a recorded reply.
     """
     known = sorted(problems, key=lambda problem: -len(problem.statement))
     for path in sorted(folder.rglob("*.json")):
@@ -161,7 +165,7 @@ def draws_in(folder: Path, problems: Iterable[Problem]) -> Iterator[RecordedRepl
         try:
             entry = json.loads(path.read_bytes())
             if "reply" not in entry or "messages" not in entry:
-                yield from_plain(RecordedReply, entry)
+                yield decode_record(RecordedReply, entry)
                 continue
             draw = _of_run(entry, known)
         except (ValueError, TypeError, KeyError) as fault:
@@ -175,25 +179,27 @@ def _of_run(entry: Mapping[str, Any], problems: Sequence[Problem]) -> RecordedRe
     sampling, reply = Sampling(**entry["sampling"]), entry["reply"]
     asked = "\n".join(message.content for message in messages)
     problem = next((p for p in problems if p.statement.strip() in asked), None)
-    if problem is None or sampling.max_tokens == 0:  # of another set; or a prompt that was only counted
+    if (
+        problem is None or sampling.max_tokens == 0
+    ):  # another data set, or a prompt whose tokens were only counted
         return None
-    return draw_of(problem, entry["model"], messages, sampling, Reply(**{**reply, "logprobs": ()}))
+    return make_draw(problem, entry["model"], messages, sampling, Reply(**{**reply, "logprobs": ()}))
 
 
-def draw_of(
+def make_draw(
     problem: Problem, model: str, messages: Sequence[Message], sampling: Sampling, reply: Reply
 ) -> RecordedReply:
-    """A reply as a draw of a task."""
+    """Return a reply as a recorded reply to a task."""
     return RecordedReply(
         dataset=problem.dataset,
         problem=problem.id,
         model=model,
-        prompt=prompt_hash(messages),
+        prompt=hash_prompt(messages),
         call=call_hash(model, messages, sampling),
         temperature=float(sampling.temperature),
         max_tokens=sampling.max_tokens,
         index=sampling.index,
-        extra=extra_of(sampling),
+        extra=hash_extra_options(sampling),
         reply=reply.text,
         finish=reply.finish,
         prompt_tokens=reply.prompt_tokens,

@@ -1,4 +1,4 @@
-"""One pool of replies for all arms of a benchmark: what one of them drew, no other pays for again."""
+"""A pool of replies for all arms of a benchmark: no arm pays for a reply that another one already has."""
 
 from __future__ import annotations
 
@@ -14,36 +14,37 @@ from pathlib import Path
 from suture.bench.problem import Problem
 from suture.bench.replies.recordings import (
     RecordedReply,
-    draw_key,
-    draw_of,
-    draws_in,
-    extra_of,
-    prompt_hash,
+    hash_extra_options,
+    hash_prompt,
+    make_draw,
+    make_draw_key,
+    read_draws,
     read_recording,
 )
-from suture.core.records import from_plain, to_plain
-from suture.core.safe_files import write_atomically
+from suture.core.records import decode_record, encode_record
+from suture.core.safe_files import write_file_atomically
 from suture.errors import StorageError, UsageError
-from suture.models import Message, Model, Reply, Sampling, absent_model, count_tokens
+from suture.models import Message, Model, Reply, Sampling, count_tokens, replay_only_model
 
 SEED_STRIDE = 1000
-"""Draws of one repetition; the next one's have indices of their own."""
+"""Draws of one repetition; the next repetition uses other indices."""
 
 
 class ReplyPool:
-    """Draws by their key: recordings, and a folder to which new ones are added.
+    """Recorded replies by key: recordings, and a folder to which new replies are added.
 
-    A reply that was cut stays beside the longer one that was drawn later: a call is answered with what
-    answered it first, so that a replay takes no other turn.
+    A reply that was cut stays beside a longer one that was drawn later. A call is answered with the reply
+    that answered it first, so that a replay takes the same course.
 
     Args:
-        folder: One JSON file for each draw; made when it is first needed. Several processes may share it.
+        folder: Holds one JSON file for each reply; created when it is first needed. Several processes may
+            share it.
         recordings: Files of `write_recording`, which are only read.
-        draws: Others that are known.
+        draws: Further known replies.
 
     Raises:
-        UsageError: There is no such recording.
-        StorageError: It is damaged.
+        UsageError: A recording does not exist.
+        StorageError: A recording is damaged.
     """
 
     def __init__(
@@ -57,44 +58,49 @@ class ReplyPool:
             self._recorded[draw.key].append(draw)
 
     def find(self, key: str, max_tokens: int) -> Reply | None:
-        """A recorded reply as it would have come with this limit of its length.
+        """Return a recorded reply as it would have come with this token limit.
 
         Raises:
-            StorageError: A draw of the folder is damaged.
+            StorageError: A reply in the folder is damaged.
         """
-        # Later draws of a key reach further than all before them, so the shortest that suffices came first.
-        known = sorted((*self._recorded.get(key, ()), *self._kept(key)), key=lambda draw: draw.reach)
-        replies = filter(None, (draw.answer(max_tokens) for draw in known))
+        # Later draws of a key have higher limits than earlier ones, so the shortest that suffices came first.
+        known = sorted(
+            (*self._recorded.get(key, ()), *self._kept(key)), key=lambda draw: draw.max_tokens_covered
+        )
+        replies = filter(None, (draw.replay_with_limit(max_tokens) for draw in known))
         return next((replace(reply, replayed=True, from_run="pool") for reply in replies), None)
 
-    def keep(self, draw: RecordedReply) -> None:
-        """Write a draw down before anyone uses it.
+    def add(self, draw: RecordedReply) -> None:
+        """Write a reply to the folder before anyone uses it.
 
         Raises:
-            StorageError: The disk is full or gone.
+            StorageError: The disk is full or unavailable.
         """
-        reach = "whole" if math.isinf(draw.reach) else f"{draw.reach:g}"
+        reach = "whole" if math.isinf(draw.max_tokens_covered) else f"{draw.max_tokens_covered:g}"
         path = self._shelf(draw.key) / f"{draw.key}-{reach}.json"
-        write_atomically(path, json.dumps(to_plain(draw)).encode("ascii"))
+        write_file_atomically(path, json.dumps(encode_record(draw)).encode("ascii"))
         if self._by_task is not None:
             _enter(self._by_task, draw)
 
-    def known(self, problem: Problem, model: str) -> tuple[RecordedReply, ...]:
-        """Every draw of a task by a model, to be sent to where it is worked on.
+    def draws_for(self, problem: Problem, model: str) -> tuple[RecordedReply, ...]:
+        """Return every reply of a model to a task, to be sent to another machine that works on it.
 
-        The folder is read the first time. What another process adds later is not among them.
+        The folder is read the first time. Replies that another process adds later are not included.
 
         Raises:
-            StorageError: A draw of the folder is damaged.
+            StorageError: A reply in the folder is damaged.
         """
         if self._by_task is None:
             self._by_task = defaultdict(dict)
-            for draw in chain(draws_in(self.folder, ()), *self._recorded.values()):
+            for draw in chain(read_draws(self.folder, ()), *self._recorded.values()):
                 _enter(self._by_task, draw)
         return tuple(self._by_task[problem.dataset, problem.id, model].values())
 
     def lock(self, key: str) -> asyncio.Lock:
-        """To be held while a draw is looked for and made: two arms that want it at once pay for it once."""
+        """Return the lock to hold while a reply is searched for and requested.
+
+        Two arms that need the same reply at once must not both pay for it.
+        """
         return self._locks.setdefault(key, asyncio.Lock())
 
     def _shelf(self, key: str) -> Path:
@@ -103,7 +109,7 @@ class ReplyPool:
     def _kept(self, key: str) -> Iterator[RecordedReply]:
         for path in sorted(self._shelf(key).glob(f"{key}-*.json")):
             try:
-                yield from_plain(RecordedReply, json.loads(path.read_bytes()))
+                yield decode_record(RecordedReply, json.loads(path.read_bytes()))
             except (OSError, ValueError, TypeError) as fault:
                 raise StorageError(
                     f"the recorded reply {str(path)!r} is damaged",
@@ -112,22 +118,23 @@ class ReplyPool:
 
 
 _Index = defaultdict[tuple[str, str, str], dict[tuple[str, float], RecordedReply]]
-"""(set, task, model) -> its draws, by what the name of a draw's file says."""
+"""(Data set, task, model) -> its replies, by key and limit."""
 
 
 def _enter(index: _Index, draw: RecordedReply) -> None:
-    index[draw.dataset, draw.problem, draw.model][draw.key, draw.reach] = draw
+    index[draw.dataset, draw.problem, draw.model][draw.key, draw.max_tokens_covered] = draw
 
 
 class PooledModel:
-    """A model that answers a task's calls from a pool, and adds to the pool what was not in it.
+    """A model that answers a task's calls from a pool, and adds missing replies to the pool.
 
     Args:
-        model: Who is asked for what the pool lacks; `None` makes that an error.
-        name: `provider:model`, which the draws are of.
+        model: The model that is asked for missing replies; `None` makes a missing reply an error.
+        name: The name of the model as `provider:model`, under which replies are recorded.
         pool: The pool.
         problem: The task.
-        seed: Which repetition; each but the first has samples of its own. Greedy replies are the same in all.
+        seed: The number of the repetition. Each repetition has its own samples; greedy replies are the same
+            in all.
     """
 
     def __init__(
@@ -140,7 +147,7 @@ class PooledModel:
         self._seed = seed
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
-        """Answer from the pool, else ask and keep; see `Model.complete`.
+        """Answer from the pool, or ask the model and add the reply; see `Model.complete`.
 
         Raises:
             UsageError: The pool does not hold the reply, and there is no model to ask.
@@ -149,8 +156,8 @@ class PooledModel:
         drawn = sampling
         if sampling.temperature > 0:
             drawn = replace(sampling, index=sampling.index + self._seed * SEED_STRIDE)
-        prompt = prompt_hash(messages)
-        key = draw_key(self.name, prompt, drawn.temperature, drawn.index, extra_of(drawn))
+        prompt = hash_prompt(messages)
+        key = make_draw_key(self.name, prompt, drawn.temperature, drawn.index, hash_extra_options(drawn))
         async with self._pool.lock(key):
             known = self._pool.find(key, sampling.max_tokens)
             if known is not None:
@@ -162,15 +169,15 @@ class PooledModel:
                     remedy="let the model be asked: leave out --replayed",
                 )
             reply = await self._model.complete(messages, drawn)
-            # Where another process was faster, its reply stands: of two, a replay could give but one.
+            # If another process was faster, its reply counts: a replay could return only one of the two.
             if (first := self._pool.find(key, sampling.max_tokens)) is not None:
                 return first
-            self._pool.keep(draw_of(self._problem, self.name, messages, drawn, reply))
+            self._pool.add(make_draw(self._problem, self.name, messages, drawn, reply))
             return reply
 
     async def count_tokens(self, messages: Sequence[Message]) -> int:
-        """The tokens of a prompt: as the model counts, or an estimate where there is none to ask."""
-        return await count_tokens(self._model or absent_model(self.name), messages)
+        """Return the tokens of a prompt as the model counts them, or an estimate if there is no model."""
+        return await count_tokens(self._model or replay_only_model(self.name), messages)
 
     async def close(self) -> None:
-        """Nothing: the model is shared, and closed by who opened it."""
+        """Do nothing: the model is shared, and its owner closes it."""

@@ -1,9 +1,9 @@
-"""Suture's own tasks: to write, and to heal. They are read here, and nothing of them is run.
+"""Suture's own tasks, to write and to heal. This package reads them and runs nothing of them.
 
-A task is a folder, `own/CATEGORY/NAME`: `task.toml` (statement, bug, wrong solutions), `solution.py` with
-`beside/` (the reference project) and `hidden.py` (what grades). See docs/datasets.md.
+A task is a folder `own/CATEGORY/NAME` with `task.toml` (statement, bug, wrong solutions), `solution.py` and
+`beside/` (the reference project) and `hidden.py` (the grading tests). See docs/datasets.md.
 """
 
-from suture.bench.suites.tasks import suite_tasks, suture, suture_heal
+from suture.bench.suites.suite_tasks import adapt_suture, adapt_suture_heal, load_suite_tasks
 
-__all__ = ["suite_tasks", "suture", "suture_heal"]
+__all__ = ["adapt_suture", "adapt_suture_heal", "load_suite_tasks"]

@@ -1,18 +1,19 @@
 """Tasks in the form of SWE-bench: a repository at a commit, an issue, and hidden tests for a patch.
 
-Records and repositories are local; nothing is fetched. A patch is graded outside of the run that made it.
+Records and repositories are local, and nothing is downloaded. A patch is graded outside of the run that made
+it.
 """
 
-from suture.bench.swe.grading import grade_patch
-from suture.bench.swe.records import SweTask, prediction, read_predictions, read_tasks
-from suture.bench.swe.trees import files_at, patched
+from suture.bench.swe.patch_grading import grade_patch
+from suture.bench.swe.repository_files import apply_patch, read_commit_files
+from suture.bench.swe.swe_tasks import SweTask, format_prediction, read_predictions, read_tasks
 
 __all__ = [
     "SweTask",
-    "files_at",
+    "apply_patch",
+    "format_prediction",
     "grade_patch",
-    "patched",
-    "prediction",
+    "read_commit_files",
     "read_predictions",
     "read_tasks",
 ]

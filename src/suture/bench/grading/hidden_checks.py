@@ -1,4 +1,4 @@
-"""Grading, after a run has ended: hidden checks in a sandbox that no run has used, and forged claims."""
+"""Grading code by hidden checks after a run has ended, and detecting passes that a candidate forged."""
 
 from __future__ import annotations
 
@@ -11,33 +11,36 @@ from suture.bench.problem import MODULE, Problem, Regime, task_of
 from suture.core.records import CheckOutcome, Evidence
 from suture.core.settings import SandboxSettings
 from suture.errors import SandboxError
-from suture.judge import grade
-from suture.project.workspace import overlay, text_of
+from suture.judge import grade_program
+from suture.project.workspace import overlay_candidate, text_of
 from suture.sandbox import Sandbox
 
-Standing = Literal["right", "wrong", "timeout", "felled", "infra"]
-"""`felled`: the code brings the wall down again and again, which is wrong. `infra`: the wall fails by itself;
-such a task has no number. Both are listed."""
+Standing = Literal["right", "wrong", "timeout", "broke_sandbox", "infra"]
+"""The result of grading.
 
-MOST_TEXT = 200
-LEAST_S = 5.0
-"""Seconds that a candidate may take at least, however short the reference took."""
-SLOWER = 10
-"""A candidate may take this many times as long as the reference did."""
-WAITING = 4
-"""And on the clock this many times what it may compute: a busy machine is no fault of the code."""
+`broke_sandbox`: the code makes the sandbox fail again and again, which counts as wrong. `infra`: the sandbox
+fails by itself, so the task has no result. Both are listed in reports.
+"""
+
+MAX_REASON_CHARS = 200
+MIN_LIMIT_S = 5.0
+"""A candidate may take this many seconds, however short the reference took."""
+MAX_SLOWDOWN = 10
+"""A candidate may take this many times as long as the reference."""
+WALL_PER_CPU_S = 4
+"""Wall-clock seconds per CPU second: a busy machine must not fail the code."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grade:
-    """What the hidden checks say of one piece of code.
+    """What the hidden checks say about one piece of code.
 
     Attributes:
-        standing: Whether it is right, wrong, too slow, or cannot be graded.
+        standing: Whether the code is right, wrong, too slow, or cannot be graded.
         evidence: How strong the verdict is; `split` unless the checks need live objects.
         why: What went wrong, in one line.
-        wall_s: Wall-clock seconds it took.
-        cpu_s: CPU seconds of the code under test; `None` where that is not known.
+        wall_s: Wall-clock seconds of the grading.
+        cpu_s: CPU seconds of the code under test; `None` if unknown.
     """
 
     standing: Standing
@@ -62,16 +65,17 @@ async def grade_code(
 ) -> Grade:
     """Run the hidden checks on what a solver wrote.
 
-    Where the wall fails under it, the reference is graded, then this code once more, and the reference again:
-    code that the wall fails under twice, and not under the reference between and after, has brought it down.
+    If the sandbox fails, the reference is graded, then this code once more, and then the reference again.
+    Code under which the sandbox fails twice, while it works for the reference between and after, has broken
+    it.
 
     Args:
-        problem: What it should solve.
+        problem: The task.
         code: The module, or every file that was written, path -> text; empty code is wrong, not an error.
-        sandbox: A wall that the run did not use.
-        settings: The group `sandbox`: time and memory for each program.
-        reference: How the reference was graded here, from which the time limits follow; the settings'
-            `check_wall_s` where it is left out.
+        sandbox: A sandbox that the run did not use.
+        settings: The sandbox limits.
+        reference: The grade of the reference on this machine, from which the time limits follow; the setting
+            `check_timeout_s` applies without it.
     """
     limits = _limits(reference, settings)
     try:
@@ -82,13 +86,15 @@ async def grade_code(
     try:
         return await _graded(problem, code, sandbox, settings, limits)
     except SandboxError as fault:
-        if not await sandbox_holds(problem, sandbox, settings):  # it may have broken for good in between
+        if not await sandbox_holds(
+            problem, sandbox, settings
+        ):  # the sandbox may have failed for good meanwhile
             return Grade(standing="infra", why=str(fault))
-        return Grade(standing="felled", why=f"the wall fails under it: {fault}"[:MOST_TEXT])
+        return Grade(standing="broke_sandbox", why=f"the sandbox fails under it: {fault}"[:MAX_REASON_CHARS])
 
 
 async def sandbox_holds(problem: Problem, sandbox: Sandbox, settings: SandboxSettings) -> bool:
-    """Whether a wall stands when harmless code runs behind it: a problem's reference, whatever its grade."""
+    """Whether the sandbox works for harmless code: a problem's reference, whatever its grade."""
     try:
         graded = await _graded(problem, problem.solution, sandbox, settings, _limits(None, settings))
     except SandboxError:
@@ -105,10 +111,10 @@ async def _graded(
 ) -> Grade:
     written = {MODULE: code} if isinstance(code, str) else code
     given = {path: text.encode("utf-8", "surrogateescape") for path, text in problem.given_files.items()}
-    # As in the run: what cannot be encoded, such as half a surrogate pair, is no fault of the machinery.
-    project = overlay({MODULE: b"", **given}, written)
+    # As in the run, text that cannot be encoded, such as half a surrogate pair, must not break the grading.
+    project = overlay_candidate({MODULE: b"", **given}, written)
     started_s = time.monotonic()
-    outcome = await grade(
+    graded = await grade_program(
         text_of(project.pop(MODULE)),
         problem.hidden,
         sandbox,
@@ -121,11 +127,11 @@ async def _graded(
         own=tuple(given),
     )
     return Grade(
-        standing=_standing(outcome),
-        evidence=outcome.evidence,
-        why=_why(outcome),
+        standing=_standing(graded.outcome),
+        evidence=graded.outcome.evidence,
+        why=_why(graded.outcome),
         wall_s=time.monotonic() - started_s,
-        cpu_s=outcome.cpu_s,
+        cpu_s=graded.cpu_s,
     )
 
 
@@ -137,13 +143,13 @@ class _Limits:
 
 def _limits(reference: Grade | None, settings: SandboxSettings) -> _Limits:
     if reference is None:
-        return _Limits(wall_s=settings.check_wall_s, cpu_s=None)
-    wall_s = max(LEAST_S, SLOWER * reference.wall_s)
+        return _Limits(wall_s=settings.check_timeout_s, cpu_s=None)
+    wall_s = max(MIN_LIMIT_S, MAX_SLOWDOWN * reference.wall_s)
     if reference.cpu_s is None:
         return _Limits(wall_s=wall_s, cpu_s=None)
-    cpu_s = max(LEAST_S, SLOWER * reference.cpu_s)
-    # The tests compute too, and what they take is on the clock only.
-    return _Limits(wall_s=max(wall_s, WAITING * cpu_s), cpu_s=cpu_s)
+    cpu_s = max(MIN_LIMIT_S, MAX_SLOWDOWN * reference.cpu_s)
+    # The tests compute too, but their CPU time is limited by the clock only.
+    return _Limits(wall_s=max(wall_s, WALL_PER_CPU_S * cpu_s), cpu_s=cpu_s)
 
 
 def _standing(outcome: CheckOutcome) -> Standing:
@@ -156,24 +162,24 @@ def _why(outcome: CheckOutcome) -> str:
     fact = outcome.counterexample
     if outcome.passed or fact is None:
         return ""
-    return (fact.exception or f"{fact.call}: expected {fact.expected}, got {fact.actual}")[:MOST_TEXT]
+    return (fact.exception or f"{fact.call}: expected {fact.expected}, got {fact.actual}")[:MAX_REASON_CHARS]
 
 
-async def is_forged(
+async def is_forged_pass(
     problem: Problem, regime: Regime, code: Mapping[str, str], judge: Sandbox, settings: SandboxSettings
 ) -> bool | None:
-    """Whether code that passed every visible check in its run fails one where it cannot reach the verdict.
+    """Whether code that passed every visible check in its run fails one outside of its reach.
 
     Args:
         problem: The task.
         regime: What the loop could see, and so what it was judged by.
         code: Every file that was written, path -> text.
-        judge: A wall that the run did not use.
-        settings: The group `sandbox`: time and memory for each program.
+        judge: A sandbox that the run did not use.
+        settings: The sandbox limits.
 
     Returns:
-        `None` where that cannot be told: there is no check, the time ran out, the wall failed, or the checks
-        need live objects, so that the code could reach this verdict too.
+        `None` if that cannot be decided: there is no check, the time ran out, the sandbox failed, or the
+        checks need live objects, so that the code could reach this verdict too.
     """
     checks = "\n".join(check.source for check in task_of(problem, regime).checks)
     if not checks:

@@ -1,4 +1,4 @@
-"""The folders of the own suite, as data and as problems: to write a module, or to heal one."""
+"""Suture's own benchmark tasks, read from their folders as data and as problems."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 
 from suture.bench.problem import MODULE, Problem
-from suture.judge import examples_in
+from suture.judge import extract_examples
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlantedFault:
-    """A change of one place that makes a right project wrong.
+    """A change in one place that makes a right project wrong.
 
     Attributes:
-        why: What is wrong then, in a few words.
-        file: The file that it is in.
-        old: Text that stands in it exactly once.
-        new: What stands there instead.
+        why: What is wrong after the change, in a few words.
+        file: The changed file.
+        old: Text that the file contains exactly once.
+        new: The text that replaces it.
     """
 
     why: str
@@ -28,18 +28,18 @@ class PlantedFault:
     old: str
     new: str
 
-    def made_to(self, project: Mapping[str, str]) -> dict[str, str]:
-        """The project with the change.
+    def apply_to(self, project: Mapping[str, str]) -> dict[str, str]:
+        """Return the project with the change.
 
         Args:
             project: Path -> text.
 
         Raises:
-            ValueError: The old text does not stand there exactly once.
+            ValueError: The file does not contain the old text exactly once.
         """
         text = project[self.file]
         if text.count(self.old) != 1:
-            raise ValueError(f"{self.old!r} stands {text.count(self.old)} times in {self.file!r}")
+            raise ValueError(f"{self.file!r} contains {self.old!r} {text.count(self.old)} times")
         return {**project, self.file: text.replace(self.old, self.new)}
 
 
@@ -48,15 +48,15 @@ class SuiteTask:
     """A task of the own suite, read from its folder.
 
     Attributes:
-        category: Its folder, such as `intervals`.
-        name: Its own folder's name.
-        entry_point: The function that is asked for.
-        difficulty: 1 (a small model may do it at once) to 3.
-        statement: The function's stub with its docstring, which holds two or three examples.
+        category: The name of the category's folder, such as `intervals`.
+        name: The name of the task's folder.
+        entry_point: The function to write.
+        difficulty: 1 (a small model may solve it at once) to 3.
+        statement: The function's stub with its docstring, which contains two or three examples.
         solution: The reference project, path -> text.
-        hidden: The hidden test program, which grades.
-        bug: What is wrong in the project that is given to be healed.
-        report: An assert that fails because of it, as who reports the bug would write it.
+        hidden: The hidden test program that grades.
+        bug: The fault in the project that is to be healed.
+        report: An assert that fails because of the bug, as a bug report would contain it.
         wrong: Plausible wrong solutions, as changes of the reference.
     """
 
@@ -73,12 +73,12 @@ class SuiteTask:
 
     @property
     def beside(self) -> dict[str, str]:
-        """The project's files but the one with the entry point."""
+        """The project's files except the one with the entry point."""
         return {path: text for path, text in self.solution.items() if path != MODULE}
 
 
-def suite_tasks() -> tuple[SuiteTask, ...]:
-    """Every task: first one of each category, then a second of each, so that any first few are mixed."""
+def load_suite_tasks() -> tuple[SuiteTask, ...]:
+    """Return every task: first one of each category, then a second one of each, so any prefix is mixed."""
     categories = _sorted(resources.files("suture.bench.suites") / "own")
     places = [
         (place, category.name, _task(category.name, folder))
@@ -117,8 +117,8 @@ def _task(category: str, folder: Traversable) -> SuiteTask:
 Make = Callable[..., Problem]
 
 
-def suture(task: SuiteTask, make: Make) -> Problem:
-    """A task to write. Visible are the examples in the docstring, and the files that are there already."""
+def adapt_suture(task: SuiteTask, make: Make) -> Problem:
+    """Return a task to write. The docstring's examples and the existing files are visible."""
     return make(
         id=f"suture/{task.category}/{task.name}",
         kind="write",
@@ -131,9 +131,9 @@ def suture(task: SuiteTask, make: Make) -> Problem:
     )
 
 
-def suture_heal(task: SuiteTask, make: Make) -> Problem:
-    """The same task to heal: a project with one bug. Visible is a failing assert too, which reports it."""
-    given = task.bug.made_to(task.solution)
+def adapt_suture_heal(task: SuiteTask, make: Make) -> Problem:
+    """Return the same task to heal: a project with one bug, which a visible failing assert reports."""
+    given = task.bug.apply_to(task.solution)
     elsewhere = task.bug.file != MODULE
     return make(
         id=f"suture-heal/{task.category}/{task.name}",
@@ -150,7 +150,7 @@ def suture_heal(task: SuiteTask, make: Make) -> Problem:
 
 
 def _examples(task: SuiteTask) -> str:
-    checks = examples_in(task.statement, task.entry_point)
+    checks = extract_examples(task.statement, task.entry_point)
     return "\n".join(check.source.strip() for check in checks)
 
 

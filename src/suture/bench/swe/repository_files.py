@@ -1,4 +1,4 @@
-"""A repository's files at a commit, and with a patch applied, as git applies it."""
+"""A repository's files at a commit, and files with a patch applied as git applies it."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from suture.bench.swe.records import SweTask
+from suture.bench.swe.swe_tasks import SweTask
 from suture.errors import StorageError, UsageError
-from suture.project.workspace import PatchRefused, open_repository
+from suture.project.workspace import DiffDoesNotApply, open_repository
 from suture.project.workspace.git import run_git
 from suture.project.workspace.snapshot import take_snapshot
 
-NAMED = re.compile(r"^diff --git (?:a/(.+?) b/(.+)|\"a/(.+?)\" \"b/(.+)\")$", re.MULTILINE)
+DIFF_HEADER = re.compile(r"^diff --git (?:a/(.+?) b/(.+)|\"a/(.+?)\" \"b/(.+)\")$", re.MULTILINE)
 
 
-def files_at(task: SweTask, repos: Path) -> dict[str, bytes]:
-    """The files of a task's repository at its commit: path -> content.
+def read_commit_files(task: SweTask, repos: Path) -> dict[str, bytes]:
+    """Return the files of a task's repository at its commit, path -> content.
 
     Raises:
-        UsageError: The repository or the commit is not there.
+        UsageError: The repository or the commit does not exist.
     """
     names = (task.repo.replace("/", "__"), task.repo.rpartition("/")[2], task.repo)
     if ".." in Path(task.repo).parts or Path(task.repo).is_absolute():
@@ -35,26 +35,26 @@ def files_at(task: SweTask, repos: Path) -> dict[str, bytes]:
     return repository.files_of(commit)
 
 
-def named_in(patch: str) -> frozenset[str]:
-    """The paths that a patch is about."""
-    return frozenset(path for found in NAMED.findall(patch) for path in found if path)
+def find_patched_paths(patch: str) -> frozenset[str]:
+    """Return the paths that a patch changes."""
+    return frozenset(path for found in DIFF_HEADER.findall(patch) for path in found if path)
 
 
-def patched(files: Mapping[str, bytes], patch: str) -> dict[str, bytes]:
-    """Files with a patch applied, exactly as `git apply` would.
+def apply_patch(files: Mapping[str, bytes], patch: str) -> dict[str, bytes]:
+    """Return files with a patch applied, exactly as `git apply` would do it.
 
     Args:
         files: Path -> content.
         patch: A diff; an empty one changes nothing.
 
     Raises:
-        PatchRefused: It does not apply, or leads out of the folder.
+        DiffDoesNotApply: The patch does not apply, or it leads out of the folder.
     """
     if not patch.strip():
         return dict(files)
-    touched = named_in(patch)
-    with tempfile.TemporaryDirectory(prefix="suture-patch-") as made:
-        folder = Path(made).resolve()
+    touched = find_patched_paths(patch)
+    with tempfile.TemporaryDirectory(prefix="suture-patch-") as temporary:
+        folder = Path(temporary).resolve()
         for path in touched & files.keys():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_bytes(files[path])
@@ -66,6 +66,6 @@ def patched(files: Mapping[str, bytes], patch: str) -> dict[str, bytes]:
                 env={"GIT_CEILING_DIRECTORIES": str(folder.parent)},
             )
         except StorageError as fault:
-            raise PatchRefused(fault.message) from fault
+            raise DiffDoesNotApply(fault.message) from fault
         after = take_snapshot(folder, secrets=("*",)).files if any(folder.iterdir()) else {}
     return {**{path: content for path, content in files.items() if path not in touched}, **after}

@@ -1,4 +1,4 @@
-"""The records of such a set, and predictions in the original's form; the format is that of SWE-bench.
+"""Reading task records and predictions in the format of SWE-bench.
 
 Source: Jimenez et al., "SWE-bench: Can Language Models Resolve Real-World GitHub Issues?" (2024).
 """
@@ -14,23 +14,23 @@ from typing import Any
 from suture.core.safe_files import read_text_file
 from suture.errors import UsageError
 
-MOST_BYTES = 512 * 2**20
-TEXTS = ("instance_id", "repo", "base_commit", "patch", "test_patch")
+MAX_FILE_BYTES = 512 * 2**20
+TEXT_FIELDS = ("instance_id", "repo", "base_commit", "patch", "test_patch")
 
 
 @dataclass(frozen=True, kw_only=True)
 class SweTask:
-    """One record.
+    """One task record.
 
     Attributes:
-        instance_id: Its name, unique in its set.
-        repo: The repository, as `owner/name`; its folder is `owner__name`, or `name`.
+        instance_id: The record's name, unique in its set.
+        repo: The repository as `owner/name`; its folder is `owner__name` or `name`.
         base_commit: The commit that a patch applies to.
-        problem_statement: The issue; all that a solver gets to read of it.
-        patch: The reference; it is never shown.
-        test_patch: The tests that grade, as a patch; they reach a solver in a regime of that name alone.
+        problem_statement: The issue, which is all that a solver gets to read.
+        patch: The reference patch, which is never shown.
+        test_patch: The grading tests as a patch; a solver sees them only in the regime of that name.
         fail_to_pass: Ids of tests that a patch must make pass.
-        pass_to_pass: Ids of tests that must pass still.
+        pass_to_pass: Ids of tests that must keep passing.
     """
 
     instance_id: str
@@ -44,13 +44,13 @@ class SweTask:
 
 
 def read_tasks(path: Path) -> tuple[SweTask, ...]:
-    """The records of a file of JSON lines.
+    """Return the records of a file of JSON lines.
 
     Args:
-        path: The file. Lists of tests may be JSON lists, or texts that hold one, as the original has them.
+        path: The file. Lists of tests may be JSON lists, or strings that contain one, as in the original.
 
     Raises:
-        UsageError: It cannot be read, or a line is no such record; the message names the line.
+        UsageError: The file cannot be read, or a line is not such a record; the message names the line.
     """
     tasks = [_task(value, f"{path}:{number}") for number, value in _lines(path)]
     twice = {task.instance_id for task in tasks if sum(t.instance_id == task.instance_id for t in tasks) > 1}
@@ -59,48 +59,50 @@ def read_tasks(path: Path) -> tuple[SweTask, ...]:
     return tuple(tasks)
 
 
-def prediction(task: SweTask, model: str, patch: str) -> str:
-    """One line of a file of predictions, as the original's harness reads it."""
+def format_prediction(task: SweTask, model: str, patch: str) -> str:
+    """Return one line of a predictions file, as the original's harness reads it."""
     line = {"instance_id": task.instance_id, "model_name_or_path": model, "model_patch": patch}
     return json.dumps(line) + "\n"
 
 
 def read_predictions(path: Path) -> dict[str, str]:
-    """Instance -> patch, of a file of predictions; of two lines for one instance the later counts.
+    """Return instance id -> patch from a predictions file; the last line for an instance counts.
 
     Raises:
-        UsageError: It cannot be read, or a line is no prediction.
+        UsageError: The file cannot be read, or a line is not a prediction.
     """
     found: dict[str, str] = {}
     for number, value in _lines(path):
         name, patch = value.get("instance_id"), value.get("model_patch", "") or ""
         if not isinstance(name, str) or not isinstance(patch, str):
-            raise UsageError(f"{path}:{number}: it is no prediction: instance_id and model_patch are texts")
+            raise UsageError(
+                f"{path}:{number}: not a prediction: instance_id and model_patch must be strings"
+            )
         found[name] = patch
     return found
 
 
 def _lines(path: Path) -> list[tuple[int, Mapping[str, Any]]]:
     values: list[tuple[int, Mapping[str, Any]]] = []
-    for number, line in enumerate(read_text_file(path, MOST_BYTES, "the file of tasks").splitlines(), 1):
+    for number, line in enumerate(read_text_file(path, MAX_FILE_BYTES, "the file of tasks").splitlines(), 1):
         if not line.strip():
             continue
         try:
             value = json.loads(line)
         except (ValueError, RecursionError) as fault:
-            raise UsageError(f"{path}:{number}: it is no JSON: {fault}") from fault
+            raise UsageError(f"{path}:{number}: invalid JSON: {fault}") from fault
         if not isinstance(value, dict):
-            raise UsageError(f"{path}:{number}: it is no JSON object")
+            raise UsageError(f"{path}:{number}: not a JSON object")
         values.append((number, value))
     return values
 
 
 def _task(value: Mapping[str, Any], where: str) -> SweTask:
-    for name in TEXTS:
+    for name in TEXT_FIELDS:
         if not isinstance(value.get(name), str):
-            raise UsageError(f"{where}: {name} is missing, or no text")
+            raise UsageError(f"{where}: {name} is missing or not a string")
     return SweTask(
-        **{name: value[name] for name in TEXTS},
+        **{name: value[name] for name in TEXT_FIELDS},
         problem_statement=str(value.get("problem_statement", "")),
         fail_to_pass=_ids(value, "FAIL_TO_PASS", where),
         pass_to_pass=_ids(value, "PASS_TO_PASS", where),
@@ -114,5 +116,5 @@ def _ids(value: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]:
     except ValueError:
         listed = None
     if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
-        raise UsageError(f"{where}: {name} is no list of tests")
+        raise UsageError(f"{where}: {name} is not a list of tests")
     return tuple(listed)

@@ -1,1 +1,0 @@
-"""Law 1, looked for: nothing of the hidden checks may stand in what a model was asked."""
