@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bench.made_rows import INFRA, RIGHT, arm_rows, benchmark_rows, row, step
-from suture.bench.grading.hidden import Grade
+from suture.bench.grading.hidden_checks import Grade
 from suture.bench.measures.figures import Count
 from suture.bench.measures.metrics import measure, share_of_tasks
 from suture.bench.rows import Row, WeighedTest
@@ -81,7 +81,7 @@ def test_what_fells_the_wall_is_wrong_and_named() -> None:
     rows = [
         row("a", 0),
         row("a", 1, felled="SandboxBroken: it lives", outcome="infra_error"),
-        row("a", 2, step(Grade(standing="felled"))),
+        row("a", 2, step(Grade(standing="broke_sandbox"))),
     ]
     found = measure("a", rows)
     assert found.solved.runs == Count(count=1, of=3)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from suture.core.records import Check, Task, TaskKind, content_hash, to_plain
-from suture.judge import asserts_in, examples_in
+from suture.core.records import Check, Task, TaskKind, content_hash, encode_record
+from suture.judge import extract_asserts, extract_examples
 
 MODULE = "solution.py"
 """The file that holds a problem's entry point."""
@@ -56,7 +56,7 @@ class Problem:
     @property
     def content_hash(self) -> str:
         """Of everything that decides what the problem is."""
-        return content_hash(to_plain(self))
+        return content_hash(encode_record(self))
 
     @property
     def given_files(self) -> dict[str, str]:
@@ -104,5 +104,5 @@ def _checks_for(problem: Problem, regime: Regime) -> tuple[Check, ...]:
         # The ancestors' way, and named so in every row: what grades is what the loop is told.
         return (Check(id="hidden tests", provenance="user", source=problem.hidden),)
     # A set that has visible checks often repeats them in its statement.
-    given = asserts_in(problem.visible, provenance="visible")
-    return given or examples_in(problem.statement, problem.entry_point)
+    given = extract_asserts(problem.visible, provenance="visible")
+    return given or extract_examples(problem.statement, problem.entry_point)

@@ -47,15 +47,15 @@ def find_protected_files(candidate_files: Mapping[str, str], suite: Suite) -> tu
     files = {*task.files, *task.modules, *map(posixpath.normpath, candidate_files)}
     for path in candidate_files:
         plain = posixpath.normpath(path)
-        elsewhere = bool(task.writable) and not is_protected(path, task.writable)
+        is_unwritable = bool(task.writable) and not is_protected(path, task.writable)
         as_text = not LANGUAGES[task.language].parsed and task.project is None
-        foreign = as_text and not is_source(plain, task.language)
-        guarded = elsewhere or foreign or is_protected(path, globs) or _shadows(plain, task)
+        is_foreign = as_text and not is_source(plain, task.language)
+        is_guarded = is_unwritable or is_foreign or is_protected(path, globs) or _shadows(plain, task)
         roots = suite.command.interpreter.source_roots if suite.command else ()
-        guarded = guarded or shadows_dependency(plain, task.files, suite.libraries, roots)
-        guarded = guarded or _lies_in_a_file(plain, files)
-        guarded = guarded and not is_dependency_file(plain, candidate_files, suite)
-        if plain in suite.test_files or (guarded and plain not in task.modules):
+        is_guarded = is_guarded or shadows_dependency(plain, task.files, suite.libraries, roots)
+        is_guarded = is_guarded or _lies_in_a_file(plain, files)
+        is_guarded = is_guarded and not is_dependency_file(plain, candidate_files, suite)
+        if plain in suite.test_files or (is_guarded and plain not in task.modules):
             refused.append(path)
     return tuple(sorted(refused))
 

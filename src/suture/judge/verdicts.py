@@ -194,8 +194,8 @@ def _refuse_packages(candidate: Candidate, fault: PackagesRefused) -> Verdict:
 def _module(task: Task, files: Mapping[str, bytes]) -> str:
     if task.entry_point is None or (task.module in files and not task.allows_more_files):
         return task.module
-    asked = [path for path in task.modules if path in files]
-    for path, content in {path: files[path] for path in (*asked, *files)}.items():
+    requested = [path for path in task.modules if path in files]
+    for path, content in {path: files[path] for path in (*requested, *files)}.items():
         if path.endswith(".py") and _defines(text_of(content), task.entry_point):
             return path
     return task.module

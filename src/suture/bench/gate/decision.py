@@ -12,7 +12,7 @@ from typing import Literal
 from suture.bench.gate.sequential import Decision, Design, Standing, decide
 from suture.bench.problem import Regime
 from suture.bench.rows import Row
-from suture.core.records import from_plain, to_plain
+from suture.core.records import decode_record, encode_record
 from suture.errors import StorageError, UsageError
 
 GateStanding = Literal[Standing, "broken"]
@@ -175,7 +175,7 @@ def read_baseline(path: Path) -> Baseline:
         UsageError: It cannot be read, is none, or has no tasks.
     """
     try:
-        found = from_plain(Baseline, json.loads(path.read_bytes()))
+        found = decode_record(Baseline, json.loads(path.read_bytes()))
     except (OSError, ValueError, TypeError, AttributeError) as fault:
         raise UsageError(
             f"{str(path)!r} holds no baseline: {fault}", remedy="record one: suture bench baseline"
@@ -192,7 +192,7 @@ def write_baseline(baseline: Baseline, path: Path) -> None:
         StorageError: It cannot be written.
     """
     try:
-        path.write_text(json.dumps(to_plain(baseline), indent=1) + "\n", "utf-8")
+        path.write_text(json.dumps(encode_record(baseline), indent=1) + "\n", "utf-8")
     except OSError as fault:
         raise StorageError(f"{str(path)!r} cannot be written: {fault.strerror}") from fault
 

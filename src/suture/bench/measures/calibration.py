@@ -49,12 +49,12 @@ def calibration_of(answers: Sequence[tuple[float, bool]]) -> Calibration:
     if not answers or not all(0 <= confidence <= 1 for confidence, _ in answers):
         raise ValueError("confidences in [0, 1] are needed, at least one")
     total = len(answers)
-    filled: list[list[tuple[float, bool]]] = [[] for _ in range(BINS)]
+    fill_placeholders: list[list[tuple[float, bool]]] = [[] for _ in range(BINS)]
     for confidence, right in answers:
-        filled[min(BINS - 1, int(confidence * BINS))].append((confidence, right))
+        fill_placeholders[min(BINS - 1, int(confidence * BINS))].append((confidence, right))
     bins = tuple(
         Bin(count=len(b), confidence=mean(c for c, _ in b), accuracy=mean(r for _, r in b))
-        for b in filled
+        for b in fill_placeholders
         if b
     )
     surest = sorted(answers, key=lambda answer: -answer[0])

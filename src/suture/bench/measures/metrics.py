@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from statistics import mean
 
-from suture.bench.grading.hidden import Standing
+from suture.bench.grading.hidden_checks import Standing
 from suture.bench.measures.calibration import calibration_of
 from suture.bench.measures.figures import (
     ArmMetrics,
@@ -60,7 +60,7 @@ def measure(arm: str, rows: Sequence[Row]) -> ArmMetrics:
         outcomes=_tally(row.outcome for row in known),
         evidence=_tally(end.grade.evidence for row in known if (end := row.leader()) and end.grade),
         timeouts=tuple(sorted({row.problem for row in rows if _graded_as(row, "timeout")})),
-        felled=tuple(sorted({row.problem for row in rows if row.felled or _graded_as(row, "felled")})),
+        felled=tuple(sorted({row.problem for row in rows if row.felled or _graded_as(row, "broke_sandbox")})),
         spent=_spent(known, len(right)),
         pass_at=_pass_at(known),
         calibration=calibration_of([(r.confidence, bool(r.solved())) for r in known]) if known else None,

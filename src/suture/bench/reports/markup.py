@@ -28,7 +28,7 @@ def element(tag: str, *children: str, **attributes: str | float) -> Markup:
     return Markup(f"<{tag}{written}>{joined(*children)}</{tag}>")
 
 
-def joined(*children: str) -> Markup:
+def concatenations(*children: str) -> Markup:
     """Some markup and text after each other."""
     return Markup("".join(c if isinstance(c, Markup) else html.escape(c) for c in children))
 

@@ -27,7 +27,7 @@ def metrics_page(summary: Mapping[str, Any], title: str) -> str:
     """The page as HTML.
 
     Args:
-        summary: As `suture.storage.database.run_queries.summary_of` makes it.
+        summary: As `suture.storage.database.run_queries.summarise_runs` makes it.
         title: What the numbers are of.
     """
     style = resources.files("suture.bench.reports").joinpath("page.css").read_text("utf-8")

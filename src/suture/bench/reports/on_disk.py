@@ -12,7 +12,7 @@ from suture.bench.reports.page import report_page
 from suture.bench.reports.summary import BenchmarkReport
 from suture.bench.rows import Row
 from suture.bench.running.bench_folder import BenchFolder
-from suture.core.records import to_plain
+from suture.core.records import encode_record
 from suture.errors import StorageError, UsageError
 
 
@@ -58,7 +58,7 @@ def sessions_of(folders: Sequence[Path]) -> dict[str, tuple[Mapping[str, str], .
 
 def report_json(report: BenchmarkReport) -> str:
     """The whole report as one JSON document."""
-    return json.dumps(to_plain(report), indent=2) + "\n"
+    return json.dumps(encode_record(report), indent=2) + "\n"
 
 
 def write_report(report: BenchmarkReport, folder: Path) -> tuple[Path, ...]:

@@ -12,12 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from suture.bench.grading.hidden import Grade
+from suture.bench.grading.hidden_checks import Grade
 from suture.bench.problem import Problem
 from suture.bench.rows import Row
 from suture.bench.running.plans import BenchmarkPlan
-from suture.core.records import content_hash, from_plain, to_plain
-from suture.core.safe_files import write_atomically
+from suture.core.records import content_hash, decode_record, encode_record
+from suture.core.safe_files import write_file_atomically
 from suture.errors import StorageError, UsageError
 
 RowKey = tuple[str, str, str, str, int, int]
@@ -56,12 +56,12 @@ class BenchFolder:
             UsageError: No benchmark was begun here.
             StorageError: The plan is damaged.
         """
-        return from_plain(BenchmarkPlan, self._read("plan.json"))
+        return decode_record(BenchmarkPlan, self._read("plan.json"))
 
     def write_plan(self, plan: BenchmarkPlan) -> None:
         """Write down what is to be measured; the benchmark keeps its id, or gets one."""
         known = plan.id or (self.plan().id if self.exists else "")
-        self._write("plan.json", to_plain(replace(plan, id=known or secrets.token_hex(8))))
+        self._write("plan.json", encode_record(replace(plan, id=known or secrets.token_hex(8))))
 
     @property
     def id(self) -> str:
@@ -77,11 +77,11 @@ class BenchFolder:
         """How the tasks' references were graded, by the hash of the task."""
         if not (self.path / "references.json").is_file():
             return {}
-        return {name: from_plain(Grade, grade) for name, grade in self._read("references.json").items()}
+        return {name: decode_record(Grade, grade) for name, grade in self._read("references.json").items()}
 
     def write_references(self, grades: Mapping[str, Grade]) -> None:
         """Write down how the tasks' references were graded."""
-        self._write("references.json", {name: to_plain(grade) for name, grade in grades.items()})
+        self._write("references.json", {name: encode_record(grade) for name, grade in grades.items()})
 
     def controls(self) -> list[tuple[str, str]]:
         """Set and id of the tasks on which the controls were tried."""
@@ -104,7 +104,7 @@ class BenchFolder:
         rows = []
         for number, line in enumerate(self.rows_path.read_bytes().split(b"\n")[:-1], 1):
             try:
-                rows.append(from_plain(Row, json.loads(line)))
+                rows.append(decode_record(Row, json.loads(line)))
             except (ValueError, TypeError) as fault:
                 where = f"line {number} of {str(self.rows_path)!r}"
                 raise StorageError(f"{where} is no row of a benchmark: {fault}") from fault
@@ -112,7 +112,7 @@ class BenchFolder:
 
     def write_rows(self, rows: list[Row]) -> None:
         """Put these rows in the place of those that are there."""
-        write_atomically(self.rows_path, b"".join(map(_line, rows)))
+        write_file_atomically(self.rows_path, b"".join(map(_line, rows)))
 
     def add_row(self, row: Row) -> None:
         """Write a row down, on disk when this returns.
@@ -165,7 +165,7 @@ class BenchFolder:
         return found
 
     def _write(self, name: str, value: Mapping[str, Any]) -> None:
-        write_atomically(self.path / name, json.dumps(value, indent=1).encode("ascii"))
+        write_file_atomically(self.path / name, json.dumps(value, indent=1).encode("ascii"))
 
 
 def require_same_tasks(
@@ -193,4 +193,4 @@ def require_same_tasks(
 
 
 def _line(row: Row) -> bytes:
-    return json.dumps(to_plain(row)).encode("ascii") + b"\n"
+    return json.dumps(encode_record(row)).encode("ascii") + b"\n"

@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from suture.bench.grading.hidden import Grade, grade_code
+from suture.bench.grading.hidden_checks import Grade, grade_code
 from suture.bench.problem import Problem
 from suture.bench.replies.reply_pool import PooledModel, ReplyPool
 from suture.bench.rows import Row

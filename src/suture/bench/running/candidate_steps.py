@@ -10,15 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from suture.bench.grading.hidden import Grade, grade_code
+from suture.bench.grading.hidden_checks import Grade, grade_code
 from suture.bench.problem import Problem
 from suture.bench.rows import Step, WeighedTest
-from suture.core.ledger import Event, RunFolder, first_of, those_of
+from suture.core.ledger import Event, RunFolder, first_payload, select_events
 from suture.core.ledger.kinds import (
     CandidateChecked,
     CandidateProposed,
     CandidateRegressed,
-    Decided,
+    MovesDecided,
     ModelCalled,
     RunFinished,
     RunStarted,
@@ -125,7 +125,7 @@ def code_of(step: Step, folder: RunFolder, events: Sequence[Event]) -> dict[str,
     Raises:
         StorageError: They cannot be read.
     """
-    for _, proposed in those_of(events, CandidateProposed):
+    for _, proposed in select_events(events, CandidateProposed):
         if proposed.candidate == step.candidate:
             return dict(folder.get_record(Candidate, proposed.blob).files)
     return {}
@@ -146,7 +146,7 @@ def _rounds(events: Sequence[Event]) -> Iterator[tuple[list[_Judged], tuple[str 
                 batch[name] = _Judged(proposed=origin, checked=checked, came=came, ended=event)
             case CandidateRegressed(candidate=name, checks=checks) if name in batch:
                 batch[name].regressed = len(checks)
-            case Decided(best=best) | RunFinished(best=best):
+            case MovesDecided(best=best) | RunFinished(best=best):
                 yield sorted(batch.values(), key=_place), (best, event)
                 batch = {}
     if batch:
@@ -167,7 +167,7 @@ def _merit(judged: _Judged) -> tuple[bool, int, int, int]:
 
 def _spent(events: Sequence[Event], at: Event) -> Spent:
     """What replies had cost when something happened; of its own round, those of its branch and before it."""
-    called = [call for event, call in those_of(events, ModelCalled) if _before(event, at)]
+    called = [call for event, call in select_events(events, ModelCalled) if _before(event, at)]
     return (
         sum(call.completion_tokens for call in called),
         sum(call.prompt_tokens for call in called),
@@ -199,7 +199,7 @@ def _class_of(exception: str) -> str:
 
 def totals_of(events: Sequence[Event]) -> Mapping[str, Any]:
     """The fields of a `Row` that are sums over a whole run."""
-    called = [call for _, call in those_of(events, ModelCalled)]
+    called = [call for _, call in select_events(events, ModelCalled)]
     priced = [call.money for call in called if call.money is not None]
     return {
         "generated": sum(call.completion_tokens for call in called),
@@ -208,7 +208,7 @@ def totals_of(events: Sequence[Event]) -> Mapping[str, Any]:
         "money": round(sum(priced), 9) if len(priced) == len(called) else None,
         "seconds": round(events[-1].time_s - events[0].time_s, 3) if events else 0.0,
         "model_s": round(sum(call.seconds for call in called if not call.replayed), 3),
-        "checks_s": round(sum(checked.seconds for _, checked in those_of(events, CandidateChecked)), 3),
+        "checks_s": round(sum(checked.seconds for _, checked in select_events(events, CandidateChecked)), 3),
         "prompts": {call.role: call.prompt for call in called},
     }
 
@@ -222,10 +222,10 @@ async def weighed_tests(
         StorageError: The run's settings cannot be read.
     """
     trusts: dict[str, list[float]] = {}
-    for _, assessed in those_of(events, TestsAssessed):
+    for _, assessed in select_events(events, TestsAssessed):
         for assessment in assessed.tests:
             trusts.setdefault(assessment.test, []).append(assessment.trust)
-    started = first_of(events, RunStarted)
+    started = first_payload(events, RunStarted)
     if not trusts or started is None:
         return ()
     threshold: float = folder.get_json(started.settings)["loop"]["trust_threshold"]

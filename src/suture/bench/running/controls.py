@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from suture.bench.grading.hidden import Grade
+from suture.bench.grading.hidden_checks import Grade
 from suture.bench.problem import MODULE, Problem
 from suture.bench.running.evaluating import EvaluationJob, evaluate
 from suture.core.settings import Settings

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from suture.api import solve
-from suture.bench.grading.hidden import Grade, grade_code, is_forged, sandbox_holds
-from suture.bench.leaks.prompt_audit import leaked_lines
+from suture.bench.grading.hidden_checks import Grade, grade_code, is_forged_pass, sandbox_holds
 from suture.bench.problem import Problem, Regime, shows_all, task_of
+from suture.bench.prompt_leaks import find_leaks
 from suture.bench.rows import Row
 from suture.bench.running.candidate_steps import code_of, steps_of, totals_of, weighed_tests
-from suture.core.ledger import Event, RunFolder, read_ledger, those_of
+from suture.core.ledger import Event, RunFolder, read_ledger, select_events
 from suture.core.ledger.kinds import MoveFailed
 from suture.core.records import Result
 from suture.core.settings import BudgetSettings, Settings
@@ -89,7 +89,7 @@ def arm_settings(settings: Settings, job: EvaluationJob) -> Settings:
             # The job's model speaks for every role: a row is of no other.
             "models": settings.models.model_copy(update=dict.fromkeys(get_args(Role))),
             # A proof says nothing about solving, and takes as long as the run.
-            "proof": settings.proof.model_copy(update={"seconds": 0.0}),
+            "certification": settings.certification.model_copy(update={"seconds": 0.0}),
         }
     )
 
@@ -205,7 +205,7 @@ async def row_of_run(
     if end is None or not end.claimed:
         return row
     code = code_of(end, folder, events)
-    return replace(row, forged=await is_forged(job.problem, job.regime, code, judge, settings.sandbox))
+    return replace(row, forged=await is_forged_pass(job.problem, job.regime, code, judge, settings.sandbox))
 
 
 def _unfit(job: EvaluationJob) -> str:
@@ -219,10 +219,10 @@ def _fault(
     job: EvaluationJob, folder: RunFolder, result: Result, events: tuple[Event, ...], felled: str
 ) -> str:
     if job.regime != "oracle":
-        leaked = leaked_lines(job.problem, folder, job.regime)
+        leaked = find_leaks(job.problem, folder, job.regime)
         if leaked:
             return f"a hidden check stood in a prompt: {leaked[0]!r:.80}"
-    for _, failed in those_of(events, MoveFailed):
-        if failed.kind not in LOST_MOVES:
-            return f"{failed.kind}: {failed.message}"
+    for _, failed in select_events(events, MoveFailed):
+        if failed.error_type not in LOST_MOVES:
+            return f"{failed.error_type}: {failed.message}"
     return result.reason if result.outcome == "infra_error" and not felled else ""

@@ -19,12 +19,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from suture.bench.replies.recordings import RecordedReply, draws_in
+from suture.bench.replies.recordings import RecordedReply, read_draws
 from suture.bench.replies.reply_pool import PooledModel, ReplyPool
 from suture.bench.rows import Row
 from suture.bench.running.evaluating import FOR_THE_USER, EvaluationJob, evaluate
 from suture.core.settings import Settings, load_settings
-from suture.core.settings.writing import settings_as_plain, settings_of_record
+from suture.core.settings.writing import encode_settings, restore_settings
 from suture.errors import PrerequisiteError, SutureError
 from suture.models import Model
 from suture.sandbox import Sandbox, open_sandbox
@@ -89,7 +89,7 @@ class Cluster:
             raise PrerequisiteError("--ray needs Ray", remedy='pip install "suture[ray]"') from fault
         self._address = address
         self._home = home
-        self._settings = json.dumps(settings_as_plain(settings))
+        self._settings = json.dumps(encode_settings(settings))
         self._pool = pool
         self._opener = opener
         # Arms of one task ask for the same replies: one after the other they pay for each of them once.
@@ -123,7 +123,7 @@ class Cluster:
             remote_job = RemoteJob(
                 job=job,
                 settings=self._settings,
-                draws=self._pool.known(job.problem, job.model),
+                draws=self._pool.draws_for(job.problem, job.model),
                 opener=self._opener,
             )
             try:
@@ -131,7 +131,7 @@ class Cluster:
             except self._ray.exceptions.RayError as fault:
                 return job.row(fault=self._why(fault))
             for draw in returned.draws:
-                self._pool.keep(draw)
+                self._pool.add(draw)
         if returned.refused is not None:
             kind, message, remedy = returned.refused
             raise next(known for known in FOR_THE_USER if known.__name__ == kind)(message, remedy=remedy)
@@ -183,7 +183,7 @@ def run_remote_job(remote_job: RemoteJob) -> RemoteResult:
 
 
 def _open(plain: str) -> _WorkerState:
-    settings = settings_of_record(json.loads(plain), load_settings(Path.cwd()).settings)
+    settings = restore_settings(json.loads(plain), load_settings(Path.cwd()).settings)
     sandboxes = [
         open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache) for _ in range(2)
     ]
@@ -212,13 +212,13 @@ async def _evaluated(remote_job: RemoteJob, there: _WorkerState, home: Path) -> 
             job, model=answering, settings=settings, sandbox=there.sandbox, judge=there.judge
         )
         run = _pack(home / "runs" / row.run) if row.run else b""
-        return RemoteResult(row=row, run=run, draws=tuple(draws_in(drawn, [])))
+        return RemoteResult(row=row, run=run, draws=tuple(read_draws(drawn, [])))
     except FOR_THE_USER as fault:
-        return RemoteResult(refused=_as_plain(fault), draws=tuple(draws_in(drawn, [])))
+        return RemoteResult(refused=_as_plain(fault), draws=tuple(read_draws(drawn, [])))
     except Exception as fault:
         # The edge, as on one machine: a crash in one task is a line of the table.
         lost = job.row(fault=f"{type(fault).__name__}: {fault}")
-        return RemoteResult(row=lost, draws=tuple(draws_in(drawn, [])))
+        return RemoteResult(row=lost, draws=tuple(read_draws(drawn, [])))
 
 
 def _as_plain(fault: SutureError) -> tuple[str, str, str]:

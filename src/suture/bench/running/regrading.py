@@ -13,7 +13,7 @@ from suture.bench.running.bench_folder import BenchFolder, require_same_tasks
 from suture.bench.running.benchmark import Advance, Listener, grade_references
 from suture.bench.running.controls import require_controls
 from suture.bench.running.evaluating import EvaluationJob, row_of_run
-from suture.core.ledger import RunFolder, find_run, first_of, read_ledger
+from suture.core.ledger import RunFolder, find_run, first_payload, read_ledger
 from suture.core.ledger.kinds import RunFinished
 from suture.core.records import Result
 from suture.core.settings import Settings
@@ -99,7 +99,7 @@ def _ended_run(row: Row, problem: Problem, home: Path) -> tuple[RunFolder, Resul
     if row.fault and (not row.run or row.problem_hash != problem.content_hash):
         return None
     run = find_run(home, row.run)
-    finished = first_of(read_ledger(run.ledger_path).events, RunFinished)
+    finished = first_payload(read_ledger(run.ledger_path).events, RunFinished)
     if finished is not None:
         return run, run.get_record(Result, finished.result)
     if row.fault:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from suture.bench.measures.metrics import claims
 from suture.bench.rows import Row
 from suture.bench.running.plans import BenchmarkPlan
-from suture.core.records import content_hash, to_plain
+from suture.core.records import content_hash, encode_record
 
 LONGEST = 500
 """Characters of a parameter; older servers refuse longer ones."""
@@ -103,7 +103,7 @@ def describe_row(benchmark: str, key: str, row: Row) -> Description:
         "suture.benchmark": benchmark,
         "suture.benchmark_id": key,
         "suture.what": "row",
-        "suture.row": content_hash(to_plain(row)),
+        "suture.row": content_hash(encode_record(row)),
         "suture.run": row.run,
     }
     if row.fault:

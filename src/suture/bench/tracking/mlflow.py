@@ -14,9 +14,9 @@ from suture.bench.rows import Row
 from suture.bench.running.bench_folder import BenchFolder
 from suture.bench.tracking.descriptions import Description, describe_benchmark, describe_row
 from suture.core.ledger import RunFolder, read_ledger
-from suture.core.settings.rendering import shown
+from suture.core.settings.rendering import format_value
 from suture.errors import PrerequisiteError, StorageError
-from suture.storage.tracing import Span, spans_of
+from suture.storage.tracing import Span, build_spans
 
 EXPERIMENT = "suture"
 NANO = 1_000_000_000
@@ -75,9 +75,9 @@ def track_benchmark(folder: BenchFolder, *, uri: str, experiment: str = EXPERIME
                     written += 1
             client.set_terminated(parent)
         except fault as error:
-            why = str(error).replace(uri, shown(uri))
-            raise StorageError(f"MLflow at {shown(uri)!r} did not take the benchmark: {why}") from error
-    return Tracked(uri=shown(uri), experiment=experiment, run=parent, rows=written, known=len(rows) - written)
+            why = str(error).replace(uri, format_value(uri))
+            raise StorageError(f"MLflow at {format_value(uri)!r} did not take the benchmark: {why}") from error
+    return Tracked(uri=format_value(uri), experiment=experiment, run=parent, rows=written, known=len(rows) - written)
 
 
 @contextmanager
@@ -159,7 +159,7 @@ def _write_row(
         if (folder / "replies").is_dir():  # each holds its prompt beside it
             client.log_artifacts(run, str(folder / "replies"), "replies")
         events = read_ledger(RunFolder(folder).ledger_path).events
-        _write_trace(client, place, run, spans_of(events, row.run))
+        _write_trace(client, place, run, build_spans(events, row.run))
     client.set_terminated(run, "FAILED" if row.fault else "FINISHED")
 
 

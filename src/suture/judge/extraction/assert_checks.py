@@ -28,8 +28,8 @@ def extract_asserts(text: str, provenance: Provenance = "user", trust: float = 1
     try:
         tree = ast.parse(text)
     except PARSE_FAULTS as fault:
-        said = f" at line {fault.lineno}: {fault.msg}" if isinstance(fault, SyntaxError) else f": {fault}"
-        raise UsageError(f"the tests are not Python{said}", remedy="fix the syntax of the tests") from fault
+        reason = f" at line {fault.lineno}: {fault.msg}" if isinstance(fault, SyntaxError) else f": {fault}"
+        raise UsageError(f"the tests are not Python{reason}", remedy="fix the syntax of the tests") from fault
     setup: list[str] = []
     checks: list[Check] = []
     rest: list[ast.stmt] = []

@@ -149,9 +149,9 @@ def _with_result(
 ) -> Iterator[CallExample | str]:
     if wrapper and (wrapper["later"] or wrapper["assert"] in FAILS):
         failing = EXPECTED_TO_FAIL.match(text, end) if wrapper["expect"] else None
-        told = failing or (THROWN.match(text, end) if wrapper["assert"] in FAILS else None)
-        if told is not None:
-            yield _failing(call, told[1] or "", driver)
+        thrown = failing or (THROWN.match(text, end) if wrapper["assert"] in FAILS else None)
+        if thrown is not None:
+            yield _failing(call, thrown[1] or "", driver)
         return
     start = _start_of_result(text, end, before, wrapper)
     if start is None:

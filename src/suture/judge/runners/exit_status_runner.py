@@ -57,7 +57,7 @@ class ExitStatusRunner:
         if result.exit_code in CANNOT_START:
             await self._require_program()
             self._line.refuse_start(result)
-        if self._is_unittest and any(said in result.stdout + result.stderr for said in NO_TESTS):
+        if self._is_unittest and any(text in result.stdout + result.stderr for text in NO_TESTS):
             raise UsageError(
                 f"{self._line.shown!r} runs no tests", remedy="name a test module or folder in the command"
             )
@@ -129,8 +129,10 @@ class ExitStatusRunner:
         if quick is None or base is None or base.status != "failed":
             return whole, None
         tried = await self._sandbox.run(self._line.launched(self._request(task.files, quick)))
-        said, before = (NUMBERS.sub(b"", NPM_BANNER.sub(b"", run.stdout)).strip() for run in (tried, base))
-        agrees = tried.exit_code == base.exit_code and said == before != b""
+        output, base_output = (
+            NUMBERS.sub(b"", NPM_BANNER.sub(b"", run.stdout)).strip() for run in (tried, base)
+        )
+        agrees = tried.exit_code == base.exit_code and output == base_output != b""
         return (quick, tried) if agrees else (whole, None)
 
     def _outcome(self, result: RunResult, idle: Counterexample | None = None) -> CheckOutcome:

@@ -203,8 +203,8 @@ def _find_collection_error(path: str, report: PytestReport, result: RunResult) -
     about = [text for place, text in report.uncollectable.items() if is_in_folder(path, place)]
     if about or report.items or report.exit_code is not None:
         return report.uncollectable.get(path, about[0] if about else "").strip()
-    said = decode_output(result)
-    return said.strip() if any(line.startswith("E ") for line in said.splitlines()) else ""
+    output = decode_output(result)
+    return output.strip() if any(line.startswith("E ") for line in output.splitlines()) else ""
 
 
 SKIP_WORDS = ("skip", "xfail", "expectedfailure")
@@ -275,22 +275,24 @@ def judge_examples(
         collected: The tests of the task.
         files: The candidate's project files.
     """
-    ruled = []
+    judged = []
     for outcome in outcomes:
         wanted = collected.examples.get(outcome.check_id)
         # Additional examples after the given ones are harmless, because a test runs its examples in order.
-        kept = wanted is None or report.examples.get(outcome.check_id, [])[: len(wanted)] == wanted
-        ruled.append(outcome if kept or outcome.status == "missing" else _fail_changed_example(outcome))
+        is_unchanged = wanted is None or report.examples.get(outcome.check_id, [])[: len(wanted)] == wanted
+        judged.append(
+            outcome if is_unchanged or outcome.status == "missing" else _fail_changed_example(outcome)
+        )
     reported = {outcome.check_id for outcome in outcomes}
     for path, examples in collected.torn.items():
         if path in reported:
             continue
         found = iter(find_written_examples(text_of(files.get(path, b""))))
         if not all(example in found for example in examples):  # consumes the iterator, so the order counts
-            ruled.append(
+            judged.append(
                 _fail_changed_example(CheckOutcome(check_id=path, status="failed", evidence="nonce"))
             )
-    return ruled
+    return judged
 
 
 def _fail_changed_example(outcome: CheckOutcome) -> CheckOutcome:

@@ -114,7 +114,7 @@ def _apply_event(report: PytestReport, event: dict[str, Any]) -> None:
             report.last_used_s, report.last_limit_s = event.get("used_s", 0.0), event.get("limit_s", 0.0)
         case "phase":
             report.phases.setdefault(event["id"], []).append(event)
-        case "apart":
+        case "isolated":
             report.together = replace(report, exit_code=0)
             report.phases, report.started = {}, []
         case "end":

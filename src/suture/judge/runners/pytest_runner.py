@@ -89,7 +89,7 @@ class PytestRunner:
         *,
         options: str = "",
         only: Collection[str] = (),
-        apart: Collection[str] = (),
+        isolated: Collection[str] = (),
         compile_for_later: bool = False,
         wall_s: float | None = None,
     ) -> tuple[RunResult, PytestReport]:
@@ -99,7 +99,7 @@ class PytestRunner:
             files: The project's files.
             options: Additional options for pytest.
             only: Ids of the tests to run; empty for all.
-            apart: Ids of the tests that also run in a process of their own.
+            isolated: Ids of the tests that also run in a process of their own.
             compile_for_later: Whether to keep the bytecode of this run; the files must be the task's own.
             wall_s: The time limit in seconds; the setting `test_timeout_s` by default.
 
@@ -108,10 +108,10 @@ class PytestRunner:
         """
         key = secrets.token_bytes(32)
         own = drop_private_files(files)
-        given = {
+        parameters = {
             **{"report": f"{BOX}/{REPORT}", "key": key.hex(), "only": sorted(only)},
             **{
-                "apart": sorted(apart),
+                "isolated": sorted(isolated),
                 "root": BOX,
                 "compiled": f"{BOX}/{BYTECODE}" if compile_for_later else "",
             },
@@ -122,7 +122,7 @@ class PytestRunner:
             self._line.request(
                 {**own, **self._compiled.beside(own), **_plugin()},
                 self._environment(f"{PLUGIN}.plugin", options),
-                stdin=json.dumps(given).encode("ascii"),
+                stdin=json.dumps(parameters).encode("ascii"),
                 wall_s=wall_s,
                 preload=self._preload(),
                 collect=(REPORT, BYTECODE),
@@ -202,8 +202,8 @@ class CompiledFiles:
     def beside(self, files: Mapping[str, bytes]) -> dict[str, bytes]:
         """Return the bytecode of sources that are unchanged; files of the project are never replaced."""
         same = [path for path in self.by_source if files.get(path) == self.sources[path]]
-        laid = {path: content for source in same for path, content in self.by_source[source].items()}
-        return {path: content for path, content in laid.items() if path not in files}
+        bytecode = {path: content for source in same for path, content in self.by_source[source].items()}
+        return {path: content for path, content in bytecode.items() if path not in files}
 
     def dated(self, files: Mapping[str, bytes]) -> list[str]:
         """Return the sources whose time stamp must stay the same for Python to accept their bytecode."""
@@ -211,7 +211,7 @@ class CompiledFiles:
 
     def without(self, paths: Container[str]) -> CompiledFiles:
         """Return the bytecode without that of some sources."""
-        kept = {path: made for path, made in self.by_source.items() if path not in paths}
+        kept = {path: bytecode for path, bytecode in self.by_source.items() if path not in paths}
         return CompiledFiles(by_source=kept, sources={path: self.sources[path] for path in kept})
 
 

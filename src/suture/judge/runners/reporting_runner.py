@@ -86,7 +86,9 @@ class ReportingRunner:
             return None
         toolchain = line.interpreter.toolchain
         vouching = (
-            runner.attestation if runner.attestation and runner.attestation.supports_command(line.shown) else None
+            runner.attestation
+            if runner.attestation and runner.attestation.supports_command(line.shown)
+            else None
         )
         own = vouching.files(toolchain.program, FOLDER) if vouching and toolchain else {}
         command = cls(line, sandbox, runner, vouching=own)
@@ -163,11 +165,11 @@ class ReportingRunner:
         beside = {name: reporters.joinpath(name).read_bytes() for name in runner.reporters}
         beside |= {**self._vouching, **tokens}
         asking = vouching.environment(folder) if vouching else runner.environment(folder)
-        given = {"report": f"{BOX}/{REPORT}", "key": key.hex()} if runner.signed else None
+        parameters = {"report": f"{BOX}/{REPORT}", "key": key.hex()} if runner.signed else None
         request = self._line.request(
             {**own, **{f"{PRIVATE_FOLDER}/{name}": content for name, content in beside.items()}},
             {**self._line.environment(), **asking},
-            stdin=json.dumps(given).encode("ascii") if given else b"",
+            stdin=json.dumps(parameters).encode("ascii") if parameters else b"",
             wall_s=wall_s,
             collect=(REPORT,) if self._signed else (),
         )
@@ -249,7 +251,7 @@ class ReportingRunner:
             is_bare = self._is_silent and "::" not in test.id
             evidence: Evidence = "exit_status" if is_bare else self._evidence
             return CheckOutcome(check_id=test.id, status=test.status, evidence=evidence)
-        error_line = LANGUAGES[self._line.task.language].error_line
+        error_line = LANGUAGES[self._line.task.language].error_pattern
         printed = next(
             (line for line in decode_output(ran.result).splitlines() if error_line.search(line)), ""
         )
@@ -331,10 +333,12 @@ def find_unwatched_files(before: Report | None, now: Report) -> frozenset[str]:
         before: The report of the user's own code. If nothing could be loaded there, `now` decides.
         now: The report of this run.
     """
-    told, watched = (get_reported_files(before), before.changed_state) if before else (frozenset[str](), {})
-    if not (watched or (now.changed_state and not told)):
-        return told | get_reported_files(now)
-    return told - watched.keys()
+    reported, watched = (
+        (get_reported_files(before), before.changed_state) if before else (frozenset[str](), {})
+    )
+    if not (watched or (now.changed_state and not reported)):
+        return reported | get_reported_files(now)
+    return reported - watched.keys()
 
 
 def is_replaced_in(text: str, name: str) -> bool:

@@ -202,7 +202,7 @@ class TestCommand:
         self,
         files: Mapping[str, bytes],
         tests: Collection[str],
-        apart: Collection[str],
+        isolated: Collection[str],
         wall_s: float | None = None,
     ) -> tuple[tuple[CheckOutcome, ...], tuple[CheckOutcome, ...]]:
         """Run some tests together, and then some of them each in a process of its own, outside of a verdict.
@@ -210,7 +210,7 @@ class TestCommand:
         Args:
             files: The project's files.
             tests: Ids of the tests. A command that is not pytest runs whole, once for both.
-            apart: Ids of the tests that also run in isolation.
+            isolated: Ids of the tests that also run in isolation.
             wall_s: The time limit in seconds; the setting `test_timeout_s` by default.
 
         Returns:
@@ -221,13 +221,13 @@ class TestCommand:
         """
         if not self.is_pytest:
             ended = await self.run_selected(files, tests, wall_s)
-            return ended, tuple(outcome for outcome in ended if outcome.check_id in apart)
-        result, report = await self._pytest.run(files, only=tests, apart=apart, wall_s=wall_s)
+            return ended, tuple(outcome for outcome in ended if outcome.check_id in isolated)
+        result, report = await self._pytest.run(files, only=tests, isolated=isolated, wall_s=wall_s)
         if report.together is None:  # other processes run the tests, or a test ended pytest's process
             together = self._select(report, result, tests)
             over = report.uncollectable or result.status == "timeout"
-            return together, () if over else await self.run_selected(files, apart, wall_s)
-        return self._select(report.together, result, tests), self._select(report, result, apart)
+            return together, () if over else await self.run_selected(files, isolated, wall_s)
+        return self._select(report.together, result, tests), self._select(report, result, isolated)
 
     def _select(
         self, report: PytestReport, result: RunResult, tests: Collection[str]
@@ -297,12 +297,12 @@ class TestCommand:
         Raises:
             SandboxError: The sandbox failed.
         """
-        laid = {
+        placed = {
             **drop_private_files(files),
             **{f"{PRIVATE_FOLDER}/{name}": text for name, text in own.items()},
         }
         back = f"{PRIVATE_FOLDER}/{collect}"
-        request = self._line.request(laid, wall_s=wall_s, collect=(back,))
+        request = self._line.request(placed, wall_s=wall_s, collect=(back,))
         words = argv(self.interpreter.executable, f"{BOX}/{PRIVATE_FOLDER}")
         result = await self.sandbox.run(self._line.launched(replace(request, argv=words)))
         return result.files.get(back, b"")

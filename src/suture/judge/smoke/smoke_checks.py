@@ -81,19 +81,19 @@ class SmokeChecks:
         self, files: Mapping[str, bytes], groups: Sequence[Mapping[str, Any]]
     ) -> tuple[RunResult, list[dict[str, Any]]]:
         key, facts = secrets.token_bytes(32), LANGUAGES[self.task.language]
-        given = {
+        plan = {
             "report": f"{BOX}/{REPORT}",
             "key": key.hex(),
             "root": BOX,
             "wall_s": STEPS_SHARE * self.settings.test_timeout_s,
-            "crash": facts.layout.crash,
-            "error_line": facts.error_line.pattern,
+            "crash": facts.layout.crash_marker,
+            "error_line": facts.error_pattern.pattern,
             "groups": [self._resolved(group) for group in groups],
         }
         source = resources.files("suture.judge.smoke").joinpath("smoke_program.py").read_bytes()
         request = self._line.request(
             {**drop_private_files(files), PROGRAM: source},
-            stdin=json.dumps(given).encode(),
+            stdin=json.dumps(plan).encode(),
             collect=(REPORT,),
         )
         argv = (self.interpreter.executable, "-I", "-S", f"{BOX}/{PROGRAM}")

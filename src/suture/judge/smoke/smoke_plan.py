@@ -139,7 +139,7 @@ def plan_smoke_groups(task: Task) -> list[dict[str, Any]]:
     build = [list(fill_placeholders(words, project.name, task.module)) for words in layout.build]
     groups = [{"steps": [_run(f"it builds: {' '.join(words)}", words) for words in build], "needed": True}]
     if project.kind == "library":
-        load = list(fill_placeholders(layout.load, project.name, task.module))
+        load = list(fill_placeholders(layout.load_check, project.name, task.module))
         groups.append({"steps": [_run("it can be loaded", load)]})
     elif project.kind == "web_app":
         groups.append({"serve": start, "steps": list(_requests(task))})

@@ -25,7 +25,7 @@ import urllib.parse
 from pathlib import Path
 from typing import Any
 
-BUILT_IN_LANGUAGES = "_suture"
+PRIVATE_FOLDER = "_suture"
 PORT = 8765
 """Any port will do, because the sandbox has a network of its own."""
 MAX_STEP_S = 30.0
@@ -57,16 +57,16 @@ class StepReport:
 
 def main() -> None:
     """Carry out the plan that stdin contains."""
-    given = json.load(sys.stdin.buffer)
+    plan = json.load(sys.stdin.buffer)
     ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
-    report = StepReport(given["report"], bytes.fromhex(given["key"]))
-    deadline = time.monotonic() + given["wall_s"]
-    for number, group in enumerate(given["groups"]):
+    report = StepReport(plan["report"], bytes.fromhex(plan["key"]))
+    deadline = time.monotonic() + plan["wall_s"]
+    for number, group in enumerate(plan["groups"]):
         place = Path(f"/tmp/place-{number}")
         shutil.copytree(
-            given["root"], place / "project", ignore=shutil.ignore_patterns(BUILT_IN_LANGUAGES), symlinks=True
+            plan["root"], place / "project", ignore=shutil.ignore_patterns(PRIVATE_FOLDER), symlinks=True
         )
-        good = _group(group, place, ErrorFormat(given["crash"], given["error_line"]), deadline, report)
+        good = _group(group, place, ErrorFormat(plan["crash"], plan["error_line"]), deadline, report)
         shutil.rmtree(place, ignore_errors=True)
         if group.get("needed") and not good:
             return  # without a build, further steps say nothing

@@ -19,14 +19,14 @@ MAX_DEPTH = 40
 """Levels of a value that are compared; the walk is recursive, and deeper parts count as equal."""
 
 
-def digest_answer(answer: Any, given: Any) -> list[str]:
+def digest_answer(answer: Any, arguments: Any) -> list[str]:
     """Return a digest of an answer and of the arguments after the call, and the answer's shortened `repr`.
 
     Equal values have equal digests, whatever the order of a set's or a mapping's parts.
     """
     if hasattr(type(answer), "__next__"):
         answer = list(islice(answer, MAX_ITEMS))
-    key = f"{_key(answer)} {_key(given)}"
+    key = f"{_key(answer)} {_key(arguments)}"
     return [hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest(), shorten_repr(answer)]
 
 

@@ -161,7 +161,7 @@ class _CandidateSession:
             self._unloadable = await self._load()
             if self._unloadable is not None:
                 return self._unloadable
-        answer, late = await self._ask({"args": call.args, "awaits": call.awaits}, self._wall_s)
+        answer, timed_out = await self._ask({"args": call.args, "awaits": call.awaits}, self._wall_s)
         expected = call.result if not call.fails else f"it {call.result}"
         if (
             "value" in answer
@@ -174,12 +174,12 @@ class _CandidateSession:
         fact = {"call": call.call, "expected": expected, **self._fact_of(answer)}
         if "value" in answer or ("raised" in answer and call.fails):
             return ProgramOutcome(status="failed", fact=fact)
-        return ProgramOutcome(status="timeout" if late else "error", fact=fact)
+        return ProgramOutcome(status="timeout" if timed_out else "error", fact=fact)
 
     async def answer(self, args: Sequence[JsonPlus]) -> Answer:
         """Return the candidate's answer to a call."""
         if self._deaths >= MAX_UNANSWERED_CALLS:
-            return {"died": "not asked"}
+            return {"died": "the call was not made"}
         if not self.session.alive and await self._load() is not None:
             self._deaths = MAX_UNANSWERED_CALLS
             return {"died": "it cannot be loaded"}
@@ -200,26 +200,26 @@ class _CandidateSession:
             if able == {"unable": True}:
                 remedy = "or give tests that a runner of yours runs: --test FILE"
                 raise PrerequisiteError(driver.missing_remedy, remedy=remedy)
-        answer, late = await self._ask(wanted, wall_s)
+        answer, timed_out = await self._ask(wanted, wall_s)
         if answer == {"ready": True}:
             return None
         if answer.get("absent") is True:
             return _error("", f"{task.module} offers no function {task.entry_point!r} to call")
         fact = self._fact_of(answer)
         cause = f"while loading: {fact['exception']}" if "died" in answer else fact["exception"]
-        return ProgramOutcome(status="timeout" if late else "error", fact={**fact, "exception": cause})
+        return ProgramOutcome(status="timeout" if timed_out else "error", fact={**fact, "exception": cause})
 
     async def _ask(self, message: Answer, wall_s: float) -> tuple[Answer, bool]:
-        """Return a well-formed answer, and whether it came too late."""
+        """Return a well-formed answer, and whether it came too timed_out."""
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + wall_s
         answer = await self.session.exchange(json.dumps(message).encode(), wall_s)
         checked = None if answer is None else _checked(answer)
         if checked is not None:
             return checked, False
-        late = answer is None and loop.time() >= deadline_s - CLOCK_TOLERANCE_S
+        timed_out = answer is None and loop.time() >= deadline_s - CLOCK_TOLERANCE_S
         ended = await self.session.stop()
-        return {"died": _cause(ended, wall_s, late=late, answered=answer is not None)}, late
+        return {"died": _cause(ended, wall_s, timed_out=timed_out, answered=answer is not None)}, timed_out
 
     def _fact_of(self, answer: Answer) -> dict[str, Any]:
         """Return an answer as parts of a counterexample."""
@@ -251,15 +251,15 @@ def _error(call: str, exception: str) -> ProgramOutcome:
     return ProgramOutcome(status="error", fact={"call": call, "exception": exception})
 
 
-def _cause(ended: RunResult | None, wall_s: float, *, late: bool, answered: bool) -> str:
+def _cause(ended: RunResult | None, wall_s: float, *, timed_out: bool, answered: bool) -> str:
     if answered:
         return render_failure("malformed_answer")
-    if late or ended is None:
+    if timed_out or ended is None:
         return render_failure("no_answer", seconds=wall_s)
-    said = [line for line in decode_output(ended).splitlines() if LOCATION.match(line)] or [
+    lines = [line for line in decode_output(ended).splitlines() if LOCATION.match(line)] or [
         get_last_line(ended)
     ]
-    return f"{render_failure('process_ended')} ({render_run_ending(ended)})\n{said[0]}".strip()[
+    return f"{render_failure('process_ended')} ({render_run_ending(ended)})\n{lines[0]}".strip()[
         :MAX_FAULT_CHARS
     ]
 

@@ -36,7 +36,7 @@ def run_program(request: dict[str, Any], ask: Ask) -> dict[str, Any]:
         ask: Sends a request to the candidate and returns its reply.
 
     Returns:
-        `passed`, and if it is false the `fact`; or `live`, why the program needs live objects. `told` is
+        `passed`, and if it is false the `fact`; or `live`, why the program needs live objects. `digest` is
         present if the program left an answer to compare: its digest and its `repr` (see answer_digest.py).
     """
     NeedsLiveObjects.reasons.clear()
@@ -60,18 +60,18 @@ def _run(request: dict[str, Any], ask: Ask) -> dict[str, Any]:
             setattr(module, RECORDER_NAME, recorder)
             exec(code, module.__dict__)
             digest = (
-                {"told": digest_answer(*module.__dict__[ANSWER_NAME])}
+                {"digest": digest_answer(*module.__dict__[ANSWER_NAME])}
                 if ANSWER_NAME in module.__dict__
                 else {}
             )
         except BaseException as raised:
             fault, digest = raised, {}
     ended_well = recorder.ended_well(fault)
-    if ended_well and remote.asked and not failures.seen:
+    if ended_well and remote.request_count and not failures.seen:
         return {"passed": True, **digest}
     fault = recorder.find_cause(fault)
     if fault is None or ended_well:
-        why = failures.seen[0] if failures.seen else "the test asked nothing of the code under test"
+        why = failures.seen[0] if failures.seen else "the test does not use the code under test"
         return {"passed": False, "fact": {"exception": why}}
     fact: dict[str, Any] = dict(explain_failure(fault, recorder, source, PROGRAM))
     if isinstance(fault, CandidateDied):

@@ -59,7 +59,7 @@ class RemoteCandidate:
         expects: The exceptions of `ENDINGS` that the program expects.
 
     Attributes:
-        asked: How often the candidate was asked for more than what a name stands for.
+        request_count: How often the candidate was asked for more than what a name stands for.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class RemoteCandidate:
         self._expects = expects
         self._opaque: dict[int, Any] = {}
         self._nan = math.nan if mentions_nan(source) else NotANumber("nan")
-        self.asked = 0
+        self.request_count = 0
         self.exceptions: dict[str, type[BaseException]] = {}
 
     def call(self, target: dict[str, Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -124,12 +124,12 @@ class RemoteCandidate:
             if "raised" in reply:
                 continue
             if kind == "exception" and "exception" in reply:
-                self.asked += 1
+                self.request_count += 1
                 return self._named_exception(name, *reply["exception"])
             if reply.get("callable"):
                 return RemoteFunction(self, where)
             value = self._value(reply, [])
-            self.asked += 1
+            self.request_count += 1
             if type(value) is OpaqueObject:
                 value.__dict__["_called"] = False
             return value
@@ -149,7 +149,7 @@ class RemoteCandidate:
         return self._ask_for({"op": op, "handle": handle}, [])
 
     def _ask_for(self, request: dict[str, Any], known: list[Any]) -> Any:
-        self.asked += 1
+        self.request_count += 1
         return self._value(self._ask(request), known)
 
     def _value(self, reply: dict[str, Any], known: list[Any]) -> Any:

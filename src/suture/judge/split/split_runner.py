@@ -161,7 +161,7 @@ class SplitRunner:
         if outcome.get("live"):
             return ProgramOutcome(status="error", live_reason=outcome["live"])
         if outcome.get("passed") is True and not self._death:
-            return ProgramOutcome(status="passed", digest=tuple(outcome.get("told", ())))
+            return ProgramOutcome(status="passed", digest=tuple(outcome.get("digest", ())))
         fact = outcome.get("fact") or {"exception": self._death}
         if not self._death:
             return ProgramOutcome(status="failed", fact=fact)

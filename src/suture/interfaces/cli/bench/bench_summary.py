@@ -44,7 +44,7 @@ def print_rows(rows: Sequence[Row], *, as_json: bool) -> None:
         if row.felled:
             print_note(f"{row.problem} under {row.arm}: wrong, its code makes the sandbox fail: {row.felled}")
         for step in row.steps:
-            if step.grade is not None and step.grade.standing == "felled":
+            if step.grade is not None and step.grade.standing == "broke_sandbox":
                 print_note(f"{row.problem} under {row.arm}: wrong, {step.grade.why}")
             if step.grade is not None and step.grade.standing == "timeout":
                 print_note(

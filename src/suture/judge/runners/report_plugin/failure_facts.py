@@ -10,7 +10,7 @@ from typing import Any
 from .time_limits import TestTimeout, TimeLimits
 
 MAX_TEXT_CHARS = 4000
-BUILT_IN_LANGUAGES = os.path.dirname(__file__)
+PLUGIN_FOLDER = os.path.dirname(__file__)
 
 
 class FailureFacts:
@@ -74,7 +74,7 @@ class FailureFacts:
         name = os.path.basename(path)
         return (
             inside
-            and os.path.dirname(path) != BUILT_IN_LANGUAGES
+            and os.path.dirname(path) != PLUGIN_FOLDER
             and not name.startswith(("test_", "conftest"))
             and not name.endswith("_test.py")
         )

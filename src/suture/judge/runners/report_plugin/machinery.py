@@ -131,10 +131,10 @@ class TestMachinery:
     def _own(self, path: str) -> str:
         """Return a path relative to the project's folder; empty for a path outside of it."""
         inside = path.startswith(self._root) and "site-packages" not in path
-        return path[len(self._root) :] if inside and not path.startswith(BUILT_IN_LANGUAGES) else ""
+        return path[len(self._root) :] if inside and not path.startswith(PLUGIN_FOLDER) else ""
 
 
-BUILT_IN_LANGUAGES = os.path.dirname(__file__)
+PLUGIN_FOLDER = os.path.dirname(__file__)
 
 
 def _code(value: Any) -> Any:

@@ -34,21 +34,21 @@ class Reporter:
     If tests run in other processes (pytest-xdist workers, forks), each process signs lines of its own.
 
     Args:
-        given: The parameters from Suture, or from the reporter that starts this worker.
+        parameters: The parameters from Suture, or from the reporter that starts this worker.
         config: Pytest's configuration object, while pytest starts.
     """
 
-    def __init__(self, given: dict[str, Any], config: Any) -> None:
-        self._parameters = {**given, "key": ""}
-        self._name = self._own_name = given.get("name", "")
+    def __init__(self, parameters: dict[str, Any], config: Any) -> None:
+        self._parameters = {**parameters, "key": ""}
+        self._name = self._own_name = parameters.get("name", "")
         self._pid = os.getpid()
-        path = given["report"]
+        path = parameters["report"]
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        self._key = bytes.fromhex(given["key"])
-        self._only = frozenset(given["only"])
-        self._apart = frozenset(given["apart"])
-        self._compiled = given["compiled"]
-        self._sources = given["sources"]
+        self._key = bytes.fromhex(parameters["key"])
+        self._only = frozenset(parameters["only"])
+        self._isolated = frozenset(parameters["isolated"])
+        self._compiled = parameters["compiled"]
+        self._sources = parameters["sources"]
         self._lines = 0
         self._put = write  # tests with a fake file system replace the names in modules
         self._root = os.getcwd()
@@ -56,7 +56,7 @@ class Reporter:
         self._meanwhile = {}  # type: dict[tuple[str, str], None]
         self._made = set()  # type: set[tuple[str, str]]
         self._deselected = []  # type: list[str]
-        self._limits = TimeLimits(given["wall_s"])
+        self._limits = TimeLimits(parameters["wall_s"])
         config.pluginmanager.register(self._limits, "suture-time-limits")
         self._facts = FailureFacts(self._root, self._limits)
         self._start(config)
@@ -143,12 +143,12 @@ class Reporter:
     def pytest_runtestloop(self, session: Any) -> Any:
         """If isolation is requested, run all tests in one child, then some in one child each."""
         items = getattr(session, "items", None)  # absent if other processes run the tests
-        if not self._apart or not items or session.testsfailed:
+        if not self._isolated or not items or session.testsfailed:
             return None
         self._in_child(items)
-        self._write(event="apart")
+        self._write(event="isolated")
         for item in items:
-            if self._id(item.nodeid) in self._apart:
+            if self._id(item.nodeid) in self._isolated:
                 self._in_child([item])
         return True
 
@@ -248,7 +248,7 @@ class Reporter:
         rest_s = self._parameters["wall_s"] - self._limits.used_s()
         node.workerinput[WORKER_PARAMETERS] = {
             **{"report": self._parameters["report"], "key": derive_key(self._key, name).hex(), "name": name},
-            **{"only": sorted(self._only), "apart": [], "compiled": "", "sources": []},
+            **{"only": sorted(self._only), "isolated": [], "compiled": "", "sources": []},
             **{"root": self._parameters["root"], "wall_s": rest_s},
         }
 
@@ -257,22 +257,22 @@ def _read_parameters() -> list[dict[str, Any]]:
     """Return the parameters that Suture sent as a line of JSON, such as the report's path and the key."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         return take_worker_parameters(__name__)  # a worker's stdin belongs to xdist
-    parts = []
+    chunks = []
     while True:
-        part = os.read(0, 1 << 16)
-        if not part:
+        chunk = os.read(0, 1 << 16)
+        if not chunk:
             break
-        parts.append(part)
+        chunks.append(chunk)
     try:
-        given = json.loads(b"".join(parts))
+        parameters = json.loads(b"".join(chunks))
     except ValueError:
         return []
-    return [given] if isinstance(given, dict) and "key" in given else []
+    return [parameters] if isinstance(parameters, dict) and "key" in parameters else []
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: Any) -> None:
-    """Start to report if a key was given, before any conftest.py can fail to load."""
+    """Start to report if a key was parameters, before any conftest.py can fail to load."""
     os.environ.pop("PYTEST_ADDOPTS", None)  # a test that runs pytest itself must not load this plugin
     if PARAMETERS:
         early_config.pluginmanager.register(Reporter(PARAMETERS.pop(), early_config), "suture-reporter")

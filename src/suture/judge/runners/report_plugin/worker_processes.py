@@ -25,9 +25,9 @@ def load_in_workers(plugin: str, path: list[str]) -> None:
     """
     # Workers do not get `PYTEST_ADDOPTS`, and old versions load the command's plugins too late.
     os.environ[PLUGINS_VARIABLE] = ",".join(filter(None, (os.environ.get(PLUGINS_VARIABLE), plugin)))
-    kept = getattr(sys.modules.get("xdist.workermanage"), "_sys_path", None)
-    if isinstance(kept, list):
-        kept[:] = path  # a warm process imported xdist before the project's folder was known
+    search_path = getattr(sys.modules.get("xdist.workermanage"), "_sys_path", None)
+    if isinstance(search_path, list):
+        search_path[:] = path  # a warm process imported xdist before the project's folder was known
 
 
 def take_worker_parameters(plugin: str) -> list[dict[str, Any]]:
@@ -40,7 +40,7 @@ def take_worker_parameters(plugin: str) -> list[dict[str, Any]]:
     while frame is not None:
         # The worker's own program has the input before it starts pytest, and no pytest hook provides it.
         if frame.f_globals.get("__name__") == "__channelexec__":
-            given = (frame.f_globals.get("workerinput") or {}).pop(WORKER_PARAMETERS, None)
-            return [given] if isinstance(given, dict) else []
+            parameters = (frame.f_globals.get("workerinput") or {}).pop(WORKER_PARAMETERS, None)
+            return [parameters] if isinstance(parameters, dict) else []
         frame = frame.f_back
     return []
