@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from suture.core.ledger.event import CATALOGUE, Payload, disk_name
+from suture.core.ledger.event import CATALOGUE, Payload
 
 STAGES = (
     "runs",
@@ -104,7 +104,7 @@ def described_type(cls: Any) -> TypeDescription:
         text=" ".join(text.split()),
         fields=tuple(
             FieldDescription(
-                name=disk_name(one.name),
+                name=one.name,
                 type=_in_words(hints[one.name]),
                 text=texts.get(one.name, ""),
                 optional=issubclass(cls, Payload) and _has_default(one),

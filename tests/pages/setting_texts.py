@@ -7,9 +7,9 @@ import inspect
 import itertools
 from dataclasses import dataclass
 
-from suture.core.settings.rendering import shown
-from suture.core.settings.schema import groups_of_settings, setting_fields
-from suture.core.settings.sources import variable_of
+from suture.core.settings.rendering import format_value
+from suture.core.settings.schema import setting_fields, setting_groups
+from suture.core.settings.sources import variable_name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,14 +26,14 @@ def describe_settings() -> list[SettingDescription]:
     """Every setting with the docstring under it, for the docs."""
     texts = {
         f"{name}.{field}": text
-        for name, group in groups_of_settings().items()
+        for name, group in setting_groups().items()
         for field, text in docstrings_of_fields(group).items()
     }
     return [
         SettingDescription(
             key=key,
-            variable=variable_of(key),
-            default=shown(field.default),
+            variable=variable_name(key),
+            default=format_value(field.default),
             text=texts.get(key) or field.description or "",
         )
         for key, field in setting_fields().items()

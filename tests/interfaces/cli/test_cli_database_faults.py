@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from interfaces.cli.conftest import Cli
-from storage.database.runs_made import write_run
+from storage.database.sample_runs import write_run
 from suture.storage.database.store import DATABASE_FILE, VERSION_TABLE, open_store
 
 FULL = """

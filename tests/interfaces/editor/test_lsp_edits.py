@@ -22,13 +22,13 @@ def utf16(text: str) -> int:
     return len(text.encode("utf-16-le")) // 2
 
 
-def edited(before: str, after: str, held: str | None, *, creates: bool = True) -> types.WorkspaceEdit:
+def edited(before: str, after: str, held: str | None, *, can_create: bool = True) -> types.WorkspaceEdit:
     """The edit from what was tested to a change, where the editor holds this."""
     change = Candidate(files={"a.py": after}, origin="sample")
     texts = {"a.py": before} if before else {}
     found = RunFindings(run="r", root=ROOT, texts=texts, failing=(), change=change)
     return make_workspace_edit(
-        found, lambda _: None if held is None else (held, 7), utf16, can_create=creates
+        found, lambda _: None if held is None else (held, 7), utf16, can_create=can_create
     )
 
 

@@ -60,9 +60,9 @@ def read_checkout(root: Path, pipeline: Pipeline, base: str | None = None) -> Ch
             f"{commit[:12]} is checked out, but the change ends with {pipeline.commit[:12]}",
             remedy="check out the head of the pull request itself (docs/ci.md)",
         )
-    wanted = base if base is not None else pipeline.base or next(iter(parents), "")
-    found = _resolve_commit(repository, wanted) if wanted else ""
-    if base is not None and not found:
+    base_name = base if base is not None else pipeline.base or next(iter(parents), "")
+    base_commit = _resolve_commit(repository, base_name) if base_name else ""
+    if base is not None and not base_commit:
         raise UsageError(f"there is no commit {base!r}", remedy="fetch it, or name another commit")
     header = repository.git("cat-file", "commit", commit).partition(b"\n\n")[0]
     people = [part.decode("utf-8", "replace") for pair in COMMIT_PERSON.findall(header) for part in pair]
@@ -71,8 +71,8 @@ def read_checkout(root: Path, pipeline: Pipeline, base: str | None = None) -> Ch
         commit=commit,
         people=tuple(people),
         is_heal=bool(HEAL_TRAILER.search(message)),
-        heals=_count_heals(repository, found if pipeline.pull is not None else ""),
-        base="" if found == commit else found,
+        heals=_count_heals(repository, base_commit if pipeline.pull is not None else ""),
+        base="" if base_commit == commit else base_commit,
     )
 
 

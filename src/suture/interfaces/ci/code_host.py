@@ -59,11 +59,11 @@ class CodeHost(Protocol):
         """Return the commits of the branch whose heals are delivered and still open."""
         ...
 
-    def open_draft(self, handed: DeliveredChange) -> str:
+    def open_draft(self, change: DeliveredChange) -> str:
         """Create a branch with the change and a draft pull request; return its address."""
         ...
 
-    def comment(self, handed: DeliveredChange) -> str:
+    def comment(self, change: DeliveredChange) -> str:
         """Comment on the pull request; return the comment's address."""
         ...
 

@@ -64,11 +64,11 @@ class GitHub:
                 break
         return found
 
-    def open_draft(self, handed: DeliveredChange) -> str:
+    def open_draft(self, change: DeliveredChange) -> str:
         """Create a commit, a branch for it, and a draft pull request into the pipeline's branch."""
         tree = self._create_object(
             "/git/trees",
-            base_tree=handed.parent,
+            base_tree=change.parent,
             tree=[
                 {
                     "path": file.path,
@@ -80,45 +80,45 @@ class GitHub:
                         encoding="base64",
                     ),
                 }
-                for file in handed.files
+                for file in change.files
             ],
         )
         commit = self._create_object(
-            "/git/commits", message=handed.message, tree=tree, parents=[handed.parent]
+            "/git/commits", message=change.message, tree=tree, parents=[change.parent]
         )
-        name = branch_stem(self._pipeline.branch) + handed.parent
+        name = branch_stem(self._pipeline.branch) + change.parent
         self._post("/git/refs", ref=f"refs/heads/{name}", sha=commit)
         pull = self._post(
             "/pulls",
-            title=handed.title,
+            title=change.title,
             head=name,
             base=self._pipeline.branch,
-            body=handed.text,
+            body=change.text,
             draft=True,
         )
         return str(pull.get("html_url", ""))
 
-    def comment(self, handed: DeliveredChange) -> str:
+    def comment(self, change: DeliveredChange) -> str:
         """Create a review with suggestions, or a plain comment.
 
         Suggestions only work on lines that are part of the pull request's diff.
         """
         pull = require_pull(self._pipeline)
-        if handed.suggestions:
+        if change.suggestions:
             status, response = self._rest.call(
                 "POST",
                 f"{self._repo}/pulls/{pull}/reviews",
                 {
-                    "commit_id": handed.parent,
+                    "commit_id": change.parent,
                     "event": "COMMENT",
-                    "body": handed.text,
-                    "comments": [_suggestion(edit) for edit in handed.suggestions],
+                    "body": change.text,
+                    "comments": [_suggestion(edit) for edit in change.suggestions],
                 },
                 ok=(HTTP_UNPROCESSABLE,),
             )
             if status != HTTP_UNPROCESSABLE:
                 return str(_require_object(response).get("html_url", ""))
-        return str(self._post(f"/issues/{pull}/comments", body=handed.text).get("html_url", ""))
+        return str(self._post(f"/issues/{pull}/comments", body=change.text).get("html_url", ""))
 
     def _post(self, path: str, **body: object) -> Mapping[str, Any]:
         return _require_object(self._rest.call("POST", f"{self._repo}{path}", body)[1])

@@ -52,14 +52,14 @@ class GitLab:
                 break
         return found
 
-    def open_draft(self, handed: DeliveredChange) -> str:
+    def open_draft(self, change: DeliveredChange) -> str:
         """Create a commit on a new branch, and a draft merge request into the pipeline's branch."""
-        name = branch_stem(self._pipeline.branch) + handed.parent
+        name = branch_stem(self._pipeline.branch) + change.parent
         self._post(
             "/repository/commits",
             branch=name,
-            start_sha=handed.parent,
-            commit_message=handed.message,
+            start_sha=change.parent,
+            commit_message=change.message,
             actions=[
                 {
                     "action": "create" if file.is_new else "update",
@@ -67,23 +67,23 @@ class GitLab:
                     "content": base64.b64encode(file.content).decode("ascii"),
                     "encoding": "base64",
                 }
-                for file in handed.files
+                for file in change.files
             ],
         )
         return self._post(
             "/merge_requests",
             source_branch=name,
             target_branch=self._pipeline.branch,
-            title=f"Draft: {handed.title}",
-            description=handed.text,
+            title=f"Draft: {change.title}",
+            description=change.text,
         )
 
-    def comment(self, handed: DeliveredChange) -> str:
+    def comment(self, change: DeliveredChange) -> str:
         """Create a note with the diff.
 
         GitLab's suggestions only work on lines of the merge request's own diff.
         """
-        return self._post(f"/merge_requests/{require_pull(self._pipeline)}/notes", body=handed.text)
+        return self._post(f"/merge_requests/{require_pull(self._pipeline)}/notes", body=change.text)
 
     def _post(self, path: str, **body: object) -> str:
         response: Any = self._rest.call("POST", f"{self._project}{path}", body)[1]

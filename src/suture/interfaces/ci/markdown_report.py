@@ -71,14 +71,16 @@ def render_comment(
         confidence: The certificate's confidence, measured again.
         evidence: The certificate's evidence, measured again.
     """
-    beside = f"\n- left out because they also fail at the base: {format_names(left_out)}" if left_out else ""
+    left_out_text = (
+        f"\n- left out because they also fail at the base: {format_names(left_out)}" if left_out else ""
+    )
     return (
         f"{MARK.format(commit=commit)}\n"
         f"This change makes the tests of {code_span(commit[:12])} pass. Please review it: "
         "passing tests do not prove that a change is right.\n\n"
         f"- fixed: {format_names(fixed) or 'the test command as a whole'}\n"
         f"- tested with {code_span(' '.join(command))} before and after the change, and again by "
-        f"`suture verify`{beside}\n"
+        f"`suture verify`{left_out_text}\n"
         f"- confidence {confidence:.2f}, evidence {evidence}\n\n"
         f"{code_block(diff, 'diff')}"
     )

@@ -137,8 +137,10 @@ def _add_commit(report: HealReport, checkout: Checkout, pipeline: Pipeline) -> H
 def load_heal_task(request: HealRequest, settings: Settings) -> Task:
     """Return the task for the project; raises as `suture heal` does."""
     test = settings.project.test if request.test is None else request.test
-    kept = settings.sandbox
-    return build_heal_task(request.root, test=test, secrets=kept.secrets, python=kept.python)[0]
+    sandbox_settings = settings.sandbox
+    return build_heal_task(
+        request.root, test=test, secrets=sandbox_settings.secrets, python=sandbox_settings.python
+    )[0]
 
 
 def _limit_seconds(settings: Settings, left_s: float) -> Settings:
@@ -157,15 +159,15 @@ async def _report_from_tests(
     failing = (
         tuple(one.check_id for one in verdict.outcomes if one.check_id in verdict.failed) if verdict else ()
     )
-    known = HealReport(outcome="", failing=failing, verdict=verdict)
+    report = HealReport(outcome="", failing=failing, verdict=verdict)
     if found.cause:
-        tests = tuple(one.test for one in found.set_apart)
-        known = replace(known, failing=failing or tests)
-        return replace(known, outcome="not_a_code_fault", reason=found.cause, detail=found.reason)
+        tests = tuple(one.test for one in found.not_code)
+        report = replace(report, failing=failing or tests)
+        return replace(report, outcome="not_a_code_fault", reason=found.cause, detail=found.reason)
     if not failing:
-        return replace(known, outcome="nothing_to_heal", detail="every test passes here")
+        return replace(report, outcome="nothing_to_heal", detail="every test passes here")
     if not settings.ci.new_only:
-        return known
+        return report
     report_step("running the failing tests at the base commit")
     old = await find_old_failures(reproduced, checkout)
     command = reproduced.suite.command
@@ -174,7 +176,7 @@ async def _report_from_tests(
         return replace(
             refused_report(Refusal(reason="not_new", detail=detail)), failing=failing, verdict=verdict
         )
-    return replace(known, old_failures=tuple(sorted(old)))
+    return replace(report, old_failures=tuple(sorted(old)))
 
 
 async def _heal_and_gate(

@@ -1,10 +1,8 @@
 """The command line: parse arguments, call the api, render results.
 
 This package shows progress and results. It decides nothing about a run and keeps no state: what it shows
-comes
-from the api's result or from a run's ledger. Results go to stdout and progress to stderr, and every command
-ends
-with one of the documented exit codes (docs/errors.md).
+comes from the api's result or from a run's ledger. Results go to stdout and progress to stderr, and every
+command ends with one of the documented exit codes (docs/errors.md).
 
 Heavy imports happen inside the commands, so that `suture --help` answers at once.
 """

@@ -155,9 +155,9 @@ async def run_standalone_job(
     new = run or new_run_id()
     folder = RunFolder(home / "runs" / new)
     job = Job(id=new, run=new, kind=kind, request=request, flags=job_flags or {}, created_s=time.time())
-    seen = len(read_ledger(folder.ledger_path).events) if folder.ledger_path.is_file() else 0
+    known_events = len(read_ledger(folder.ledger_path).events) if folder.ledger_path.is_file() else 0
     process, workspace = await start_standalone_job(job, flags or {})
-    forwarder = _EventForwarder(folder.ledger_path, seen, on_event)
+    forwarder = _EventForwarder(folder.ledger_path, known_events, on_event)
     forwarding = asyncio.create_task(forwarder.forward_all())
     try:
         end = await process.ended()
@@ -182,9 +182,9 @@ async def run_standalone_job(
 class _EventForwarder:
     """Forwards the events of a run that are written after the known ones."""
 
-    def __init__(self, ledger: Path, seen: int, on_event: EventHandler) -> None:
-        self._ledger, self._known, self._tell = ledger, seen, on_event
-        self._forwarded = seen
+    def __init__(self, ledger: Path, known_events: int, on_event: EventHandler) -> None:
+        self._ledger, self._known, self._on_event = ledger, known_events, on_event
+        self._forwarded = known_events
 
     async def forward_all(self) -> None:
         """Forward every event from now on, until the run ends."""
@@ -192,7 +192,7 @@ class _EventForwarder:
             await asyncio.sleep(LEDGER_POLL_S)
         async for event in follow_ledger(self._ledger, every_s=LEDGER_POLL_S, seen=self._known):
             if event.seq >= self._known:
-                await self._tell(event)
+                await self._on_event(event)
             self._forwarded = max(self._forwarded, event.seq + 1)
 
     async def wait_until_forwarded(self, forwarding: asyncio.Task[None]) -> None:

@@ -87,14 +87,14 @@ class ProjectArchives:
             StorageError: The disk or the database failed.
         """
         folder = self._folder / archive
-        known = bool(ARCHIVE_ID.fullmatch(archive))
-        if known:
+        is_valid_id = bool(ARCHIVE_ID.fullmatch(archive))
+        if is_valid_id:
             _touch(folder)
-        if known and self._shared is not None and not folder.is_dir():
+        if is_valid_id and self._shared is not None and not folder.is_dir():
             content = self._shared.load_archive(archive)
             if content is not None:
                 self._unpack(archive, content)
-        if not known or not folder.is_dir():
+        if not is_valid_id or not folder.is_dir():
             raise UsageError(f"there is no archive {archive!r:.80}", remedy="upload it: POST /v1/archives")
         return folder
 
@@ -153,7 +153,7 @@ def unpack(content: bytes, target: Path, limits: ArchiveLimits) -> None:
         OSError: The disk is full or not available.
     """
     remaining_bytes = limits.unpacked_bytes
-    seen: set[str] = set()
+    seen_paths: set[str] = set()
     try:
         for number, entry in enumerate(_read_entries(content, limits), 1):
             if number > limits.files:
@@ -162,9 +162,9 @@ def unpack(content: bytes, target: Path, limits: ArchiveLimits) -> None:
                 continue  # the project folder itself, which `tar c .` includes
             parts = _path_parts(entry.path)
             folded = "/".join(parts).casefold()
-            if not entry.is_folder and folded in seen:
+            if not entry.is_folder and folded in seen_paths:
                 raise ArchiveRefused(f"the archive contains {entry.path!r:.200} twice")
-            seen.add(folded)
+            seen_paths.add(folded)
             path = target.joinpath(*parts)
             if entry.is_folder:
                 path.mkdir(parents=True, exist_ok=True)
@@ -178,7 +178,7 @@ def unpack(content: bytes, target: Path, limits: ArchiveLimits) -> None:
     # Such as a password or an invalid header.
     except (RuntimeError, ValueError, UnicodeError, OverflowError) as fault:
         raise ArchiveRefused(f"the archive cannot be read: {fault}") from fault
-    if not seen:
+    if not seen_paths:
         raise ArchiveRefused("the archive is empty", remedy="send the project's folder as .zip or .tar.gz")
 
 

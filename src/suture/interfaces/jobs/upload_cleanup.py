@@ -33,8 +33,8 @@ MIN_AGE_S = 3600.0
 
 def names_in_use(jobs: Iterable[Job]) -> set[str]:
     """Return the archives and runs that unfinished jobs can need."""
-    asked = ((job.run, job.request.get("archive"), job.request.get("of")) for job in jobs)
-    return {str(name) for names in asked for name in names if name}
+    names_of_jobs = ((job.run, job.request.get("archive"), job.request.get("of")) for job in jobs)
+    return {str(name) for names in names_of_jobs for name in names if name}
 
 
 def remove_unused_uploads(home: Path, days: float, needed: Collection[str] = ()) -> list[Path]:

@@ -32,6 +32,7 @@ from suture.interfaces.mcp.server_context import (
     tool_error,
 )
 from suture.interfaces.narrative.event_text import render_event
+from suture.interfaces.narrative.review_text import render_review_question
 from suture.interfaces.narrative.run_story import run_as_json
 from suture.interfaces.narrative.wording import EVIDENCE_TEXTS
 from suture.loop import list_recipes
@@ -245,7 +246,7 @@ def describe_run(folder: RunFolder, question: Review | None = None) -> RunReport
         diff=read_run_diff(folder),
         files=dict(result.candidate.files) if wrote and result is not None and result.candidate else {},
         certificate=f"suture://runs/{folder.id}/certificate" if certified else "",
-        question=question.question if question is not None else "",
+        question=render_review_question(question) if question is not None else "",
         spend={name: value for name, value in plain["spend"].items() if not name.startswith("by_")},
     )
 

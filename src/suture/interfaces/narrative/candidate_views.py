@@ -121,8 +121,8 @@ def diff_between(run: RunFolder, before: str, after: str) -> str:
     reading = read_ledger(run.ledger_path)
     one, other = (_candidate_files(run, reading, name) for name in (before, after))
     paths = one.keys() | other.keys()  # other files are the same on both sides
-    given = {path: content for path, content in _task_files(run, reading).items() if path in paths}
-    return unified_diff({**given, **one}, {**given, **other})
+    originals = {path: content for path, content in _task_files(run, reading).items() if path in paths}
+    return unified_diff({**originals, **one}, {**originals, **other})
 
 
 def diff_of_results(run: RunFolder, other: RunFolder) -> str:
@@ -136,11 +136,11 @@ def diff_of_results(run: RunFolder, other: RunFolder) -> str:
         _candidate_files(one, reading, _best_candidate(reading) or ORIGINAL) for one, reading in readings
     ]
     paths = results[0].keys() | results[1].keys()
-    given = [
+    originals = [
         {path: content for path, content in _task_files(one, reading).items() if path in paths}
         for one, reading in readings
     ]
-    return unified_diff({**given[0], **results[0]}, {**given[1], **results[1]})
+    return unified_diff({**originals[0], **results[0]}, {**originals[1], **results[1]})
 
 
 def _task_files(run: RunFolder, reading: LedgerContents) -> Mapping[str, bytes]:

@@ -18,6 +18,7 @@ from suture.core.ledger.kinds import (
     TreeUndone,
 )
 from suture.interfaces.narrative.plain_text import format_count
+from suture.judge.unmeasured import render_unmeasured
 
 
 def certificate_lines(folder: RunFolder) -> Iterator[str]:
@@ -27,10 +28,10 @@ def certificate_lines(folder: RunFolder) -> Iterator[str]:
     if written is None:
         return
     ended = last_payload(events, RunFinished)
-    given = ended.confidence if ended is not None else written.confidence
-    yield from certificate_summary_lines(written, folder.id, given, whole=True)
-    if written.lint_absent:
-        yield f"Lint: not run, {written.lint_absent}"
+    confidence = ended.confidence if ended is not None else written.confidence
+    yield from certificate_summary_lines(written, folder.id, confidence, whole=True)
+    if written.lint_unmeasured:
+        yield f"Lint: not run, {render_unmeasured(written.lint_unmeasured)}"
     yield f"Certificate: {written.file}"
     yield f"Check it again: suture verify {folder.id}"
 
@@ -59,21 +60,21 @@ def certificate_summary_lines(
 
 
 def _test_strength(written: CertificateWritten, *, whole: bool) -> str:
-    drawn = written.mutants if written.drawn is None else written.drawn
+    drawn = written.mutants if written.selected is None else written.selected
     caught = f"catch {written.killed} of {drawn} deliberate mistakes" if drawn else ""
     if written.coverage_unmeasured:
-        said = f"Coverage was not measured: {written.coverage_unmeasured}"
+        text = f"Coverage was not measured: {render_unmeasured(written.coverage_unmeasured)}"
         if drawn:
-            said = f"Your checks {caught} in it. {said}"
+            text = f"Your checks {caught} in it. {text}"
     else:
         every = written.covered == written.statements
         lines = "every changed line" if every else f"{written.covered} of {written.statements} changed lines"
-        said = f"Your tests run {lines}" + (f" and {caught} there" if drawn else "")
+        text = f"Your tests run {lines}" + (f" and {caught} there" if drawn else "")
     if whole and written.mutation_unmeasured:
-        said += f"; mutation testing was skipped: {written.mutation_unmeasured}"
+        text += f"; mutation testing was skipped: {render_unmeasured(written.mutation_unmeasured)}"
     if whole and written.edits_found and not written.is_minimal:
-        said += "; a smaller change may be enough"
-    return said
+        text += "; a smaller change may be enough"
+    return text
 
 
 def delivery_lines(folder: RunFolder) -> Iterator[str]:
@@ -114,8 +115,8 @@ def _patch_written(written: PatchWritten) -> str:
 
 
 def _commit_checked(checked: CommitChecked) -> str:
-    said = f"these tests fail: {', '.join(checked.failing)}" if checked.failing else "its tests pass"
-    return f"checked the commit without your uncommitted changes: {said}"
+    text = f"these tests fail: {', '.join(checked.failing)}" if checked.failing else "its tests pass"
+    return f"checked the commit without your uncommitted changes: {text}"
 
 
 def render_undo(undone: TreeUndone) -> str:

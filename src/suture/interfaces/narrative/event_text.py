@@ -123,7 +123,7 @@ def _triage_finished(triaged: TriageFinished) -> str:
 
 
 def excluded_tests_text(triaged: TriageFinished) -> str:
-    """Return the failing tests that are not the code's fault, grouped by reason, with the first of each group."""
+    """Return the failing tests that are not the code's fault: the first for each reason, and a count."""
     by_reason: dict[tuple[str, str], list[str]] = {}
     for one in triaged.non_code_failures:
         by_reason.setdefault((one.cause, one.explanation), []).append(one.test)
@@ -261,9 +261,9 @@ def _search_finished(ended: SearchFinished) -> str:
     text = f"tried {format_count(ended.candidates_tried, 'edit')} in {ended.seconds:.1f} s, {found} "
     f"({ended.ending})"
     text += trial_caveats(ended.agreement)
-    if apart := ended.distinguishing_input:
-        answers = "; ".join(f"{answer} with {label!r}" for label, answer in apart.answers.items())
-        text += f"; {apart.call} distinguishes the likeliest repairs: {answers}"
+    if difference := ended.distinguishing_input:
+        answers = "; ".join(f"{answer} with {label!r}" for label, answer in difference.answers.items())
+        text += f"; {difference.call} distinguishes the likeliest repairs: {answers}"
     for broken in ended.broken_operators[:1]:
         text += f"; {broken.operator!r} failed on {broken.path}:{broken.line} and was skipped there"
         text += f" (an internal error in Suture: {broken.fault})"
@@ -272,9 +272,9 @@ def _search_finished(ended: SearchFinished) -> str:
 
 def trial_caveats(trials: TrialAgreement) -> str:
     """Return where the search's trial runs cannot see what the user's own run shows."""
-    text = "".join(f"; {note}" for note in (trials.partly, *trials.notes) if note)
+    text = "".join(f"; {note}" for note in (trials.limitation, *trials.notes) if note)
     if trials.disagreements:
-        listed = trials.differing[:MAX_LISTED_DISAGREEMENTS]
+        listed = trials.disagreeing_tests[:MAX_LISTED_DISAGREEMENTS]
         some = [f"{one.test} ({one.run} in your run, {one.trial} in a trial)" for one in listed]
         more = ", ..." if trials.disagreements > len(some) else ""
         text += (

@@ -68,11 +68,13 @@ def untested_files(result: Result, folder: RunFolder) -> tuple[str, ...]:
     if len(written) < 2:
         return ()
     task = folder.get_record(Task, started.task)
-    given = {path: text.decode(errors="replace") for path, text in task.files.items() if path.endswith(".py")}
+    original_files = {
+        path: text.decode(errors="replace") for path, text in task.files.items() if path.endswith(".py")
+    }
     named = [name for check in task.checks for name in imported_paths(check.source, "check.py")]
     first = (task.module.removesuffix(".py"), *named)
-    roots = (*given, *(f"{name}{end}" for name in first for end in (".py", "/__init__.py")))
-    return tuple(sorted(written.keys() - loaded_files({**given, **written}, roots)))
+    roots = (*original_files, *(f"{name}{end}" for name in first for end in (".py", "/__init__.py")))
+    return tuple(sorted(written.keys() - loaded_files({**original_files, **written}, roots)))
 
 
 def untested_lines(result: Result, folder: RunFolder) -> Iterator[str]:
@@ -138,8 +140,8 @@ def next_step_lines(result: Result, folder: RunFolder) -> Iterator[str]:
             else f"All files, not verified, as a diff for git apply: {folder.path / 'result.diff'}"
         )
     if result.outcome == "waiting":
-        asked = last_payload(events, ReviewAsked)
-        yield from answer_instructions(folder.id, asked.stage if asked else "hand_over")
+        review_event = last_payload(events, ReviewAsked)
+        yield from answer_instructions(folder.id, review_event.stage if review_event else "hand_over")
     if result.outcome == "not_healed" and (ran := last_payload(events, ProposerRan)) is not None:
         yield f"Your program ran {format_count(ran.turn, 'time')}. Its output: suture show {folder.id}"
         return

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from suture.core.records import encode_record
+from suture.interfaces.narrative.plain_text import format_count
+from suture.interfaces.narrative.wording import REVIEW_QUESTION_TEXTS
 
 if TYPE_CHECKING:
     from suture.api import Review
@@ -15,9 +16,20 @@ MAX_QUESTION_CHARS = 6000
 """Length of a question in a form, which has no space for a whole diff."""
 
 
+def render_review_question(review: Review) -> str:
+    """Return the question that a run asks."""
+    if review.difference is not None:
+        first, second = review.difference.apart
+        return f"Which is right for {review.difference.call}: first, {first}, or second, {second}?"
+    count = len(review.moves)
+    return REVIEW_QUESTION_TEXTS[review.stage].format(
+        candidates=format_count(count, "fresh candidate"), repairs=format_count(count, "repair")
+    )
+
+
 def review_as_text(review: Review) -> str:
     """Return a question with the facts needed to answer it; a long text is cut and says where the rest is."""
-    lines = [f"Suture run {review.run_id} asks: {review.question}"]
+    lines = [f"Suture run {review.run_id} asks: {render_review_question(review)}"]
     if review.diagnosis is not None:
         lines.append(f"Diagnosis: {review.diagnosis.root_cause}")
     if review.diff:
@@ -31,12 +43,17 @@ def review_as_text(review: Review) -> str:
 
 def review_as_json(review: Review) -> dict[str, Any]:
     """Return a question with everything needed to answer it."""
+    from suture.core.records import encode_record, render_reason  # the help page imports this module
+
     return {
         "run": review.run_id,
         "stage": review.stage,
-        "question": review.asked,
+        "question": render_review_question(review),
         "difference": encode_record(review.difference) if review.difference else None,
-        "moves": [encode_record(move) for move in review.moves],
+        "moves": [
+            {**encode_record(move), "reason": render_reason(move.reason) if move.reason else ""}
+            for move in review.moves
+        ],
         "candidate": encode_record(review.candidate) if review.candidate else None,
         "diagnosis": encode_record(review.diagnosis) if review.diagnosis else None,
         "facts": [encode_record(fact) for fact in review.facts],

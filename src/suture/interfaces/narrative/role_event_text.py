@@ -76,8 +76,8 @@ def _part_stepped(worked: SubtaskStepped) -> str:
 
 def _agent_stepped(step: AgentStepped) -> str:
     ended = f", {step.ending}" if step.ending else ""
-    given = " ".join(step.input.split())[:80] if step.tool not in ("submit", "run_tests") else ""
-    return f"agent step {step.number}: {step.tool or 'no tool'} {given}".rstrip() + ended
+    arguments = " ".join(step.input.split())[:80] if step.tool not in ("submit", "run_tests") else ""
+    return f"agent step {step.number}: {step.tool or 'no tool'} {arguments}".rstrip() + ended
 
 
 def _proposer_ran(ran: ProposerRan) -> str:
@@ -111,9 +111,9 @@ def _candidates_compared(compared: CandidatesCompared) -> str:
 
 def _optimised(optimised: CandidateOptimised) -> str:
     before, after = optimised.nodes
-    kept = "kept" if optimised.accepted else "discarded, because it is no simpler or does not pass"
+    decision = "kept" if optimised.accepted else "discarded, because it is no simpler or does not pass"
     names = f"{optimised.original[:8]} as {optimised.candidate[:8]}"
-    return f"rewritten {names}, {before} to {after} nodes: {kept}"
+    return f"rewritten {names}, {before} to {after} nodes: {decision}"
 
 
 def _reviewed(reviewed: CandidateReviewed) -> str:

@@ -32,7 +32,7 @@ from suture.core.ledger.kinds import (
     TriageFinished,
     UserAnswered,
 )
-from suture.core.records import Result, Spend, render_reason
+from suture.core.records import Candidate, Origin, Result, Spend, render_reason
 from suture.interfaces.narrative.certificate_rendering import certificate_summary_lines
 from suture.interfaces.narrative.deselection_advice import deselection_arguments
 from suture.interfaces.narrative.event_text import (
@@ -51,8 +51,8 @@ from suture.interfaces.narrative.result_text import (
 )
 from suture.interfaces.narrative.wording import OUTCOME_TEXTS
 
-AS_IT_IS = "the code as it is"
-"""As a run labels the code that it was given."""
+UNCHANGED_CODE = Candidate(files={}, origin="user").hash
+"""The candidate that changes no file. Its verdict is that of the user's own code."""
 RENDERED_AS_IN_SHOW = (
     CandidateRegressed,
     CandidateUnconfirmed,
@@ -78,6 +78,7 @@ class ProgressNarrator:
         self._kind = "heal"
         self._call_texts: dict[str, str] = {}
         self._candidate_texts: dict[str, str] = {}
+        self._origins: dict[str, Origin] = {}
         self._last, self._repetitions = "", 0
 
     def lines_for(self, event: Event) -> tuple[str, ...]:
@@ -122,6 +123,7 @@ class ProgressNarrator:
                 replayed = " (recorded)" if called.replayed else f" in {called.seconds:.1f} s"
                 self._call_texts[called.call] = f", {called.completion_tokens} tokens{replayed}"
             case CandidateProposed() as proposed:
+                self._origins[proposed.candidate] = proposed.origin
                 self._candidate_texts[proposed.candidate] = self._call_texts.get(proposed.call, "")
             case CandidateChecked() as checked:
                 yield from self._checked(checked)
@@ -131,7 +133,7 @@ class ProgressNarrator:
     def _checked(self, checked: CandidateChecked) -> Iterator[str]:
         total = checked.passed + checked.failed
         what = "tests" if self._kind == "heal" else "checks"
-        if checked.label == AS_IT_IS:
+        if checked.candidate == UNCHANGED_CODE:
             passed = "all pass" if not checked.failed else f"{checked.failed} of {total} fail"
             if checked.unreached:
                 failed = checked.failed - checked.unreached
@@ -139,7 +141,7 @@ class ProgressNarrator:
             yield f"Your code: {passed}{f' ({self._command_text})' if self._command_text else ''}."
             return
         written = self._candidate_texts.get(checked.candidate, "")
-        if checked.label.startswith("mutation") and not checked.failed:
+        if self._origins.get(checked.candidate) == "mutation" and not checked.failed:
             return  # the search has reported it already
         name = f"{render_label(checked.label)}{written}"
         yield (

@@ -102,7 +102,7 @@ def _story_lines(run: RunFolder, reading: LedgerContents) -> Iterator[str]:
         yield from (f"  {line}" for line in statement.splitlines())
     start_s = reading.events[0].time_s if reading.events else 0.0
     base = _task_files(run, reading)
-    seen: set[str] = set()
+    shown_candidates: set[str] = set()
     shown_notes: set[VerdictNote] = set()
     for event in reading.events:
         line = render_event(event)
@@ -111,12 +111,12 @@ def _story_lines(run: RunFolder, reading: LedgerContents) -> Iterator[str]:
         yield ""
         yield f"{_elapsed(event.time_s - start_s)}  {line}"
         proposed = event.payload.candidate if isinstance(event.payload, CandidateProposed) else ""
-        if proposed in seen:
+        if proposed in shown_candidates:
             yield "         the same code as before"
             continue
         yield from (f"         {detail}" for detail in _event_details(run, event, base, shown_notes))
         if proposed:
-            seen.add(proposed)
+            shown_candidates.add(proposed)
     yield ""
     if state == "running":
         yield "the run is still in progress"
@@ -222,6 +222,7 @@ def step_as_json(run: RunFolder, step: int) -> dict[str, Any]:
         "spend": {name: getattr(spend, name) for name in ("attempts", "tokens", "model_calls", "money")}
         | {"seconds": round(spend.seconds, 3)},
         "decided_next": encode_event(following)["data"] if following else None,
+        "next_text": render_event(following) if following else None,
     }
 
 

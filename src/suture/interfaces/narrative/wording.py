@@ -47,6 +47,16 @@ REVIEW_STAGE_TEXTS: dict[ReviewStage, str] = {
     "safety": "running code that the safety scan reports",
 }
 """What a run asks a person about at each stage, as in "waits for your answer before ..."."""
+REVIEW_QUESTION_TEXTS: dict[ReviewStage, str] = {
+    "search": "Allow Suture to search for a repair without a model?",
+    "samples": "Allow Suture to ask the model for {candidates}?",
+    "repairs": "Allow Suture to ask the model for {repairs}?",
+    "hand_over": "Accept this fix?",
+    "distinguish": "Which of two repairs is right?",
+    "test": "Use this test, which fails on your code, to decide about the repair?",
+    "safety": "Allow Suture to run code that the safety scan reports?",
+}
+"""The question that a run asks a person at each stage."""
 VERDICT_NOTE_TEXTS: dict[VerdictNoteCode, str] = {
     "protected_file": "{subjects} is protected: the candidate's version was left out",
     "live_objects": "ran in the candidate's own process, because they need live objects: {subjects}",

@@ -91,8 +91,8 @@ def _replace_asserts(lines: list[str], tree: ast.Module, asserts: list[ast.Asser
     kept, written = list(lines), list[str]()
     for number, node in reversed(list(enumerate(asserts, 1))):
         first, last = node.lineno - 1, node.end_lineno or node.lineno
-        beside = (one for one in tree.body if one is not node)
-        if any(one.lineno - 1 < last and first < (one.end_lineno or one.lineno) for one in beside):
+        other_statements = (one for one in tree.body if one is not node)
+        if any(one.lineno - 1 < last and first < (one.end_lineno or one.lineno) for one in other_statements):
             raise UsageError(
                 f"line {node.lineno} contains more than an assert", remedy="move the assert to its own line"
             )

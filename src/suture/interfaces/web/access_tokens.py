@@ -104,9 +104,9 @@ class AccessTokens:
     def find_caller(self, token: str) -> Caller | None:
         """Return the caller with this token, or `None`, in a time that does not depend on the token."""
         found = None
-        given = _hash(token)
+        token_hash = _hash(token)
         for one in self._read():
-            if hmac.compare_digest(one.sha256, given):
+            if hmac.compare_digest(one.sha256, token_hash):
                 found = Caller(name=one.name, role=one.role)
         return found
 

@@ -30,9 +30,9 @@ def get_caller(request: Request) -> Caller:
     kind, _, token = request.headers.get("authorization", "").partition(" ")
     caller = service.tokens.find_caller(token.strip()) if kind.lower() == "bearer" else None
     if caller is None:
-        said = "this token is unknown" if kind else "a token is required"
+        message = "this token is unknown" if kind else "a token is required"
         raise RequestRefused(
-            401, said, remedy="send `Authorization: Bearer TOKEN`; create one: suture serve token add"
+            401, message, remedy="send `Authorization: Bearer TOKEN`; create one: suture serve token add"
         )
     return caller
 

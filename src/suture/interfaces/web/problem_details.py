@@ -108,11 +108,11 @@ def add_problems(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def _handle_validation_error(_: Request, fault: RequestValidationError) -> JSONResponse:
         # The input itself is left out: it can be long and contain secrets.
-        said = [
+        messages = [
             f"{'.'.join(map(str, one['loc']))}: {one['msg']}"
             for one in fault.errors()[:MAX_VALIDATION_ERRORS]
         ]
-        return problem_response(_problem(422, "; ".join(said), remedy="see /openapi.json", exit_code=2))
+        return problem_response(_problem(422, "; ".join(messages), remedy="see /openapi.json", exit_code=2))
 
     @app.exception_handler(Exception)
     async def _handle_unexpected_error(_: Request, fault: Exception) -> JSONResponse:

@@ -338,10 +338,10 @@ async def benchmark(name: BenchmarkName, service: WebServiceDependency, _: Viewe
     return await _read_or_404(benchmark_as_json, service.settings.paths.home, name)
 
 
-async def _read_or_404(tell: Callable[..., ResultT], *about: Any) -> ResultT:
+async def _read_or_404(load: Callable[..., ResultT], *about: Any) -> ResultT:
     """Call a function in a thread; a `UsageError` becomes a 404 response."""
     try:
-        return await asyncio.to_thread(tell, *about)
+        return await asyncio.to_thread(load, *about)
     except UsageError as fault:
         raise RequestRefused(404, fault.message, remedy=fault.remedy) from fault
 

@@ -108,8 +108,8 @@ class WebService:
             QueueFull: No more jobs are accepted at the moment.
         """
         flags = self.requested_settings(run_request) if run_request is not None else {}
-        said = json.dumps([kind, request, flags, run], sort_keys=True)
-        digest = hashlib.sha256(said.encode("utf-8", "backslashreplace")).hexdigest()
+        payload = json.dumps([kind, request, flags, run], sort_keys=True)
+        digest = hashlib.sha256(payload.encode("utf-8", "backslashreplace")).hexdigest()
         if len(key) > MAX_KEY_CHARS:
             raise RequestRefused(400, f"an idempotency key has at most {MAX_KEY_CHARS} characters")
         earlier = self.pool.find_by_key(caller.name, key)
@@ -150,8 +150,8 @@ class WebService:
                 "asserts": run_request.asserts,
                 "entry_point": run_request.entry_point,
             }
-        given = run_request.model_dump(include={"test", "protect", "only", "since", "bug_report"})
-        return {**given, **self._project_source(run_request)}
+        fields = run_request.model_dump(include={"test", "protect", "only", "since", "bug_report"})
+        return {**fields, **self._project_source(run_request)}
 
     def _project_source(self, run_request: HealProjectRequest) -> dict[str, str]:
         if sum(one is not None for one in (run_request.path, run_request.archive, run_request.git)) != 1:
@@ -216,9 +216,9 @@ class WebService:
         if run_request.autonomy is not None:
             flags["loop.autonomy"] = run_request.autonomy
         for name in BUDGET_NAMES:
-            wanted, most = getattr(run_request, name), getattr(budget, name)
-            if wanted is not None:
-                flags[f"budget.{name}"] = wanted if most is None else min(wanted, most)
+            requested, most = getattr(run_request, name), getattr(budget, name)
+            if requested is not None:
+                flags[f"budget.{name}"] = requested if most is None else min(requested, most)
         return flags
 
     def fork_changes(self, run_request: RunRequest) -> dict[str, Any]:
@@ -250,11 +250,11 @@ class WebService:
             ("tokens", used_tokens, tokens, limits.tokens_per_day),
             ("seconds", used_seconds, seconds, limits.seconds_per_day),
         )
-        for what, used, wanted, most in shares:
-            if most is not None and used + wanted > most:
+        for what, used, requested, most in shares:
+            if most is not None and used + requested > most:
                 raise QueueFull(
                     f"{caller.name} has {max(0, most - used):g} of {most:g} {what} per day left, "
-                    f"but requests up to {wanted:g}",
+                    f"but requests up to {requested:g}",
                     retry_after_s=CLEANUP_INTERVAL_S,
                     remedy=f"request fewer {what}, or retry later",
                 )

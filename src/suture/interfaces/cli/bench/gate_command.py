@@ -58,10 +58,8 @@ def gate_command(
     """Test a success rate on a fixed list of tasks, and stop as soon as it is decided.
 
     Exit code 0: passed, the rate is above --min minus --margin. 1: failed, the rate is below --min. 4:
-    undecided, there
-    are too few tasks. 6: more than one task in ten, and more than one, has no grade because the
-    infrastructure failed.
-    The probability of a wrong pass or fail is at most one minus --confidence.
+    undecided, there are too few tasks. 6: more than one task in ten, and more than one, has no grade because
+    the infrastructure failed. The probability of a wrong pass or fail is at most one minus --confidence.
     """
     from suture.bench.gate.decision import gate_rows, read_baseline
     from suture.bench.gate.sequential import design_test

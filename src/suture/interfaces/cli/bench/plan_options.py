@@ -84,10 +84,8 @@ def settings_for(models: Sequence[str], assignments: Sequence[str] | None, setti
     """Return the settings with a base URL that applies to the measured models, as `suture run --model` does.
 
     If `model.name` has the provider of a measured model, `model.base_url` was set for it and applies.
-    Otherwise the URL
-    must have been set for the models that are named here: sending the tasks and a key to a host that nobody
-    set for
-    them would leak both.
+    Otherwise the URL must have been set for the models that are named here: sending the tasks and a key to a
+    host that nobody set for them would leak both.
 
     Args:
         models: The measured models.

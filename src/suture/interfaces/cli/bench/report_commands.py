@@ -39,8 +39,7 @@ def report_command(
     """Write the report of some benchmarks as Markdown, JSON and one HTML page, and print it.
 
     Everything is computed from the benchmarks' rows; no model is asked and no code is run. Rows that differ
-    in
-    dataset, regime, model or cap are reported separately.
+    in dataset, regime, model or cap are reported separately.
     """
     from suture.bench.reports import (
         read_rows,
@@ -52,7 +51,7 @@ def report_command(
     )
     from suture.interfaces.cli.bench.plan_options import bench_folder
 
-    settings = load_command_settings(Path(), looks=True).settings
+    settings = load_command_settings(Path(), read_only=True).settings
     folders = [bench_folder(settings, name).path for name in runs]
     found = report_of(read_rows(folders), sessions_of(folders))
     for path in write_report(found, out or folders[0] / "report"):
@@ -77,14 +76,13 @@ def compare_command(
     """Test whether two benchmarks solve different numbers of the same tasks, by McNemar's exact test.
 
     Tasks that only one of them ran are excluded and counted. Without --arm, every arm is compared with itself
-    in the
-    other benchmark; p-values are adjusted (Holm) for all comparisons.
+    in the other benchmark; p-values are adjusted (Holm) for all comparisons.
     """
     from suture.bench.reports import compare_runs, comparison_table, in_words, read_rows
     from suture.core.records import encode_record
     from suture.interfaces.cli.bench.plan_options import bench_folder
 
-    settings = load_command_settings(Path(), looks=True).settings
+    settings = load_command_settings(Path(), read_only=True).settings
     folders = [bench_folder(settings, name).path for name in (first, second)]
     names = ("A", "B") if folders[0].name == folders[1].name else (folders[0].name, folders[1].name)
     found = compare_runs(read_rows(folders[:1]), read_rows(folders[1:]), arms or (), names)
@@ -119,7 +117,7 @@ def baseline_command(
     from suture.bench.reports import read_rows
     from suture.interfaces.cli.bench.plan_options import bench_folder
 
-    folder = bench_folder(load_command_settings(Path(), looks=True).settings, run)
+    folder = bench_folder(load_command_settings(Path(), read_only=True).settings, run)
     rows = [row for row in read_rows([folder.path]) if cap in (None, row.cap)]
     sessions = folder.plan().sessions if folder.exists else ()
     made = record_baseline(rows, arm, tasks, sessions[-1] if sessions else None)
@@ -138,8 +136,7 @@ def regrade_command(
     """Grade every candidate again from the run folders; no model is asked, and old grades are ignored.
 
     The two solvers with known scores run first, as before a measurement. A row without a number gets one if
-    its run
-    has ended. Exit code 6: no row has a number.
+    its run has ended. Exit code 6: no row has a number.
     """
     from suture.api import run_sync
     from suture.bench.running.regrading import regrade
@@ -184,15 +181,14 @@ def track_command(
     """Write a benchmark to MLflow: one run for it, and a child run for each row, with artifacts and a trace.
 
     Everything is read from the benchmark's folder. Existing rows are not written again, so a benchmark that
-    is still
-    in progress can be tracked repeatedly.
+    is still in progress can be tracked repeatedly.
     """
     from dataclasses import asdict
 
     from suture.bench.tracking import track_benchmark
     from suture.interfaces.cli.bench.plan_options import bench_folder
 
-    settings = load_command_settings(Path(), looks=True).settings
+    settings = load_command_settings(Path(), read_only=True).settings
     own = settings.paths.home / "mlflow" / "mlflow.db"
     where = uri or os.environ.get(TRACKING_VARIABLE)
     if not where:

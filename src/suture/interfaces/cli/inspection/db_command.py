@@ -83,7 +83,7 @@ def check(assignments: Assignments = None, as_json: Json = False) -> None:
 
 
 def _settings(assignments: list[str] | None) -> Settings:
-    return load_command_settings(Path(), assignments, looks=True).settings
+    return load_command_settings(Path(), assignments, read_only=True).settings
 
 
 def _import_runs(settings: Settings, *, from_scratch: bool, as_json: bool) -> None:

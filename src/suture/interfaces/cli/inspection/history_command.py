@@ -64,7 +64,7 @@ def history(
     from suture.interfaces.narrative.run_list import list_matching_runs
     from suture.storage.database.run_queries import RunQuery
 
-    settings = load_command_settings(Path(), assignments, looks=True).settings
+    settings = load_command_settings(Path(), assignments, read_only=True).settings
     runs, total = list_matching_runs(settings, RunQuery(**run_filter), limit)
     if as_json:
         print_json(runs)
@@ -145,7 +145,7 @@ def metrics(
     from suture.storage.database.store import open_configured_store
 
     question = RunQuery(kind=kind, model=model, project=project, since_s=parse_since(since))
-    settings = load_command_settings(Path(), assignments, looks=True).settings
+    settings = load_command_settings(Path(), assignments, read_only=True).settings
     with open_configured_store(settings) as store:
         catch_up(store, settings.paths.home)
         summary = summarise_runs(store, question)

@@ -256,7 +256,7 @@ def pull(repo: Repo, assignments: Assignments = None, as_json: Json = False) -> 
 def _open_store(assignments: list[str] | None) -> Iterator[tuple[Settings, Store]]:
     from suture.storage.database.store import open_configured_store
 
-    settings = load_command_settings(Path(), assignments, looks=True).settings
+    settings = load_command_settings(Path(), assignments, read_only=True).settings
     with open_configured_store(settings) as store:
         yield settings, store
 
@@ -285,7 +285,7 @@ def _print_items(items: list[MemoryItem], *, as_json: bool) -> None:
     rows = []
     for item in items:
         summary = " ".join((item.error_signature or item.text).split())[:MAX_TEXT_WIDTH]
-        word = "mended" if item.repaired else "not mended"
+        word = "fixed" if item.repaired else "not fixed"
         rows.append(
             (item.key[:10], item.table, item.language, word, f"{item_uplift(item).mean:+.2f}", summary)
         )

@@ -30,8 +30,8 @@ def quality(
 ) -> None:
     """Measure the code that a run accepted: complexity, lint, docstrings, lines, coverage, security.
 
-    The measurements are informational and decide nothing. Tools that are not installed are listed:
-    pip install 'suture[quality]'.
+    The measurements are informational and decide nothing. Tools that are not installed are listed: pip
+    install 'suture[quality]'.
     """
     from suture.api import run_sync
     from suture.api.quality import quality as measure
@@ -44,7 +44,9 @@ def quality(
             {
                 "values": flatten_quality(found),
                 "findings": {name: list(measured.findings) for name, measured in found.items()},
-                "absent": {name: measured.absent for name, measured in found.items() if measured.absent},
+                "unmeasured": {
+                    name: measured.unmeasured for name, measured in found.items() if measured.unmeasured
+                },
             }
         )
         return
@@ -56,4 +58,4 @@ def _rows(name: str, measured: QualityResult) -> list[tuple[str, str, str]]:
     rows += [(name, "", text) for text in measured.findings[:MAX_FINDINGS]]
     if len(measured.findings) > MAX_FINDINGS:
         rows.append((name, "", f"and {len(measured.findings) - MAX_FINDINGS} more (--json lists all)"))
-    return rows or [(name, "not measured", measured.absent)]
+    return rows or [(name, "not measured", measured.unmeasured)]

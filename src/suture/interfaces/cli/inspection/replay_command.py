@@ -47,9 +47,8 @@ def replay(
     """Repeat a run with the recorded replies of its model, and compare the two runs.
 
     No model is used. Task, files and settings come from the run's folder, and nothing is applied. Prints
-    whether both
-    runs are the same, or where they first differ, which exits with 1. Times, usage and run ids are not
-    compared.
+    whether both runs are the same, or where they first differ, which exits with 1. Times, usage and run ids
+    are not compared.
     """
     loaded = load_command_settings(Path(), assignments)
     from suture.core.records import render_reason
@@ -112,10 +111,8 @@ def resume(
     """Continue a run that waits for a person, was killed or cancelled, or failed because of its environment.
 
     Replies that the model has already given are not paid for again. A finished run cannot be resumed (see
-    fork), and
-    the settings are those of the run's start. Without an answer, the question is asked on the terminal;
-    without a
-    terminal the run keeps waiting.
+    fork), and the settings are those of the run's start. Without an answer, the question is asked on the
+    terminal; without a terminal the run keeps waiting.
     """
     detail = output.detail
     loaded = load_command_settings(Path(), assignments)
@@ -196,8 +193,7 @@ def fork(
     """Start a new run from a step of another run, with another model, setting, hint or candidate.
 
     The new run reuses what the other run had done up to that step, so nothing is repeated or paid for again.
-    The other
-    run does not change.
+    The other run does not change.
     """
     detail = output.detail
     loaded = load_command_settings(Path())

@@ -51,11 +51,11 @@ def show(
     """Show a run step by step: moves, candidates, verdicts, spend."""
     from suture.core.ledger import find_run, list_runs
 
-    home = load_command_settings(Path(), assignments, looks=True).settings.paths.home.expanduser()
+    home = load_command_settings(Path(), assignments, read_only=True).settings.paths.home.expanduser()
     if as_list:
         from suture.interfaces.narrative.run_story import run_summary_row
 
-        rows = [run_summary_row(found) for found in list_runs(home)]
+        rows = [run_summary_row(run_folder) for run_folder in list_runs(home)]
         if as_json:
             print_json([dict(zip(("run", "state", "spent", "task"), row, strict=True)) for row in rows])
         elif rows:
@@ -63,24 +63,26 @@ def show(
         else:
             print_note("no runs yet; start one with `suture run --example`")
         return
-    found = find_run(home, run)
+    run_folder = find_run(home, run)
     from suture.interfaces.narrative.run_story import run_as_json, run_as_text, step_as_json, step_as_text
 
     if as_diff or as_full_diff:
-        full = found.path / "full.diff"  # exists only if parts were left out of the result
-        diff = full if as_full_diff and full.is_file() else found.path / "result.diff"
+        full = run_folder.path / "full.diff"  # exists only if parts were left out of the result
+        diff = full if as_full_diff and full.is_file() else run_folder.path / "result.diff"
         if not diff.is_file():
-            raise UsageError(f"run {found.id} has no diff", remedy=f"see what it did: suture show {found.id}")
+            raise UsageError(
+                f"run {run_folder.id} has no diff", remedy=f"see what it did: suture show {run_folder.id}"
+            )
         content = read_state_file(diff, MAX_DIFF_BYTES, "the diff", follow=False)
         print_raw(content.decode("utf-8", "surrogateescape"), diff=True)
     elif as_faults:
-        show_suspects(found, as_json=as_json)
+        show_suspects(run_folder, as_json=as_json)
     elif at is not None:
-        print_json(step_as_json(found, at)) if as_json else print_text(step_as_text(found, at))
+        print_json(step_as_json(run_folder, at)) if as_json else print_text(step_as_text(run_folder, at))
     elif as_json:
-        print_json(run_as_json(found))
+        print_json(run_as_json(run_folder))
     else:
-        print_text(run_as_text(found))
+        print_text(run_as_text(run_folder))
 
 
 def show_suspects(run: RunFolder, *, as_json: bool) -> None:

@@ -41,36 +41,34 @@ def verify(
     """Verify a certificate again, in a clean sandbox and without a model.
 
     The tests run before and after the change; hashes, coverage and mutants are measured again. Claims that
-    cannot be
-    verified by running are listed as claimed. The exit code is 1 if anything differs from the certificate.
+    cannot be verified by running are listed as claimed. The exit code is 1 if anything differs from the
+    certificate.
     """
     from suture.api import run_sync
 
     settings = load_command_settings(project or Path(), assignments).settings
     findings = run_sync(replay_certificate(certificate, project, settings, as_json=as_json))
     ok = all(finding.ok for finding in findings)
-    certificate_record = load_certificate(certificate, settings) if ok else None
+    valid = read_valid_certificate(certificate, settings) if ok else None
     if as_json:
-        claims = unverifiable_claims(certificate_record) if certificate_record else {}
-        judged_by = judging_inputs(certificate_record) if certificate_record else {}
         print_json(
-            {"ok": ok, "findings": [asdict(f) for f in findings], "judged_by": judged_by, "claims": claims}
+            {
+                "ok": ok,
+                "findings": [asdict(finding) for finding in findings],
+                "judged_by": judging_inputs(valid) if valid else {},
+                "claims": unverifiable_claims(valid) if valid else {},
+            }
         )
-    elif certificate_record is not None:
-        for name, value in unverifiable_claims(certificate_record).items():
+    elif valid is not None:
+        for name, value in unverifiable_claims(valid).items():
             print_text(escape_line_breaks(f"claimed   {name}: {value}"))
-        for check in certificate_record.task.checks:
+        for check in valid.task.checks:
             for line in check.source.strip().split("\n"):
                 print_text(escape_line_breaks(f"check     | {line}"))
-        if certificate_record.task.source_roots:
-            print_text(
-                escape_line_breaks(f"imports   start at {', '.join(certificate_record.task.source_roots)}")
-            )
-        print_text(
-            escape_line_breaks(
-                f"accepted: {' '.join(certificate_record.task.test_command) or 'the checks above'}"
-            )
-        )
+        if valid.source_roots:
+            print_text(escape_line_breaks(f"imports   start at {', '.join(valid.source_roots)}"))
+        command = " ".join(valid.task.test_command)
+        print_text(escape_line_breaks(f"accepted: {command or 'the checks above'}"))
     else:
         print_text("rejected")
     if not ok:
@@ -94,7 +92,7 @@ async def replay_certificate(
     return findings
 
 
-def load_certificate(name: str, settings: Settings) -> Certificate:
+def read_valid_certificate(name: str, settings: Settings) -> Certificate:
     """Return the certificate, after its replay has shown that it is one."""
     from suture.judge.certificates import find_certificate, load_certificate
 
@@ -107,28 +105,29 @@ def judging_inputs(certificate: Certificate) -> dict[str, object]:
     return {
         "command": list(task.test_command),
         "checks": [check.source for check in task.checks],
-        "source_roots": list(task.source_roots),
+        "source_roots": list(certificate.source_roots),
     }
 
 
 def unverifiable_claims(certificate: Certificate) -> dict[str, object]:
     """Return what a certificate says and nobody can verify by running, as text for people."""
-    certificate_record = certificate.claims
+    from suture.judge.unmeasured import render_unmeasured
+
+    claims = certificate.claims
+    lint, rivals = claims.lint, claims.rival_labels
+    skipped = render_unmeasured(lint.unmeasured) if lint.unmeasured else ""
     return {
         "task": certificate.task.statement.strip().partition("\n")[0],
-        "run": certificate_record.run,
-        "model": certificate_record.model,
-        "seed": certificate_record.seed,
-        "prompts": ", ".join(certificate_record.prompts) or "none",
-        "spent": f"{certificate_record.attempts} attempts, {certificate_record.tokens} tokens, "
-        f"{certificate_record.seconds:.0f} s",
-        "made by": f"suture {certificate_record.suture}, recipe {certificate_record.recipe}, on Python "
-        f"{certificate_record.python}",
-        "smallest": f"{certificate_record.minimal.edits} of {certificate_record.minimal.edits_found} edits"
-        + ("" if certificate_record.minimal.is_minimal else ", perhaps not the fewest"),
-        "lint": certificate_record.lint.absent
-        or "; ".join(certificate_record.lint.findings)
-        or "nothing new",
-        "accepted tests": "; ".join(certificate_record.accepted_tests) or "none",
-        "suspicious": "; ".join(certificate_record.warnings) or "nothing",
+        "run": claims.run,
+        "model": claims.model,
+        "seed": claims.seed,
+        "prompts": ", ".join(claims.prompts) or "none",
+        "spent": f"{claims.attempts} attempts, {claims.tokens} tokens, {claims.seconds:.0f} s",
+        "made by": f"suture {claims.suture}, recipe {claims.recipe}, on Python {claims.python}",
+        "smallest": f"{claims.minimal.edits} of {claims.minimal.edits_found} edits"
+        + ("" if claims.minimal.is_minimal else ", perhaps not the fewest"),
+        "lint": skipped or "; ".join(lint.findings) or "nothing new",
+        "accepted tests": "; ".join(claims.accepted_tests) or "none",
+        "suspicious": "; ".join(claims.warnings) or "nothing",
+        "rivals": "; ".join(rivals) or "none",
     }

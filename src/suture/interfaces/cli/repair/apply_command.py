@@ -51,7 +51,7 @@ def apply(
     from suture.api import run_sync
     from suture.interfaces.narrative.certificate_rendering import delivery_lines
 
-    settings = load_command_settings(Path(), assignments, looks=True).settings
+    settings = load_command_settings(Path(), assignments, read_only=True).settings
     folder = run_sync(apply_run(run, commit=commit, branch=branch, patch=patch, into=into, settings=settings))
     for line in delivery_lines(folder):
         print_note(line)
@@ -72,12 +72,13 @@ def undo(
     """Revert what a run changed in your files or your repository.
 
     Files are restored byte for byte, a commit is reverted by another commit, and a branch is deleted. Nothing
-    is
-    changed if you have edited the same files since.
+    is changed if you have edited the same files since.
     """
     from suture.api import undo as undo_run
 
-    reverted = vars(undo_run(run, settings=load_command_settings(Path(), assignments, looks=True).settings))
+    reverted = vars(
+        undo_run(run, settings=load_command_settings(Path(), assignments, read_only=True).settings)
+    )
     if as_json:
         print_json(reverted)
     else:

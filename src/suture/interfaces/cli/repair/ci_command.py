@@ -64,10 +64,8 @@ def heal(
     """Reproduce a failure, heal it, check the gates, and write a folder for the job that delivers the change.
 
     The project's files do not change. A model is used only if --model, an environment variable or your
-    settings
-    file names one. The folder contains report.json, summary.md, suture.sarif and junit.xml, and with a change
-    also
-    fix.patch and certificate.json. Exit code 7: a gate refused the change.
+    settings file names one. The folder contains report.json, summary.md, suture.sarif and junit.xml, and with
+    a change also fix.patch and certificate.json. Exit code 7: a gate refused the change.
     """
     settings = _settings(path, assignments, python=python, model=model, seconds=seconds)
     from suture.api import run_sync
@@ -117,10 +115,8 @@ def deliver(
     """Verify a heal's certificate again, check the gates again, and deliver the change.
 
     Run this in a second job, which alone has the token (SUTURE_KEYS_CI). Only the certificate is read from
-    the
-    folder. The setting ci.delivery decides how to deliver: artifact, comment or pull_request. Exit code 7: a
-    gate
-    refused the change.
+    the folder. The setting ci.delivery decides how to deliver: artifact, comment or pull_request. Exit code
+    7: a gate refused the change.
     """
     settings = _settings(project, assignments, python=python)
     from suture.interfaces.ci import check_open_heals, prepare_delivery, read_pipeline

@@ -104,10 +104,8 @@ def heal(
     """Repair a project until its test command passes; print the diff.
 
     The command runs in the sandbox, on a copy. Your files change only with --apply or --commit, and only if
-    every
-    test passes. Test files are never changed. If every test passes already and --issue describes a bug,
-    Suture first
-    writes a test that shows the bug and asks you whether to trust it.
+    every test passes. Test files are never changed. If every test passes already and --issue describes a bug,
+    Suture first writes a test that shows the bug and asks you whether to trust it.
     """
     detail = output.detail
     if ask and not stdin_is_terminal():

@@ -25,7 +25,7 @@ from suture.interfaces.cli.terminal.terminal_output import (
     stdin_is_terminal,
 )
 from suture.interfaces.narrative.plain_text import escape_unprintable, join_lines, render_label
-from suture.interfaces.narrative.review_text import answer_instructions
+from suture.interfaces.narrative.review_text import answer_instructions, render_review_question
 
 if TYPE_CHECKING:
     from suture.api import Choice, Difference, Review, ReviewAnswer, Reviewer
@@ -50,7 +50,7 @@ def review(run: RunName = "last", assignments: Assignments = None, as_json: Json
     """
     from suture.api import pending_review
 
-    asked = pending_review(run, settings=load_command_settings(Path(), assignments, looks=True).settings)
+    asked = pending_review(run, settings=load_command_settings(Path(), assignments, read_only=True).settings)
     if asked is None:
         raise UsageError(
             f"run {run!r} is not waiting for an answer", remedy="check its state: suture history"
@@ -81,7 +81,7 @@ def terminal_reviewer(progress: RunProgress) -> Reviewer | None:
             while True:
                 print_note(ANSWER_HELP_BY_STAGE.get(asked.stage, ANSWER_HELP))
                 reader.discard_typed_input()  # before the question: only what is typed after it is an answer
-                print_prompt(f"{asked.wish} [y/N] ")
+                print_prompt(f"{render_review_question(asked)} [y/N] ")
                 typed = await reader.read()
                 if typed is None or typed.strip().lower() == "l":
                     return None
@@ -136,7 +136,7 @@ def _edit_candidate(asked: Review, wanted: str) -> dict[str, str]:
 
 def _question_lines(asked: Review) -> Iterator[str]:
     """Yield the question and its context, without the diff."""
-    yield f"run {asked.run_id} is waiting for your answer: {asked.question}"
+    yield f"run {asked.run_id} is waiting for your answer: {render_review_question(asked)}"
     if asked.difference is None:
         yield from _context_lines(asked)
 

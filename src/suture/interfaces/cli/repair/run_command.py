@@ -87,12 +87,10 @@ def run(
     """Write new code until trusted tests pass; print the code, with file names if there are several files.
 
     With --project, Suture creates a whole project, starts it in the sandbox, and judges its behaviour by the
-    example
-    runs in the task. With --existing, the result is a diff; --apply applies it to that project.
+    example runs in the task. With --existing, the result is a diff; --apply applies it to that project.
 
     The trusted tests are those of --test and the examples in the task itself. Without either, the code is
-    printed but
-    not verified, and the exit code is 1.
+    printed but not verified, and the exit code is 1.
     """
     detail = output.detail
     require_file(test, "the test file")

@@ -50,8 +50,7 @@ def watch(
     Ctrl-C stops watching. Without --model, only a search for small edits runs. Your files change only with
     --apply,
     and only if every test passes. If you edit a file during a run, the run is cancelled and a new one starts
-    with
-    your edit.
+    with your edit.
     """
     if not Path(path).is_dir():
         raise UsageError(f"there is no folder at {path!r}", remedy="name the project's folder")

@@ -21,8 +21,7 @@ def acp(
     """Be an agent of the Agent Client Protocol for editors such as Zed; prompts become runs.
 
     It communicates over stdin and stdout, as editors start such agents. The editor shows a run's steps,
-    candidates and
-    questions; a healed change is written to your files only if you accept it there.
+    candidates and questions; a healed change is written to your files only if you accept it there.
     """
     loaded = load_command_settings(Path(), assignments, model__name=model)
     with require_extra("editor"):
@@ -43,9 +42,8 @@ def lsp(
     """Be a language server: failing tests as diagnostics, a verified change as an edit.
 
     It communicates over stdin and stdout, as editors start such servers. After a file is saved, the project's
-    tests
-    run in the sandbox and small edits are tried. A model is used only if you choose so, and only the editor
-    writes.
+    tests run in the sandbox and small edits are tried. A model is used only if you choose so, and only the
+    editor writes.
     """
     loaded = load_command_settings(Path(), assignments, model__name=model)
     with require_extra("editor"):
@@ -86,8 +84,7 @@ def mcp(
     """Be a server of the Model Context Protocol for other agents: tools to heal, write, verify and show.
 
     It communicates over stdin and stdout, as agents start such servers. Only projects in the client's own
-    roots can be
-    healed. The result of a heal is a diff; no file is changed.
+    roots can be healed. The result of a heal is a diff; no file is changed.
     """
     require_folders(root or ())
     loaded = load_command_settings(Path(), assignments, model__name=model)

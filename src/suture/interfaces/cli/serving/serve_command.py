@@ -45,10 +45,8 @@ def serve(
     """Serve runs to other programs, and the web page, until Ctrl-C or SIGTERM.
 
     Prints the address, which is also that of the page. By default only this machine can connect, and no token
-    is
-    needed as long as none exists; any other address requires tokens. Runs that are in progress when the
-    server stops
-    continue when it starts again.
+    is needed as long as none exists; any other address requires tokens. Runs that are in progress when the
+    server stops continue when it starts again.
     """
     if context.invoked_subcommand is not None:
         return
@@ -99,8 +97,7 @@ def add_token(
     """Create a token and print it once; only its hash is stored.
 
     A viewer can read. A runner can also start, fork, replay and verify runs, and stop their own. A reviewer
-    can also
-    answer questions of runs. An admin can also stop any run.
+    can also answer questions of runs. An admin can also stop any run.
     """
     tokens, home = _tokens(assignments)
     print_text(tokens.add(name, role))
@@ -134,7 +131,7 @@ def remove_token(
 def _tokens(assignments: list[str] | None) -> tuple[AccessTokens, Path]:
     from suture.interfaces.web.access_tokens import AccessTokens
 
-    home = load_command_settings(Path(), assignments, looks=True).settings.paths.home
+    home = load_command_settings(Path(), assignments, read_only=True).settings.paths.home
     return AccessTokens(home), home
 
 
@@ -155,8 +152,7 @@ def ui(
     """Serve the web page to this machine until Ctrl-C: start runs, watch them, answer their questions.
 
     Prints the address to open. It is `suture serve` for this machine only. Closing the page stops nothing;
-    runs that are
-    in progress when the server stops continue when it starts again.
+    runs that are in progress when the server stops continue when it starts again.
     """
 
     def announce(address: str) -> None:

@@ -37,7 +37,7 @@ def show(
     """Print each setting with its value and its origin; keys are masked."""
     from suture.core.settings import render_settings
 
-    loaded = load_command_settings(project, assignments, looks=True)
+    loaded = load_command_settings(project, assignments, read_only=True)
     for remark in loaded.notes:
         print_note(remark)
     rows = render_settings(loaded.settings, loaded.origins)
@@ -121,8 +121,7 @@ def completion(
     """Print a script that completes commands and options in your shell.
 
     For bash, add `eval "$(suture completion bash)"` to ~/.bashrc; likewise for zsh. For fish, write the
-    output to
-    ~/.config/fish/completions/suture.fish.
+    output to ~/.config/fish/completions/suture.fish.
     """
     from typer.completion import get_completion_script  # type: ignore[attr-defined]  # in no `__all__`
 

@@ -30,7 +30,7 @@ def doctor(model: Model = None, assignments: Assignments = None, as_json: Json =
     """Report what is installed, what is missing, and how to get it."""
     from suture.api.prerequisites import examine
 
-    loaded = load_command_settings(Path(), assignments, looks=True, model__name=model)
+    loaded = load_command_settings(Path(), assignments, read_only=True, model__name=model)
     for remark in loaded.notes:
         print_note(f"note: {remark}")
     print_prerequisites(list(examine(loaded.settings)), as_json=as_json)
@@ -68,7 +68,7 @@ def self_check(assignments: Assignments = None, as_json: Json = False) -> None:
     from suture.api.prerequisites import examine
 
     settings = load_command_settings(
-        Path(), assignments, looks=True, model__name="none", models__coder="none"
+        Path(), assignments, read_only=True, model__name="none", models__coder="none"
     ).settings
     rows = list(examine(settings))
     if all(row.ok for row in rows if row.needed):

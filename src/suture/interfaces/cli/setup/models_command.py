@@ -73,7 +73,7 @@ def pull_command(name: Name, assignments: Assignments = None, as_json: Json = Fa
     """Download a model's weights and verify them; print their path."""
     from suture.models import pull_model
 
-    settings = load_command_settings(Path(), assignments, looks=True).settings
+    settings = load_command_settings(Path(), assignments, read_only=True).settings
     token = settings.keys.huggingface
     with show_download() as (progress, say):
         path = pull_model(
@@ -106,9 +106,9 @@ def serve_command(
     The key is the setting keys.serve, or random if that is not set.
     """
     from suture.models import choose_model
-    from suture.models.llama_server.list_shared_servers import serve_model
+    from suture.models.llama_server.shared_servers import serve_model
 
-    settings = load_command_settings(Path(), assignments, looks=True).settings
+    settings = load_command_settings(Path(), assignments, read_only=True).settings
     model = catalogue_name(name or choose_model(settings)[0])
 
     def announce(server: LlamaServer, options: LlamaServerOptions) -> None:
@@ -130,7 +130,7 @@ def serve_command(
         port=port,
         key=key.get_secret_value() if key is not None else None,
         on_ready=announce,
-        died=print_note,
+        on_restart=print_note,
     )
 
 
@@ -166,7 +166,7 @@ def rm_command(name: Name, assignments: Assignments = None, as_json: Json = Fals
 
 def model_cache_folder(assignments: list[str] | None) -> Path:
     """Return the folder of the weights."""
-    return load_command_settings(Path(), assignments, looks=True).settings.paths.cache
+    return load_command_settings(Path(), assignments, read_only=True).settings.paths.cache
 
 
 def catalogue_name(name: str) -> str:

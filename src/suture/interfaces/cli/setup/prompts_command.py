@@ -37,7 +37,7 @@ def open_prompt_book(project: Path, assignments: list[str] | None) -> PromptBook
     from suture.agents import PromptBook
     from suture.core.settings import PROMPTS_FOLDER, project_prompts
 
-    paths = load_command_settings(project, assignments, looks=True).settings.paths
+    paths = load_command_settings(project, assignments, read_only=True).settings.paths
     own = project / PROMPTS_FOLDER
     if paths.prompts is None and own.is_dir() and project_prompts(paths.home, project) is None:
         print_note("runs use the project's own prompts only if the project is trusted: suture trust")

@@ -34,8 +34,7 @@ def trust(
     """Allow a project's own suture.toml, .env and prompts to set more than harmless settings.
 
     Shows what they would set, with the old and the new values, and asks. The trust ends when one of these
-    files
-    changes.
+    files changes.
     """
     if [yes, listed, revoke].count(True) > 1:
         raise UsageError("--yes, --list and --revoke exclude each other", remedy="use one of them")
@@ -50,7 +49,7 @@ def trust(
 def _print_trusted_projects(as_json: bool) -> None:
     from suture.core.settings import is_trusted, load_settings, trusted_projects
 
-    home = load_settings(Path(), looks=True).settings.paths.home
+    home = load_settings(Path(), read_only=True).settings.paths.home
     rows = []
     for folder in trusted_projects(home):
         try:
@@ -68,7 +67,7 @@ def _print_trusted_projects(as_json: bool) -> None:
 def _revoke_trust(project: Path, as_json: bool) -> None:
     from suture.core.settings import load_settings, revoke_trust
 
-    was_trusted = revoke_trust(load_settings(Path(), looks=True).settings.paths.home, project)
+    was_trusted = revoke_trust(load_settings(Path(), read_only=True).settings.paths.home, project)
     if as_json:
         print_json({"project": str(project.resolve()), "revoked": was_trusted})
     else:

@@ -224,21 +224,21 @@ def require_test_command(test: str | None) -> None:
 
 
 def load_command_settings(
-    project: Path, assignments: Sequence[str] | None = None, *, looks: bool = False, **flags: object
+    project: Path, assignments: Sequence[str] | None = None, *, read_only: bool = False, **flags: object
 ) -> LoadedSettings:
     """Load the settings of a command; its own options take precedence over `--set`.
 
     Args:
         project: The folder whose `suture.toml` and `.env` apply.
         assignments: The values of `--set`.
-        looks: As in `load_settings`.
+        read_only: As in `load_settings`.
         **flags: Values by setting name, with `__` for the dot; `None` means not given.
     """
     from suture.core.settings import load_settings
 
     given: dict[str, object] = dict(parse_assignments(assignments or ()))
     given.update({key.replace("__", "."): value for key, value in flags.items() if value is not None})
-    return load_settings(project, given, os.environ, looks=looks)
+    return load_settings(project, given, os.environ, read_only=read_only)
 
 
 def read_candidate_files(named: Iterable[str], task: Task, project: Path) -> Mapping[str, str]:

@@ -23,8 +23,7 @@ def handle_errors(command: Callable[..., None]) -> Callable[..., None]:
     """Wrap a command so that every exception ends as one line on stderr and an exit code.
 
     The wrapper adds the option `--debug`, which prints the traceback too. A parameter whose type is a
-    dataclass of
-    options becomes one option for each of its fields.
+    dataclass of options becomes one option for each of its fields.
     """
     parameters, groups = _expand_option_groups(command)
 
@@ -140,7 +139,6 @@ def typer_click_module(module: str) -> Any:
     """Return a module of the click that typer is built on.
 
     Typer has no public name for it, and newer versions use their own copy instead of the package. The module
-    of one
-    of its exceptions tells which.
+    of one of its exceptions tells which.
     """
     return import_module(f"{typer.BadParameter.__module__.rpartition('.')[0]}.{module}")

@@ -41,8 +41,8 @@ class RunProgress:
         self._view = LiveView(budget.model_dump())
         self._live = self._new_live()
         self._drawing = threading.RLock()
-        """Rich's own refresh thread could draw between a print's clearing and its writing, so this
-        lock guards both."""
+        """Rich's own refresh thread could draw between a print's clearing and its writing, so this lock
+        guards both."""
         self._ended = threading.Event()
         self._draw_thread = threading.Thread(target=self._refresh_loop, daemon=True)
         self._before: Callable[[int, FrameType | None], object] | int | None = None

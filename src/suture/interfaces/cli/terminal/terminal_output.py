@@ -91,8 +91,7 @@ def print_raw(text: str, *, diff: bool = False) -> None:
     """Print output that other programs use, such as a program, a patch or a path.
 
     A terminal gets it escaped, and a diff in colour. A pipe or a file gets exactly the bytes: a patch with
-    replaced
-    characters would be a different patch.
+    replaced characters would be a different patch.
 
     Args:
         text: The output; a missing final line feed is added.

@@ -155,10 +155,11 @@ class SutureAgent:
         self, cwd: str | None = None, cursor: str | None = None, **_: Any
     ) -> ListSessionsResponse:
         """Return the stored sessions, newest first."""
-        wanted = _require_folder(cwd) if cwd else None
-        kept = (one for one in self._sessions.newest() if wanted in (None, one.cwd))
+        folder_filter = _require_folder(cwd) if cwd else None
+        matching = (one for one in self._sessions.list_newest() if folder_filter in (None, one.cwd))
         sessions = [
-            SessionInfo(session_id=one.id, cwd=str(one.cwd), title=f"{len(one.runs)} run(s)") for one in kept
+            SessionInfo(session_id=one.id, cwd=str(one.cwd), title=f"{len(one.runs)} run(s)")
+            for one in matching
         ]
         return ListSessionsResponse(sessions=sessions)
 
@@ -216,7 +217,7 @@ class SutureAgent:
             sessions=self._sessions,
             session=session,
             client=self._client,
-            reads=self._can_read_files,
+            can_read_files=self._can_read_files,
         )
 
     async def _offer_commands(self, session: Session) -> None:

@@ -45,7 +45,7 @@ from suture.core.records import Candidate, Task, Verdict
 from suture.errors import StorageError
 from suture.interfaces.narrative.event_text import counterexample_lines
 from suture.interfaces.narrative.plain_text import escape_markdown, sanitize_text
-from suture.interfaces.narrative.review_text import review_as_text
+from suture.interfaces.narrative.review_text import render_review_question, review_as_text
 from suture.interfaces.narrative.run_progress_text import ProgressNarrator
 from suture.project.workspace import text_of
 
@@ -214,7 +214,7 @@ async def request_answer(client: Client, session: str, review: Review, root: Pat
     diffs = candidate_diffs(review.candidate, review.task, root)[0] if review.candidate is not None else []
     update = update_tool_call(
         f"{review.run_id}-{review.key[:16]}",
-        title=escape_markdown(review.asked, 200),
+        title=escape_markdown(render_review_question(review), 200),
         kind="edit" if diffs else "other",
         status="pending",
         content=[tool_content(text_block(escape_markdown(review_as_text(review)))), *diffs],
@@ -244,6 +244,8 @@ async def _request_choice(
     client: Client, session: str, update: ToolCallUpdate, options: tuple[PermissionOption, ...]
 ) -> str:
     call = ToolCallUpdate(**update.model_dump(exclude={"session_update"}))
-    said = (await client.request_permission(session, call, list(options))).outcome
-    known = {option.option_id for option in options}
-    return said.option_id if isinstance(said, AllowedOutcome) and said.option_id in known else ""
+    outcome = (await client.request_permission(session, call, list(options))).outcome
+    option_ids = {option.option_id for option in options}
+    return (
+        outcome.option_id if isinstance(outcome, AllowedOutcome) and outcome.option_id in option_ids else ""
+    )

@@ -96,7 +96,7 @@ class PromptTurn:
 
     async def replay_history(self) -> None:
         """Send everything that happened in the session, from the ledgers of its runs."""
-        for folder in self.sessions.runs_of(self.session):
+        for folder in self.sessions.load_runs(self.session):
             reading = read_ledger(folder.ledger_path)
             updates = self._run_updates(folder)
             for event in reading.events:
@@ -108,9 +108,9 @@ class PromptTurn:
 
     async def _answer_free_text(self, text: str) -> None:
         """Handle free text: a hint for a waiting run, or a description of the problem."""
-        runs = self.sessions.runs_of(self.session)
-        asked = pending_review(runs[-1].path) if runs else None
-        if asked is None or asked.difference is not None or not text.strip():
+        runs = self.sessions.load_runs(self.session)
+        review = pending_review(runs[-1].path) if runs else None
+        if review is None or review.difference is not None or not text.strip():
             return await self._heal(text)
         answer = {"choice": "redirect", "hint": text}
         return await self._finish_run(await self._run_job("resume", {"answer": answer}, runs[-1]))
@@ -153,13 +153,13 @@ class PromptTurn:
     async def _finish_run(self, folder: RunFolder) -> None:
         """Ask the run's questions until it ends; then show the result and offer its change."""
         approved = False
-        while (asked := pending_review(folder.path)) is not None:
-            choice = await request_answer(self.client, self.session.id, asked, self.session.cwd)
+        while (review := pending_review(folder.path)) is not None:
+            choice = await request_answer(self.client, self.session.id, review, self.session.cwd)
             if not choice:
                 return await self.say(
                     "The run waits for your answer. Write a hint for the model, or /resume."
                 )
-            approved = asked.stage == "hand_over" and choice == "approve"
+            approved = review.stage == "hand_over" and choice == "approve"
             folder = await self._run_job("resume", {"answer": {"choice": choice}}, folder)
         if (result := load_result(folder)) is not None:
             await self._say_result(folder, result)
@@ -214,7 +214,7 @@ class PromptTurn:
             await self.say(f"{sign}: {finding['name']}: {escape_markdown(finding['detail'], 500)}")
 
     def _last_run(self) -> RunFolder:
-        runs = self.sessions.runs_of(self.session)
+        runs = self.sessions.load_runs(self.session)
         if not runs:
             raise UsageError("this session has no run yet", remedy="describe the problem, or use /write")
         return runs[-1]

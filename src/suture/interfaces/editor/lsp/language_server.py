@@ -156,10 +156,10 @@ def _register_features(server: SutureLanguageServer) -> None:
     @server.feature(types.INITIALIZE)
     def initialize(params: types.InitializeParams) -> None:
         options = params.initialization_options
-        given = options if isinstance(options, dict) else {}
-        server.checks_on_save = given.get("onSave", True) is not False
-        if isinstance(given.get("test"), str):
-            server.runs.test = given["test"]
+        arguments = options if isinstance(options, dict) else {}
+        server.checks_on_save = arguments.get("onSave", True) is not False
+        if isinstance(arguments.get("test"), str):
+            server.runs.test = arguments["test"]
 
     @server.feature(types.SHUTDOWN)
     async def shutdown(_: Any = None) -> None:
@@ -191,12 +191,12 @@ def _register_features(server: SutureLanguageServer) -> None:
 def _register_commands(server: SutureLanguageServer) -> None:
     # The SDK passes as many arguments as the client sends if a command accepts any number.
     @server.command("suture.check")
-    async def check(ls: SutureLanguageServer, *given: object) -> dict[str, Any]:
-        return _findings_as_json(await server.run_check(server.find_root(*given[:1]), asks_model=False))
+    async def check(ls: SutureLanguageServer, *arguments: object) -> dict[str, Any]:
+        return _findings_as_json(await server.run_check(server.find_root(*arguments[:1]), asks_model=False))
 
     @server.command("suture.heal")
-    async def heal(ls: SutureLanguageServer, *given: object) -> dict[str, Any]:
-        findings = await server.run_check(server.find_root(*given[:1]), asks_model=server.asks_model)
+    async def heal(ls: SutureLanguageServer, *arguments: object) -> dict[str, Any]:
+        findings = await server.run_check(server.find_root(*arguments[:1]), asks_model=server.asks_model)
         edit, applied = server.make_edit(findings), False
         if edit is not None:
             params = types.ApplyWorkspaceEditParams(edit=edit, label=f"Suture {findings.run}")
@@ -204,13 +204,13 @@ def _register_commands(server: SutureLanguageServer) -> None:
         return {**_findings_as_json(findings), "applied": applied}
 
     @server.command("suture.stop")
-    async def stop(ls: SutureLanguageServer, *given: object) -> None:
-        await server.runs.stop(server.find_root(*given[:1]))
+    async def stop(ls: SutureLanguageServer, *arguments: object) -> None:
+        await server.runs.stop(server.find_root(*arguments[:1]))
 
     @server.command("suture.explain")
-    def explain(ls: SutureLanguageServer, *given: object) -> str:
+    def explain(ls: SutureLanguageServer, *arguments: object) -> str:
         try:
-            folder = find_run_folder(str(given[0]) if given else "", server.settings)
+            folder = find_run_folder(str(arguments[0]) if arguments else "", server.settings)
             lines = list(certificate_lines(folder))
         except SutureError as fault:
             raise JsonRpcInvalidParams(str(fault)) from fault

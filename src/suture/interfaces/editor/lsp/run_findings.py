@@ -29,7 +29,7 @@ from suture.core.ledger.kinds import (
 from suture.core.records import Candidate, CheckOutcome, Counterexample, Result, Task, Verdict
 from suture.errors import StorageError
 from suture.interfaces.narrative.event_text import counterexample_lines
-from suture.interfaces.narrative.run_progress_text import AS_IT_IS
+from suture.interfaces.narrative.run_progress_text import UNCHANGED_CODE
 from suture.project.workspace import text_of
 
 MAX_RELATED = 5
@@ -206,7 +206,7 @@ def _excluded_tests(reading: LedgerContents) -> Mapping[str, str]:
 
 def _load_baseline(folder: RunFolder, reading: LedgerContents) -> Verdict | None:
     checked = (one for _, one in select_events(reading.events, CandidateChecked))
-    first = next((one for one in checked if one.label == AS_IT_IS), None)
+    first = next((one for one in checked if one.candidate == UNCHANGED_CODE), None)
     return _load_record(folder, Verdict, first.verdict) if first else None
 
 

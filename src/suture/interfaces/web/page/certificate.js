@@ -38,8 +38,8 @@ function certificateView(certificate, state) {
     ["evidence", certificate.evidence],
     ["fixed tests", certificate.fixed?.length ?? 0],
     ["newly failing tests", certificate.newly_failing?.length ?? 0],
-    ["changed lines run by the tests", coverage?.unmeasured || `${lines(coverage?.covered)} of ${lines(coverage?.changed)}`],
-    ["mutants killed by the tests", mutation?.unmeasured || `${mutation?.mutants.filter((one) => one.killed).length} of ${mutation?.drawn ?? mutation?.mutants.length}`],
+    ["changed lines run by the tests", coverage?.unmeasured?.replaceAll("_", " ") || `${lines(coverage?.covered)} of ${lines(coverage?.changed)}`],
+    ["mutants killed by the tests", mutation?.unmeasured?.replaceAll("_", " ") || `${mutation?.mutants.filter((one) => one.killed).length} of ${mutation?.selected ?? mutation?.mutants.length}`],
     ["confidence (lower bound)", certificate.confidence ?? written?.confidence ?? ""],
     ["seal", el("code", {}, written?.seal ?? certificate.seal ?? "")],
   ];

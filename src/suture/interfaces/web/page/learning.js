@@ -11,7 +11,7 @@ export async function learningPanel(body, state) {
     const parts = [lessons(of("lessons.drawn").at(-1)), recalled(of("memory.recalled")), kept(of("memory.kept").at(-1)), plan(of("planned").at(-1)),
       said(of("diagnosed"), "Diagnoses", ["kind", "cause", "strategy", "confidence"], ({ diagnosis }) => [diagnosis.category, diagnosis.root_cause, diagnosis.strategy, diagnosis.confidence]),
       said(of("criticised"), "Critiques", ["score", "approved", "issues"], ({ critique }) => [critique.score, critique.approved ? "yes" : "no", (critique.issues ?? []).join("; ")]),
-      said(of("advised"), "Advice", ["role", "advice"], ({ role, said: words }) => [role, words.join("; ")]),
+      said(of("advised"), "Advice", ["role", "advice"], ({ role, advice }) => [role, advice.join("; ")]),
       said(of("reviewed").flatMap(({ review }) => review.concerns), "Code review", ["severity", "kind", "line", "problem"], (one) => [one.severity, one.kind, one.line || "", one.problem]),
       said(of("tests.assessed").flatMap(({ tests }) => tests), "Generated tests and their trust", ["trust", "test", "reason"], (one) => [one.trust, el("code", {}, one.test), one.reasons.join("; ")]),
       said(of("role.degraded"), "Failed roles", ["role", "reason"], (one) => [one.role, one.message])].filter(Boolean);
@@ -31,7 +31,7 @@ function recalled(every) {
   const fault = every.find((one) => one.fault)?.fault;
   if (!every.length) return null;
   return [el("h3", {}, "Recalled from earlier runs"), fault ? note(fault, "error") : null,
-    found.length ? table("Memories, best match first", ["content", "kind", "used as", "score"], found.map((one) => [one.told || one.key, one.table, one.arm, one.score]))
+    found.length ? table("Memories, best match first", ["content", "kind", "used as", "score"], found.map((one) => [one.text || one.key, one.table, one.arm, one.score]))
       : note("No similar memories.")];
 }
 

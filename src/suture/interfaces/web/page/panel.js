@@ -7,7 +7,7 @@ export const badge = (outcome) => el("span", { class: `badge ${/^[a-z_]+$/.test(
 // A counterexample: the smallest call that fails.
 export function factView(fact) {
   const place = fact.file ? `${fact.file}${fact.line ? `, line ${fact.line}` : ""}` : "";
-  const parts = [["call", fact.call], ["expected", fact.expected], ["got", fact.got], ["raised", fact.exception], ["at", place]];
+  const parts = [["call", fact.call], ["expected", fact.expected], ["got", fact.actual], ["raised", fact.exception], ["at", place]];
   return el("dl", { class: "fact" }, parts.filter(([, value]) => value).map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, el("code", {}, value)))));
 }
 

@@ -46,7 +46,7 @@ function questionView(asked, state) {
   const may = ["reviewer", "admin"].includes(state.caller.role);
   const answers = !may ? note("Answering requires the role reviewer.") : asked.difference ? chosen(asked.difference, press) : decided(asked, press);
   return [
-    el("p", { class: "asks" }, el("strong", {}, asked.request)),
+    el("p", { class: "asks" }, el("strong", {}, asked.question)),
     asked.moves.length ? el("ul", {}, asked.moves.map((move) => el("li", {}, `${move.kind}${move.reason ? `: ${move.reason}` : ""}`))) : null,
     asked.diagnosis ? el("p", {}, `Diagnosis: ${asked.diagnosis.root_cause}`) : null,
     asked.facts.map(factView),

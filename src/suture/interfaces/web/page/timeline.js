@@ -63,12 +63,11 @@ export async function stepsPanel(body, state) {
 
 async function stepView(state, at) {
   const [step, recipes, models] = await Promise.all([get(`/v1/runs/${state.run}/steps/${at}`, state.signal), get("/v1/recipes", state.signal), get("/v1/models", state.signal)]);
-  const next = (step.decided_next?.moves ?? []).map((move) => `${move.kind}${move.reason ? `: ${move.reason}` : ""}`).join("; ");
   const total = step.passed + step.failed;
   return [
     el("p", {}, step.best ? `Best candidate at this step: ${step.label || step.best.slice(0, 8)}, ${step.passed} of ${total} checks pass.` : "There was no candidate at this step."),
     el("p", {}, `Spent up to this step: ${count(step.spend.attempts)} attempts, ${count(step.spend.tokens)} tokens, ${dollars(step.spend.money)}, ${seconds(step.spend.seconds)}.`),
-    next ? el("p", {}, `Next decision: ${next}`) : null,
+    step.next_text ? el("p", {}, `Decision after this step: ${step.next_text}`) : null,
     Object.entries(step.files).map(([path, text]) => [el("h3", {}, path), code(text, path)]),
     step.facts.map((fact) => factView(fact)),
     state.caller.role === "viewer" ? note("Forking requires the role runner.") : forkForm(state, at, recipes, models),
