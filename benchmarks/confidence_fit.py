@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from suture.judge.confidence import LEAST_DOUBT, Grounds, features_of
-from suture.judge.mutation_testing.mutant_runs import DRAWN, NONE_THERE
+from suture.judge.confidence import MIN_DOUBT, ConfidenceInputs, confidence_features
+from suture.judge.tuning import SELECTED_MUTANTS
 
 __all__ = ["grounds_of", "tell_fit"]
 
@@ -30,13 +30,13 @@ Row = Mapping[str, Any]
 Model = Sequence[float]
 
 
-def grounds_of(row: Row) -> Grounds:
+def grounds_of(row: Row) -> ConfidenceInputs:
     """What spoke for a claim, as a run has it: each test is the user's."""
-    none = NONE_THERE in row["mutation_unmeasured"]
-    drawn = DRAWN if row["mutation_unmeasured"] else row["mutants"]
+    none = row["mutation_unmeasured"] == "no_mutants"
+    drawn = SELECTED_MUTANTS if row["mutation_unmeasured"] else row["mutants"]
     compared = row["differs"] or row["behaviours"] == 1
     others = sum(1 + alike for alike in row["alike"]) - 1
-    return Grounds(
+    return ConfidenceInputs(
         fixed=float(row["fixed"]),
         mutation_score=None if none else row["killed"] / drawn,
         rivals=others - row["alike"][row["chosen"]] if compared and row["chosen"] >= 0 else None,
@@ -47,11 +47,11 @@ def tell_fit(rows: Sequence[Row]) -> None:
     """Print the fitted constants, and how reliable they are on claims that had no part in them."""
     claims = [row for row in rows if row.get("compared")]
     parts = {part: [row for row in claims if row["part"] == part] for part in ("fit", "report")}
-    model = fitted([(features_of(grounds_of(row)), bool(row["right"])) for row in parts["fit"]])
+    model = fitted([(confidence_features(grounds_of(row)), bool(row["right"])) for row in parts["fit"]])
     print("constants:", ", ".join(f"{value:.2f}" for value in model))
 
     def new(row: Row) -> float:
-        return min(_probability(model, features_of(grounds_of(row))), 1 - LEAST_DOUBT[row["evidence"]])
+        return min(_probability(model, confidence_features(grounds_of(row))), 1 - MIN_DOUBT[row["evidence"]])
 
     for part, some in parts.items():
         wrong = sum(not row["right"] for row in some)

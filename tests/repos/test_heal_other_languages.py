@@ -16,7 +16,7 @@ from suture.core.records import Candidate, Task
 from suture.core.settings import (
     BudgetSettings,
     PathSettings,
-    ProofSettings,
+    CertificationSettings,
     RepairSettings,
     SandboxSettings,
     Settings,
@@ -34,7 +34,7 @@ def settings_in(folder: Path) -> Settings:
     return Settings(
         paths=PathSettings(home=folder / "home"),
         budget=BudgetSettings(attempts=4, seconds=500),
-        proof=ProofSettings(mutants=4, seconds=300),
+        certification=CertificationSettings(mutants=4, seconds=300),
         repair=RepairSettings(enabled=False),
     )
 
@@ -61,8 +61,8 @@ async def test_wrong_first_and_right_second_heals(
     assert prepared["test_origin"]
     assert prepared["toolchain"].endswith(foreign["needs"])
     written = next(event.data for event in events if event.kind == "certificate.written")
-    assert written["coverage_unmeasured"].startswith("that is done for Python alone")
-    assert (written["mutants"], written["drawn"]) == (4, 12), written["mutation_unmeasured"]
+    assert written["coverage_unmeasured"] == "python_only"
+    assert (written["mutants"], written["selected"]) == (4, 12), written["mutation_unmeasured"]
     assert written["killed"] >= 2
     prompt = "\n".join(message.content for message in model.calls[0].messages)
     assert f"```{fence}" in prompt

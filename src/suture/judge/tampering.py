@@ -1,30 +1,73 @@
-"""Signs that a change games the tests: it names their literals, takes behaviour away, or hides exceptions."""
+"""Signs that a change games the tests: it names their literals, removes behaviour, or hides exceptions."""
 
 from __future__ import annotations
 
 import ast
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
-from typing import TypeGuard
+from dataclasses import dataclass
+from typing import Literal, TypeGuard
 
 from suture.mutation.python.python_tree import FUNCTIONS
 from suture.project.python_source.parsing import first_line, parsed
 
-COMMON = (0, 1, 2, -1, "", None, True, False)
-"""Values of any code: one of these beside a test's own shows no answer learned by heart."""
-STEADY = ("abs", "bool", "float", "hash", "id", "int", "isinstance", "len", "ord", "repr", "str", "type")
-"""What answers the same of the same, and leaves it as it is."""
-DEAD = "leaves code that never runs, or a condition that is always the same"
-BROAD = ("Exception", "BaseException")
+TamperingCode = Literal[
+    "compares_with_test_literals",
+    "dead_code",
+    "calls_removed",
+    "raise_removed",
+    "hides_exceptions",
+    "names_unused",
+    "statement_removed",
+]
+
+COMMON_VALUES = (0, 1, 2, -1, "", None, True, False)
+"""Values that occur in any code. Comparing with one of them does not show that an answer was hard-coded."""
+PURE_BUILTINS = frozenset(
+    ("abs", "bool", "float", "hash", "id", "int", "isinstance", "len", "ord", "repr", "str", "type")
+)
+"""Builtins that give the same answer for the same argument and leave the argument as it is."""
+BROAD_EXCEPTIONS = ("Exception", "BaseException")
+EXITS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 
 
-def warnings_about(before: str, after: str, test_literals: frozenset[str]) -> tuple[str, ...]:
-    """What is suspicious about a change, in words; empty where nothing is.
+@dataclass(frozen=True, kw_only=True)
+class TamperingWarning:
+    """One sign that a change games the tests.
+
+    Attributes:
+        code: The kind of sign.
+        names: The literals, functions or variables that it is about, sorted; empty for the other codes.
+    """
+
+    code: TamperingCode
+    names: tuple[str, ...] = ()
+
+
+def render_tampering_warning(warning: TamperingWarning) -> str:
+    """Return a warning as text that continues a file name: `prices.py: no longer raises`."""
+    names = ", ".join(warning.names)
+    texts: dict[TamperingCode, str] = {
+        "compares_with_test_literals": f"compares with {names}, which the tests use",
+        "dead_code": "leaves code that never runs, or a condition that is always the same",
+        "calls_removed": f"no longer calls {names}",
+        "raise_removed": "no longer raises",
+        "hides_exceptions": "hides exceptions",
+        "names_unused": f"leaves {names} unused",
+        "statement_removed": "removes a statement",
+    }
+    return texts[warning.code]
+
+
+def find_tampering_warnings(
+    before: str, after: str, test_literals: frozenset[str]
+) -> tuple[TamperingWarning, ...]:
+    """Return what is suspicious about a change of a Python file.
 
     Args:
-        before: The source as it was.
+        before: The source before the change.
         after: The source with the change.
-        test_literals: Literals of the tests, as `literals_of` gives them.
+        test_literals: Literals of the tests, as returned by `collect_literals`.
     """
     whole_old, whole_new = parsed(before), parsed(after)
     if whole_old is None or whole_new is None:
@@ -32,42 +75,50 @@ def warnings_about(before: str, after: str, test_literals: frozenset[str]) -> tu
     own = {
         node.name for tree in (whole_old, whole_new) for node in ast.walk(tree) if isinstance(node, FUNCTIONS)
     }
-    old, new = _differing(whole_old, before, whole_new, after)
-    found: list[str] = []
-    named = (_compared(new) - _compared(whole_old)) & test_literals
+    old, new = _differing_parts(whole_old, before, whole_new, after)
+    named = (_compared_literals(new) - _compared_literals(whole_old)) & test_literals
+    lost_calls = _count_own_calls(own, old) - _count_own_calls(own, new)
+    # What reads a name may be anywhere in the file, so the whole trees are compared here.
+    unread = _find_unread_names(whole_new) - _find_unread_names(whole_old)
+    found: list[TamperingWarning] = []
     if named:
-        found.append(f"compares with {', '.join(sorted(named))}, which the tests use")
-    if dead_parts(new) > dead_parts(old):
-        found.append(DEAD)
-    lost = _calls_of(own, old) - _calls_of(own, new)
-    if lost:
-        found.append(f"no longer calls {', '.join(sorted(lost))}")
-    if _count(new, (ast.Raise,)) < _count(old, (ast.Raise,)):
-        found.append("no longer raises")
-    if _swallowing(new) > _swallowing(old):
-        found.append("hides exceptions")
-    unread = _unread(whole_new) - _unread(whole_old)  # what reads a name may lie anywhere
+        found.append(TamperingWarning(code="compares_with_test_literals", names=tuple(sorted(named))))
+    if count_dead_code(new) > count_dead_code(old):
+        found.append(TamperingWarning(code="dead_code"))
+    if lost_calls:
+        found.append(TamperingWarning(code="calls_removed", names=tuple(sorted(lost_calls))))
+    if _count_nodes(new, (ast.Raise,)) < _count_nodes(old, (ast.Raise,)):
+        found.append(TamperingWarning(code="raise_removed"))
+    if _count_hiding_handlers(new) > _count_hiding_handlers(old):
+        found.append(TamperingWarning(code="hides_exceptions"))
     if unread:
-        found.append(f"leaves {', '.join(sorted(unread))} unused")
-    if _count(new, (ast.stmt,)) < _count(old, (ast.stmt,)):
-        found.append("takes a statement away")
+        found.append(TamperingWarning(code="names_unused", names=tuple(sorted(unread))))
+    if _count_nodes(new, (ast.stmt,)) < _count_nodes(old, (ast.stmt,)):
+        found.append(TamperingWarning(code="statement_removed"))
     return tuple(found)
 
 
-def _differing(old: ast.Module, before: str, new: ast.Module, after: str) -> tuple[ast.Module, ast.Module]:
-    """Both without the functions and statements that they share: of a long file nearly all."""
+def _differing_parts(
+    old: ast.Module, before: str, new: ast.Module, after: str
+) -> tuple[ast.Module, ast.Module]:
+    """Return both modules without the functions and statements that they share.
+
+    In a long file nearly everything is shared, and walking the shared part twice would be slow.
+    """
     ours, theirs = dict(_pieces(old, before)), dict(_pieces(new, after))
-    return _module(ours, theirs), _module(theirs, ours)
+    return _module_of_unshared(ours, theirs), _module_of_unshared(theirs, ours)
 
 
-def _module(pieces: Mapping[tuple[str, int], ast.stmt], shared: Container[tuple[str, int]]) -> ast.Module:
+def _module_of_unshared(
+    pieces: Mapping[tuple[str, int], ast.stmt], shared: Container[tuple[str, int]]
+) -> ast.Module:
     return ast.Module(body=[node for key, node in pieces.items() if key not in shared], type_ignores=[])
 
 
 def _pieces(tree: ast.Module, text: str) -> Iterator[tuple[tuple[str, int], ast.stmt]]:
-    """Functions, statements and the heads of classes: each by its lines, and which of several alike it is."""
+    """Yield functions, statements and class heads, each with its source lines and its number among equals."""
     lines, seen = text.split("\n"), Counter[str]()
-    for node in _flat(tree.body):
+    for node in _iter_statements(tree.body):
         inner = [first_line(child) for child in node.body] if isinstance(node, ast.ClassDef) else []
         last = min(inner, default=(node.end_lineno or node.lineno) + 1)
         key = "\n".join(lines[first_line(node) - 1 : last - 1])
@@ -76,29 +127,29 @@ def _pieces(tree: ast.Module, text: str) -> Iterator[tuple[tuple[str, int], ast.
         yield (key, seen[key]), head
 
 
-def _flat(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+def _iter_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
     for node in body:
         yield node
         if isinstance(node, ast.ClassDef):
-            yield from _flat(node.body)
+            yield from _iter_statements(node.body)
 
 
-def literals_of(sources: Iterable[str]) -> frozenset[str]:
-    """Literals of some sources that say something: no 0, 1, or empty text."""
+def collect_literals(sources: Iterable[str]) -> frozenset[str]:
+    """Return the `repr` of each literal in some sources, without those that any code uses, such as 0 or 1."""
     found: set[str] = set()
     for source in sources:
         tree = parsed(source)
         if tree is not None:
-            found |= {repr(node.value) for node in ast.walk(tree) if _is_telling(node)}
+            found |= {repr(node.value) for node in ast.walk(tree) if _is_specific(node)}
     return frozenset(found)
 
 
-def _is_telling(node: ast.AST) -> TypeGuard[ast.Constant]:
-    return isinstance(node, ast.Constant) and node.value not in COMMON
+def _is_specific(node: ast.AST) -> TypeGuard[ast.Constant]:
+    return isinstance(node, ast.Constant) and node.value not in COMMON_VALUES
 
 
-def _compared(tree: ast.AST) -> set[str]:
-    """Literals with which something is compared."""
+def _compared_literals(tree: ast.AST) -> set[str]:
+    """Return the literals that the code compares something with."""
     found = set()
     for node in ast.walk(tree):
         sides: list[ast.AST | None] = []
@@ -111,12 +162,12 @@ def _compared(tree: ast.AST) -> set[str]:
             sides = [*getattr(node.func.value, "keys", ())]  # {13: 4711}.get(n)
         elif isinstance(node, ast.Subscript):
             sides = [*getattr(node.value, "keys", ())]
-        found |= {repr(s.value) for s in sides if isinstance(s, ast.Constant) and _is_telling(s)}
+        found |= {repr(s.value) for s in sides if isinstance(s, ast.Constant) and _is_specific(s)}
     return found
 
 
-def _calls_of(own: Container[str], tree: ast.AST) -> Counter[str]:
-    """Calls of functions that the source itself defines."""
+def _count_own_calls(own: Container[str], tree: ast.AST) -> Counter[str]:
+    """Count the calls of functions that the source itself defines."""
     names: Counter[str] = Counter()
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
@@ -125,23 +176,23 @@ def _calls_of(own: Container[str], tree: ast.AST) -> Counter[str]:
     return +names
 
 
-def _count(tree: ast.AST, kinds: tuple[type[ast.AST], ...]) -> int:
+def _count_nodes(tree: ast.AST, kinds: tuple[type[ast.AST], ...]) -> int:
     return sum(isinstance(node, kinds) for node in ast.walk(tree))
 
 
-def _swallowing(tree: ast.AST) -> int:
-    """Handlers that catch everything, and such as do nothing; one that is both counts twice."""
+def _count_hiding_handlers(tree: ast.AST) -> int:
+    """Count handlers that catch everything and handlers that do nothing; one that is both counts twice."""
     count = 0
     for node in ast.walk(tree):
         if isinstance(node, ast.ExceptHandler):
             named = ast.unparse(node.type) if node.type is not None else "BaseException"
-            count += named in BROAD
+            count += named in BROAD_EXCEPTIONS
             count += all(isinstance(s, (ast.Pass, ast.Continue)) for s in node.body)
     return count
 
 
-def _unread(tree: ast.AST) -> set[str]:
-    """Variables and parameters that nothing reads."""
+def _find_unread_names(tree: ast.AST) -> set[str]:
+    """Return variables and parameters that nothing reads."""
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
     read = {node.id for node in names if isinstance(node.ctx, ast.Load)}
     set_here = {node.id for node in names if isinstance(node.ctx, ast.Store)}
@@ -149,16 +200,16 @@ def _unread(tree: ast.AST) -> set[str]:
     return {name for name in set_here - read if not name.startswith("_")}
 
 
-EXITS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+def count_dead_code(tree: ast.AST) -> int:
+    """Count statements after an exit and constant conditions.
+
+    A change that adds one of them removes behaviour without deleting any code.
+    """
+    return sum(_count_statements_after_exit(node) + _has_constant_condition(node) for node in ast.walk(tree))
 
 
-def dead_parts(tree: ast.AST) -> int:
-    """How many there are of both: a change that adds one takes behaviour away without deleting it."""
-    return sum(_behind_exits(node) + _is_settled(node) for node in ast.walk(tree))
-
-
-def _behind_exits(node: ast.AST) -> int:
-    """Statements behind an exit in the same block; a `yield` there makes the function a generator."""
+def _count_statements_after_exit(node: ast.AST) -> int:
+    """Count statements after an exit in the same block, except a `yield`: it makes the function a generator."""
     count = 0
     for name in ("body", "orelse", "finalbody"):
         block = getattr(node, name, None)
@@ -171,24 +222,24 @@ def _behind_exits(node: ast.AST) -> int:
     return count
 
 
-def _is_settled(node: ast.AST) -> bool:
-    """Whether a condition has a part whose truth is known: `if True`, `not self and x`, `x == x`."""
+def _has_constant_condition(node: ast.AST) -> bool:
+    """Return whether part of a condition has a known truth: `if True`, `not self and x`, `x == x`."""
     if isinstance(node, (ast.If, ast.IfExp)):
-        return _truth_known(node.test)
+        return _has_known_truth(node.test)
     if isinstance(node, ast.While):
-        return _truth_known(node.test) and not (isinstance(node.test, ast.Constant) and node.test.value)
+        return _has_known_truth(node.test) and not (isinstance(node.test, ast.Constant) and node.test.value)
     if isinstance(node, ast.BoolOp):
         same = len({ast.dump(value) for value in node.values}) < len(node.values)
-        return same or any(_truth_known(value) for value in node.values[:-1])
+        return same or any(_has_known_truth(value) for value in node.values[:-1])
     return False
 
 
-def _truth_known(test: ast.expr) -> bool:
+def _has_known_truth(test: ast.expr) -> bool:
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return _truth_known(test.operand)
+        return _has_known_truth(test.operand)
     if isinstance(test, ast.Compare):
         sides = [test.left, *test.comparators]
-        alike = len({ast.dump(side) for side in sides}) < len(sides) and not _calls(test)
+        alike = len({ast.dump(side) for side in sides}) < len(sides) and not _calls_impure(test)
         of_self = _is_self(test.left) and isinstance(test.ops[0], (ast.Is, ast.IsNot))
         return alike or of_self or all(isinstance(side, ast.Constant) for side in sides)
     return isinstance(test, ast.Constant) or _is_self(test)
@@ -198,7 +249,7 @@ def _is_self(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id in ("self", "cls")
 
 
-def _calls(node: ast.expr) -> bool:
-    """Whether it calls what may answer otherwise the next time; `len` does not."""
+def _calls_impure(node: ast.expr) -> bool:
+    """Return whether an expression calls something that may answer differently next time; `len` does not."""
     calls = (part for part in ast.walk(node) if isinstance(part, ast.Call))
-    return any(not (isinstance(call.func, ast.Name) and call.func.id in STEADY) for call in calls)
+    return any(not (isinstance(call.func, ast.Name) and call.func.id in PURE_BUILTINS) for call in calls)

@@ -17,7 +17,7 @@ from suture.core.settings import CertificationSettings, LoopSettings, Settings
 from suture.errors import Cancelled, UsageError
 from suture.judge.certificates import Certificate, ReplayedClaim
 from suture.judge.certificates.certificate_format import parse_certificate
-from suture.judge.mutation_testing.mutant_runs import DRAWN
+from suture.judge.tuning import SELECTED_MUTANTS
 from suture.sandbox import BubblewrapSandbox, Capabilities, Channel, RunRequest, RunResult
 from suture.testing import ScriptedModel
 
@@ -48,10 +48,10 @@ async def test_a_healed_project_has_a_small_diff_and_a_certificate_that_replays(
     assert said.before["tests/test_prices.py::test_adds"] == "passed"
     assert set(said.after.values()) == {"passed"}
     assert said.coverage.changed == said.coverage.covered == {"shop/prices.py": (9, 15)}
-    assert said.mutation.unmeasured == "not in full: 4 of 12 mutants were run (certification.mutants = 4)"
-    assert (len(said.mutation.mutants), said.mutation.drawn) == (4, DRAWN)
-    assert said.mutation.generated >= DRAWN
-    assert said.mutation.least_score == said.mutation.killed / DRAWN > 0
+    assert said.mutation.unmeasured == "mutant_limit"
+    assert (len(said.mutation.mutants), said.mutation.selected) == (4, SELECTED_MUTANTS)
+    assert said.mutation.generated >= SELECTED_MUTANTS
+    assert said.mutation.min_score == said.mutation.killed / SELECTED_MUTANTS > 0
     minimal = said.claims.minimal
     assert (minimal.edits, minimal.is_minimal) == (2, True)
     assert minimal.edits_found > 2
@@ -86,8 +86,8 @@ async def test_without_time_the_certificate_says_what_was_not_measured(
     quick = settings.model_copy(update={"certification": CertificationSettings(seconds=0)})
     result = await healed(using=quick)
     said = certificate_of(result.run_id, settings)
-    assert said.coverage.unmeasured == said.mutation.unmeasured == said.claims.lint.absent != ""
-    assert (said.mutation.drawn, said.mutation.least_score) == (None, 0.0)
+    assert said.coverage.unmeasured == said.mutation.unmeasured == said.claims.lint.unmeasured == "no_time"
+    assert (said.mutation.selected, said.mutation.min_score) == (None, 0.0)
     assert "start from nothing" in said.diff
     assert all(f.ok for f in await findings(result.run_id, settings, sandbox))
 

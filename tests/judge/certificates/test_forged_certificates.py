@@ -15,11 +15,15 @@ import pytest
 
 from judge.certificates.conftest import CODE, FIXED, NOISY, TESTS, Healed
 from suture.core.ledger import find_run
-from suture.core.records import CheckOutcome, Verdict, content_hash, decode_record, encode_record
+from suture.core.records import CheckOutcome, Task, Verdict, content_hash, decode_record, encode_record
 from suture.core.settings import LoopSettings, Settings
 from suture.judge.certificates import ReplayedClaim
-from suture.judge.certificates.certificate import Certificate, CertifiedTask
-from suture.judge.certificates.certificate_format import InvalidCertificate, parse_certificate, sealed
+from suture.judge.certificates.certificate import Certificate
+from suture.judge.certificates.certificate_format import (
+    InvalidCertificate,
+    parse_certificate,
+    seal_certificate,
+)
 from suture.judge.certificates.certificate_replay import replay_certificate
 from suture.judge.confidence import estimate_confidence
 from suture.project.workspace import apply_diff, unified_diff
@@ -63,8 +67,8 @@ def change_to(said: Plain, after: Mapping[str, bytes]) -> None:
     """A diff to other files, with all the hashes that belong to it, and without measurements."""
     said["diff"] = unified_diff(BASE, after)
     said["result"] = {p: hashlib.sha256(c).hexdigest() for p, c in after.items() if BASE.get(p) != c}
-    said["coverage"] = {"unmeasured": "no", "changed": {}, "covered": {}}
-    said["mutation"] = {"unmeasured": "no", "generated": 0, "drawn": None, "mutants": []}
+    said["coverage"] = {"unmeasured": "no_time", "changed": {}, "covered": {}}
+    said["mutation"] = {"unmeasured": "no_time", "generated": 0, "selected": None, "mutants": []}
 
 
 def other_project(said: Plain, path: str, hash_: str | None) -> None:
@@ -114,7 +118,7 @@ def mutants_of_ones_own(said: Plain) -> None:
     said["confidence"] = worth(said, 1.0)
 
 
-def worth(said: Plain, least_score: float | None) -> float:
+def worth(said: Plain, min_score: float | None) -> float:
     """The confidence that belongs to what is said of the tests, with a score of the mutants."""
     verdicts = [
         Verdict(
@@ -127,7 +131,7 @@ def worth(said: Plain, least_score: float | None) -> float:
         for ids in (said["before"], said["after"])
     ]
     threshold = Settings().loop.trust_threshold
-    return estimate_confidence(verdicts[1], threshold, before=verdicts[0], mutation_score=least_score)
+    return estimate_confidence(verdicts[1], threshold, before=verdicts[0], mutation_score=min_score)
 
 
 def only_the_first(said: Plain) -> None:
@@ -142,22 +146,22 @@ def only_the_first(said: Plain) -> None:
 def called_all(said: Plain) -> None:
     """The same, and it is said that there were no more to run."""
     only_the_first(said)
-    said["mutation"].update(drawn=len(said["mutation"]["mutants"]), unmeasured="")
+    said["mutation"].update(selected=len(said["mutation"]["mutants"]), unmeasured=None)
 
 
 def not_called_cut(said: Plain) -> None:
     only_the_first(said)
-    said["mutation"]["unmeasured"] = ""
+    said["mutation"]["unmeasured"] = None
 
 
 def left_out(said: Plain) -> None:
     """No mutants at all, and nothing held against it."""
-    said["mutation"] = {"unmeasured": "there are none", "generated": 0, "drawn": 0, "mutants": []}
+    said["mutation"] = {"unmeasured": "no_mutants", "generated": 0, "selected": 0, "mutants": []}
     said["confidence"] = worth(said, None)
 
 
 def no_time(said: Plain) -> None:
-    said["mutation"] = {"unmeasured": "no time", "generated": 0, "drawn": None, "mutants": []}
+    said["mutation"] = {"unmeasured": "no_time", "generated": 0, "selected": None, "mutants": []}
     said["confidence"] = worth(said, None)
 
 
@@ -211,14 +215,14 @@ TAMPERINGS: dict[str, tuple[str, Tampering]] = {
     "new code that is a conftest.py": ("files", lambda s: called_new_code(s, "conftest.py")),
     "new code among the tests": ("files", lambda s: called_new_code(s, "tests/conftest.py")),
     "new code that looks installed": ("files", lambda s: called_new_code(s, "x.egg-info/entry_points.txt")),
-    "another place for the change": ("files", lambda s: s["task"].update(only=["tests/"])),
+    "another place for the change": ("files", lambda s: s["task"].update(writable=["tests/"])),
     "fewer changed statements": ("coverage", lambda s: s["coverage"]["changed"].update({FILE: [9]})),
     "fewer covered statements": ("coverage", lambda s: s["coverage"]["covered"].update({FILE: [9]})),
     "more covered statements": ("coverage", lambda s: s["coverage"]["covered"].update({FILE: [9, 10, 15]})),
-    "coverage that is not measured": ("coverage", lambda s: s["coverage"].update(unmeasured="no")),
+    "coverage that is not measured": ("coverage", lambda s: s["coverage"].update(unmeasured="no_time")),
     "other changed statements that nobody measured": (
         "coverage",
-        lambda s: s.update(coverage={"unmeasured": "none", "changed": {FILE: [1]}, "covered": {}}),
+        lambda s: s.update(coverage={"unmeasured": "no_time", "changed": {FILE: [1]}, "covered": {}}),
     ),
     "another mutant's fate": ("mutation", flip),
     "mutants that were not drawn": ("mutation", lambda s: s["mutation"]["mutants"].pop(0)),
@@ -295,7 +299,7 @@ async def test_every_tampering_is_rejected_for_what_it_is(
         assert plain != encode_record(certificate), name
         with pytest.raises(InvalidCertificate):
             parse_certificate(json.dumps(plain).encode())
-        forged = sealed(decode_record(Certificate, plain))
+        forged = seal_certificate(decode_record(Certificate, plain))
         assert parse_certificate(json.dumps(encode_record(forged)).encode()) == forged
         last = (await replayed(forged, BASE, wall, settings))[-1]
         assert (last.ok, last.name) == (False, where), (name, last)
@@ -303,7 +307,7 @@ async def test_every_tampering_is_rejected_for_what_it_is(
         (last,) = await replayed(certificate, files, wall, settings)
         assert (last.ok, last.name) == (False, "project")
     claims = replace(certificate.claims, agreement=1.0, suture="999.0")
-    claimed = sealed(replace(certificate, claims=claims))
+    claimed = seal_certificate(replace(certificate, claims=claims))
     for said in (certificate, claimed):
         found = await replayed(said, {**BASE, "README.md": b"new\n"}, wall, settings)
         assert found == accepted  # claims decide nothing
@@ -320,11 +324,11 @@ def files_that_are_no_certificates(plain: Plain) -> Iterator[bytes]:
         b"null",
         b"\xff\xfe",
         b"[" * 100_000,
-        b'{"format": "suture-certificate/2"}',
+        b'{"format": "suture-certificate/1"}',
     )
     yield json.dumps({**plain, "seal": ""}).encode()
     changes: tuple[Plain, ...] = (
-        {"format": "suture-certificate/3"},
+        {"format": "suture-certificate/2"},
         {"blessed": True},
         {"fixed": "all"},
         {"project": []},
@@ -347,9 +351,9 @@ def files_that_are_no_certificates(plain: Plain) -> Iterator[bytes]:
 
 
 def test_what_is_no_certificate_is_refused() -> None:
-    certificate = sealed(
+    certificate = seal_certificate(
         Certificate(
-            task=CertifiedTask(kind="heal", test_command=("true",)),
+            task=Task(statement="", kind="heal", test_command=("true",)),
             project={},
             project_hash="",
             diff="",
@@ -363,9 +367,3 @@ def test_what_is_no_certificate_is_refused() -> None:
     for content in files_that_are_no_certificates(plain):
         with pytest.raises(InvalidCertificate):
             parse_certificate(content)
-
-
-def test_a_certificate_of_an_older_format_is_refused_for_its_age() -> None:
-    old = {"format": "suture-certificate/1", "mutation": {"unmeasured": "", "generated": 3, "mutants": []}}
-    with pytest.raises(InvalidCertificate, match=r"older format 'suture-certificate/1'.*heal again"):
-        parse_certificate(json.dumps(old).encode())

@@ -93,7 +93,9 @@ async def test_two_ends_of_one_fix_stay_together(
         (tmp_path / "p" / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "p" / path).write_text(text)
     reply = "".join(f"### {path}\n```python\n{text}```\n\n" for path, text in fixed.items())
-    quick = settings.model_copy(update={"certification": settings.certification.model_copy(update={"mutants": 0})})
+    quick = settings.model_copy(
+        update={"certification": settings.certification.model_copy(update={"mutants": 0})}
+    )
     result = await heal(
         tmp_path / "p",
         test=BARE_PYTEST,

@@ -25,11 +25,11 @@ async def test_only_what_is_needed_is_left() -> None:
     wanted = [*LINES]
     wanted[7], wanted[20] = lines[7], lines[20]
     assert found.files == {"a.txt": "\n".join(wanted) + "\n"}
-    assert (found.edits_found, found.edits, found.is_minimal) == (31, 2, True)
+    assert (found.summary.edits_found, found.summary.edits, found.summary.is_minimal) == (31, 2, True)
 
 
 @given(needed=st.sets(st.integers(0, 11)), extra=st.lists(st.sampled_from(["x", "y"]), max_size=4))
-async def test_no_edit_that_is_left_can_be_spared(needed: set[int], extra: list[str]) -> None:
+async def test_every_remaining_edit_is_needed(needed: set[int], extra: list[str]) -> None:
     base = {"a.txt": "".join(f"{n}\n" for n in range(12)).encode()}
     text = "".join(f"{n}!\n" for n in range(12)) + "".join(f"{mark}\n" for mark in extra)
     wanted = {f"{n}!" for n in needed}
@@ -38,12 +38,12 @@ async def test_no_edit_that_is_left_can_be_spared(needed: set[int], extra: list[
         return wanted <= set(part.get("a.txt", "").split("\n")) if part else not wanted
 
     found = await minimise_lines(base, {"a.txt": text}, passes, max_runs=500)
-    assert found.is_minimal
-    assert found.edits == max(1, len(needed))
+    assert found.summary.is_minimal
+    assert found.summary.edits == max(1, len(needed))
     assert await passes(found.files)
 
 
-async def test_the_limit_holds_and_what_is_left_still_passes() -> None:
+async def test_the_limit_of_runs_holds_and_the_result_passes() -> None:
     text = "\n".join(f"{line}!" for line in LINES) + "\n"
     calls = itertools.count()
 
@@ -52,7 +52,7 @@ async def test_the_limit_holds_and_what_is_left_still_passes() -> None:
         return all(f"{line}!" in part.get("a.txt", "") for line in LINES[::3])
 
     found = await minimise_lines(BASE, {"a.txt": text}, passes, max_runs=9)
-    assert (found.runs, next(calls), found.is_minimal) == (9, 9, False)
+    assert (found.summary.runs, next(calls), found.summary.is_minimal) == (9, 9, False)
     assert await passes(found.files)
 
 
@@ -67,7 +67,7 @@ async def test_halves_that_do_not_parse_cost_no_run() -> None:
 
     found = await minimise_lines(base, {"m.py": text}, passes, max_runs=50)
     assert found.files == {"m.py": text}
-    assert found.is_minimal
+    assert found.summary.is_minimal
     for source in asked:
         compile(source, "m.py", "exec")
 
@@ -114,17 +114,19 @@ class Till:
 """
 
 
-async def left_of(text: str, needed: str, same: bool = True) -> tuple[str, tuple[str, ...]]:
-    """What is left of a change of which the tests need one line."""
+async def minimise_to(text: str, needed: str, answers_equally: bool = True) -> tuple[str, tuple[str, ...]]:
+    """Return what remains of a change of which the tests need one line, and the names of the dropped parts."""
 
     async def passes(part: Mapping[str, str]) -> bool:
         return needed in part.get("shop.py", "")
 
-    async def equivalents(part: Mapping[str, str]) -> bool:
-        return same
+    async def is_equivalent(part: Mapping[str, str]) -> bool:
+        return answers_equally
 
-    found = await minimise({"shop.py": SHOP.encode()}, {"shop.py": text}, passes, max_runs=50, same=alike)
-    return found.files["shop.py"], found.left_out
+    found = await minimise(
+        {"shop.py": SHOP.encode()}, {"shop.py": text}, passes, max_runs=50, is_equivalent=is_equivalent
+    )
+    return found.files["shop.py"], found.summary.left_out
 
 
 @pytest.mark.parametrize(
@@ -138,24 +140,26 @@ async def left_of(text: str, needed: str, same: bool = True) -> tuple[str, tuple
         (("self.sum = 0", "self.all = 0"), ("self.sum = n", "self.all = n")),  # one class
     ],
 )
-async def test_what_was_written_together_is_not_cut(one: tuple[str, str], other: tuple[str, str]) -> None:
+async def test_code_that_was_written_as_a_unit_is_not_cut(
+    one: tuple[str, str], other: tuple[str, str]
+) -> None:
     text = SHOP.replace(*one).replace(*other)
     for needed in (one[1], other[1]):
-        assert await left_of(text, needed.partition("\n")[2] or needed) == (text, ())
+        assert await minimise_to(text, needed.partition("\n")[2] or needed) == (text, ())
 
 
-async def test_another_function_is_left_out_whole_and_named() -> None:
+async def test_an_unneeded_function_is_left_out_and_named() -> None:
     mended = SHOP.replace("one == other", "one.lower() == other.lower()")
     text = mended.replace("self.sum = n", "self.sum += n").replace("self.sum = 0", "self.sum = 0.0")
-    assert await left_of(text, "one.lower()") == (mended, ("shop.py (Till)",))
+    assert await minimise_to(text, "one.lower()") == (mended, ("shop.py (Till)",))
 
 
-async def test_what_changes_an_answer_is_not_left_out() -> None:
+async def test_a_part_that_changes_an_answer_is_kept() -> None:
     text = SHOP.replace("one == other", "one.lower() == other.lower()").replace("n / 2", "n // 2")
-    assert await left_of(text, "one.lower()", same=False) == (text, ())
+    assert await minimise_to(text, "one.lower()", answers_equally=False) == (text, ())
 
 
-async def test_of_two_parts_only_the_one_that_changes_an_answer_comes_back() -> None:
+async def test_only_the_part_that_changes_an_answer_is_restored() -> None:
     mended = SHOP.replace("one == other", "one is other")
     halved = mended.replace("n / 2", "n // 2")
     text = halved.replace("self.sum = n", "self.sum += n")
@@ -163,11 +167,13 @@ async def test_of_two_parts_only_the_one_that_changes_an_answer_comes_back() -> 
     async def passes(part: Mapping[str, str]) -> bool:
         return "one is other" in part.get("shop.py", "")
 
-    async def equivalents(part: Mapping[str, str]) -> bool:
+    async def is_equivalent(part: Mapping[str, str]) -> bool:
         return "n // 2" in part["shop.py"]
 
-    found = await minimise({"shop.py": SHOP.encode()}, {"shop.py": text}, passes, max_runs=50, same=alike)
-    assert (found.files, found.left_out) == ({"shop.py": halved}, ("shop.py (Till)",))
+    found = await minimise(
+        {"shop.py": SHOP.encode()}, {"shop.py": text}, passes, max_runs=50, is_equivalent=is_equivalent
+    )
+    assert (found.files, found.summary.left_out) == ({"shop.py": halved}, ("shop.py (Till)",))
 
 
 async def test_files_that_name_each_other_stay_together() -> None:
@@ -184,4 +190,4 @@ async def test_files_that_name_each_other_stay_together() -> None:
 
     found = await minimise(before, files, passes, max_runs=50)
     assert set(found.files) == {"shop.py", "cases.py", "README.md"}  # which names `cases`
-    assert found.left_out == ("notes.txt",)
+    assert found.summary.left_out == ("notes.txt",)

@@ -100,6 +100,6 @@ async def test_answers_are_compared_where_a_test_calls_the_function(
     interpreter = discover_interpreter(names, {"PATH": "/usr/bin"})
     suite = await prepare_suite(task, sandbox, settings.sandbox, interpreter)
     behaviour = ChangeBehaviour(suite=suite, files={"names.py": RIGHT})
-    assert not await behaviour.same({"names.py": RIGHT.replace("other.lower()", "other")})
-    assert await behaviour.same({"names.py": RIGHT.replace(' + "!"', ' + str("!")')})
+    assert not await behaviour.is_kept_by({"names.py": RIGHT.replace("other.lower()", "other")})
+    assert await behaviour.is_kept_by({"names.py": RIGHT.replace(' + "!"', ' + str("!")')})
     assert behaviour.compared > 20

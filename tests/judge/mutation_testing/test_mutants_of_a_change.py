@@ -8,16 +8,16 @@ from collections.abc import Mapping
 import pytest
 
 from suture.core.records import Language
-from suture.judge.coverage.coverage_run import touched
+from suture.judge.coverage.coverage_run import find_touched_by_file
 from suture.judge.mutation_testing.mutant_generation import (
-    FITTING,
+    COMPILABLE_OPERATORS,
     find_mutable_lines,
     generate_file_mutants,
     is_parsable_mutant,
 )
 from suture.judge.mutation_testing.mutant_runs import (
-    DRAWN,
-    MOST_MUTANTS,
+    MAX_GENERATED_MUTANTS,
+    SELECTED_MUTANTS,
     measure_mutation_score,
     select_mutants,
 )
@@ -77,7 +77,7 @@ async def always(files: Mapping[str, str]) -> bool:
 
 async def test_a_long_reply_does_not_keep_the_event_loop_from_turning() -> None:
     after = {"m.py": ORDINARY.encode()}
-    statements = touched({}, after)
+    statements = find_touched_by_file({}, after)
     assert len(ORDINARY.split("\n")) > 1_000
     turns = 0
 
@@ -91,51 +91,67 @@ async def test_a_long_reply_does_not_keep_the_event_loop_from_turning() -> None:
     draw = await select_mutants(after, statements, "python")
     beside.cancel()
     assert turns > 20
-    assert DRAWN == len(draw.mutants) < draw.generated <= MOST_MUTANTS
+    assert SELECTED_MUTANTS == len(draw.mutants) < draw.generated <= MAX_GENERATED_MUTANTS
 
 
 async def test_the_time_limit_holds_while_mutants_are_made() -> None:
     after = {"m.py": ORDINARY.encode()}
     found = await measure_mutation_score(
-        after, touched({}, after), always, most=DRAWN, seconds=0.01, language="python"
+        after,
+        find_touched_by_file({}, after),
+        always,
+        max_mutants=SELECTED_MUTANTS,
+        timeout_s=0.01,
+        language="python",
     )
-    assert (found.drawn, found.mutants, found.least_score) == (None, (), 0.0)
-    assert "no time" in found.unmeasured
+    assert (found.selected, found.mutants, found.min_score) == (None, (), 0.0)
+    assert found.unmeasured == "no_time"
 
 
 async def test_the_same_change_has_the_same_mutants_and_each_is_one_small_change() -> None:
     after = {"m.py": ORDINARY.encode(), "n.py": SMALL.encode()}
-    one, two = [await select_mutants(after, touched({}, after), "python") for _ in range(2)]
+    one, two = [await select_mutants(after, find_touched_by_file({}, after), "python") for _ in range(2)]
     assert one == two
-    assert len({mutant.diff for mutant in one.mutants}) == DRAWN
+    assert len({mutant.diff for mutant in one.mutants}) == SELECTED_MUTANTS
     for mutant in one.mutants:
         assert 1 <= sum(line.startswith("+") for line in mutant.diff.split("\n")[4:]) <= 2
 
 
 async def test_what_was_not_run_counts_as_not_noticed() -> None:
     after = {"m.py": ORDINARY.encode()}
-    spots = touched({}, after)
-    found = await measure_mutation_score(after, spots, always, most=3, seconds=60, language="python")
-    assert (len(found.mutants), found.drawn, found.least_score) == (3, DRAWN, 3 / DRAWN)
-    assert found.unmeasured == f"not in full: 3 of {DRAWN} mutants were run (certification.mutants = 3)"
-    whole = await measure_mutation_score(after, spots, always, most=1_000, seconds=60, language="python")
-    assert (len(whole.mutants), whole.least_score, whole.unmeasured) == (DRAWN, 1.0, "")
-    none = await measure_mutation_score(after, spots, never, most=0, seconds=60, language="python")
-    assert (none.drawn, none.mutants, none.least_score) == (DRAWN, (), 0.0)
+    spots = find_touched_by_file({}, after)
+    found = await measure_mutation_score(after, spots, always, max_mutants=3, timeout_s=60, language="python")
+    assert (len(found.mutants), found.selected, found.min_score) == (
+        3,
+        SELECTED_MUTANTS,
+        3 / SELECTED_MUTANTS,
+    )
+    assert found.unmeasured == "mutant_limit"
+    whole = await measure_mutation_score(
+        after, spots, always, max_mutants=1_000, timeout_s=60, language="python"
+    )
+    assert (len(whole.mutants), whole.min_score, whole.unmeasured) == (SELECTED_MUTANTS, 1.0, None)
+    none = await measure_mutation_score(after, spots, never, max_mutants=0, timeout_s=60, language="python")
+    assert (none.selected, none.mutants, none.min_score) == (SELECTED_MUTANTS, (), 0.0)
 
 
 async def test_where_there_is_nothing_to_change_nothing_is_held_against_it() -> None:
     after = {"README.md": b"x\n"}
     found = await measure_mutation_score(
-        after, touched({}, after), never, most=DRAWN, seconds=60, language="python"
+        after,
+        find_touched_by_file({}, after),
+        never,
+        max_mutants=SELECTED_MUTANTS,
+        timeout_s=60,
+        language="python",
     )
-    assert (found.drawn, found.least_score) == (0, None)
+    assert (found.selected, found.min_score) == (0, None)
     assert found.unmeasured
 
 
 async def test_a_huge_file_is_not_looked_at() -> None:
     after = {"m.py": b"x = [\n" + b"    1,\n" * 200_000 + b"]\n"}
-    assert touched({}, after) == {}
+    assert find_touched_by_file({}, after) == {}
 
 
 @pytest.mark.parametrize(("language", "path", "text"), ELSEWHERE)
@@ -149,7 +165,7 @@ async def test_other_languages_have_mutants_of_their_changed_lines_by_the_same_r
     assert spots == {path: (range(line, line + 1),)}
     one, two = [await select_mutants(after, spots, language) for _ in range(2)]
     assert one == two
-    assert min(DRAWN, one.generated) == len(one.mutants) > 4
+    assert min(SELECTED_MUTANTS, one.generated) == len(one.mutants) > 4
     assert {mutant.line for mutant in one.mutants} == {line}
     for mutant in one.mutants:
         changed = apply_diff({path: after[path]}, mutant.diff)[path]
@@ -163,16 +179,21 @@ async def test_what_cannot_be_read_has_no_mutants_and_says_so(
 ) -> None:
     after = {path: text.replace("(prices", "((prices").encode()}
     found = await measure_mutation_score(
-        after, find_mutable_lines({}, after, language), never, most=DRAWN, seconds=60, language=language
+        after,
+        find_mutable_lines({}, after, language),
+        never,
+        max_mutants=SELECTED_MUTANTS,
+        timeout_s=60,
+        language=language,
     )
-    assert (found.drawn, found.least_score) == (0, None)
-    assert "can be read" in found.unmeasured
+    assert (found.selected, found.min_score) == (0, None)
+    assert found.unmeasured in ("no_changed_code", "unsupported_language")
 
 
 def test_a_compiler_is_not_asked_for_what_it_refuses() -> None:
     lines = range(1, GO.count("\n") + 1)
     made = list(generate_file_mutants("shop.go", GO, lines, "go"))
-    assert {mutant.operator for mutant in made} <= {*FITTING}
+    assert {mutant.operator for mutant in made} <= {*COMPILABLE_OPERATORS}
     assert any(mutant.operator == "delete_statement" for mutant in made)
     assert all("\n\treturn" in apply_edits(GO, mutant.edits) for mutant in made)
     freely = list(generate_file_mutants("shop.js", JAVASCRIPT, lines, "javascript"))

@@ -17,7 +17,7 @@ async def test_new_findings_on_changed_lines_by_the_projects_own_rules(
 ) -> None:
     require("ruff", find_ruff(None) is not None, "ruff is not installed")
     found = await lint_changes(BEFORE, AFTER, sandbox, SandboxSettings(), None)
-    assert (found.tool, found.absent) == ("ruff", "")
+    assert (found.tool, found.unmeasured) == ("ruff", None)
     assert len(found.findings) == 1, found.findings  # the unused import is not new
     assert found.findings[0].startswith("a.py:5: F841 ")
 
@@ -29,6 +29,6 @@ async def test_a_project_that_ruff_cannot_read_is_said_not_raised(
     broken = {"pyproject.toml": b"[tool.ruff\n"}
     found = await lint_changes({**BEFORE, **broken}, {**AFTER, **broken}, sandbox, SandboxSettings(), None)
     assert found.findings == ()
-    assert "did not end well" in found.absent
+    assert found.unmeasured == "linter_failed"
     nothing = await lint_changes(BEFORE, {**BEFORE, "x.txt": b""}, sandbox, SandboxSettings(), None)
-    assert nothing.absent
+    assert nothing.unmeasured == "no_python_file"

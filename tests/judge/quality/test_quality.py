@@ -13,7 +13,7 @@ from suture.errors import UsageError
 from suture.judge import prepare_suite
 from suture.judge.quality import QualityResult, QualitySubject, flatten_quality, measure_quality
 from suture.judge.quality.evaluator import Evaluator
-from suture.judge.quality.measurement import BUILT_IN, evaluators
+from suture.judge.quality.measurement import BUILT_IN, load_evaluators
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
 
 CODE = '''\
@@ -66,7 +66,7 @@ def checks(*sources: str) -> tuple[Check, ...]:
 
 async def test_each_evaluator_measures_its_side(measure: Measure) -> None:
     found = await measure({"a.py": CODE}, checks=checks("assert way(3) == 'up'", "assert way(0) == 'off'"))
-    assert {name: measured.absent for name, measured in found.items() if measured.absent} == {}
+    assert {name: measured.unmeasured for name, measured in found.items() if measured.unmeasured} == {}
     values = flatten_quality(found)
     assert (values["lines_total"], values["lines_of_code"], values["lines_with_comments"]) == (23, 15, 2)
     assert values["docstring_coverage"] == pytest.approx(1 / 3)
@@ -88,7 +88,7 @@ async def test_a_test_command_is_watched_too(measure: Measure) -> None:
     command = tuple(BARE_PYTEST.split())
     found = await measure({"a.py": CODE}, "coverage", files=files, test_command=command, kind="heal")
     (coverage,) = found.values()
-    assert coverage.absent == ""
+    assert coverage.unmeasured == ""
     assert "a.py:10: no test runs it" in coverage.findings
     assert "a.py:12: no test runs it" not in coverage.findings
 
@@ -100,10 +100,10 @@ async def test_much_complexity_is_a_finding(measure: Measure) -> None:
 
 async def test_what_cannot_be_measured_is_said(measure: Measure) -> None:
     found = await measure({"a.py": "def way(n:\n"})
-    assert flatten_quality(found) == {"lint_findings": 1.0} or found["lint"].absent == ""
-    assert {name for name, measured in found.items() if measured.absent} == set(found) - {"lint"}
+    assert flatten_quality(found) == {"lint_findings": 1.0} or found["lint"].unmeasured == ""
+    assert {name for name, measured in found.items() if measured.unmeasured} == set(found) - {"lint"}
     found = await measure({"a.py": CODE}, "coverage")
-    assert found["coverage"].absent == "there is no check and no test command"
+    assert found["coverage"].unmeasured == "the task has no check and no test command"
 
 
 async def test_code_that_nests_deeply_breaks_no_evaluator(measure: Measure) -> None:
@@ -111,14 +111,14 @@ async def test_code_that_nests_deeply_breaks_no_evaluator(measure: Measure) -> N
     ladder += "".join(f"    elif n == {n}:\n        return {n}\n" for n in range(1, 1200))
     found = await measure({"a.py": ladder}, "lines", "docstrings", "complexity", "security")
     assert found["lines"].values["lines_of_code"] == 2401
-    assert all(measured.absent or measured.values for measured in found.values())
+    assert all(measured.unmeasured or measured.values for measured in found.values())
 
 
 async def test_a_missing_tool_is_said_not_guessed(measure: Measure, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "radon.complexity", None)
     monkeypatch.setitem(sys.modules, "bandit.core", None)
     found = await measure({"a.py": CODE}, "complexity", "security")
-    assert [measured.absent for measured in found.values()] == [
+    assert [measured.unmeasured for measured in found.values()] == [
         "radon is not installed; pip install 'suture[quality]'",
         "Bandit is not installed; pip install 'suture[quality]'",
     ]
@@ -129,9 +129,9 @@ class Returns:
     name = "returns"
 
     async def evaluate(self, subject):
-        from suture.judge.quality import Measured
+        from suture.judge.quality import QualityResult
 
-        return Measured(values={"count": sum(text.count("return") for text in subject.files.values())})
+        return QualityResult(values={"count": sum(text.count("return") for text in subject.files.values())})
 
 
 class Empty:
@@ -174,15 +174,15 @@ async def test_a_package_brings_an_evaluator(measure: Measure, installed: Callab
     values = flatten_quality(found)
     assert values["returns.count"] == 4
     assert "lines_total" in values
-    assert "returns" in [made.name for made in evaluators()]
+    assert "returns" in [one.name for one in load_evaluators()]
 
 
 async def test_one_that_cannot_be_loaded_says_so(measure: Measure, installed: Callable[..., None]) -> None:
     installed("empty = returns_plugin:Empty", "gone = returns_plugin:Gone", "lost = no_such_plugin:X")
     found = await measure({"a.py": CODE}, "empty", "gone", "lost")
-    assert "makes no evaluator" in found["empty"].absent
-    assert "cannot be loaded" in found["gone"].absent
-    assert "No module named 'no_such_plugin'" in found["lost"].absent
+    assert "returns no evaluator" in found["empty"].unmeasured
+    assert "cannot be loaded" in found["gone"].unmeasured
+    assert "No module named 'no_such_plugin'" in found["lost"].unmeasured
 
 
 async def test_one_of_a_package_that_raises_has_measured_nothing_and_the_others_have(
@@ -190,15 +190,15 @@ async def test_one_of_a_package_that_raises_has_measured_nothing_and_the_others_
 ) -> None:
     installed("raises = returns_plugin:Raises", "answers = returns_plugin:Answers")
     found = await measure({"a.py": CODE}, "raises", "answers", "lines")
-    assert found["raises"].absent == "raises failed: RuntimeError: no scale to weigh with"
-    assert "no `QualityResult`" in found["answers"].absent
+    assert found["raises"].unmeasured == "raises failed: RuntimeError: no scale to weigh with"
+    assert "no `QualityResult`" in found["answers"].unmeasured
     assert found["lines"].values
 
 
 def test_names_are_unique_and_known(installed: Callable[..., None]) -> None:
     with pytest.raises(UsageError, match="there is no evaluator called 'speed'"):
-        evaluators(["speed"])
+        load_evaluators(["speed"])
     assert all(isinstance(kind(), Evaluator) for kind in BUILT_IN)
     installed("lines = returns_plugin:Returns")
     with pytest.raises(UsageError, match="two evaluators called 'lines'"):
-        evaluators()
+        load_evaluators()

@@ -45,7 +45,9 @@ MENDED = CODE.replace(b"result = value", b"result += value")
 
 def probe_of(sandbox: Sandbox, code: bytes = CODE, **more: Any) -> TraceTarget:
     files = {"pkg/stats.py": code, "pkg/__init__.py": b""}
-    return TraceTarget(sandbox=sandbox, settings=SandboxSettings(), files=files, module="pkg/stats.py", **more)
+    return TraceTarget(
+        sandbox=sandbox, settings=SandboxSettings(), files=files, module="pkg/stats.py", **more
+    )
 
 
 async def test_a_trace_shows_what_each_line_changed(sandbox: Sandbox) -> None:

@@ -74,7 +74,9 @@ async def test_what_took_all_of_its_time_is_not_run_again() -> None:
         settings=SandboxSettings(),
         command=cast(TestCommand, command),
     )
-    fact = Counterexample(check_id="npx jest", exception="the time limit was reached though no test failed", code="time_limit")
+    fact = Counterexample(
+        check_id="npx jest", exception="the time limit was reached though no test failed", code="time_limit"
+    )
     stopped = CheckOutcome(check_id="npx jest", status="error", counterexample=fact)
     base = Verdict(candidate="c", outcomes=(stopped,), evidence="nonce", wall_s=30.0)
     found = await triage_failures(suite, base)

@@ -25,7 +25,9 @@ COLLECTED = CollectionReport(
 
 
 def seen(test: str, outcome: str) -> TestReport:
-    return TestReport(test=test, outcome=cast(Any, outcome), seconds=0.1, wall_s=0.2, lines={}, frames=(), calls=())
+    return TestReport(
+        test=test, outcome=cast(Any, outcome), seconds=0.1, wall_s=0.2, lines={}, frames=(), calls=()
+    )
 
 
 class Told:

@@ -58,6 +58,22 @@ VerdictNoteCode = Literal[
 ]
 """A limit of a verdict that the user should know (`suture.interfaces.narrative` renders it)."""
 
+UnmeasuredReason = Literal[
+    "disabled",
+    "linter_failed",
+    "mutant_limit",
+    "no_changed_code",
+    "no_linter",
+    "no_mutants",
+    "no_python_file",
+    "no_python_started",
+    "no_time",
+    "python_only",
+    "separate_checks",
+    "unsupported_language",
+]
+"""Why something about a change was not measured (`suture.judge.unmeasured` renders it)."""
+
 Language = str
 """What code is written in, by its name; `suture.project.languages` knows them, those of packages too."""
 
@@ -162,7 +178,7 @@ class Task:
     test_origin: str = ""
     protected: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
-    find_earlier_versions: tuple[EarlierVersion, ...] = ()
+    earlier_versions: tuple[EarlierVersion, ...] = ()
     since: str = ""
     excluded_files: Mapping[str, str] = field(default_factory=dict)
     project: Project | None = None

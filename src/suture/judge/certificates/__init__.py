@@ -8,7 +8,7 @@ run because of it. The package must not ask a model; what running code cannot co
 from suture.judge.certificates.certificate import Certificate
 from suture.judge.certificates.certificate_format import InvalidCertificate
 from suture.judge.certificates.certificate_replay import ReplayedClaim
-from suture.judge.certificates.verification import find_certificate, load_certificate, verify_file
+from suture.judge.certificates.verification import find_certificate, load_certificate, verify_certificate_file
 
 __all__ = [
     "Certificate",
@@ -16,5 +16,5 @@ __all__ = [
     "ReplayedClaim",
     "find_certificate",
     "load_certificate",
-    "verify_file",
+    "verify_certificate_file",
 ]

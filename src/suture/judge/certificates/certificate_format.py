@@ -1,4 +1,4 @@
-"""A certificate as a file: sealed, written, and read back; what was changed since is refused."""
+"""The certificate's file format: JSON with a seal, written in one way and parsed strictly."""
 
 from __future__ import annotations
 
@@ -11,91 +11,71 @@ from typing import Any
 from suture.core.records import content_hash, decode_record, encode_record
 from suture.judge.certificates.certificate import FORMAT, Certificate
 
-OLD_FORMATS = ("suture-certificate/1",)
-"""Of these nobody can say how many mutants should have been run: their confidence proves nothing."""
-
-NEWER = {"task": ("beside", "several", "project"), "claims": ("accepted_tests", "rivals", "share")}
-"""Fields that came to this format later: an empty one is not written, so that older certificates stand."""
-
 MAX_BYTES = 32 * 2**20
-"""Anybody may have written a certificate: a larger one is refused before it is read as JSON."""
+"""Anybody may have written a certificate, so a larger file is refused before it is parsed."""
 
 
 class InvalidCertificate(ValueError):
-    """It is no certificate of this format, or was changed since it was sealed."""
+    """A file is not a certificate of this format, or was changed after it was sealed."""
 
 
-def digest(content: bytes) -> str:
-    """The SHA-256 of a file, as 64 hex digits."""
+def sha256_hex(content: bytes) -> str:
+    """Return the SHA-256 of a file's content as 64 hex digits."""
     return hashlib.sha256(content).hexdigest()
 
 
-def sealed(certificate: Certificate) -> Certificate:
-    """A certificate with the seal that it must have."""
-    return replace(certificate, seal=_seal(_plain(certificate)))
+def seal_certificate(certificate: Certificate) -> Certificate:
+    """Return a certificate with its seal."""
+    return replace(certificate, seal=_compute_seal(encode_record(certificate)))
 
 
 def render_certificate(certificate: Certificate) -> str:
-    """A certificate as a file: ASCII, so that no transport can change it."""
-    return json.dumps(_plain(certificate), indent=1) + "\n"
+    """Return a certificate as the text of its file. It is ASCII, so that no transport changes it."""
+    return json.dumps(encode_record(certificate), indent=1) + "\n"
 
 
 def parse_certificate(content: bytes) -> Certificate:
-    """Read a certificate.
+    """Return the certificate that a file holds.
 
     Raises:
-        CertificateRefused: It is no certificate of this format, or was changed since it was sealed.
+        InvalidCertificate: The content is not a certificate of this format, or was changed after sealing.
     """
     if len(content) > MAX_BYTES:
-        raise InvalidCertificate("it is too large to be a certificate")
+        raise InvalidCertificate(f"the file is larger than {MAX_BYTES >> 20} MiB")
     try:
-        # ASCII is all that `render_certificate` writes: no byte order mark, and one way to read each byte.
-        plain = json.loads(content.decode("ascii"), object_pairs_hook=_once, parse_constant=_no_constant)
-        said = plain.get("format") if isinstance(plain, dict) else None
-        if said in OLD_FORMATS:
-            raise InvalidCertificate(
-                f"it is of the older format {said!r}, which does not bind how many mutants are run; "
-                "heal again with this Suture, or verify it with the one that made it"
-            )
-        certificate = decode_record(Certificate, plain)
+        # `render_certificate` writes ASCII only: no byte order mark, and one way to read each byte.
+        data = json.loads(
+            content.decode("ascii"), object_pairs_hook=_reject_duplicates, parse_constant=_reject_constant
+        )
+        stated = data.get("format") if isinstance(data, dict) else None
+        if stated != FORMAT:
+            raise InvalidCertificate(f"the format is {stated!r}, and this Suture reads {FORMAT!r}")
+        certificate = decode_record(Certificate, data)
     except InvalidCertificate:
         raise
     except (ValueError, TypeError, AttributeError, RecursionError) as fault:
-        raise InvalidCertificate(f"it is no certificate: {fault}") from fault
-    if certificate.format != FORMAT:
-        raise InvalidCertificate(f"its format is {certificate.format!r}, and this Suture reads {FORMAT!r}")
-    if _written(plain) not in (_written(_plain(certificate)), _written(encode_record(certificate))):
-        raise InvalidCertificate("it holds something that no certificate holds")
-    if certificate.seal != _seal(_plain(certificate)):
-        raise InvalidCertificate("it was changed since it was sealed")
+        raise InvalidCertificate(f"it is not a certificate: {fault}") from fault
+    encoded = encode_record(certificate)
+    # Compared as text, because `1`, `1.0` and `true` are equal in Python and are not the same certificate.
+    if json.dumps(data, sort_keys=True) != json.dumps(encoded, sort_keys=True):
+        raise InvalidCertificate("it has a key that no certificate has, or a value in another form")
+    if certificate.seal != _compute_seal(encoded):
+        raise InvalidCertificate("it was changed after it was sealed")
     return certificate
 
 
-def _plain(certificate: Certificate) -> dict[str, Any]:
-    """A certificate as JSON values, without the fields of `NEWER` that are empty."""
-    plain = encode_record(certificate)
-    for group, names in NEWER.items():
-        plain[group] = {key: value for key, value in plain[group].items() if value or key not in names}
-    return plain
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object whose keys are all different: of two, each reader may take another."""
+def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object; refuse duplicate keys, of which one reader takes the first, another the last."""
     found = dict(pairs)
     if len(found) != len(pairs):
-        twice = next(key for key in found if sum(key == other for other, _ in pairs) > 1)
-        raise ValueError(f"the key {twice!r} is there more than once")
+        duplicate = next(key for key in found if sum(key == other for other, _ in pairs) > 1)
+        raise ValueError(f"the key {duplicate!r} occurs more than once")
     return found
 
 
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no JSON")
+def _reject_constant(name: str) -> float:
+    raise ValueError(f"{name} is not valid JSON")
 
 
-def _written(plain: Any) -> str:
-    """A value as text: `1`, `1.0` and `true` are equal for Python, and are not the same certificate."""
-    return json.dumps(plain, sort_keys=True)
-
-
-def _seal(plain: Mapping[str, Any]) -> str:
-    return content_hash({key: value for key, value in plain.items() if key != "seal"})
+def _compute_seal(data: Mapping[str, Any]) -> str:
+    return content_hash({key: value for key, value in data.items() if key != "seal"})

@@ -1,16 +1,17 @@
-"""What a certificate says of a project's files and of its change, found out without running anything."""
+"""Checks of a certificate that run nothing: the project's files, the diff, and the paths that it changes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
+from typing import Literal
 
 from suture.core.records import Candidate, content_hash
 from suture.judge import Suite, find_protected_files, is_dependency_file
 from suture.judge.certificates.certificate import Certificate
-from suture.judge.certificates.certificate_format import digest
+from suture.judge.certificates.certificate_format import sha256_hex
 from suture.project.languages import detect_file_languages
-from suture.project.test_commands import files_deciding
+from suture.project.test_commands import find_deciding_files
 from suture.project.workspace import (
     DiffDoesNotApply,
     apply_diff,
@@ -21,45 +22,66 @@ from suture.project.workspace import (
 )
 from suture.sandbox.packages import is_lock_path, manifest_name_for
 
-MOST_LISTED = 5
-BUILT = frozenset((".pyi", ".pyc", ".pyd", ".so"))
+ClaimName = Literal[
+    "certificate",
+    "project",
+    "diff",
+    "checks",
+    "files",
+    "packages",
+    "before",
+    "after",
+    "coverage",
+    "mutation",
+    "confidence",
+]
+"""What one statement of a certificate is about."""
+
+MAX_LISTED = 5
+"""Paths or ids that one message names."""
+COMPILED_SUFFIXES = frozenset((".pyi", ".pyc", ".pyd", ".so"))
 NOWHERE = Path("/nowhere")
-"""A certificate names files by their paths in the project; a folder of some machine means nothing in it."""
+"""Stands for the project's folder: a certificate names files by their paths in the project alone."""
 
 
 class ClaimRefuted(Exception):
-    """What a certificate says is not so."""
+    """A statement of a certificate is false.
 
-    def __init__(self, name: str, detail: str) -> None:
+    Args:
+        name: What the statement is about.
+        detail: What was found instead, for people.
+    """
+
+    def __init__(self, name: ClaimName, detail: str) -> None:
         super().__init__(detail)
         self.name = name
         self.detail = detail
 
 
-def require(holds: bool, name: str, detail: str) -> None:
-    """Raise `ClaimRefuted` where a claim does not hold."""
+def require(holds: bool, name: ClaimName, detail: str) -> None:
+    """Raise `ClaimRefuted` unless a statement holds."""
     if not holds:
         raise ClaimRefuted(name, detail)
 
 
-def require_equal(name: str, said: Mapping[str, object], found: Mapping[str, object]) -> None:
-    """Raise `ClaimRefuted` where what is certified is not what was found; it names some of what differs."""
-    keys = sorted(key for key in said.keys() | found.keys() if said.get(key) != found.get(key))
+def require_equal(name: ClaimName, certified: Mapping[str, object], found: Mapping[str, object]) -> None:
+    """Raise `ClaimRefuted`, naming some differences, unless the certified values are those that were found."""
+    keys = sorted(key for key in certified.keys() | found.keys() if certified.get(key) != found.get(key))
     differences = [
-        f"{key} (certified {said.get(key)!r}, found {found.get(key)!r})" for key in keys[:MOST_LISTED]
+        f"{key} (certified {certified.get(key)!r}, found {found.get(key)!r})" for key in keys[:MAX_LISTED]
     ]
-    more = f" and {len(keys) - MOST_LISTED} more" if len(keys) > MOST_LISTED else ""
+    more = f" and {len(keys) - MAX_LISTED} more" if len(keys) > MAX_LISTED else ""
     require(not keys, name, "; ".join(differences) + more)
 
 
 def revert_certified_change(certificate: Certificate, project: Mapping[str, bytes]) -> Mapping[str, bytes]:
-    """A project as the certificate needs it: where the change is in it already, it is taken back.
+    """Return the project's files before the certified change, which is reverted if it was applied.
 
     Args:
-        certificate: Of one change; each of its claims is found out anew.
-        project: The files, with the change or without.
+        certificate: The certificate of the change.
+        project: The project's files, path -> content, with or without the change.
     """
-    hashes = {path: digest(project[path]) for path in certificate.result if path in project}
+    hashes = {path: sha256_hex(project[path]) for path in certificate.result if path in project}
     if hashes != certificate.result:
         return project
     try:
@@ -69,44 +91,47 @@ def revert_certified_change(certificate: Certificate, project: Mapping[str, byte
 
 
 def check_project_files(certificate: Certificate, project: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The files that a certificate was made for, each by its hash; more of them that decide refute it."""
+    """Return the files that a certificate was made for, each checked by its hash.
+
+    A further file that could change what the tests say refutes the certificate.
+    """
     require(
         certificate.project_hash == content_hash(dict(certificate.project)),
         "project",
-        "the hash of the list of files is not that of the list",
+        "the list of files does not have the certified hash",
     )
     wrong = [
         path
         for path, hash_ in certificate.project.items()
-        if path not in project or digest(project[path]) != hash_
+        if path not in project or sha256_hex(project[path]) != hash_
     ]
-    listed = ", ".join(sorted(wrong)[:MOST_LISTED])
-    require(not wrong, "project", f"{len(wrong)} files are missing, or not as certified: {listed}")
+    listed = ", ".join(sorted(wrong)[:MAX_LISTED])
+    require(not wrong, "project", f"{len(wrong)} file(s) are missing or differ: {listed}")
     more = sorted(path for path in project.keys() - certificate.project.keys() if _decides(path))
-    listed = ", ".join(more[:MOST_LISTED])
+    listed = ", ".join(more[:MAX_LISTED])
     require(
         not more or certificate.task.kind == "write",
         "project",
-        f"not proved for {len(more)} files more: {listed}",
+        f"{len(more)} further file(s) may change the result: {listed}",
     )
     return {path: project[path] for path in certificate.project}
 
 
 def _decides(path: str) -> bool:
-    """Whether a file may change what the tests say: code, a test, a setting of the project's."""
-    is_code = PurePosixPath(path).suffix in BUILT or bool(detect_file_languages((path,)))
+    """Return whether a file may change what the tests say: code, a test, or a configuration file."""
+    is_code = PurePosixPath(path).suffix in COMPILED_SUFFIXES or bool(detect_file_languages((path,)))
     return is_code or is_protected(path, default_protected())
 
 
 def check_certified_diff(certificate: Certificate, files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The files with the change, which leads to what is certified and nowhere else."""
+    """Return the files with the change applied, and check that the result is exactly the certified one."""
     try:
         after = apply_diff(files, certificate.diff)
     except DiffDoesNotApply as fault:
         raise ClaimRefuted("diff", str(fault)) from fault
-    changed = {path: digest(content) for path, content in after.items() if files.get(path) != content}
-    require(bool(changed), "diff", "it changes nothing")
-    require(files.keys() <= after.keys(), "diff", "it deletes a file")
+    changed = {path: sha256_hex(content) for path, content in after.items() if files.get(path) != content}
+    require(bool(changed), "diff", "the diff changes nothing")
+    require(files.keys() <= after.keys(), "diff", "the diff deletes a file")
     require_equal("diff", certificate.result, changed)
     return after
 
@@ -114,35 +139,41 @@ def check_certified_diff(certificate: Certificate, files: Mapping[str, bytes]) -
 def check_changed_paths(
     certificate: Certificate, candidate: Candidate, suite: Suite, after: Mapping[str, bytes]
 ) -> None:
-    """A diff that changes what decides proves nothing, whatever the certificate calls protected."""
+    """Refute a diff that changes files that decide, whatever the certificate calls protected."""
     task = suite.task
     paths = candidate.files.keys()
     require(
         task.kind == "heal" or task.project is not None or not paths & task.files.keys(),
         "files",
-        "code that was there is no new code",
+        "the task asks for new code, and the diff changes existing files",
     )
-    closed = {path for path in paths if is_protected(path, default_protected())}
+    protected = {path for path in paths if is_protected(path, default_protected())}
     if task.kind == "heal":
-        closed |= paths & set(files_deciding(task.test_command, after, NOWHERE))
+        protected |= paths & set(find_deciding_files(task.test_command, after, NOWHERE))
     elif not task.test_command:
-        closed -= set(task.modules)  # asserts run apart from them, whatever they are called
+        protected -= set(task.modules)  # asserts run in another process
         if task.project is not None and task.project.is_new:
-            closed = {path for path in closed if not is_test_file(path)}  # they decide nothing
-    if task.project is not None and task.project.is_new:  # it says which packages there are, and no more
-        closed = {
-            path for path in closed if path != manifest_name_for(task.language) and not is_lock_path(path)
+            protected = {
+                path for path in protected if not is_test_file(path)
+            }  # tests of a new project do not decide
+    if task.project is not None and task.project.is_new:  # they only name packages
+        protected = {
+            path for path in protected if path != manifest_name_for(task.language) and not is_lock_path(path)
         }
-    closed = {path for path in closed if not is_dependency_file(path, candidate.files, suite)}
-    closed |= set(find_protected_files(candidate.files, suite))
+    protected = {path for path in protected if not is_dependency_file(path, candidate.files, suite)}
+    protected |= set(find_protected_files(candidate.files, suite))
     require(
         not task.test_command or not any(is_protected(path, default_protected()) for path in task.modules),
         "files",
-        f"the module {task.module!r} decides, or one beside it",
+        f"the module {task.module!r} or one beside it is a protected file",
     )
-    require(not closed, "files", f"the diff changes what decides: {', '.join(sorted(closed)[:MOST_LISTED])}")
+    require(
+        not protected,
+        "files",
+        f"the diff changes protected files: {', '.join(sorted(protected)[:MAX_LISTED])}",
+    )
     require(
         overlay_candidate(task.files, candidate.files) == dict(after),
         "files",
-        "the result is not what a run can make",
+        "no candidate of a run can have this result",
     )

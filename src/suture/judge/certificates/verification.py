@@ -1,4 +1,4 @@
-"""From a certificate's file to its replay: where the project's files come from, and what runs them."""
+"""Verify a certificate file: find it, find the project's files and interpreter, and replay it."""
 
 from __future__ import annotations
 
@@ -9,75 +9,75 @@ from pathlib import Path
 from suture.core.ledger import RunFolder, find_run, first_payload, read_ledger
 from suture.core.ledger.kinds import RunStarted
 from suture.core.records import Language
-from suture.core.safe_files import read_plain
+from suture.core.safe_files import read_regular_file
 from suture.core.settings import SandboxSettings, Settings
 from suture.errors import StorageError, UsageError
-from suture.judge.certificates.certificate import CERTIFICATE, Certificate
+from suture.judge.certificates.certificate import CERTIFICATE_FILE, Certificate
 from suture.judge.certificates.certificate_format import MAX_BYTES, InvalidCertificate, parse_certificate
 from suture.judge.certificates.certificate_replay import ReplayedClaim, replay_certificate
 from suture.judge.certificates.static_checks import revert_certified_change
 from suture.project.languages import Interpreter
-from suture.project.recorded_task import recorded_interpreter
+from suture.project.recorded_task import load_interpreter
 from suture.project.workspace import take_snapshot
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
 
 
 def find_certificate(name: str | Path, home: Path) -> Path:
-    """The file that a certificate lies in.
+    """Return the path of a certificate.
 
     Args:
         name: The file, its run folder, or a run: `last`, an id, or the unique start or end of one.
-        home: Where runs are.
+        home: The folder that holds the runs.
 
     Raises:
-        UsageError: There is no such file and no such run, or that run has no certificate.
+        UsageError: There is no such file or run, or the run has no certificate.
     """
     path = Path(name)
-    if os.path.isfile(path):  # noqa: PTH113  # it takes any text for a name
+    if os.path.isfile(path):  # noqa: PTH113  # any text may be a name; Path.is_file raises for some
         return path
     is_folder = os.path.isdir(path)  # noqa: PTH112 # as above
     folder = path if is_folder else find_run(home, str(name)).path
-    if not (folder / CERTIFICATE).is_file():
+    if not (folder / CERTIFICATE_FILE).is_file():
         raise UsageError(
-            f"run {folder.name} has no certificate", remedy="take one that healed: suture history"
+            f"run {folder.name} has no certificate", remedy="choose a run that healed: suture history"
         )
-    return folder / CERTIFICATE
+    return folder / CERTIFICATE_FILE
 
 
 def load_certificate(path: Path) -> Certificate:
-    """The certificate in a file.
+    """Load the certificate that a file holds.
 
     Raises:
         UsageError: The file cannot be read.
         CertificateRefused: It is no certificate of this format, or was changed since it was sealed.
     """
     try:
-        content = read_plain(path, MAX_BYTES, follow=True)
+        content = read_regular_file(path, MAX_BYTES, follow=True)
     except OSError as fault:
         raise UsageError(f"{str(path)!r} cannot be read: {fault.strerror}") from fault
     if content is None:
-        raise UsageError(f"{str(path)!r} cannot be read: it is no regular file")
+        raise UsageError(f"{str(path)!r} cannot be read: it is not a regular file")
     return parse_certificate(content)
 
 
-async def verify_file(
+async def verify_certificate_file(
     name: str | Path, project: Path | None, settings: Settings, sandbox: Sandbox | None = None
 ) -> AsyncIterator[ReplayedClaim]:
     """Replay a certificate in a clean sandbox.
 
     Args:
         name: The certificate, as in `find_certificate`.
-        project: The project's folder, with the change or without; the run folder's files where not given.
-        settings: Whose limits hold.
-        sandbox: The wall; the settings' where not given.
+        project: The project's folder, with or without the change; by default the files in the run folder.
+        settings: The limits of the replay.
+        sandbox: The sandbox to use; by default the one that the settings name.
 
     Yields:
-        What was found out; the first finding that is not `ok` is the last.
+        Each statement with what was found; the first one that is not `ok` is the last.
 
     Raises:
-        UsageError: There is no such certificate, or the files are neither given nor beside it.
-        PrerequisiteError: There is no sandbox, or no Python.
-        SandboxError: The wall failed.
+        UsageError: There is no such certificate, or neither a project nor a run folder has the files.
+        PrerequisiteError: There is no sandbox or no interpreter.
+        SandboxError: The sandbox failed.
     """
     path = find_certificate(name, settings.paths.home)
     try:
@@ -85,7 +85,7 @@ async def verify_file(
     except InvalidCertificate as refused:
         yield ReplayedClaim(name="certificate", ok=False, detail=str(refused))
         return
-    files, interpreter = _surroundings(certificate, path.parent, project, settings.sandbox)
+    files, interpreter = _find_files_and_interpreter(certificate, path.parent, project, settings.sandbox)
     opened = sandbox or open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
     try:
         async for finding in replay_certificate(certificate, files, opened, settings, interpreter):
@@ -95,10 +95,10 @@ async def verify_file(
             await opened.close()
 
 
-def _surroundings(
+def _find_files_and_interpreter(
     certificate: Certificate, folder: Path, project: Path | None, settings: SandboxSettings
 ) -> tuple[Mapping[str, bytes], Interpreter | None]:
-    """The files to check against their hashes, and what `python` means."""
+    """Return the files to check against the certified hashes, and the interpreter of the tests."""
     if project is not None:
         snapshot = take_snapshot(project, secrets=settings.secrets)
         language = certificate.task.language
@@ -107,22 +107,23 @@ def _surroundings(
     run = RunFolder(folder)
     if not (folder / "blobs").is_dir():
         raise UsageError(
-            "the project's files are not beside the certificate", remedy="name the project: --project PATH"
+            "the certificate's folder does not have the project's files",
+            remedy="name the project: --project PATH",
         )
     files: dict[str, bytes] = {}
     for path, hash_ in certificate.project.items():
         try:
             files[path] = run.get_blob(hash_)
         except StorageError:
-            continue  # the replay says which files are missing
+            continue  # the replay reports which files are missing
     return files, _recorded_interpreter(run, certificate.task.language)
 
 
 def _recorded_interpreter(run: RunFolder, language: Language) -> Interpreter:
-    """What `python` meant in the run, while that is still there; else what it means here."""
+    """Return the interpreter of the run if it still exists, and otherwise the one found here."""
     try:
         started = first_payload(read_ledger(run.ledger_path).events, RunStarted)
-        found = recorded_interpreter(started, run, Settings().paths.home) if started else None
+        found = load_interpreter(started, run, Settings().paths.home) if started else None
     except (StorageError, ValueError):
         found = None
     return found or discover_programs(Path.cwd(), os.environ, language)

@@ -1,30 +1,20 @@
-"""The statements that a change touched: what tests should run, and what mutants are made of."""
+"""The statements that a change touched: those that tests should run, and that mutants are made of."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from suture.core.records import Language
-from suture.project.languages import LANGUAGES
 from suture.project.python_source.parsing import first_line, parsed
 from suture.project.workspace import changed_ranges
 
-NO_STATEMENT = "no statement of a Python file was changed, or only of one that is too large"
 
-
-def why_unmeasured(language: Language) -> str:
-    """Why a change that touches no statement is not measured: only what we parse has statements here."""
-    facts = LANGUAGES[language]
-    return NO_STATEMENT if facts.parsed else f"that is done for Python alone, and this is {facts.label}"
-
-
-def changed_lines(before: str, after: str) -> frozenset[int]:
-    """Lines of `after`, from 1, that `before` does not have; where lines went, those beside the gap.
+def find_changed_lines(before: str, after: str) -> frozenset[int]:
+    """Return the line numbers of `after`, from 1, that are new; where lines were deleted, those at the gap.
 
     Args:
         before: The file's text before the change.
-        after: The same file's text later.
+        after: The file's text after the change.
     """
     old, new = before.split("\n"), after.split("\n")
     lines: set[int] = set()
@@ -34,22 +24,27 @@ def changed_lines(before: str, after: str) -> frozenset[int]:
 
 
 def find_touched_statements(before: str, after: str) -> tuple[range, ...]:
-    """The statements of a Python file that a change touched, each as its lines; docstrings are none.
+    """Return the statements of a Python file that a change touched, each as its line range.
 
-    Of a statement with a body that is its head; an `except` and a `case` count as statements of their own.
+    A compound statement counts with its head only. An `except` and a `case` count as statements of their own,
+    and docstrings do not count.
 
     Args:
         before: The file's text; empty for a new file.
-        after: Its text later; what is no Python has no statements.
+        after: The file's text after the change; text that is not Python has no statements.
     """
     tree = parsed(after)
     if tree is None:
         return ()
-    lines = changed_lines(before, after)
-    return tuple(spot for spot in sorted(_heads(tree), key=lambda s: s.start) if not lines.isdisjoint(spot))
+    lines = find_changed_lines(before, after)
+    return tuple(
+        spot
+        for spot in sorted(_iter_statement_heads(tree), key=lambda s: s.start)
+        if not lines.isdisjoint(spot)
+    )
 
 
-def _heads(tree: ast.Module) -> Iterator[range]:
+def _iter_statement_heads(tree: ast.Module) -> Iterator[range]:
     for node in ast.walk(tree):
         if isinstance(node, ast.match_case):
             yield range(node.pattern.lineno, max(first_line(node.body[0]), node.pattern.lineno + 1))

@@ -1,64 +1,96 @@
-"""Which changed statements the test command runs: one more run of it, with a note of each line."""
+"""Coverage of a change: one more run of the test command that records the touched statements that run."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import resources
 
+from suture.core.records import UnmeasuredReason
 from suture.judge import Suite
-from suture.judge.certificates.certificate import Coverage
-from suture.judge.coverage.changed_statements import find_touched_statements, why_unmeasured
+from suture.judge.coverage.changed_statements import find_touched_statements
 from suture.judge.sandbox_programs import PRIVATE_FOLDER, drop_private_files, make_program_limits
-from suture.project.languages import Interpreter, program_environment, resolve_command
+from suture.project.languages import LANGUAGES, Interpreter, program_environment, resolve_command
 from suture.project.workspace import text_of
 from suture.sandbox import BOX, RunRequest, mounts_for_interpreter
 
-LARGEST_BYTES = 512 << 10
-"""A larger file is data more than code; to read it would keep everything else waiting."""
+MAX_SOURCE_BYTES = 512 << 10
+"""A larger file is data rather than code, and parsing it would block the event loop."""
 NOTES = f"{PRIVATE_FOLDER}/lines"
-NO_COMMAND = "checks of functions run apart from the code, where no line can be watched"
-NOT_LOADED = "the test command starts no Python, or one that loads nothing beside it (such as with -I)"
 
 
-def touched(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> dict[str, tuple[range, ...]]:
-    """Path -> the statements that a change touched, as lines of `after`; paths without any are left out."""
+@dataclass(frozen=True, kw_only=True)
+class CoverageResult:
+    """Which changed statements the tests run.
+
+    Attributes:
+        unmeasured: Why there is no measurement; `None` if there is one.
+        changed: Path -> first lines of the changed statements, in the changed file.
+        covered: Path -> those of them that ran.
+    """
+
+    unmeasured: UnmeasuredReason | None = None
+    changed: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    covered: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    @property
+    def changed_count(self) -> int:
+        """The number of changed statements."""
+        return sum(map(len, self.changed.values()))
+
+    @property
+    def covered_count(self) -> int:
+        """The number of changed statements that ran."""
+        return sum(map(len, self.covered.values()))
+
+
+def find_touched_by_file(
+    before: Mapping[str, bytes], after: Mapping[str, bytes]
+) -> dict[str, tuple[range, ...]]:
+    """Return path -> the statements that a change touched, as line ranges of `after`.
+
+    Only Python files that have touched statements are in the result.
+    """
     changed = sorted(
         path
         for path, content in after.items()
-        if path.endswith(".py") and before.get(path) != content and len(content) <= LARGEST_BYTES
+        if path.endswith(".py") and before.get(path) != content and len(content) <= MAX_SOURCE_BYTES
     )
-    texts = {path: (text_of(before.get(path, b"")), text_of(after[path])) for path in changed}
-    found = {path: find_touched_statements(*pair) for path, pair in texts.items()}
+    found = {
+        path: find_touched_statements(text_of(before.get(path, b"")), text_of(after[path]))
+        for path in changed
+    }
     return {path: statements for path, statements in found.items() if statements}
 
 
-async def measure_coverage(suite: Suite, after: Mapping[str, bytes]) -> Coverage:
-    """Run a suite's test command on changed files, and note which of the touched statements run.
+async def measure_coverage(suite: Suite, after: Mapping[str, bytes]) -> CoverageResult:
+    """Run a suite's test command on changed files, and record which of the touched statements run.
 
     Args:
         suite: The suite; its task holds the files before the change.
         after: The project with the change.
 
     Raises:
-        SandboxError: The wall failed.
+        SandboxError: The sandbox failed.
     """
-    statements = touched(suite.task.files, after)
-    changed = {path: tuple(spot.start for spot in spots) for path, spots in statements.items()}
+    statements = find_touched_by_file(suite.task.files, after)
+    changed = {path: tuple(lines.start for lines in found) for path, found in statements.items()}
     if not changed:
-        return Coverage(unmeasured=why_unmeasured(suite.task.language))
+        is_python = LANGUAGES[suite.task.language].parsed
+        return CoverageResult(unmeasured="no_changed_code" if is_python else "python_only")
     if suite.command is None:
-        return Coverage(unmeasured=NO_COMMAND, changed=changed)
+        return CoverageResult(unmeasured="separate_checks", changed=changed)
     interpreter = suite.command.interpreter
     argv = resolve_command(suite.task.test_command, interpreter)
     ran = await record_executed_lines(argv, drop_private_files(after), statements, suite, interpreter)
     if ran is None:
-        return Coverage(unmeasured=NOT_LOADED, changed=changed)
+        return CoverageResult(unmeasured="no_python_started", changed=changed)
     covered = {
-        path: tuple(spot.start for spot in spots if any((path, line) in ran for line in spot))
-        for path, spots in statements.items()
+        path: tuple(lines.start for lines in found if any((path, line) in ran for line in lines))
+        for path, found in statements.items()
     }
-    return Coverage(changed=changed, covered=covered)
+    return CoverageResult(changed=changed, covered=covered)
 
 
 async def record_executed_lines(
@@ -68,29 +100,29 @@ async def record_executed_lines(
     suite: Suite,
     interpreter: Interpreter,
 ) -> set[tuple[str, int]] | None:
-    """Run a command that starts Python behind the wall, and note which lines of some statements run.
+    """Run a command that starts Python in the sandbox, and record which lines of some statements run.
 
     Args:
         argv: The command as an argument vector.
         files: The project's files, path -> content.
-        statements: Path -> the statements, each as its lines.
-        suite: Whose wall and limits hold.
-        interpreter: What the command runs on.
+        statements: Path -> the statements, each as its line numbers.
+        suite: The sandbox and the limits.
+        interpreter: The interpreter that the command runs on.
 
     Returns:
-        Path and line of each line that ran; `None` where the command loaded nothing that could watch.
+        (path, line) of each line that ran; `None` if no process of the command loaded the recorder.
 
     Raises:
-        SandboxError: The wall failed.
+        SandboxError: The sandbox failed.
     """
     lines = {f"{BOX}/{path}": [list(spot) for spot in spots] for path, spots in statements.items()}
-    tracer = resources.files("suture.judge.coverage").joinpath("line_recorder.py").read_bytes()
+    recorder = resources.files("suture.judge.coverage").joinpath("line_recorder.py").read_bytes()
     environment = program_environment(interpreter, BOX)
     paths = (f"{BOX}/{PRIVATE_FOLDER}", environment.get("PYTHONPATH"))
     result = await suite.sandbox.run(
         RunRequest(
             argv=tuple(argv),
-            files={**files, f"{PRIVATE_FOLDER}/sitecustomize.py": tracer},
+            files={**files, f"{PRIVATE_FOLDER}/sitecustomize.py": recorder},
             env={
                 **environment,
                 "PYTHONPATH": ":".join(path for path in paths if path),
@@ -100,19 +132,19 @@ async def record_executed_lines(
                 "SUTURE_NOTES": f"{BOX}/{NOTES}",
             },
             mounts=mounts_for_interpreter(interpreter),
-            limits=make_program_limits(suite.settings, suite.settings.test_wall_s),
+            limits=make_program_limits(suite.settings, suite.settings.test_timeout_s),
             collect=(NOTES,),
         )
     )
-    return _noted(result.files[NOTES]) if NOTES in result.files else None
+    return _parse_notes(result.files[NOTES]) if NOTES in result.files else None
 
 
-def _noted(content: bytes) -> set[tuple[str, int]]:
+def _parse_notes(content: bytes) -> set[tuple[str, int]]:
     found: set[tuple[str, int]] = set()
     for line in content.splitlines():
         try:
             path, number = json.loads(line)
             found.add((str(path).removeprefix(f"{BOX}/"), int(number)))
         except (ValueError, TypeError):
-            continue  # the first line, or what the code under test wrote
+            continue  # the first line, or something that the code under test wrote
     return found

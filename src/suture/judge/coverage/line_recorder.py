@@ -1,8 +1,8 @@
-"""Notes which of some lines run: the `sitecustomize` of one measured run.
+"""Record which of some lines run: the `sitecustomize` module of one measured run.
 
-It runs behind the wall in the user's own interpreter, beside the code under test: Python 3.8 syntax, the
-standard library, and nothing of Suture. Code under test could write notes of its own: what is measured here
-is no verdict.
+It runs inside the sandbox in the user's interpreter, in the process of the code under test. So it uses Python
+3.8 syntax, the standard library, and nothing of Suture. Code under test could write records of its own, so
+coverage is never part of a verdict.
 """
 
 from __future__ import annotations
@@ -14,51 +14,57 @@ import sys
 import threading
 from typing import Any
 
-WANTED = "SUTURE_LINES"
-NOTES = "SUTURE_NOTES"
+LINES_VARIABLE = "SUTURE_LINES"
+"""Environment variable: JSON of absolute path -> the statements, each as its line numbers."""
+OUTPUT_VARIABLE = "SUTURE_NOTES"
+"""Environment variable: the file that is written, one JSON `[path, line]` per text line."""
 
 
-def _start(wanted: Any, path: str) -> None:
-    """Watch statements; `wanted` is a mapping of absolute path -> the lines of each.
+def _start(statements: Any, path: str) -> None:
+    """Record the lines of some statements.
 
-    Where a line of each has run nothing is left to watch, and the rest of the run is as fast as any.
+    Once a line of each statement has run, tracing stops, and the rest of the run is as fast as usual.
+
+    Args:
+        statements: Absolute path -> the statements of that file, each as its line numbers.
+        path: The file to write.
     """
-    notes = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-    lines = {name: frozenset(line for spot in spots for line in spot) for name, spots in wanted.items()}
-    waiting = {(name, number) for name, spots in wanted.items() for number in range(len(spots))}
-    known = {}  # type: dict[str, Any]
-    seen = set()
+    output = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    lines = {name: frozenset(line for spot in spots for line in spot) for name, spots in statements.items()}
+    waiting = {(name, number) for name, spots in statements.items() for number in range(len(spots))}
+    known_files = {}  # type: dict[str, Any]
+    recorded = set()
 
-    def watched(code: Any) -> Any:
+    def recorded_lines(code: Any) -> Any:
         name = code.co_filename
-        if name not in known:
-            known[name] = lines.get(os.path.realpath(name)), os.path.realpath(name)
-        return known[name]
+        if name not in known_files:
+            known_files[name] = lines.get(os.path.realpath(name)), os.path.realpath(name)
+        return known_files[name]
 
-    def note(code: Any, line: int) -> bool:
-        """Note a line; whether nothing is left to watch."""
-        numbers, name = watched(code)
-        if numbers and line in numbers and (name, line) not in seen:
-            seen.add((name, line))
-            os.write(notes, (json.dumps([name, line]) + "\n").encode("ascii"))
-            for number, spot in enumerate(wanted[name]):
+    def record(code: Any, line: int) -> bool:
+        """Record a line, and return whether nothing is left to record."""
+        numbers, name = recorded_lines(code)
+        if numbers and line in numbers and (name, line) not in recorded:
+            recorded.add((name, line))
+            os.write(output, (json.dumps([name, line]) + "\n").encode("ascii"))
+            for number, spot in enumerate(statements[name]):
                 if line in spot:
                     waiting.discard((name, number))
         return not waiting
 
-    os.write(notes, b"[]\n")
+    os.write(output, b"[]\n")
     monitoring = getattr(sys, "monitoring", None)
     if monitoring is not None:
-        _monitor(monitoring, note)
+        _use_monitoring(monitoring, record)
     else:
-        _trace(note, watched, known)
+        _use_settrace(record, recorded_lines, known_files)
 
 
-def _monitor(monitoring: Any, note: Any) -> None:
+def _use_monitoring(monitoring: Any, record: Any) -> None:
     tool = next(number for number in (4, 3, 1) if monitoring.get_tool(number) is None)
 
     def on_line(code: Any, line: int) -> Any:
-        note(code, line)
+        record(code, line)
         return monitoring.DISABLE
 
     monitoring.use_tool_id(tool, "suture")
@@ -66,30 +72,32 @@ def _monitor(monitoring: Any, note: Any) -> None:
     monitoring.set_events(tool, monitoring.events.LINE)
 
 
-def _trace(note: Any, watched: Any, known: Any) -> None:
+def _use_settrace(record: Any, recorded_lines: Any, known_files: Any) -> None:
     def local(frame: Any, event: str, _: Any) -> Any:
-        if event == "line" and note(frame.f_code, frame.f_lineno) and sys.gettrace() is on_call:
+        if event == "line" and record(frame.f_code, frame.f_lineno) and sys.gettrace() is on_call:
             sys.settrace(None)
             threading.settrace(None)
         return local
 
     def on_call(frame: Any, event: str, _: Any) -> Any:
-        return local if (known.get(frame.f_code.co_filename) or watched(frame.f_code))[0] else None
+        return (
+            local if (known_files.get(frame.f_code.co_filename) or recorded_lines(frame.f_code))[0] else None
+        )
 
     sys.settrace(on_call)
     threading.settrace(on_call)
 
 
-def _give_way() -> None:
-    """Run the environment's own `sitecustomize`, in whose place this one was found."""
+def _run_own_sitecustomize() -> None:
+    """Run the environment's own `sitecustomize`, which this module replaces on the path."""
     here = os.path.realpath(os.path.join(__file__, os.pardir))  # noqa: PTH118 - nothing heavy is imported here
     sys.path[:] = [entry for entry in sys.path if os.path.realpath(entry) != here]
     own = sys.modules.pop("sitecustomize")
     with contextlib.suppress(ImportError):
         __import__("sitecustomize")
-    sys.modules.setdefault("sitecustomize", own)  # the import under way looks for it
+    sys.modules.setdefault("sitecustomize", own)  # the import in progress looks it up
 
 
-if WANTED in os.environ:
-    _start(json.loads(os.environ[WANTED]), os.environ[NOTES])
-    _give_way()
+if LINES_VARIABLE in os.environ:
+    _start(json.loads(os.environ[LINES_VARIABLE]), os.environ[OUTPUT_VARIABLE])
+    _run_own_sitecustomize()

@@ -116,7 +116,7 @@ async def compare_candidates(
     near = generate_questions(suite.task, hints, limits.inputs, seed)
     edges = edge_questions(suite.task, hints, limits.edges)
     answers: dict[str, list[_Answer | None]] = {name: [] for name in chosen}
-    wall_s = min(limits.call_s, suite.settings.check_wall_s)
+    wall_s = min(limits.call_s, suite.settings.check_timeout_s)
     gate = asyncio.Semaphore(limits.at_once)
 
     async def ask(name: str, batch: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""Less of a change, as long as all checks pass: its parts, what can be spared, if the rest answers alike.
+"""Minimisation: which parts of a change can be left out while all checks pass and all answers stay the same.
 
-This part says what may go; whether code passes is asked of the checks, and it hands nothing over.
+This package proposes smaller changes. Whether one passes is decided by the trusted suite.
 """

@@ -1,7 +1,7 @@
-"""What of a change belongs together: what was written in one function, and what names each other.
+"""Split a change into parts that are independent of each other.
 
-A model's or a person's edit was written as a whole, and tests seldom pin all of it. So a change is only ever
-cut between parts that have nothing to do with each other: other functions, other files.
+A person or a model wrote the change as a whole, and tests seldom pin all of it. So a change is only cut between
+parts that do not refer to each other: different functions, different files.
 """
 
 from __future__ import annotations
@@ -12,19 +12,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
+from suture.judge.tuning import MAX_NAME_CHARS
 from suture.project.python_source.parsing import parsed
 from suture.project.workspace import changed_ranges, text_of
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 WORD = re.compile(r"\w+")
-LONGEST_NAME = 100
-"""Characters of a text in code that may name a file or a function; longer ones are prose."""
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)  # two equal lines may be put in at one place
+@dataclass(frozen=True, kw_only=True, eq=False)  # equal lines may be inserted twice at one place
 class ChangedLines:
-    """Lines `start` to `end` (from 0) of a file give way to others; a file that is new is one edit."""
+    """Replaces lines `start` to `end` (from 0) of a file by others; a new file is one edit."""
 
     path: str
     start: int
@@ -34,10 +33,10 @@ class ChangedLines:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ChangePart:
-    """Edits that stand or fall together.
+    """Edits that are kept or dropped together.
 
     Attributes:
-        name: Where it is, for people, such as `shop/prices.py (cheapest)`.
+        name: The place of the edits, for people, such as `shop/prices.py (cheapest)`.
         edits: The edits, in the order of files and lines.
     """
 
@@ -47,13 +46,13 @@ class ChangePart:
 
 @dataclass(kw_only=True)
 class _Place:
-    """A top-level definition, or what stands around them, in one changed file.
+    """A changed top-level definition of a file, or the changed code around the definitions.
 
     Attributes:
-        defined: Names that it gives to others.
-        used: Names that stand in it.
-        shared: Variables of the module that stand in it: through them functions that name nothing of each
-            other still have to do with each other.
+        defined: Names that it defines for other code.
+        used: Names that occur in it.
+        shared: Module variables that occur in it. Through them, functions that do not name each other can
+            still depend on each other.
     """
 
     path: str
@@ -64,24 +63,24 @@ class _Place:
     shared: set[str] = field(default_factory=set)
 
     def belongs_to(self, other: _Place) -> bool:
-        """Whether what is changed here may rest on what is changed there, or both on one variable."""
+        """Return whether one place may depend on the other, or both on one module variable."""
         named = self.defined & other.used or other.defined & self.used
         return bool(named) or (self.path == other.path and bool(self.shared & other.shared))
 
 
 def split_into_parts(before: Mapping[str, bytes], files: Mapping[str, str]) -> list[ChangePart]:
-    """The parts of a change that have nothing to do with each other, in the order of the files.
+    """Return the independent parts of a change, in the order of the files.
 
     Args:
-        before: The project, path -> content.
+        before: The project before the change, path -> content.
         files: The change, path -> text.
     """
-    places = [place for path in sorted(files) for place in _places(path, before.get(path), files[path])]
+    places = [place for path in sorted(files) for place in _find_places(path, before.get(path), files[path])]
     groups: list[list[_Place]] = []
     for place in places:
         linked = [group for group in groups if any(place.belongs_to(other) for other in group)]
-        apart = [group for group in groups if group not in linked]
-        groups = [*apart, [*(other for group in linked for other in group), place]]
+        unlinked = [group for group in groups if group not in linked]
+        groups = [*unlinked, [*(other for group in linked for other in group), place]]
     groups.sort(key=lambda group: min(places.index(place) for place in group))
     return [_part(group) for group in groups]
 
@@ -95,69 +94,69 @@ def _part(group: Sequence[_Place]) -> ChangePart:
 
 
 def diff_blocks(path: str, before: bytes | None, text: str) -> list[ChangedLines]:
-    """The stretches in which a file differs.
+    """Return the blocks of lines in which a file changes.
 
     Args:
         path: The file's path.
-        before: What it holds; `None` where there is no such file.
-        text: What it is to hold.
+        before: The file's content; `None` for a new file.
+        text: The file's new text.
     """
     if before is None:
-        return [ChangedLines(path=path, start=0, end=0, lines=tuple(lines_of(text)))]
-    old, new = lines_of(text_of(before)), lines_of(text)
+        return [ChangedLines(path=path, start=0, end=0, lines=tuple(split_lines(text)))]
+    old, new = split_lines(text_of(before)), split_lines(text)
     return [
         ChangedLines(path=path, start=start, end=end, lines=tuple(new[other:stop]))
         for start, end, other, stop in changed_ranges(old, new)
     ]
 
 
-def lines_of(text: str) -> list[str]:
-    """The lines of a text with their ends; the last one may have none."""
+def split_lines(text: str) -> list[str]:
+    """Return the lines of a text with their line ends; the last line may have none."""
     lines = [f"{line}\n" for line in text.split("\n")]
     last = lines.pop()[:-1]
     return [*lines, last] if last else lines
 
 
-def _places(path: str, before: bytes | None, text: str) -> list[_Place]:
-    """Where in a file something is changed; a file that is no Python is one place."""
+def _find_places(path: str, before: bytes | None, text: str) -> list[_Place]:
+    """Return the changed places of a file; a file that is not Python is one place."""
     blocks = diff_blocks(path, before, text)
     old = parsed(text_of(before)) if before is not None else None
     new = parsed(text)
     if not path.endswith(".py") or old is None or new is None:
-        return [_whole(path, blocks, text)] if blocks else []
-    old_lines, new_lines = lines_of(text_of(before or b"")), lines_of(text)
-    variables = _variables(old) | _variables(new)
+        return [_whole_file(path, blocks, text)] if blocks else []
+    old_lines, new_lines = split_lines(text_of(before or b"")), split_lines(text)
+    variables = _module_variables(old) | _module_variables(new)
     found: dict[str, _Place] = {}
     shift = 0
     for block in blocks:
         first = block.start + shift
         shift += len(block.lines) - (block.end - block.start)
         touched = [
-            *_touched(old, old_lines, block.start, block.end),
-            *_touched(new, new_lines, first, first + len(block.lines)),
+            *_touched_statements(old, old_lines, block.start, block.end),
+            *_touched_statements(new, new_lines, first, first + len(block.lines)),
         ]
-        place = _place_of(path, touched, found)
+        place = _place_for(path, touched, found)
         place.edits.append(block)
         for node in touched:
             names = set(_names_in(node))
             place.used |= names
             place.shared |= names & variables
-            place.defined |= set(_bound_by(node))
+            place.defined |= set(_defined_names(node))
     return list({id(place): place for place in found.values()}.values())
 
 
-def _whole(path: str, blocks: list[ChangedLines], text: str) -> _Place:
-    """A file in one piece: others rest on it where they name it, or what it defines."""
+def _whole_file(path: str, blocks: list[ChangedLines], text: str) -> _Place:
+    """Return a file as one place: other code depends on it if it names the file or what it defines."""
     tree = parsed(text) if path.endswith(".py") else None
     used = set(_names_in(tree)) if tree is not None else set(WORD.findall(text))
     defined = {PurePosixPath(path).name, PurePosixPath(path).stem}
     for node in tree.body if tree is not None else ():
-        defined |= set(_bound_by(node))
+        defined |= set(_defined_names(node))
     return _Place(path=path, name="", edits=blocks, defined=defined, used=used - defined)
 
 
-def _place_of(path: str, touched: Sequence[ast.stmt], found: dict[str, _Place]) -> _Place:
-    """The place of a block; one that reaches over several definitions makes them one."""
+def _place_for(path: str, touched: Sequence[ast.stmt], found: dict[str, _Place]) -> _Place:
+    """Return the place of a block; a block that spans several definitions joins them."""
     names = [node.name if isinstance(node, DEFINITIONS) else "" for node in touched] or [""]
     named = list(dict.fromkeys(names))
     known = list({id(found[name]): found[name] for name in named if name in found}.values())
@@ -174,13 +173,13 @@ def _place_of(path: str, touched: Sequence[ast.stmt], found: dict[str, _Place]) 
     return place
 
 
-def _touched(tree: ast.Module, lines: Sequence[str], start: int, end: int) -> list[ast.stmt]:
-    """Statements at the top level that have lines from `start` to `end`, counted from 0."""
-    return [node for node in tree.body if _first(node, lines) < end and start < (node.end_lineno or 0)]
+def _touched_statements(tree: ast.Module, lines: Sequence[str], start: int, end: int) -> list[ast.stmt]:
+    """Return the top-level statements that have a line from `start` to `end`, counted from 0."""
+    return [node for node in tree.body if _first_line(node, lines) < end and start < (node.end_lineno or 0)]
 
 
-def _first(node: ast.stmt, lines: Sequence[str]) -> int:
-    """The first line of a statement, counted from 0, with its decorators and the comment above it."""
+def _first_line(node: ast.stmt, lines: Sequence[str]) -> int:
+    """Return the first line of a statement, from 0, with its decorators and the comment above it."""
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
     first = min([node.lineno, *(decorator.lineno for decorator in decorators)]) - 1
     while first and lines[first - 1].startswith("#"):
@@ -188,8 +187,8 @@ def _first(node: ast.stmt, lines: Sequence[str]) -> int:
     return first
 
 
-def _bound_by(node: ast.stmt) -> Iterator[str]:
-    """Names that a statement at the top level gives to its module."""
+def _defined_names(node: ast.stmt) -> Iterator[str]:
+    """Yield the names that a top-level statement defines in its module."""
     if isinstance(node, DEFINITIONS):
         yield node.name
     elif isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -200,9 +199,9 @@ def _bound_by(node: ast.stmt) -> Iterator[str]:
                 yield inner.id
 
 
-def _variables(tree: ast.Module) -> set[str]:
+def _module_variables(tree: ast.Module) -> set[str]:
     kinds = (*DEFINITIONS, ast.Import, ast.ImportFrom)
-    return {name for node in tree.body if not isinstance(node, kinds) for name in _bound_by(node)}
+    return {name for node in tree.body if not isinstance(node, kinds) for name in _defined_names(node)}
 
 
 def _names_in(tree: ast.AST) -> Iterator[str]:
@@ -214,7 +213,9 @@ def _names_in(tree: ast.AST) -> Iterator[str]:
                 yield from name.split(".")
             case ast.ImportFrom(module=str(name)):
                 yield from name.split(".")
-            case ast.Constant(value=str(text)) if len(text) <= LONGEST_NAME:
-                yield from WORD.findall(text)  # a method that is looked up by name, a file that is opened
+            case ast.Constant(value=str(text)) if len(text) <= MAX_NAME_CHARS:
+                yield from WORD.findall(
+                    text
+                )  # such as a method that is looked up by name, or a file that is opened
             case _:
                 pass

@@ -1,8 +1,8 @@
-"""The smallest part of a change that still passes: delta debugging over its parts, or over its lines.
+"""Find the smallest part of a change that still passes, by delta debugging over its parts or its lines.
 
 Source: Zeller and Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002 (`ddmin`). The oracle
-is the trusted suite. What the tests let go may still be right: what a person or a model wrote together is not
-cut, and what changes an answer is not left out, though no test asks for it.
+is the trusted suite. Code that no test needs may still be right. So code that a person or a model wrote as a
+unit is not cut, and code that changes an answer is kept.
 """
 
 from __future__ import annotations
@@ -15,128 +15,137 @@ from suture.judge.minimisation.change_parts import (
     ChangedLines,
     ChangePart,
     diff_blocks,
-    lines_of,
     split_into_parts,
+    split_lines,
 )
+from suture.judge.tuning import MAX_TRIED_PARTS
 from suture.project.python_source.parsing import parsed
 from suture.project.workspace import text_of
 
-Oracle = Callable[[Mapping[str, str]], Awaitable[bool]]
-"""Whether files (path -> text, over the project's own) pass everything that decides."""
-MOST_TRIED = 2_000
-"""Parts that are looked at: most of those that do not parse cost no run, but take time too."""
+ChangeOracle = Callable[[Mapping[str, str]], Awaitable[bool]]
+"""Returns whether files (path -> text, over the project's own) pass every check that decides."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MinimisationSummary:
+    """How a change was minimised.
+
+    Attributes:
+        edits_found: Edits of the original change, counted in lines.
+        edits: Edits that remain.
+        runs: Calls of the oracle.
+        is_minimal: Whether every remaining part is needed; false if the limit of runs was reached first.
+        left_out: Names of the parts that were left out: files, and functions in them.
+    """
+
+    edits_found: int = 0
+    edits: int = 0
+    runs: int = 0
+    is_minimal: bool = False
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class MinimisedChange:
-    """What is left of a change.
+    """The remaining part of a change.
 
     Attributes:
         files: Path -> text of the files that still change.
-        edits_found: Edits, counted in lines, of the change as it was.
-        edits: Those that are left.
-        runs: Calls of the oracle.
-        is_minimal: Whether nothing of what may be left out can be spared alone.
-        left_out: Names of the parts that were left out.
+        summary: How it was minimised.
     """
 
     files: Mapping[str, str]
-    edits_found: int
-    edits: int
-    runs: int
-    is_minimal: bool
-    left_out: tuple[str, ...] = ()
+    summary: MinimisationSummary
 
 
 async def minimise(
     before: Mapping[str, bytes],
     files: Mapping[str, str],
-    oracle: Oracle,
+    oracle: ChangeOracle,
     *,
     max_runs: int,
-    same: Oracle | None = None,
+    is_equivalent: ChangeOracle | None = None,
 ) -> MinimisedChange:
-    """Leave out parts of a change that the tests do not need, and that change no answer.
+    """Leave out the parts of a change that the tests do not need and that change no answer.
 
     Args:
-        before: The project, path -> content.
+        before: The project before the change, path -> content.
         files: The change, path -> text; it passes.
-        oracle: Judges a smaller one.
-        max_runs: The most calls of the oracle; what is smallest by then is the answer.
-        same: Whether a smaller one answers as the whole does; without it only the tests are asked.
+        oracle: Judges a smaller change.
+        max_runs: Maximum calls of the oracle; the smallest change that was found by then is the result.
+        is_equivalent: Returns whether a smaller change answers like the whole one; by default only the tests
+            decide.
     """
     search = _Search(before=before, files=files, oracle=oracle, runs_left=max_runs)
     parts = split_into_parts(before, files)
     kept, is_minimal = await search.ddmin(parts)
-    if same is not None and len(kept) < len(parts):
-        kept = await _unchanged(parts, kept, search, same)
+    if is_equivalent is not None and len(kept) < len(parts):
+        kept = await _restore_behaviour(parts, kept, search, is_equivalent)
     left_out = tuple(part.name for part in parts if part not in kept)
-    return MinimisedChange(
-        files=search.files_with(kept) if left_out else dict(files),
-        edits_found=_count(parts),
-        edits=_count(kept),
+    summary = MinimisationSummary(
+        edits_found=_count_edits(parts),
+        edits=_count_edits(kept),
         runs=max_runs - search.runs_left,
         is_minimal=is_minimal,
         left_out=left_out,
     )
+    return MinimisedChange(files=search.apply_parts(kept) if left_out else dict(files), summary=summary)
 
 
 async def minimise_lines(
-    before: Mapping[str, bytes], files: Mapping[str, str], oracle: Oracle, *, max_runs: int
+    before: Mapping[str, bytes], files: Mapping[str, str], oracle: ChangeOracle, *, max_runs: int
 ) -> MinimisedChange:
-    """Make a change smaller line by line: one that a search put together, and nobody wrote as a whole.
+    """Make a change smaller line by line. Only changes that a search assembled may be cut in this way.
 
-    Args:
-        before: The project, path -> content.
-        files: The change, path -> text; it passes.
-        oracle: Judges a smaller one.
-        max_runs: The most calls of the oracle; what is smallest by then is the answer.
+    Args: as in `minimise`.
     """
     search = _Search(before=before, files=files, oracle=oracle, runs_left=max_runs)
     blocks = [edit for path in sorted(files) for edit in diff_blocks(path, before.get(path), files[path])]
-    kept, _ = await search.ddmin([_alone(block) for block in blocks])
-    lines = [_alone(line) for part in kept for block in part.edits for line in _by_line(block)]
+    kept, _ = await search.ddmin([_single_edit_part(block) for block in blocks])
+    lines = [
+        _single_edit_part(line) for part in kept for block in part.edits for line in _split_by_line(block)
+    ]
     is_minimal = True
     if len(lines) > 1:
         lines, is_minimal = await search.ddmin(lines)
-    return MinimisedChange(
-        files=search.files_with(lines) if blocks else dict(files),
-        edits_found=sum(len(_by_line(block)) for block in blocks),
+    summary = MinimisationSummary(
+        edits_found=sum(len(_split_by_line(block)) for block in blocks),
         edits=len(lines),
         runs=max_runs - search.runs_left,
         is_minimal=is_minimal,
     )
+    return MinimisedChange(files=search.apply_parts(lines) if blocks else dict(files), summary=summary)
 
 
-async def _unchanged(
-    parts: list[ChangePart], kept: list[ChangePart], search: _Search, same: Oracle
+async def _restore_behaviour(
+    parts: list[ChangePart], kept: list[ChangePart], search: _Search, is_equivalent: ChangeOracle
 ) -> list[ChangePart]:
-    """What is left once each part that changes an answer is back."""
-    if await same(search.files_with(kept)):
+    """Return the kept parts, together with each dropped part that changes an answer."""
+    if await is_equivalent(search.apply_parts(kept)):
         return kept
     back = [
         part
         for part in parts
         if part not in kept
-        and not await same(search.files_with([other for other in parts if other is not part]))
+        and not await is_equivalent(search.apply_parts([other for other in parts if other is not part]))
     ]
     more = [part for part in parts if part in kept or part in back]
     if len(more) == len(parts) or not back:
         return parts
-    files = search.files_with(more)
-    return more if await search.passes(more) and await same(files) else parts
+    files = search.apply_parts(more)
+    return more if await search.passes(more) and await is_equivalent(files) else parts
 
 
-def _alone(edit: ChangedLines) -> ChangePart:
+def _single_edit_part(edit: ChangedLines) -> ChangePart:
     return ChangePart(name="", edits=(edit,))
 
 
-def _count(parts: Iterable[ChangePart]) -> int:
-    return sum(len(_by_line(edit)) for part in parts for edit in part.edits)
+def _count_edits(parts: Iterable[ChangePart]) -> int:
+    return sum(len(_split_by_line(edit)) for part in parts for edit in part.edits)
 
 
-def _by_line(block: ChangedLines) -> list[ChangedLines]:
-    """One edit for each line; lines that replace others go in pairs, as far as there are any."""
+def _split_by_line(block: ChangedLines) -> list[ChangedLines]:
+    """Return one edit for each line. A new line replaces an old one as long as there are old ones."""
     pairs = min(block.end - block.start, len(block.lines))
     edits = [
         ChangedLines(path=block.path, start=block.start + n, end=block.start + n + 1, lines=(block.lines[n],))
@@ -156,12 +165,12 @@ def _by_line(block: ChangedLines) -> list[ChangedLines]:
 class _Search:
     before: Mapping[str, bytes]
     files: Mapping[str, str]
-    oracle: Oracle
+    oracle: ChangeOracle
     runs_left: int
-    seen: dict[tuple[tuple[str, str], ...], bool] = field(default_factory=dict)
+    judged: dict[tuple[tuple[str, str], ...], bool] = field(default_factory=dict)
 
     async def ddmin(self, parts: list[ChangePart]) -> tuple[list[ChangePart], bool]:
-        """The parts that are left, and whether none of them can be spared alone."""
+        """Return the remaining parts, and whether each of them is needed."""
         count = 2
         while len(parts) > 1:
             chunks = _chunks(parts, count)
@@ -180,7 +189,7 @@ class _Search:
 
     @property
     def _is_over(self) -> bool:
-        return self.runs_left <= 0 or len(self.seen) >= MOST_TRIED
+        return self.runs_left <= 0 or len(self.judged) >= MAX_TRIED_PARTS
 
     async def _first_passing(self, some: Iterable[list[ChangePart]]) -> list[ChangePart] | None:
         for parts in some:
@@ -189,32 +198,32 @@ class _Search:
         return None
 
     async def passes(self, parts: Sequence[ChangePart]) -> bool:
-        """Whether some parts of the change pass; each is judged once."""
-        await asyncio.sleep(0)  # of those that do not parse there may be many in a row
-        files = self.files_with(parts)
+        """Return whether some parts of the change pass; equal files are judged once."""
+        await asyncio.sleep(0)  # many subsets in a row may not parse, and the event loop must turn
+        files = self.apply_parts(parts)
         key = tuple(files.items())
-        if key not in self.seen:
+        if key not in self.judged:
             if self._is_over:
                 return False
             plausible = all(self._is_plausible(path, text) for path, text in files.items())
             self.runs_left -= plausible
-            self.seen[key] = plausible and await self.oracle(files)
-        return self.seen[key]
+            self.judged[key] = plausible and await self.oracle(files)
+        return self.judged[key]
 
     def _is_plausible(self, path: str, text: str) -> bool:
-        """Half of a change rarely parses; that costs no run."""
+        """Return whether a file parses if the whole change does; half a change rarely does, and costs no run."""
         return not path.endswith(".py") or parsed(self.files[path]) is None or parsed(text) is not None
 
-    def files_with(self, parts: Iterable[ChangePart]) -> dict[str, str]:
-        """The files that these parts alone change."""
+    def apply_parts(self, parts: Iterable[ChangePart]) -> dict[str, str]:
+        """Return the files with these parts of the change applied."""
         by_path: dict[str, list[ChangedLines]] = {}
         for part in parts:
             for edit in part.edits:
                 by_path.setdefault(edit.path, []).append(edit)
         files: dict[str, str] = {}
         for path, edits in sorted(by_path.items()):
-            lines = lines_of(text_of(self.before.get(path, b"")))
-            # Of two that begin at one place, the one that comes first in the change is put in last.
+            lines = split_lines(text_of(self.before.get(path, b"")))
+            # Edits are applied from the end, so of two at the same place the first one is applied last.
             for edit in reversed(sorted(edits, key=lambda edit: (edit.start, edit.end))):
                 lines[edit.start : edit.end] = edit.lines
             files[path] = "".join(lines)

@@ -1,6 +1,6 @@
-"""Whether a part of a change answers as the whole of it does, on inputs that no test has.
+"""Check whether a part of a change behaves like the whole change, on inputs that no test has.
 
-Asked are the functions in which the two differ, as far as that could change what the code does.
+The functions in which the two differ are called with inputs near those of the tests.
 """
 
 from __future__ import annotations
@@ -20,48 +20,57 @@ from suture.judge.runners.test_command import TestCommand
 from suture.judge.trials.baseline import run_baseline
 from suture.judge.trials.call_comparison import compare_calls
 from suture.judge.trials.trial_records import ObservedCall, Proposal
+from suture.judge.tuning import (
+    BASELINE_TIMEOUT_S,
+    COMPARED_EDGE_INPUTS,
+    COMPARED_INPUTS,
+    COMPARISON_TIMEOUT_S,
+    MAX_COMPARED_FUNCTIONS,
+)
 from suture.mutation import Edit
 from suture.project.languages import pytest_equivalent
 from suture.project.python_source.parsing import parsed
 from suture.project.workspace import overlay_candidate, text_of
 
-Function = tuple[str, str]
-"""A path, and a function at the top level of that file."""
-PROSE = frozenset((".md", ".rst"))
+FunctionPlace = tuple[str, str]
+"""A path, and the name of a top-level function of that file."""
+PROSE_SUFFIXES = frozenset((".md", ".rst"))
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-def changed_functions(whole: Mapping[str, bytes], part: Mapping[str, bytes]) -> frozenset[Function] | None:
-    """The functions in which a part of a change differs from the whole.
+def changed_functions(
+    whole: Mapping[str, bytes], part: Mapping[str, bytes]
+) -> frozenset[FunctionPlace] | None:
+    """Return the functions in which a part of a change differs from the whole change.
 
-    Comments and docstrings are no difference, nor is a new function that nothing names.
+    Differences in comments and docstrings do not count, nor does a new function that nothing refers to.
 
     Returns:
-        `None` where more differs than functions that both have.
+        The functions; `None` if something else differs than plain functions that both have.
     """
-    found: set[Function] = set()
+    found: set[FunctionPlace] = set()
     for path in sorted(whole.keys() | part.keys()):
-        if whole.get(path) == part.get(path) or PurePosixPath(path).suffix in PROSE:
+        if whole.get(path) == part.get(path) or PurePosixPath(path).suffix in PROSE_SUFFIXES:
             continue
-        names = _in_file(path, whole, part) if path in whole and path in part else None
+        names = _differing_names(path, whole, part) if path in whole and path in part else None
         if names is None:
             return None
         found |= {(path, name) for name in names}
     return frozenset(found)
 
 
-def _in_file(path: str, whole: Mapping[str, bytes], part: Mapping[str, bytes]) -> set[str] | None:
+def _differing_names(path: str, whole: Mapping[str, bytes], part: Mapping[str, bytes]) -> set[str] | None:
     trees = [parsed(text_of(files[path])) for files in (whole, part)] if path.endswith(".py") else [None]
     if any(tree is None for tree in trees):
         return None
-    (full, plain), (less, plain_less) = (_pieces(tree) for tree in trees if tree is not None)
+    (full, plain), (less, plain_less) = (_definitions_by_name(tree) for tree in trees if tree is not None)
     names = {name for name in full.keys() | less.keys() if full.get(name) != less.get(name)}
-    names -= {n for n in names if plain.get(n) and n not in less and not _is_named(n, part)}
+    names -= {n for n in names if plain.get(n) and n not in less and not _is_referred_to(n, part)}
     return names if all(plain.get(name) and plain_less.get(name) for name in names) else None
 
 
-def _pieces(tree: ast.Module) -> tuple[dict[str, str], dict[str, bool]]:
-    """Name -> the code of a definition, and whether it is a plain function; other code has no name."""
+def _definitions_by_name(tree: ast.Module) -> tuple[dict[str, str], dict[str, bool]]:
+    """Return name -> code, and name -> whether it is a plain function; other code has an empty name."""
     pieces: dict[str, str] = {"": ""}
     plain: dict[str, bool] = {}
     for node in tree.body:
@@ -83,13 +92,13 @@ def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
     return body[1:] if has_one else body
 
 
-def _is_named(name: str, files: Mapping[str, bytes]) -> bool:
+def _is_referred_to(name: str, files: Mapping[str, bytes]) -> bool:
     word = re.compile(rb"\b%s\b" % name.encode("utf-8", "surrogateescape"))
     return any(word.search(content) for content in files.values())
 
 
 def functions_called_by_checks(task: Task) -> frozenset[str]:
-    """The functions that a task's checks call by their names."""
+    """Return the names of the functions that a task's checks call."""
     trees = [parsed(check.source) for check in task.checks]
     calls = (
         node for tree in trees if tree is not None for node in ast.walk(tree) if isinstance(node, ast.Call)
@@ -97,46 +106,43 @@ def functions_called_by_checks(task: Task) -> frozenset[str]:
     return frozenset(call.func.id for call in calls if isinstance(call.func, ast.Name))
 
 
-INPUTS, EDGES = 60, 18
-"""For each function: near those that its tests use, and at the edges of their kinds. By taste."""
-MOST_FUNCTIONS = 8
-"""Further ones are not asked: the proof has seconds, and each comparison takes some."""
-LOCATE_S, COMPARE_S = 20.0, 15.0
-"""Seconds; both are cut off where less of the proof's time is left."""
-LATE = "!late"
-CASES = (str.lower, str.upper, str.title)
+TIMED_OUT = "!timeout"
+"""Answer of a call that did not end in time, as the program in the sandbox writes it."""
+LETTER_CASES = (str.lower, str.upper, str.title)
 
-Asked = tuple[str, str, str]
+PlannedCall = tuple[str, str, str]
+"""Path, function, and arguments as the source of a tuple."""
 
 
 @dataclass(kw_only=True)
 class ChangeBehaviour:
-    """What a change answers, to be compared with what less of it answers.
+    """The behaviour of a change, to be compared with that of parts of it.
 
     Attributes:
-        suite: The suite that it passes.
+        suite: The suite that the change passes.
         files: The change, path -> text.
         seed: Seed of the random inputs.
-        compared: Calls that were compared so far.
+        compared: Number of calls that were compared so far.
     """
 
     suite: Suite
     files: Mapping[str, str]
     seed: int = 0
     compared: int = 0
-    _seen: tuple[ObservedCall, ...] | None = field(default=None, init=False)
+    _recorded_calls: tuple[ObservedCall, ...] | None = field(default=None, init=False)
 
-    async def same(self, part: Mapping[str, str]) -> bool:
-        """Whether a part of the change is known to do what the whole does.
+    async def is_kept_by(self, part: Mapping[str, str]) -> bool:
+        """Return whether a part of the change is known to behave like the whole change.
 
-        What differs must mean nothing to Python, or be new and named nowhere, or be functions that were asked
-        and answered alike. Methods, and functions that no test calls, cannot be asked: then it is not known.
+        The two may differ in code that means nothing to Python, in new functions that nothing refers to, and in
+        functions that were called and answered equally. Methods, and functions that no test calls, cannot be
+        called, so the answer for them is no.
 
         Args:
-            part: Path -> text, over the project's own.
+            part: The part of the change, path -> text over the project's own files.
 
         Raises:
-            SandboxError: The wall failed.
+            SandboxError: The sandbox failed.
         """
         less = overlay_candidate(self.suite.task.files, part)
         changed = changed_functions(overlay_candidate(self.suite.task.files, self.files), less)
@@ -144,7 +150,7 @@ class ChangeBehaviour:
             return changed is not None
         command = self._command()
         if command is not None:
-            return await self._same_by_trial(command, less, changed)
+            return await self._answers_equally(command, less, changed)
         if {name for _, name in changed} - functions_called_by_checks(self.suite.task):
             return False
         candidates = [Candidate(files=files, origin="repair") for files in (self.files, part)]
@@ -153,7 +159,7 @@ class ChangeBehaviour:
         return len(found.clusters) == 1
 
     def _command(self) -> TestCommand | None:
-        """The whole change under the project's tests, where they can be run by pytest."""
+        """Return the test command on the whole change, if pytest can run it."""
         own = self.suite.command
         if own is None:
             return None
@@ -166,12 +172,12 @@ class ChangeBehaviour:
         task = replace(self.suite.task, test_command=argv, files=files)
         return TestCommand(task, self.suite.sandbox, self.suite.settings, own.interpreter)
 
-    async def _same_by_trial(
-        self, command: TestCommand, less: Mapping[str, bytes], changed: frozenset[Function]
+    async def _answers_equally(
+        self, command: TestCommand, less: Mapping[str, bytes], changed: frozenset[FunctionPlace]
     ) -> bool:
         texts = {path: text for path, text in self.files.items() if path.endswith(".py")}
         proposals = [
-            _instead(path, text, text_of(less[path]))
+            _replacing(path, text, text_of(less[path]))
             for path, text in texts.items()
             if path in less and text_of(less[path]) != text
         ]
@@ -180,18 +186,18 @@ class ChangeBehaviour:
         if changed - {(path, name) for path, name, _ in calls}:
             return False
         path = proposals[0].path
-        whole = _instead(path, texts[path], texts[path])
-        # Twice, so that what differs from one time to the next is told from what the change makes different.
+        whole = _replacing(path, texts[path], texts[path])
+        # The whole change is called twice, to leave out answers that differ from one call to the next.
         asked = [whole, whole, *proposals]
-        answers = await compare_calls(command, asked, calls, texts, COMPARE_S)
+        answers = await compare_calls(command, asked, calls, texts, COMPARISON_TIMEOUT_S)
         once, again = answers.get(0, []), answers.get(1, [])
-        asked_of: set[Function] = set()
+        asked_of: set[FunctionPlace] = set()
         for number, proposal in enumerate(proposals, start=2):
             compared = zip(calls, once, again, answers.get(number, []), strict=False)
             repeatable = [
                 ((call[0], call[1]), one, two)
                 for call, one, same, two in compared
-                if call[0] == proposal.path and one == same and one != LATE
+                if call[0] == proposal.path and one == same and one != TIMED_OUT
             ]
             self.compared += len(repeatable)
             asked_of |= {function for function, _, _ in repeatable}
@@ -199,40 +205,44 @@ class ChangeBehaviour:
                 return False
         return changed <= asked_of
 
-    async def _calls(self, command: TestCommand, texts: Mapping[str, str]) -> list[Asked]:
-        """Calls of functions that the tests call, with arguments near the tests'."""
-        if self._seen is None:
-            self._seen = (await run_baseline(command, sorted(texts), (), LOCATE_S)).calls
+    async def _calls(self, command: TestCommand, texts: Mapping[str, str]) -> list[PlannedCall]:
+        """Return calls of the functions that the tests call, with arguments near those of the tests."""
+        if self._recorded_calls is None:
+            self._recorded_calls = (await run_baseline(command, sorted(texts), (), BASELINE_TIMEOUT_S)).calls
         by_function: dict[tuple[str, str], list[str]] = {}
-        for call in self._seen:
-            if call.function in _functions(texts.get(call.path, "")):
+        for call in self._recorded_calls:
+            if call.function in _top_level_names(texts.get(call.path, "")):
                 by_function.setdefault((call.path, call.function), []).append(call.arguments)
         draw = random.Random(self.seed)
-        made: list[Asked] = []
-        for (path, name), given in sorted(by_function.items())[:MOST_FUNCTIONS]:
+        made: list[PlannedCall] = []
+        for (path, name), given in sorted(by_function.items())[:MAX_COMPARED_FUNCTIONS]:
             seeds = read_arguments(list(dict.fromkeys(given)))
-            new = [*mutate_inputs(seeds, INPUTS, draw), *edge_inputs(seeds, EDGES), *_in_other_cases(seeds)]
+            new = [
+                *mutate_inputs(seeds, COMPARED_INPUTS, draw),
+                *edge_inputs(seeds, COMPARED_EDGE_INPUTS),
+                *_in_other_letter_cases(seeds),
+            ]
             made += [(path, name, repr(arguments)) for arguments in new]
         return made
 
 
-def _in_other_cases(seeds: Sequence[Arguments]) -> list[Arguments]:
-    """The tests' own arguments with one text in small or capital letters: what tests seldom vary."""
+def _in_other_letter_cases(seeds: Sequence[Arguments]) -> list[Arguments]:
+    """Return the tests' arguments with one text in another letter case, which tests seldom vary."""
     found: dict[str, Arguments] = {}
     for seed in seeds:
         for place, value in enumerate(seed):
-            for case in CASES if isinstance(value, str) else ():
+            for case in LETTER_CASES if isinstance(value, str) else ():
                 made = (*seed[:place], case(value), *seed[place + 1 :])
                 found.setdefault(repr(made), made)
     known = {repr(seed) for seed in seeds}
-    return [made for text, made in found.items() if text not in known][:EDGES]
+    return [made for text, made in found.items() if text not in known][:COMPARED_EDGE_INPUTS]
 
 
-def _functions(text: str) -> frozenset[str]:
+def _top_level_names(text: str) -> frozenset[str]:
     tree = parsed(text)
     return frozenset(getattr(node, "name", "") for node in tree.body) if tree is not None else frozenset()
 
 
-def _instead(path: str, old: str, new: str) -> Proposal:
+def _replacing(path: str, old: str, new: str) -> Proposal:
     edit = Edit(start=0, end=len(old.encode("utf-8", "surrogatepass")), text=new)
     return Proposal(path=path, edits=(edit,), label="", score=1.0, operators=())

@@ -1,19 +1,19 @@
-"""What mutants of a change are made of, and by what: Python by its own syntax, the rest by a tree."""
+"""Mutants of a change: the code that they are made from, and the operators that make them."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from suture.core.records import Language
-from suture.judge.coverage.changed_statements import changed_lines, why_unmeasured
-from suture.judge.coverage.coverage_run import LARGEST_BYTES, touched
+from suture.core.records import Language, UnmeasuredReason
+from suture.judge.coverage.changed_statements import find_changed_lines
+from suture.judge.coverage.coverage_run import MAX_SOURCE_BYTES, find_touched_by_file
 from suture.mutation import Mutant, OperatorName, generate_mutants, has_grammar
 from suture.mutation.syntax_repair.tree_repair import tree_has_error
 from suture.mutation.tree_sitter.tree_mutants import generate_tree_mutants
 from suture.project.languages import LANGUAGES, is_source
 from suture.project.workspace import text_of
 
-FITTING: tuple[OperatorName, ...] = (
+COMPILABLE_OPERATORS: tuple[OperatorName, ...] = (
     "comparison",
     "boolean_operator",
     "negation",
@@ -23,77 +23,79 @@ FITTING: tuple[OperatorName, ...] = (
     "constant",
     "delete_statement",
 )
-"""Operators whose changes a compiler mostly takes."""
-OPERATORS: tuple[OperatorName, ...] = (*FITTING, "variable", "attribute", "arguments", "return_value")
-"""Operators that change or remove what is there; those that add code mostly mean the same."""
+"""Operators whose changes a compiler accepts in most cases."""
+ALL_OPERATORS: tuple[OperatorName, ...] = (
+    *COMPILABLE_OPERATORS,
+    "variable",
+    "attribute",
+    "arguments",
+    "return_value",
+)
+"""Operators that change or remove code. Mutants of those that add code are mostly equivalent."""
 
 
 def find_mutable_lines(
     before: Mapping[str, bytes], after: Mapping[str, bytes], language: Language
 ) -> dict[str, tuple[range, ...]]:
-    """Path -> what mutants of a change are made of, as lines of `after`; paths without any are left out.
+    """Return path -> the code that mutants of a change are made from, as line ranges of `after`.
 
-    In Python that is the touched statements, elsewhere each changed line. A file whose tree has a fault has
-    none: what its changes mean cannot be told.
+    In Python these are the touched statements, and in other languages the changed lines. A file with a syntax
+    error has none, because the meaning of its changes is unknown. Paths without any are omitted.
 
     Args:
         before: The project before the change.
-        after: The project with it.
-        language: What it is written in.
+        after: The project with the change.
+        language: The project's language.
     """
     if LANGUAGES[language].parsed:
-        return touched(before, after)
+        return find_touched_by_file(before, after)
     if not has_grammar(language):
         return {}
     found: dict[str, tuple[range, ...]] = {}
     for path, content in sorted(after.items()):
-        changed = before.get(path) != content and len(content) <= LARGEST_BYTES
+        changed = before.get(path) != content and len(content) <= MAX_SOURCE_BYTES
         if changed and is_source(path, language) and not tree_has_error(text_of(content), path, language):
-            lines = changed_lines(text_of(before.get(path, b"")), text_of(content))
+            lines = find_changed_lines(text_of(before.get(path, b"")), text_of(content))
             found[path] = tuple(range(line, line + 1) for line in sorted(lines))
     return {path: spots for path, spots in found.items() if spots}
 
 
-def why_no_mutants(language: Language) -> str:
-    """Why a change of which no code was touched has no mutants."""
-    facts = LANGUAGES[language]
-    if facts.parsed:
-        return why_unmeasured(language)
-    if has_grammar(language):
-        return f"no {facts.label} that can be read was changed, or only in a file that is too large"
-    return f"nothing here reads {facts.label}"
+def explain_no_mutable_code(language: Language) -> UnmeasuredReason:
+    """Return why a change without mutable code has no mutants."""
+    is_supported = LANGUAGES[language].parsed or has_grammar(language)
+    return "no_changed_code" if is_supported else "unsupported_language"
 
 
 def generate_file_mutants(
     path: str, source: str, lines: Collection[int], language: Language
 ) -> Iterator[Mutant]:
-    """The mutants of some lines of a file.
+    """Yield the mutants of some lines of a file.
 
     Args:
         path: The file.
-        source: Its text.
-        lines: Where they begin, from 1.
-        language: What it is written in.
+        source: The file's text.
+        lines: The lines that mutants may begin on, from 1.
+        language: The file's language.
     """
     facts = LANGUAGES[language]
     if facts.parsed:
         return generate_mutants(
-            source, lines, operators=OPERATORS, on_fault=lambda operator, line, fault: None
+            source, lines, operators=ALL_OPERATORS, on_fault=lambda operator, line, fault: None
         )
     if not facts.compiled:
-        return generate_tree_mutants(source, path, language, lines, OPERATORS)
+        return generate_tree_mutants(source, path, language, lines, ALL_OPERATORS)
     raw = source.encode("utf-8", "surrogatepass")
-    made = generate_tree_mutants(source, path, language, lines, FITTING)
-    return (mutant for mutant in made if not _answers_no_more(mutant, raw))
+    made = generate_tree_mutants(source, path, language, lines, COMPILABLE_OPERATORS)
+    return (mutant for mutant in made if not _deletes_return(mutant, raw))
 
 
-def _answers_no_more(mutant: Mutant, raw: bytes) -> bool:
-    """Whether a mutant takes a `return` away: compilers refuse a function that ends without one."""
+def _deletes_return(mutant: Mutant, raw: bytes) -> bool:
+    """Return whether a mutant deletes a `return`: compilers refuse a function that ends without one."""
     return any(
         not edit.text and raw[edit.start : edit.end].split()[:1] == [b"return"] for edit in mutant.edits
     )
 
 
 def is_parsable_mutant(path: str, source: str, language: Language) -> bool:
-    """Whether a mutated file is still one of its language; Python's mutants all are."""
+    """Return whether a mutated file still parses; Python mutants always do."""
     return LANGUAGES[language].parsed or not tree_has_error(source, path, language)

@@ -1,8 +1,8 @@
-"""The quality of accepted code: evaluators, each of which measures one side of it.
+"""Quality of accepted code: evaluators, each of which measures one aspect of it.
 
-This folder owns the protocol of an evaluator, those that ship with Suture, and how those of other packages
-are found. An evaluator decides nothing: whether code is right is the business of checks. Code under
-measurement runs behind the wall or not at all.
+This package owns the protocol of an evaluator, the evaluators that ship with Suture, the linter run, and the
+loading of evaluators from other packages. An evaluator decides nothing: checks decide whether code is right.
+Measured code runs inside the sandbox or not at all.
 """
 
 from suture.judge.quality.evaluator import QualityResult, QualitySubject

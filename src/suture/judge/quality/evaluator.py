@@ -1,4 +1,4 @@
-"""The one seam to a measure of accepted code."""
+"""The protocol of an evaluator, which measures one aspect of accepted code."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from suture.project.languages import Interpreter
 
 @dataclass(frozen=True, kw_only=True)
 class QualitySubject:
-    """Accepted code, and what judged it.
+    """Accepted code, and the suite that judged it.
 
     Attributes:
-        files: The candidate's Python files, path -> text: what it wrote, not the rest of the project.
-        suite: The task with its checks, the wall and its limits.
-        interpreter: The user's, where the project has one.
+        files: The Python files that the candidate wrote, path -> text, without the rest of the project.
+        suite: The task with its checks, the sandbox and its limits.
+        interpreter: The project's interpreter, if it has one.
     """
 
     files: Mapping[str, str]
@@ -27,32 +27,32 @@ class QualitySubject:
 
 @dataclass(frozen=True, kw_only=True)
 class QualityResult:
-    """What an evaluator found.
+    """What an evaluator measured.
 
     Attributes:
-        values: Metric -> number; each name says its unit where it has one.
-        findings: Places in the code, `path:line: what`.
-        absent: Why nothing was measured; empty where something was.
+        values: Metric -> number; a metric with a unit has it in its name.
+        findings: Places in the code, as `path:line: text`.
+        unmeasured: Why nothing was measured, for people; empty if something was.
     """
 
     values: Mapping[str, float] = field(default_factory=dict)
     findings: tuple[str, ...] = ()
-    absent: str = ""
+    unmeasured: str = ""
 
 
 @runtime_checkable
 class Evaluator(Protocol):
-    """Measures one side of the quality of accepted code. It decides nothing."""
+    """Measures one aspect of the quality of accepted code. It decides nothing."""
 
     @property
     def name(self) -> str:
-        """One word, unique among the evaluators."""
+        """One word that is unique among the evaluators."""
         ...
 
     async def evaluate(self, subject: QualitySubject) -> QualityResult:
-        """Measure; what is missing for it is said in `absent`, and never guessed.
+        """Measure the subject. What cannot be measured is reported as `unmeasured`, never guessed.
 
         Raises:
-            SandboxError: The wall failed.
+            SandboxError: The sandbox failed.
         """
         ...

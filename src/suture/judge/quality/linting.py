@@ -1,4 +1,4 @@
-"""What a linter newly finds on changed lines: ruff, where the project's environment or ours has it."""
+"""New findings of ruff on changed lines, if the project's environment or Suture's has it."""
 
 from __future__ import annotations
 
@@ -8,29 +8,43 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
+from suture.core.records import UnmeasuredReason
 from suture.core.settings import SandboxSettings
-from suture.judge.certificates.certificate import Lint
-from suture.judge.coverage.changed_statements import changed_lines
+from suture.judge.coverage.changed_statements import find_changed_lines
 from suture.judge.sandbox_programs import drop_private_files, make_program_limits
+from suture.judge.tuning import MAX_LINT_FINDINGS
 from suture.project.languages import Interpreter
 from suture.project.workspace import text_of
 from suture.sandbox import BOX, Mount, RunRequest, Sandbox
 
-INSIDE = "/tmp/ruff"
-MOST_FINDINGS = 50
-"""In a certificate; a change that brings more is known for what it is."""
-NOT_FOUND = "ruff is neither in the project's environment nor beside Suture nor on PATH"
+RUFF_IN_SANDBOX = "/tmp/ruff"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LintResult:
+    """New findings of a linter on changed lines.
+
+    Attributes:
+        tool: Name of the linter; empty if there was none to run.
+        unmeasured: Why it did not run to its end; `None` if it did.
+        findings: The new findings, as `path:line: text`.
+    """
+
+    tool: str = ""
+    unmeasured: UnmeasuredReason | None = None
+    findings: tuple[str, ...] = ()
 
 
 def find_ruff(interpreter: Interpreter | None) -> Path | None:
-    """The linter, and where it comes from first: the project's environment, Suture's own, PATH."""
+    """Return the path of ruff: from the project's environment, else from Suture's, else from PATH."""
     folders = [Path(interpreter.prefix) / "bin"] if interpreter else []
     folders.append(Path(sys.prefix) / "bin")
     for folder in folders:
         program = Path(os.path.realpath(folder / "ruff"))
-        # A project's environment may hold a link to a file of the user's, which would be shown.
+        # A project's environment may link to any file of the user's, which the mount would show to the project.
         inside = program.parent == Path(os.path.realpath(folder))
         if inside and program.is_file() and os.access(program, os.X_OK):
             return program
@@ -44,71 +58,73 @@ async def lint_changes(
     sandbox: Sandbox,
     settings: SandboxSettings,
     interpreter: Interpreter | None,
-) -> Lint:
-    """Lint the changed Python files by the project's own rules; the linter runs behind the wall.
+) -> LintResult:
+    """Lint the changed Python files by the project's own rules; the linter runs inside the sandbox.
 
     Args:
-        before: The project as it was.
-        after: The project as it is.
-        sandbox: Where programs run.
-        settings: The group `sandbox`: time and memory for each program.
-        interpreter: The project's, whose environment may hold the linter.
+        before: The project before the change, path -> content.
+        after: The project with the change.
+        sandbox: Runs the linter.
+        settings: The sandbox limits.
+        interpreter: The project's interpreter, whose environment may have the linter.
 
     Raises:
-        SandboxError: The wall failed.
+        SandboxError: The sandbox failed.
     """
     changed = [path for path in after if path.endswith(".py") and before.get(path) != after[path]]
     if not changed:
-        return Lint(absent="no Python file was changed")
+        return LintResult(unmeasured="no_python_file")
     ruff = find_ruff(interpreter)
     if ruff is None:
-        return Lint(absent=NOT_FOUND)
-    now = await ruff_findings(ruff, after, changed, sandbox, settings)
-    then = await ruff_findings(ruff, before, [path for path in changed if path in before], sandbox, settings)
+        return LintResult(unmeasured="no_linter")
+    now = await run_ruff(ruff, after, changed, sandbox, settings)
+    then = await run_ruff(ruff, before, [path for path in changed if path in before], sandbox, settings)
     if now is None or then is None:
-        return Lint(tool="ruff", absent="ruff did not end well on this project")
+        return LintResult(tool="ruff", unmeasured="linter_failed")
     known = Counter((path, text) for path, _, text in then)
-    lines = {path: changed_lines(text_of(before.get(path, b"")), text_of(after[path])) for path in changed}
+    lines = {
+        path: find_changed_lines(text_of(before.get(path, b"")), text_of(after[path])) for path in changed
+    }
     fresh: list[str] = []
     for path, line, text in now:
         if known[path, text] > 0:
             known[path, text] -= 1
         elif line in lines[path]:
             fresh.append(f"{path}:{line}: {text}")
-    return Lint(tool="ruff", findings=tuple(fresh[:MOST_FINDINGS]))
+    return LintResult(tool="ruff", findings=tuple(fresh[:MAX_LINT_FINDINGS]))
 
 
-async def ruff_findings(
+async def run_ruff(
     ruff: Path,
     files: Mapping[str, bytes],
     paths: list[str],
     sandbox: Sandbox,
     settings: SandboxSettings,
 ) -> list[tuple[str, int, str]] | None:
-    """What the linter says of some files of a project, behind the wall.
+    """Run ruff on some files of a project inside the sandbox.
 
     Args:
-        ruff: The linter's program.
+        ruff: Path of the program.
         files: The project's files, path -> content.
         paths: The files to lint.
-        sandbox: Where programs run.
-        settings: The group `sandbox`: time and memory for each program.
+        sandbox: Runs the linter.
+        settings: The sandbox limits.
 
     Returns:
-        Path, line and text of each finding; `None` where the linter did not end well.
+        Path, line and text of each finding; `None` if ruff failed.
 
     Raises:
-        SandboxError: The wall failed.
+        SandboxError: The sandbox failed.
     """
     if not paths:
         return []
     options = ("check", "--quiet", "--no-cache", "--exit-zero", "--output-format=json", "--")
     result = await sandbox.run(
         RunRequest(
-            argv=(INSIDE, *options, *sorted(paths)),
+            argv=(RUFF_IN_SANDBOX, *options, *sorted(paths)),
             files=drop_private_files(files),
-            mounts=(Mount(source=str(ruff), target=INSIDE),),
-            limits=make_program_limits(settings, settings.check_wall_s),
+            mounts=(Mount(source=str(ruff), target=RUFF_IN_SANDBOX),),
+            limits=make_program_limits(settings, settings.check_timeout_s),
         )
     )
     if result.status != "ok":

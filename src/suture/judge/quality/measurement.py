@@ -1,4 +1,4 @@
-"""All evaluators, ours and those of other packages, on one piece of accepted code."""
+"""Run evaluators, Suture's own and those of installed packages, on accepted code."""
 
 from __future__ import annotations
 
@@ -8,92 +8,109 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from suture.errors import SandboxError, UsageError
+from suture.judge.quality.built_in_evaluators import (
+    Complexity,
+    DocstringCoverage,
+    LineCounts,
+    LintFindings,
+    SecurityFindings,
+    StatementCoverage,
+)
 from suture.judge.quality.evaluator import Evaluator, QualityResult, QualitySubject
-from suture.judge.quality.source_metrics import Complexity, Docstrings, Lines
-from suture.judge.quality.tool_metrics import Covered, Lint, Security
 
-GROUP = "suture.evaluators"
-"""The group of entry points: name -> what makes an evaluator, called without arguments; a class will do."""
-BUILT_IN: tuple[type[Evaluator], ...] = (Lines, Docstrings, Complexity, Lint, Security, Covered)
+ENTRY_POINT_GROUP = "suture.evaluators"
+"""Entry points of this group: name -> a class or function that returns an evaluator when called."""
+BUILT_IN: tuple[type[Evaluator], ...] = (
+    LineCounts,
+    DocstringCoverage,
+    Complexity,
+    LintFindings,
+    SecurityFindings,
+    StatementCoverage,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Missing:
-    """An evaluator of another package that cannot be loaded, and why."""
+class UnavailableEvaluator:
+    """Stands for an evaluator of another package that cannot be loaded."""
 
     name: str
     reason: str
 
     async def evaluate(self, subject: QualitySubject) -> QualityResult:
-        """Say why there is no measurement."""
-        return QualityResult(absent=self.reason)
+        """Return why there is no measurement."""
+        return QualityResult(unmeasured=self.reason)
 
 
-def evaluators(names: Sequence[str] = ()) -> tuple[Evaluator, ...]:
-    """Our evaluators, then those that installed packages offer, by name.
+def load_evaluators(names: Sequence[str] = ()) -> tuple[Evaluator, ...]:
+    """Return Suture's evaluators, followed by those of installed packages, sorted by name.
 
     Args:
-        names: Only these; all where it is empty.
+        names: The evaluators to return; all if empty.
 
     Raises:
-        UsageError: There is none of a name, or two of one.
+        UsageError: An unknown name was given, or two evaluators have the same name.
     """
-    found: dict[str, Evaluator] = {made.name: made for made in (kind() for kind in BUILT_IN)}
-    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+    found: dict[str, Evaluator] = {built_in.name: built_in for built_in in (kind() for kind in BUILT_IN)}
+    for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda point: point.name):
         if point.name in found:
             raise UsageError(
-                f"there are two evaluators called {point.name!r}",
+                f"two evaluators have the name {point.name!r}",
                 remedy=f"rename or uninstall the one of {point.value.partition(':')[0]}",
             )
-        found[point.name] = _loaded(point)
+        found[point.name] = _load(point)
     unknown = [name for name in names if name not in found]
     if unknown:
         raise UsageError(
-            f"there is no evaluator called {unknown[0]!r}", remedy=f"there are {', '.join(found)}"
+            f"there is no evaluator {unknown[0]!r}", remedy=f"the evaluators are {', '.join(found)}"
         )
     return tuple(found[name] for name in names or found)
 
 
-def _loaded(point: EntryPoint) -> Evaluator:
+def _load(point: EntryPoint) -> Evaluator:
     try:
         made: Any = point.load()()
     except Exception as fault:  # importing a package runs its code, which may raise anything
-        return Missing(name=point.name, reason=f"{point.value} cannot be loaded: {_describe_fault(fault)}")
+        return UnavailableEvaluator(
+            name=point.name, reason=f"{point.value} cannot be loaded: {_describe_fault(fault)}"
+        )
     if not isinstance(made, Evaluator):
-        return Missing(name=point.name, reason=f"{point.value} makes no evaluator (name, evaluate)")
+        return UnavailableEvaluator(
+            name=point.name, reason=f"{point.value} returns no evaluator (name, evaluate)"
+        )
     return made
 
 
 async def measure_quality(subject: QualitySubject, names: Sequence[str] = ()) -> dict[str, QualityResult]:
-    """Run evaluators one after the other; one of another package that raises has measured nothing.
+    """Run evaluators one after the other. One of another package that raises counts as unmeasured.
 
     Args:
-        subject: The accepted code that is measured.
-        names: As in `evaluators`.
+        subject: The accepted code.
+        names: The evaluators to run; all if empty.
 
     Returns:
-        Name of the evaluator -> what it found.
+        Name of the evaluator -> its result.
 
     Raises:
-        UsageError: As `evaluators`; or a path of the code leaves the project.
-        SandboxError: The wall failed.
+        UsageError: As in `load_evaluators`; or a path of the code is outside the project.
+        SandboxError: The sandbox failed.
     """
-    return {made.name: await _measured(made, subject) for made in evaluators(names)}
+    return {one.name: await _measure(one, subject) for one in load_evaluators(names)}
 
 
-async def _measured(made: Evaluator, subject: QualitySubject) -> QualityResult:
-    if isinstance(made, BUILT_IN):
-        return await made.evaluate(subject)
+async def _measure(evaluator: Evaluator, subject: QualitySubject) -> QualityResult:
+    if isinstance(evaluator, BUILT_IN):
+        return await evaluator.evaluate(subject)
     try:
-        found: object = await made.evaluate(subject)
+        found: object = await evaluator.evaluate(subject)
     except SandboxError:
         raise
-    except Exception as fault:  # whatever a package raises is its own fault, and no reason to lose the others
-        return QualityResult(absent=f"{made.name} failed: {_describe_fault(fault)}")
+    except Exception as fault:  # a fault of one package must not lose the results of the others
+        return QualityResult(unmeasured=f"{evaluator.name} failed: {_describe_fault(fault)}")
     return (
         found
         if isinstance(found, QualityResult)
-        else QualityResult(absent=f"{made.name} answered no `QualityResult`")
+        else QualityResult(unmeasured=f"{evaluator.name} returned no `QualityResult`")
     )
 
 
@@ -102,7 +119,7 @@ def _describe_fault(fault: Exception) -> str:
 
 
 def flatten_quality(measured: Mapping[str, QualityResult]) -> dict[str, float]:
-    """Every metric that was measured; one of an evaluator from elsewhere is called `evaluator.metric`."""
+    """Return metric -> number. A metric of another package's evaluator is named `evaluator.metric`."""
     own = {kind().name for kind in BUILT_IN}
     return {
         metric if name in own else f"{name}.{metric}": float(value)

@@ -94,7 +94,7 @@ async def observe(probe: TraceTarget, code: str, *, setup: str = "", trace: bool
     Raises:
         SandboxError: The wall failed.
     """
-    wall_s = probe.settings.check_wall_s
+    wall_s = probe.settings.check_timeout_s
     order = {
         "module": get_module_name(probe.module),
         "setup": setup,

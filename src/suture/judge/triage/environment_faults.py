@@ -175,7 +175,7 @@ def find_printed_errors(output: str, language: Language) -> list[str]:
         output: What the test command printed.
         language: What the project is written in; not Python.
     """
-    error = LANGUAGES[language].error_line
+    error = LANGUAGES[language].error_pattern
     return [line.strip() for line in output.splitlines() if error.search(line)]
 
 

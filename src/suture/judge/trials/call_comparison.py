@@ -98,7 +98,7 @@ def unguided(spectrum: Spectrum) -> str:
             return f"{len(unseen)} failing test(s) were not reached in a trial: the time for looking was up"
         return "no test fails here"
     shown = ", ".join(one.test for one in red[:3]) + (", ..." if len(red) > 3 else "")
-    if all(one.alone for one in red):
+    if all(one.only_in_isolation for one in red):
         return (
             f"{len(red)} failing test(s) pass where they run alone, so nothing can be tried on them: {shown}"
         )

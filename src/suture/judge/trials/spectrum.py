@@ -156,7 +156,9 @@ def _disagreements(sight: TraceData, baseline: Mapping[str, str]) -> tuple[Trial
     for test, seen in sight.alone.items():
         run = FAILED.get(baseline.get(test, ""))
         if run == "failed" and FAILED[seen.outcome] != "failed" and test not in known:
-            found.append(TrialDisagreement(test=test, run=baseline[test], trial=seen.outcome, alone=True))
+            found.append(
+                TrialDisagreement(test=test, run=baseline[test], trial=seen.outcome, only_in_isolation=True)
+            )
     return tuple(found)
 
 
@@ -170,7 +172,7 @@ def compute_cpu_limits(spectrum: Spectrum) -> dict[str, tuple[float, float]]:
         what that file's tests share.
     """
     seen = {test.id: test for test in spectrum.tests}
-    away = {one.test for one in spectrum.disagreements if not one.alone}
+    away = {one.test for one in spectrum.disagreements if not one.only_in_isolation}
     shared: dict[str, float] = {}
     for test in spectrum.tests:
         path = test.id.partition("::")[0]

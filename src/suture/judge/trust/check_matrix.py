@@ -84,7 +84,7 @@ async def run_matrix(
     once = {candidate.hash: (candidate, is_viable(verdict)) for candidate, verdict in judged}
     chosen = sorted(once.values(), key=lambda pair: not pair[1])[: limits.candidates]
     statuses: dict[str, dict[str, CheckStatus]] = {candidate.hash: {} for candidate, _ in chosen}
-    wall_s = min(limits.check_s, suite.settings.check_wall_s)
+    wall_s = min(limits.check_s, suite.settings.check_timeout_s)
     gate = asyncio.Semaphore(limits.at_once)
 
     async def run_one(candidate: Candidate, batch: Sequence[Check]) -> None:

@@ -16,27 +16,36 @@ from suture.core.records import Candidate, Verdict, content_hash
 from suture.errors import BudgetExceeded
 from suture.judge import Suite, check_candidate
 from suture.judge.certificates.certificate import (
-    CERTIFICATE,
+    CERTIFICATE_FILE,
     FORMAT,
-    PASSES_TOO,
     Certificate,
-    Coverage,
-    Lint,
-    MinimisationSummary,
-    Mutation,
     UnverifiedClaims,
-    certify_task,
-    new_failures,
-    statuses,
+    check_statuses,
+    find_new_failures,
+    strip_task,
 )
-from suture.judge.certificates.certificate_format import digest, render_certificate, sealed
+from suture.judge.certificates.certificate_format import (
+    render_certificate,
+    seal_certificate,
+    sha256_hex,
+)
 from suture.judge.confidence import compute_certified_confidence, estimate_confidence
-from suture.judge.coverage.coverage_run import measure_coverage
-from suture.judge.minimisation.delta_debugging import MinimisedChange, Oracle, minimise, minimise_lines
+from suture.judge.coverage.coverage_run import CoverageResult, measure_coverage
+from suture.judge.minimisation.delta_debugging import (
+    ChangeOracle,
+    MinimisationSummary,
+    MinimisedChange,
+    minimise,
+    minimise_lines,
+)
 from suture.judge.minimisation.equivalence import ChangeBehaviour
 from suture.judge.mutation_testing.mutant_generation import find_mutable_lines
-from suture.judge.mutation_testing.mutant_runs import build_mutant_detector, measure_mutation_score
-from suture.judge.quality.linting import lint_changes
+from suture.judge.mutation_testing.mutant_runs import (
+    MutationResult,
+    build_mutant_detector,
+    measure_mutation_score,
+)
+from suture.judge.quality.linting import LintResult, lint_changes
 from suture.loop.context import RunContext
 from suture.loop.evaluation.change_warnings import find_warnings
 from suture.loop.evaluation.judging import judge
@@ -47,7 +56,6 @@ from suture.project.workspace import overlay_candidate, text_of, unified_diff
 
 FULL_DIFF = "full.diff"
 """The change as it was written, where a part of it was left out."""
-NO_TIME = "there was no time for it"
 WRITERS = ("coder", "escalate", "subtask_coder")
 """Roles that write the code of a candidate."""
 MOST_TOLD = 20
@@ -91,54 +99,62 @@ async def certify(
 
     fixed = tuple(sorted(verdict.passed - (before.passed if before else frozenset())))
 
-    async def guard() -> Mutation:
+    async def guard() -> MutationResult:
         noticed = await build_mutant_detector(ready, candidate.files, verdict, fixed)
         spots = find_mutable_lines(base, after, context.task.language)
         return await measure_mutation_score(
-            *(after, spots, noticed),
-            most=settings.mutants,
-            seconds=clock.left_s(),
+            after,
+            spots,
+            noticed,
+            max_mutants=settings.mutants,
+            timeout_s=clock.left_s(),
             language=context.task.language,
         )
 
     async with ended_together() as begin:
-        covering = begin(clock.within(lambda: measure_coverage(ready, after), Coverage(unmeasured=NO_TIME)))
-        guarding = begin(clock.within(guard, Mutation(unmeasured=NO_TIME)))
+        covering = begin(
+            clock.within(lambda: measure_coverage(ready, after), CoverageResult(unmeasured="no_time"))
+        )
+        guarding = begin(clock.within(guard, MutationResult(unmeasured="no_time")))
         lint = await clock.within(
             lambda: lint_changes(base, after, suite.sandbox, suite.settings, context.interpreter),
-            Lint(absent=NO_TIME),
+            LintResult(unmeasured="no_time"),
         )
         coverage, mutation = await covering, await guarding
     threshold = context.settings.loop.trust_threshold
-    score, (rivals, share) = mutation.least_score, context.rivalry_of(found.hash)
+    score, (rivals, share) = mutation.min_score, context.rivalry_of(found.hash)
     claimed = (share or 0.0) if rivals else 0.0
     confidence = estimate_confidence(
         verdict, threshold, before=before, mutation_score=score, rivals=rivals, share=share
     )
     warnings = find_warnings(candidate, verdict, context)
     certified = compute_certified_confidence(
-        *(verdict, threshold),
+        verdict,
+        threshold,
         before=before,
         mutation_score=score,
         rivals=rivals or 0,
         share=claimed,
-        warned=bool(warnings),
+        has_warnings=bool(warnings),
     )
-    rivals_told = context.undetermined(candidate)
-    if certified < context.settings.loop.abstain_below or abstains(rivals_told, context):
+    rival_labels = context.undetermined(candidate)
+    if certified < context.settings.loop.abstain_below or abstains(rival_labels, context):
         return CertifiedCandidate(candidate=candidate, verdict=verdict, confidence=confidence)
-    certificate = sealed(
+    certificate = seal_certificate(
         Certificate(
-            task=certify_task(suite),
-            project={path: digest(content) for path, content in base.items()},
-            project_hash=content_hash({path: digest(content) for path, content in base.items()}),
+            task=strip_task(suite.task),
+            source_roots=suite.command.interpreter.source_roots if suite.command else (),
+            project={path: sha256_hex(content) for path, content in base.items()},
+            project_hash=content_hash({path: sha256_hex(content) for path, content in base.items()}),
             diff=unified_diff(base, after),
-            result={path: digest(content) for path, content in after.items() if base.get(path) != content},
+            result={
+                path: sha256_hex(content) for path, content in after.items() if base.get(path) != content
+            },
             evidence=verdict.evidence,
-            before=statuses(before),
-            after=statuses(verdict),
+            before=check_statuses(before),
+            after=check_statuses(verdict),
             fixed=fixed,
-            newly_failing=new_failures(before, verdict),
+            newly_failing=find_new_failures(before, verdict),
             coverage=coverage,
             mutation=mutation,
             confidence=certified,
@@ -146,7 +162,8 @@ async def certify(
                 _claims(context, candidate, minimal, lint),
                 rivals=rivals or 0,
                 share=claimed,
-                warnings=(*warnings, *(f"{PASSES_TOO}{rival}" for rival in rivals_told)),
+                rival_labels=rival_labels,
+                warnings=warnings,
             ),
         )
     )
@@ -188,16 +205,10 @@ async def _smaller(
         return judged is not None and passes(judged)
 
     found = await _minimised(context, candidate, changed, oracle, suite, clock)
-    minimal = MinimisationSummary(
-        edits_found=found.edits_found,
-        edits=found.edits,
-        runs=found.runs,
-        is_minimal=found.is_minimal and not cut,
-        left_out=found.left_out,
-    )
+    minimal = replace(found.summary, is_minimal=found.summary.is_minimal and not cut)
     if overlay_candidate(base, found.files) == laid:
         return candidate, verdict, minimal
-    label = f"{candidate.label}, {found.edits} of {found.edits_found} edits".lstrip(", ")
+    label = f"{candidate.label}, {minimal.edits} of {minimal.edits_found} edits".lstrip(", ")
     smaller = Candidate(files=found.files, origin=candidate.origin, parent=candidate.hash, label=label)
     try:
         again = await clock.within(lambda: judge(smaller, suite, context, confirm=False), None)
@@ -205,7 +216,7 @@ async def _smaller(
         again = None
     if not again or not passes(again):
         return candidate, verdict, MinimisationSummary()  # a test that is not always the same let too much go
-    if found.left_out:
+    if minimal.left_out:
         context.folder.write_text(FULL_DIFF, unified_diff(base, laid))
     return smaller, again, minimal
 
@@ -214,7 +225,7 @@ async def _minimised(
     context: RunContext,
     candidate: Candidate,
     changed: Mapping[str, str],
-    oracle: Oracle,
+    oracle: ChangeOracle,
     suite: Suite,
     clock: CertificationClock,
 ) -> MinimisedChange:
@@ -224,13 +235,15 @@ async def _minimised(
         return await minimise_lines(context.task.files, changed, oracle, max_runs=most)
     behaviour = ChangeBehaviour(suite=suite, files=changed, seed=context.settings.repair.seed)
 
-    async def same(files: Mapping[str, str]) -> bool:
-        return await clock.within(lambda: behaviour.same(files), False)
+    async def is_equivalent(files: Mapping[str, str]) -> bool:
+        return await clock.within(lambda: behaviour.is_kept_by(files), False)
 
-    return await minimise(context.task.files, changed, oracle, max_runs=most, same=same)
+    return await minimise(context.task.files, changed, oracle, max_runs=most, is_equivalent=is_equivalent)
 
 
-def _claims(context: RunContext, candidate: Candidate, minimal: MinimisationSummary, lint: Lint) -> UnverifiedClaims:
+def _claims(
+    context: RunContext, candidate: Candidate, minimal: MinimisationSummary, lint: LintResult
+) -> UnverifiedClaims:
     settings, spend = context.settings, context.budget.spend()
     called = [call for _, call in select_events(context.ledger.events, ModelCalled)]
     limits = settings.sandbox.model_dump()
@@ -266,7 +279,7 @@ def _writers(called: Sequence[ModelCalled]) -> list[str]:
 def _write(context: RunContext, certificate: Certificate) -> None:
     for content in context.task.files.values():
         context.folder.put_blob(content)  # so that the run folder alone is enough to verify
-    path = context.folder.write_text(CERTIFICATE, render_certificate(certificate))
+    path = context.folder.write_text(CERTIFICATE_FILE, render_certificate(certificate))
     minimal, lint = certificate.claims.minimal, certificate.claims.lint
     written = CertificateWritten(
         format=FORMAT,
@@ -277,15 +290,15 @@ def _write(context: RunContext, certificate: Certificate) -> None:
         edits_found=minimal.edits_found,
         is_minimal=minimal.is_minimal,
         left_out=tuple(minimal.left_out[:MOST_TOLD]),
-        statements=sum(map(len, certificate.coverage.changed.values())),
-        covered=sum(map(len, certificate.coverage.covered.values())),
+        statements=certificate.coverage.changed_count,
+        covered=certificate.coverage.covered_count,
         coverage_unmeasured=certificate.coverage.unmeasured,
         mutants=len(certificate.mutation.mutants),
-        drawn=certificate.mutation.drawn,
+        selected=certificate.mutation.selected,
         killed=certificate.mutation.killed,
         mutation_unmeasured=certificate.mutation.unmeasured,
         lint=tuple(lint.findings[:MOST_TOLD]),
-        lint_absent=lint.absent,
+        lint_unmeasured=lint.unmeasured,
         confidence=certificate.confidence,
     )
     context.ledger.append(written)

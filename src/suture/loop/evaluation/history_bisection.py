@@ -29,17 +29,17 @@ async def suspect_hunks(guide: TargetTests, texts: Mapping[str, str], context: R
         SandboxError: The wall failed.
     """
     task = context.task
-    if not guide.failing or not any(state.files for state in task.find_earlier_versions):
+    if not guide.failing or not any(state.files for state in task.earlier_versions):
         return ()
     history = _History(guide, texts, context)
     good, bad = await history.find_change()
-    passes = "" if good is None else task.find_earlier_versions[good].commit
+    passes = "" if good is None else task.earlier_versions[good].commit
     broke = "" if good is None else history.name_of(bad)
     searched = HistorySearched(since=task.since, runs=history.runs, last_good=passes, first_bad=broke)
     context.ledger.append(searched)
     if good is not None:
         return compute_hunks(history.texts_at(good), history.texts_at(bad))
-    return compute_hunks(history.texts_at(len(task.find_earlier_versions) - 1), texts) if task.since else ()
+    return compute_hunks(history.texts_at(len(task.earlier_versions) - 1), texts) if task.since else ()
 
 
 class _History:
@@ -47,7 +47,7 @@ class _History:
 
     def __init__(self, guide: TargetTests, texts: Mapping[str, str], context: RunContext) -> None:
         self._guide, self._texts, self._task = guide, texts, context.task
-        self._states = context.task.find_earlier_versions
+        self._states = context.task.earlier_versions
         self.runs = 0
 
     async def find_change(self) -> tuple[int | None, int]:

@@ -26,15 +26,15 @@ class ProposerRan(Payload, kind="proposer.ran"):
     turn: int
     command: str
     outside: bool = False
-    ended: str
-    code: int | None
+    ending: str
+    exit_code: int | None
     seconds: float
     printed_bytes: int
     output: str
     changes: str
     changed: tuple[str, ...]
     deleted: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
+    excluded_files: tuple[str, ...] = ()
 
 
 class AgentStepped(Payload, kind="agent.stepped"):
@@ -59,4 +59,4 @@ class AgentStepped(Payload, kind="agent.stepped"):
     observation: str
     changes: str
     seconds: float
-    ended: str = ""
+    ending: str = ""

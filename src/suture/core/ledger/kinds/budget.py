@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from suture.core.ledger.event import Payload, if_absent
+from suture.core.ledger.event import Payload
 
 
 class BudgetReserved(Payload, kind="budget.reserved", counted=True):
@@ -20,15 +20,15 @@ class BudgetReserved(Payload, kind="budget.reserved", counted=True):
         most: Tokens that its reply may have.
     """
 
-    what: str = if_absent("")
+    purpose: str = ""
     attempts: int
     tokens: int
-    completion_tokens: int = if_absent(0)
-    money: float = if_absent(0.0)
-    role: str = if_absent("")
-    move: str = if_absent("")
+    completion_tokens: int = 0
+    money: float = 0.0
+    role: str = ""
+    move: str = ""
     act: str = ""
-    most: int = if_absent(0)
+    max_reply_tokens: int = 0
 
 
 class BudgetSettled(Payload, kind="budget.settled", counted=True):
@@ -64,9 +64,9 @@ class BudgetRefused(Payload, kind="budget.refused"):
         limit: The limit.
     """
 
-    what: str
+    purpose: str
     act: str
-    limited: str
+    limit_kind: str
     used: float
     limit: float
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from suture.core.ledger.event import Payload, if_absent
+from suture.core.ledger.event import Payload
 from suture.core.records import Evidence, Move, Origin
 
 
-class Decided(Payload, kind="decided"):
+class MovesDecided(Payload, kind="decided"):
     """The next moves, before they are made.
 
     Attributes:
@@ -19,10 +19,10 @@ class Decided(Payload, kind="decided"):
         best: Hash of the best candidate then.
     """
 
-    decision: int = if_absent(0)
-    round: int = if_absent(0)
+    decision: int = 0
+    round: int = 0
     moves: tuple[Move, ...]
-    best: str | None = if_absent(None)
+    best: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse a decision on nothing.
@@ -42,7 +42,7 @@ class MoveFailed(Payload, kind="move.failed"):
         message: Its message.
     """
 
-    kind: str
+    error_type: str
     message: str
 
 
@@ -71,17 +71,17 @@ class CandidateProposed(Payload, kind="candidate.proposed"):
     candidate: str
     blob: str
     origin: Origin
-    parent: str | None = if_absent(None)
-    label: str = if_absent("")
-    shown: tuple[str, ...] = if_absent(())
-    files: tuple[str, ...] = if_absent(())
+    parent: str | None = None
+    label: str = ""
+    shown_files: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
     call: str = ""
     warnings: tuple[str, ...] = ()
     agreement: float | None = None
     rivals: int | None = None
-    apart: tuple[str, ...] = ()
-    share: float | None = None
-    surplus: tuple[str, ...] = ()
+    rival_descriptions: tuple[str, ...] = ()
+    score_share: float | None = None
+    surplus_files: tuple[str, ...] = ()
 
 
 class CandidateChecked(Payload, kind="candidate.checked"):
@@ -100,12 +100,12 @@ class CandidateChecked(Payload, kind="candidate.checked"):
     """
 
     candidate: str
-    label: str = if_absent("")
+    label: str = ""
     passed: int
     failed: int
-    evidence: Evidence = if_absent("exit_status")
+    evidence: Evidence = "exit_status"
     verdict: str
-    seconds: float = if_absent(0.0)
+    seconds: float = 0.0
     runs: int = 1
     unreached: int = 0
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from suture.core.ledger.event import Payload, if_absent
+from suture.core.ledger.event import Payload
+from suture.core.records import UnmeasuredReason
 
 
 class CertificateWritten(Payload, kind="certificate.written"):
@@ -19,33 +20,33 @@ class CertificateWritten(Payload, kind="certificate.written"):
         left_out: Parts that no test needs.
         statements: Changed statements.
         covered: How many of them the tests run.
-        coverage_unmeasured: Why that was not measured; empty where it was.
+        coverage_unmeasured: Why that was not measured, as such a code; null if it was.
         mutants: Mutants of the changed lines that were run.
-        drawn: How many were drawn; null in ledgers that do not say.
+        selected: How many were selected to be run; null if the time ran out before.
         killed: How many the tests notice.
-        mutation_unmeasured: Why not all were run; empty where they were.
+        mutation_unmeasured: Why not all were run, as such a code; null if they were.
         lint: Findings of the linter.
-        lint_absent: Why it was not asked; empty where it was.
+        lint_unmeasured: Why it did not run, as a code of `suture.judge.unmeasured`; null if it did.
         confidence: In [0, 1], see docs/proof.md.
     """
 
-    format: str = if_absent("")
+    format: str = ""
     file: str
-    seal: str = if_absent("")
+    seal: str = ""
     fixed: int
     edits: int
     edits_found: int
     is_minimal: bool
-    left_out: tuple[str, ...] = if_absent(())
+    left_out: tuple[str, ...] = ()
     statements: int
     covered: int
-    coverage_unmeasured: str = if_absent("")
+    coverage_unmeasured: UnmeasuredReason | None = None
     mutants: int
-    drawn: int | None = if_absent(None)
+    selected: int | None = None
     killed: int
-    mutation_unmeasured: str = if_absent("")
-    lint: tuple[str, ...] = if_absent(())
-    lint_absent: str = if_absent("")
+    mutation_unmeasured: UnmeasuredReason | None = None
+    lint: tuple[str, ...] = ()
+    lint_unmeasured: UnmeasuredReason | None = None
     confidence: float
 
 
@@ -53,7 +54,7 @@ class _Change(Payload):
     root: str
     files: tuple[str, ...]
     undo: str
-    folders: tuple[str, ...] = if_absent(())
+    folders: tuple[str, ...] = ()
 
 
 class ApplyStarted(_Change, kind="apply.started"):
@@ -93,7 +94,7 @@ class TreeUndone(Payload, kind="tree.undone"):
     files: tuple[str, ...] = ()
     commit: str = ""
     branch: str = ""
-    why: str = ""
+    reason: str = ""
 
 
 class CommitChecked(Payload, kind="commit.checked"):
@@ -118,8 +119,8 @@ class CommitStarted(Payload, kind="commit.started"):
     """
 
     root: str
-    parent: str = if_absent("")
-    branch: str = if_absent("")
+    parent: str = ""
+    branch: str = ""
 
 
 class CommitMade(Payload, kind="commit.made"):
@@ -133,8 +134,8 @@ class CommitMade(Payload, kind="commit.made"):
     """
 
     root: str
-    parent: str = if_absent("")
-    branch: str = if_absent("")
+    parent: str = ""
+    branch: str = ""
     commit: str
 
 

@@ -29,7 +29,7 @@ class RecalledMemory:
     key: str
     table: Literal["failures", "patterns", "lessons"]
     arm: Arm
-    told: str = ""
+    text: str = ""
     score: float = 0.0
     operators: tuple[str, ...] = ()
     placebo: str = ""
@@ -55,12 +55,12 @@ class MemoryRecalled(Payload, kind="memory.recalled"):
     fault: str = ""
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def prompt_texts(self) -> tuple[str, ...]:
         """What prompts say of earlier runs."""
-        return tuple(one.told for one in self.found if one.told)
+        return tuple(one.text for one in self.found if one.text)
 
 
-class MemoryKept(Payload, kind="memory.kept"):
+class MemoryStored(Payload, kind="memory.kept"):
     """What the run taught was stored, after its end.
 
     Attributes:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from suture.core.ledger.event import Payload, if_absent
+from suture.core.ledger.event import Payload
+from suture.core.records import Reason
 
 
 class ModelCalled(Payload, kind="model.called"):
@@ -29,25 +30,25 @@ class ModelCalled(Payload, kind="model.called"):
         begun: Whether the reply was begun for it (prefill).
     """
 
-    role: str = if_absent("coder")
-    move: str = if_absent("")
-    index: int = if_absent(0)
-    call: str = if_absent("")
-    model: str = if_absent("")
-    prompt: str = if_absent("")
+    role: str = "coder"
+    move: str = ""
+    index: int = 0
+    call: str = ""
+    model: str = ""
+    prompt: str = ""
     prompt_tokens: int
     completion_tokens: int
-    counted: str = if_absent("provider")
-    money: float | None = if_absent(None)
-    finish: str = if_absent("")
-    seconds: float = if_absent(0.0)
-    retries: int = if_absent(0)
-    replayed: bool = if_absent(False)
-    from_run: str = if_absent("")
-    begun: bool = if_absent(False)
+    token_count_source: str = "provider"
+    money: float | None = None
+    finish_reason: str = ""
+    seconds: float = 0.0
+    retries: int = 0
+    replayed: bool = False
+    from_run: str = ""
+    prefilled: bool = False
 
 
-class ModelSteppedDown(Payload, kind="model.stepped_down"):
+class ModelFellBack(Payload, kind="model.stepped_down"):
     """A model failed, and the next of the chain that the user named is asked.
 
     Attributes:
@@ -61,7 +62,7 @@ class ModelSteppedDown(Payload, kind="model.stepped_down"):
     role: str
     from_: str
     to: str
-    kind: str
+    error_type: str
     message: str
 
 
@@ -72,27 +73,27 @@ class ModelEscalated(Payload, kind="model.escalated"):
         round: From which round, from 0.
         from_: Who wrote it until now, as `provider:model`.
         to: Who takes over.
-        reason: Why.
+        reason: Why the run needs a stronger model.
     """
 
     round: int
     from_: str
     to: str
-    reason: str
+    reason: Reason
 
 
-class ReplyCut(Payload, kind="reply.cut"):
+class ReplyTruncated(Payload, kind="reply.cut"):
     """A reply broke off in its code, or before it had any, and is asked for again with more room.
 
     Attributes:
         role: Who asked.
         call: Hash of the call that brought it.
-        again_with_tokens: The most tokens of the second reply.
+        retry_max_tokens: The most tokens of the second reply.
     """
 
     role: str
     call: str
-    again_with_tokens: int
+    retry_max_tokens: int
 
 
 class PromptShrunk(Payload, kind="prompt.shrunk"):
@@ -104,4 +105,4 @@ class PromptShrunk(Payload, kind="prompt.shrunk"):
     """
 
     role: str
-    left_out: Mapping[str, int]
+    omitted: Mapping[str, int]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from suture.core.ledger.event import Payload, if_absent
-from suture.core.ledger.kinds.search import DifferingAnswers
+from suture.core.ledger.event import Payload
+from suture.core.ledger.kinds.search import DistinguishingInput
 from suture.core.records import Diagnosis, Move
 
 Choice = Literal["first", "second", "neither"]
@@ -66,14 +66,14 @@ class ReviewAsked(Payload, kind="review.asked"):
 
     key: str
     stage: ReviewStage
-    decision: int = if_absent(0)
-    round: int = if_absent(0)
-    moves: tuple[Move, ...] = if_absent(())
-    candidate: str = if_absent("")
-    blob: str = if_absent("")
-    verdict: str = if_absent("")
-    diagnosis: Diagnosis | None = if_absent(None)
-    difference: DifferingAnswers | None = if_absent(None)
+    decision: int = 0
+    round: int = 0
+    moves: tuple[Move, ...] = ()
+    candidate: str = ""
+    blob: str = ""
+    verdict: str = ""
+    diagnosis: Diagnosis | None = None
+    distinguishing_input: DistinguishingInput | None = None
 
 
 class ReviewAnswered(Payload, kind="review.answered"):
@@ -88,7 +88,7 @@ class ReviewAnswered(Payload, kind="review.answered"):
     """
 
     key: str
-    stage: ReviewStage = if_absent("samples")
+    stage: ReviewStage = "samples"
     choice: ReviewChoice
-    hint: str = if_absent("")
-    blob: str = if_absent("")
+    hint: str = ""
+    blob: str = ""

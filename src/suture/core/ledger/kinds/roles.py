@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from suture.core.ledger.event import Payload, if_absent
+from suture.core.ledger.event import Payload
 from suture.core.records import CodeReview, Critique, Diagnosis, Plan
 
 
-class Planned(Payload, kind="planned"):
+class PlanMade(Payload, kind="planned"):
     """The planner has cut the task into parts.
 
     Attributes:
@@ -41,16 +40,16 @@ class ToolStep:
     chosen: bool = True
 
 
-class PartStepped(Payload, kind="part.stepped"):
+class SubtaskStepped(Payload, kind="part.stepped"):
     """A step of whoever writes one part of a plan.
 
     Attributes:
         goal: What the part is to do.
-        did: The step.
+        step: The step.
     """
 
     goal: str
-    did: ToolStep
+    step: ToolStep
 
 
 class DebuggerStepped(Payload, kind="debugger.stepped"):
@@ -58,14 +57,14 @@ class DebuggerStepped(Payload, kind="debugger.stepped"):
 
     Attributes:
         candidate: Hash of the candidate that it looks into.
-        did: The step.
+        step: The step.
     """
 
     candidate: str
-    did: ToolStep
+    step: ToolStep
 
 
-class Diagnosed(Payload, kind="diagnosed"):
+class DiagnosisMade(Payload, kind="diagnosed"):
     """Why a candidate fails, as the debugger says.
 
     Attributes:
@@ -77,7 +76,7 @@ class Diagnosed(Payload, kind="diagnosed"):
     diagnosis: Diagnosis
 
 
-class Criticised(Payload, kind="criticised"):
+class CandidateCriticised(Payload, kind="criticised"):
     """What the critic says of a candidate.
 
     Attributes:
@@ -89,7 +88,7 @@ class Criticised(Payload, kind="criticised"):
     critique: Critique
 
 
-class Advised(Payload, kind="advised"):
+class AdviceGiven(Payload, kind="advised"):
     """What an adviser of an installed package says.
 
     Attributes:
@@ -98,7 +97,7 @@ class Advised(Payload, kind="advised"):
     """
 
     role: str
-    said: tuple[str, ...]
+    advice: tuple[str, ...]
 
 
 class LessonsDrawn(Payload, kind="lessons.drawn"):
@@ -109,15 +108,6 @@ class LessonsDrawn(Payload, kind="lessons.drawn"):
     """
 
     lessons: tuple[str, ...]
-
-    @classmethod
-    def modern(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Lessons were objects with a `text` at first."""
-        lessons = data.get("lessons")
-        if not isinstance(lessons, list):
-            return data
-        texts = [one.get("text") if isinstance(one, Mapping) else one for one in lessons]
-        return {**data, "lessons": texts}
 
 
 class TestsWritten(Payload, kind="tests.written"):
@@ -172,13 +162,13 @@ class TestsAssessed(Payload, kind="tests.assessed"):
         removed: Those that do not.
     """
 
-    heard: int = if_absent(0)
-    behaviours: int = if_absent(0)
+    candidates: int = 0
+    behaviours: int = 0
     tests: tuple[AssessedTest, ...]
-    removed: tuple[RemovedTest, ...] = if_absent(())
+    removed: tuple[RemovedTest, ...] = ()
 
 
-class Optimised(Payload, kind="optimised"):
+class CandidateOptimised(Payload, kind="optimised"):
     """Code that passes was written more simply.
 
     Attributes:
@@ -189,12 +179,12 @@ class Optimised(Payload, kind="optimised"):
     """
 
     candidate: str
-    of: str
+    original: str
     nodes: tuple[int, ...]
-    kept: bool
+    accepted: bool
 
 
-class Reviewed(Payload, kind="reviewed"):
+class CandidateReviewed(Payload, kind="reviewed"):
     """What a reviewer finds in code that passes.
 
     Attributes:
@@ -217,6 +207,6 @@ class RoleDegraded(Payload, kind="role.degraded"):
     """
 
     role: str
-    act: str = if_absent("")
-    kind: str = if_absent("")
-    message: str = if_absent("")
+    act: str = ""
+    error_type: str = ""
+    message: str = ""

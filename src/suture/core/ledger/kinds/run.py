@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from suture.core.ledger.event import Payload, if_absent
-from suture.core.records import FaultCause, Outcome, TaskKind
+from suture.core.ledger.event import Payload
+from suture.core.records import FaultCause, Outcome, Reason, TaskKind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +22,7 @@ class ForkPoint:
     """
 
     run: str
-    at: int
+    step: int
     state: str
     events: int
 
@@ -37,14 +37,14 @@ class RunStarted(Payload, kind="run.started"):
         task: Blob of the task, files included.
         recipe: The recipe's name.
         model: Who writes the code, as `provider:model`.
-        unpriced: Models whose price nobody knows, so that their money is not counted.
-        common_model: Who answers for roles without a model of their own.
+        unpriced_models: Models whose price nobody knows, so that their money is not counted.
+        default_model: Who answers for roles without a model of their own.
         sandbox: The wall's name.
         limits: What the run may use, by the names of the budget's settings; null means no limit.
         settings: Blob of the settings, without keys.
         interpreter: What `python` means in the test command, as a `languages.Interpreter`; null for none.
         project: The folder that it is about.
-        stronger: Who takes over a hard case, as `provider:model`.
+        escalation_model: Who takes over a hard case, as `provider:model`.
         forks: Where it begins, where it is a fork of another run.
         replays: The run that it does again.
         left_out: Files that no run sees, as they may hold secrets.
@@ -52,25 +52,25 @@ class RunStarted(Payload, kind="run.started"):
         seconds: Those that were used since it was asked for, before it could begin.
     """
 
-    schema_version: int = if_absent(0)
+    schema_version: int = 0
     kind: TaskKind
-    statement: str = if_absent("")
-    task: str = if_absent("")
-    recipe: str = if_absent("")
-    model: str = if_absent("")
-    unpriced: tuple[str, ...] = if_absent(())
-    common_model: str = if_absent("")
-    sandbox: str = if_absent("")
-    limits: Mapping[str, float | None] = if_absent({})
-    settings: str = if_absent("")
-    interpreter: Mapping[str, Any] | None = if_absent(None)
+    statement: str = ""
+    task: str = ""
+    recipe: str = ""
+    model: str = ""
+    unpriced_models: tuple[str, ...] = ()
+    default_model: str = ""
+    sandbox: str = ""
+    limits: Mapping[str, float | None] = field(default_factory=dict)
+    settings: str = ""
+    interpreter: Mapping[str, Any] | None = None
     project: str = ""
-    stronger: str = ""
-    forks: ForkPoint | None = None
-    replays: str = ""
-    left_out: tuple[str, ...] = ()
+    escalation_model: str = ""
+    fork: ForkPoint | None = None
+    replayed_run: str = ""
+    excluded_files: tuple[str, ...] = ()
     namespace: str = "default"
-    seconds: float = 0.0
+    preparation_s: float = 0.0
 
 
 class RunResumed(Payload, kind="run.resumed"):
@@ -81,17 +81,17 @@ class RunResumed(Payload, kind="run.resumed"):
         project: The folder that it is about.
     """
 
-    at: tuple[str, ...] = if_absent(())
+    next_nodes: tuple[str, ...] = ()
     project: str = ""
 
 
 class _Stand(Payload):
     outcome: Outcome
-    reason: str = if_absent("")
-    best: str | None = if_absent(None)
-    confidence: float = if_absent(0.0)
-    warnings: tuple[str, ...] = if_absent(())
-    result: str = if_absent("")
+    reason: Reason
+    best: str | None = None
+    confidence: float = 0.0
+    warnings: tuple[str, ...] = ()
+    result: str = ""
 
 
 class RunFinished(_Stand, kind="run.finished"):
@@ -99,7 +99,7 @@ class RunFinished(_Stand, kind="run.finished"):
 
     Attributes:
         outcome: One of the closed set.
-        reason: One line for people.
+        reason: Why the run ended so.
         best: Hash of the best candidate.
         confidence: In [0, 1], see docs/proof.md.
         warnings: Signs that the change games the tests.
@@ -107,12 +107,12 @@ class RunFinished(_Stand, kind="run.finished"):
     """
 
 
-class RunParked(_Stand, kind="run.parked"):
+class RunPaused(_Stand, kind="run.parked"):
     """A run waits for a person, and its process ends.
 
     Attributes:
         outcome: `waiting`.
-        reason: What is asked, in a few words.
+        reason: `waiting_for_answer`, with the question as its detail.
         best: Hash of the best candidate up to now.
         confidence: In [0, 1].
         warnings: Signs that the change games the tests.
@@ -120,7 +120,7 @@ class RunParked(_Stand, kind="run.parked"):
     """
 
 
-class RunRefused(Payload, kind="run.refused"):
+class RunFailed(Payload, kind="run.refused"):
     """A run ends by an error that is the user's to set right.
 
     Attributes:
@@ -128,7 +128,7 @@ class RunRefused(Payload, kind="run.refused"):
         message: Its message.
     """
 
-    kind: str
+    error_type: str
     message: str
 
 
@@ -147,17 +147,17 @@ class TaskPrepared(Payload, kind="task.prepared"):
     """
 
     checks: int
-    test_command: tuple[str, ...] = if_absent(())
+    test_command: tuple[str, ...] = ()
     test_origin: str = ""
     language: str = ""
     toolchain: str = ""
     python: str = ""
     python_origin: str = ""
-    unread: tuple[str, ...] = if_absent(())
+    unused_examples: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class NotTheCodes:
+class NonCodeFailure:
     """A failing test that no change of the code could help.
 
     Attributes:
@@ -170,9 +170,9 @@ class NotTheCodes:
 
     test: str
     cause: FaultCause
-    why: str
+    explanation: str
     advice: str = ""
-    stays: bool = False
+    is_permanent: bool = False
 
 
 class TriageFinished(Payload, kind="triage.finished"):
@@ -181,11 +181,11 @@ class TriageFinished(Payload, kind="triage.finished"):
     Attributes:
         cause: Why no change of the code could help; null where one may.
         set_apart: Failing tests that are not the code's, at most 500.
-        code_faults: How many failing tests are.
+        code_failure_count: How many failing tests are.
         rootdir: The folder from which pytest itself counts the ids of tests, seen from the project's.
     """
 
     cause: FaultCause | None
-    set_apart: tuple[NotTheCodes, ...]
-    code_faults: int
+    non_code_failures: tuple[NonCodeFailure, ...]
+    code_failure_count: int
     rootdir: str = "."

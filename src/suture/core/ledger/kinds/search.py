@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
-from suture.core.ledger.event import Payload, if_absent
+from suture.core.ledger.event import Payload
 
 
 class SearchStarted(Payload, kind="search.started"):
@@ -51,8 +50,8 @@ class HistorySearched(Payload, kind="history.searched"):
 
     since: str
     runs: int
-    good: str
-    broke: str
+    last_good: str
+    first_bad: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +64,7 @@ class FoundRepair:
         score: In [0, 1], for ordering.
         operators: Names of the operators that made it.
         warnings: What makes it doubtful.
-        alike: Labels of others that behave like it.
+        equivalents: Labels of others that behave like it.
     """
 
     label: str
@@ -73,7 +72,7 @@ class FoundRepair:
     score: float
     operators: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    alike: tuple[str, ...] = ()
+    equivalents: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +114,7 @@ class SuspectLine:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DifferingTrial:
+class TrialDisagreement:
     """A test that ends otherwise in a trial of the unchanged code than in the user's run.
 
     Attributes:
@@ -128,11 +127,11 @@ class DifferingTrial:
     test: str
     run: str
     trial: str
-    alone: bool = False
+    only_in_isolation: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trials:
+class TrialAgreement:
     """How far trials of the unchanged code agree with the run, and where the time went.
 
     Attributes:
@@ -147,15 +146,15 @@ class Trials:
 
     compared: int = 0
     disagreements: int = 0
-    differing: tuple[DifferingTrial, ...] = ()
-    partly: str = ""
+    disagreeing_tests: tuple[TrialDisagreement, ...] = ()
+    limitation: str = ""
     notes: tuple[str, ...] = ()
-    located_s: float = 0.0
-    made_s: float = 0.0
+    localisation_s: float = 0.0
+    mutation_s: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class DifferingAnswers:
+class DistinguishingInput:
     """An input that tells repairs apart.
 
     Attributes:
@@ -166,7 +165,7 @@ class DifferingAnswers:
 
     call: str
     answers: Mapping[str, str]
-    by_repair: tuple[str, ...] = ()
+    answers_by_repair: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,24 +202,14 @@ class SearchFinished(Payload, kind="search.finished"):
         divergences: Id of a failing check -> where its call first goes wrong, in words.
     """
 
-    tried: int = if_absent(0)
-    seconds: float = if_absent(0.0)
-    ended: str = if_absent("")
-    plausible: int = if_absent(0)
-    repairs: tuple[FoundRepair, ...] = if_absent(())
-    partial: tuple[PartialRepair, ...] = if_absent(())
-    trials: Trials = if_absent(Trials())
-    difference: DifferingAnswers | None = if_absent(None)
-    faults: tuple[SuspectLine, ...] = if_absent(())
-    broken: tuple[BrokenOperator, ...] = if_absent(())
-    divergences: Mapping[str, str] = if_absent({})
-
-    @classmethod
-    def modern(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Changes that half worked were only their labels at first."""
-        partial = data.get("partial")
-        if not isinstance(partial, list):
-            return data
-        unknown = {"path": "", "passing": 0, "failing": 0}
-        trials = [one if isinstance(one, Mapping) else {**unknown, "label": one} for one in partial]
-        return {**data, "partial": trials}
+    candidates_tried: int = 0
+    seconds: float = 0.0
+    ending: str = ""
+    plausible_count: int = 0
+    repairs: tuple[FoundRepair, ...] = ()
+    partial: tuple[PartialRepair, ...] = ()
+    agreement: TrialAgreement = TrialAgreement()
+    distinguishing_input: DistinguishingInput | None = None
+    faults: tuple[SuspectLine, ...] = ()
+    broken_operators: tuple[BrokenOperator, ...] = ()
+    divergences: Mapping[str, str] = field(default_factory=dict)

@@ -47,7 +47,7 @@ def verify(
     from suture.api import run_sync
 
     settings = load_command_settings(project or Path(), assignments).settings
-    findings = run_sync(replay_certificate(certificate, project, settings, as_json=as_json))
+    findings = run_sync(collect_findings(certificate, project, settings, as_json=as_json))
     ok = all(finding.ok for finding in findings)
     valid = read_valid_certificate(certificate, settings) if ok else None
     if as_json:
@@ -75,14 +75,14 @@ def verify(
         raise typer.Exit(REJECTED)
 
 
-async def replay_certificate(
+async def collect_findings(
     name: str, project: Path | None, settings: Settings, *, as_json: bool
 ) -> list[ReplayedClaim]:
     """Return every finding, after printing each as it comes."""
-    from suture.api import verify as replay_certificate
+    from suture.api import verify as verify_certificate
 
     findings: list[ReplayedClaim] = []
-    async for finding in replay_certificate(name, project=project, settings=settings):
+    async for finding in verify_certificate(name, project=project, settings=settings):
         findings.append(finding)
         line = f"{'verified' if finding.ok else 'FALSE':8}  {finding.name}: {finding.detail}"
         if as_json:

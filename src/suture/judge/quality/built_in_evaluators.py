@@ -1,0 +1,237 @@
+"""Suture's own evaluators: line counts, docstrings, complexity, lint, security and statement coverage.
+
+Ruff and the code's own tests run inside the sandbox. Radon and Bandit only parse the code, so they run here.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+import tokenize
+from collections.abc import Callable, Iterator, Mapping
+from importlib import resources
+from typing import Any
+
+from suture.judge.coverage.coverage_run import find_touched_by_file, record_executed_lines
+from suture.judge.extraction.program_plans import get_module_name
+from suture.judge.quality.evaluator import QualityResult, QualitySubject
+from suture.judge.quality.linting import find_ruff, run_ruff
+from suture.judge.sandbox_programs import PRIVATE_FOLDER, drop_private_files
+from suture.judge.unmeasured import render_unmeasured
+from suture.project.languages import resolve_command
+from suture.project.python_source.parsing import parsed
+from suture.project.safety.scanning import NO_BANDIT, bandit_issues
+from suture.project.workspace import overlay_candidate
+from suture.sandbox import BOX, get_own_interpreter
+
+NO_PYTHON = "no file of the code is Python"
+NO_CODE_TOKENS = (
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENCODING,
+    tokenize.ENDMARKER,
+)
+
+
+class LineCounts:
+    """Counts lines of code, lines with comments, and all lines."""
+
+    name = "lines"
+
+    async def evaluate(self, subject: QualitySubject) -> QualityResult:
+        """Count the lines of the files that can be parsed."""
+        texts = [text for text in subject.files.values() if parsed(text) is not None]
+        code = comments = 0
+        try:
+            for text in texts:
+                kinds = list(_line_tokens(text))
+                code += len({line for line, kind in kinds if kind not in NO_CODE_TOKENS})
+                comments += len({line for line, kind in kinds if kind == tokenize.COMMENT})
+        except (tokenize.TokenError, SyntaxError) as fault:
+            return QualityResult(unmeasured=f"the code cannot be tokenized: {fault}")
+        total = sum(len(text.splitlines()) for text in texts)
+        values = {"lines_total": total, "lines_of_code": code, "lines_with_comments": comments}
+        return QualityResult(values=values) if texts else QualityResult(unmeasured=NO_PYTHON)
+
+
+def _line_tokens(text: str) -> Iterator[tuple[int, int]]:
+    """Yield (line, token type), once for each line that a token spans."""
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        for line in range(token.start[0], token.end[0] + 1):
+            yield line, token.type
+
+
+class DocstringCoverage:
+    """Measures the share of public functions, methods and classes that have a docstring."""
+
+    name = "docstrings"
+
+    async def evaluate(self, subject: QualitySubject) -> QualityResult:
+        """Check each definition whose name has no leading underscore; nested functions do not count."""
+        trees = {path: tree for path, text in subject.files.items() if (tree := parsed(text)) is not None}
+        if not trees:
+            return QualityResult(unmeasured=NO_PYTHON)
+        public = [(path, node) for path, tree in trees.items() for node in _definitions(tree)]
+        bare = [(path, node) for path, node in public if not ast.get_docstring(node)]
+        if not public:
+            return QualityResult(unmeasured="the code defines nothing public")
+        return QualityResult(
+            values={"docstring_coverage": 1 - len(bare) / len(public)},
+            findings=tuple(f"{path}:{node.lineno}: {node.name} has no docstring" for path, node in bare),
+        )
+
+
+def _definitions(
+    scope: ast.Module | ast.ClassDef,
+) -> Iterator[ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in scope.body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            if not node.name.startswith("_"):
+                yield node
+            if isinstance(node, ast.ClassDef):
+                yield from _definitions(node)
+
+
+NO_RADON = "radon is not installed; pip install 'suture[quality]'"
+MAX_COMPLEXITY = 10
+"""McCabe's own limit (1976), and radon's border between the grades B and C."""
+
+
+class Complexity:
+    """Counts paths through each function, and rates each file's maintainability from 0 to 100 by radon."""
+
+    name = "complexity"
+
+    async def evaluate(self, subject: QualitySubject) -> QualityResult:
+        """Measure the files that can be parsed. Radon parses them and runs nothing."""
+        try:
+            from radon.complexity import cc_visit
+            from radon.metrics import mi_visit
+        except ImportError:
+            return QualityResult(unmeasured=NO_RADON)
+        texts = {path: text for path, text in subject.files.items() if parsed(text) is not None}
+        if not texts:
+            return QualityResult(unmeasured=NO_PYTHON)
+        try:
+            return _measure_complexity(texts, cc_visit, mi_visit)
+        except RecursionError:
+            return QualityResult(unmeasured="the code is nested too deeply for radon")
+
+
+def _measure_complexity(
+    texts: Mapping[str, str], cc_visit: Callable[[str], Any], mi_visit: Callable[..., float]
+) -> QualityResult:
+    blocks: list[tuple[str, Any]] = [
+        (path, block) for path, text in texts.items() for block in cc_visit(text)
+    ]
+    paths = [block.complexity for _, block in blocks] or [1]
+    return QualityResult(
+        values={
+            "complexity_max": float(max(paths)),
+            "complexity_mean": sum(paths) / len(paths),
+            "maintainability_min": min(float(mi_visit(text, multi=True)) for text in texts.values()),
+        },
+        findings=tuple(
+            f"{path}:{block.lineno}: {block.name} has {block.complexity} paths"
+            for path, block in blocks
+            if block.complexity > MAX_COMPLEXITY
+        ),
+    )
+
+
+SEVERITIES = ("low", "medium", "high")
+
+NO_STATEMENT = "the code has no statement"
+NO_TEST = "the task has no check and no test command"
+NO_RECORDER = "the tests started no Python that loads the recorder"
+CHECK_RUNNER = f"{PRIVATE_FOLDER}/check_runner.py"
+CHECK_SOURCES = f"{PRIVATE_FOLDER}/checks.json"
+
+
+class LintFindings:
+    """Counts ruff's findings in the candidate's files, by the project's own rules if it has some."""
+
+    name = "lint"
+
+    async def evaluate(self, subject: QualitySubject) -> QualityResult:
+        """Lint the files at their places in the project, inside the sandbox."""
+        paths = [path for path in subject.files if path.endswith(".py")]
+        ruff = find_ruff(subject.interpreter)
+        if not paths or ruff is None:
+            return QualityResult(unmeasured=NO_PYTHON if not paths else render_unmeasured("no_linter"))
+        suite = subject.suite
+        files = overlay_candidate(suite.task.files, subject.files)
+        found = await run_ruff(ruff, files, paths, suite.sandbox, suite.settings)
+        if found is None:
+            return QualityResult(unmeasured=render_unmeasured("linter_failed"))
+        return QualityResult(
+            values={"lint_findings": float(len(found))},
+            findings=tuple(f"{path}:{line}: {text}" for path, line, text in found),
+        )
+
+
+class SecurityFindings:
+    """Counts Bandit's findings. A `# nosec` comment of the candidate does not silence it."""
+
+    name = "security"
+
+    async def evaluate(self, subject: QualitySubject) -> QualityResult:
+        """Check the files that can be parsed; nothing of them runs."""
+        texts = {path: text for path, text in subject.files.items() if parsed(text) is not None}
+        if not texts:
+            return QualityResult(unmeasured=NO_PYTHON)
+        try:
+            issues = bandit_issues(texts)
+        except ValueError as fault:
+            return QualityResult(unmeasured=str(fault))
+        if issues is None:
+            return QualityResult(unmeasured=NO_BANDIT)
+        counts = {f"security_{level}": 0.0 for level in SEVERITIES}
+        for issue in issues:
+            counts[f"security_{issue.severity}"] += 1
+        return QualityResult(
+            values=counts,
+            findings=tuple(f"{issue.path}:{issue.line}: {issue.test} {issue.text}" for issue in issues),
+        )
+
+
+class StatementCoverage:
+    """Measures the share of statements that the tests run, inside the sandbox. It is not a verdict."""
+
+    name = "coverage"
+
+    async def evaluate(self, subject: QualitySubject) -> QualityResult:
+        """Run the test command, or the function-level checks in the process of the code if there is none."""
+        suite = subject.suite
+        files = drop_private_files(overlay_candidate(suite.task.files, subject.files))
+        own = {path: content for path, content in files.items() if path in subject.files}
+        statements = find_touched_by_file({}, own)
+        if not statements:
+            return QualityResult(unmeasured=NO_STATEMENT)
+        if suite.command is not None:
+            interpreter = suite.command.interpreter
+            argv = resolve_command(suite.task.test_command, interpreter)
+        elif suite.task.checks:
+            interpreter = subject.interpreter or get_own_interpreter()
+            argv = (interpreter.executable, f"{BOX}/{CHECK_RUNNER}", get_module_name(suite.task.module))
+            files[CHECK_RUNNER] = (
+                resources.files("suture.judge.quality").joinpath("check_runner.py").read_bytes()
+            )
+            files[CHECK_SOURCES] = json.dumps([check.source for check in suite.task.checks]).encode("ascii")
+        else:
+            return QualityResult(unmeasured=NO_TEST)
+        ran = await record_executed_lines(argv, files, statements, suite, interpreter)
+        if ran is None:
+            return QualityResult(unmeasured=NO_RECORDER)
+        found_statements = [(path, spot) for path, found in statements.items() for spot in found]
+        missed = [
+            (path, spot) for path, spot in found_statements if not any((path, line) in ran for line in spot)
+        ]
+        return QualityResult(
+            values={"statement_coverage": 1 - len(missed) / len(found_statements)},
+            findings=tuple(f"{path}:{spot.start}: no test runs it" for path, spot in missed),
+        )

@@ -1,0 +1,25 @@
+"""Texts for the reasons why something about a change was not measured."""
+
+from __future__ import annotations
+
+from suture.core.records import UnmeasuredReason
+
+TEXTS: dict[UnmeasuredReason, str] = {
+    "disabled": "it is disabled (certification.mutants = 0)",
+    "linter_failed": "the linter failed on this project",
+    "mutant_limit": "the setting certification.mutants allows no more",
+    "no_changed_code": "no code that can be parsed was changed, or only in a file that is too large",
+    "no_linter": "ruff is not in the project's environment, in Suture's environment or on PATH",
+    "no_mutants": "no operator applies to the changed code",
+    "no_python_file": "no Python file was changed",
+    "no_python_started": "the test command starts no Python, or starts it with -I, which loads no recorder",
+    "no_time": "there was no time for it",
+    "python_only": "it is only measured for Python",
+    "separate_checks": "function-level checks run in another process, where lines cannot be recorded",
+    "unsupported_language": "Suture has no parser for this language",
+}
+
+
+def render_unmeasured(reason: UnmeasuredReason) -> str:
+    """Return a reason as text that continues a sentence: `not measured: there was no time for it`."""
+    return TEXTS[reason]
