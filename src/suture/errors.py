@@ -36,7 +36,7 @@ __all__ = [
     "CodeHostError",
     "ContextTooLong",
     "EditDoesNotApply",
-    "ForeignReply",
+    "ModelProtocolError",
     "MalformedReply",
     "ModelAuthError",
     "ModelError",
@@ -96,9 +96,9 @@ class PrerequisiteError(SutureError):
 class ModelError(SutureError):
     """The model, its server or its provider failed."""
 
-    replayed = False
+    is_replayed = False
     """Whether it was recorded before and nothing was asked now."""
-    passing = False
+    is_transient = False
     """Whether the same call may well succeed in a moment (`suture.models.providers.error_table`)."""
 
 
@@ -138,11 +138,11 @@ class ModelTimeout(ReplyLost):
     """No reply in time."""
 
 
-class RequestRefused(ModelError):
+class ModelRequestRejected(ModelError):
     """The provider takes no such request, for a reason that is none of the other errors."""
 
 
-class ForeignReply(ModelNotFound, ReplyLost):
+class ModelProtocolError(ModelNotFound, ReplyLost):
     """Something answered, and not as the protocol has it: another kind of JSON, an error, no JSON at all."""
 
 

@@ -1,1 +1,4 @@
-"""What every other package stands on: records, settings, ledger and budget, plugins, safe file reading."""
+"""The foundation of all other packages: records, the ledger and its budget, settings, plugins and safe file access.
+
+It imports nothing else of Suture but `suture.errors`, runs nothing and calls no model.
+"""

@@ -1,4 +1,4 @@
-"""The one seam to time: who is handed a `Clock` can be tested without waiting."""
+"""The source of time for a run. Tests pass their own `Clock` and need not wait."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What a run takes the time from."""
+    """Tells a run what time it is."""
 
     def now(self) -> float:
-        """Seconds since the epoch."""
+        """Return the seconds since the epoch."""
         ...
 
 
 class SystemClock:
-    """The machine's own clock."""
+    """The clock of this machine."""
 
     def now(self) -> float:
-        """Seconds since the epoch."""
+        """Return the seconds since the epoch."""
         return time.time()

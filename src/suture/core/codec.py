@@ -1,4 +1,9 @@
-"""Records as JSON values and back, exactly: bytes, and text that is not quite Unicode, included."""
+"""Turn records into JSON values and back, without loss.
+
+Run folders, events, certificates and checkpoints all use these two functions. A record is a frozen dataclass.
+Its fields are numbers, strings, bytes, `Literal` codes, tuples, mappings with string keys, or other records.
+Strings may hold lone surrogates: a model can write them, and `json.dumps` escapes them.
+"""
 
 from __future__ import annotations
 
@@ -10,118 +15,132 @@ from dataclasses import MISSING, fields, is_dataclass
 from functools import cache, partial
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-Restore = Callable[[Any, str], Any]
+__all__ = ["WrongTypeError", "decode_record", "encode_record", "json_key"]
+
+Decoder = Callable[[Any, str], Any]
 RecordT = TypeVar("RecordT")
 
 
-def to_plain(record: Any) -> dict[str, Any]:
-    """A record as JSON values; bytes become base64, tuples become lists."""
-    return {field.name: _plain(getattr(record, field.name)) for field in fields(record)}
+class WrongTypeError(ValueError):
+    """A JSON value has a type that Suture never writes in this place."""
 
 
-def _plain(value: Any) -> Any:
+def json_key(field_name: str) -> str:
+    """Return the JSON key of a field: the field `from_` has the key `from`, which is a Python keyword."""
+    return field_name.removesuffix("_")
+
+
+def encode_record(record: Any) -> dict[str, Any]:
+    """Return a record as JSON values. Bytes become base64, tuples become lists."""
+    return {json_key(field.name): _encode(getattr(record, field.name)) for field in fields(record)}
+
+
+def _encode(value: Any) -> Any:
     if is_dataclass(value):
-        return to_plain(value)
+        return encode_record(value)
     if isinstance(value, bytes):
         return base64.b64encode(value).decode("ascii")
     if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: _encode(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [_encode(item) for item in value]
     return value
 
 
-def from_plain(cls: type[RecordT], plain: Mapping[str, Any]) -> RecordT:
-    """The record that `to_plain` made `plain` of.
+def decode_record(cls: type[RecordT], data: Mapping[str, Any]) -> RecordT:
+    """Return the record that `encode_record` turned into `data`.
 
-    Unknown fields are passed over: a newer Suture may have written them.
+    Unknown keys are ignored, because a newer version may have written them. A missing key takes the default
+    of its field.
 
     Raises:
-        ValueError: `plain` is not such a record.
+        WrongTypeError: A value has the wrong type.
+        ValueError: A required key is missing, or a value is not allowed.
     """
-    kind: Any = cls
+    record_class: Any = cls
     values: dict[str, Any] = {}
-    for name, where, restore, required in _ways(kind):
-        if name in plain:
-            values[name] = restore(plain[name], where)
-        elif required:
+    for name, key, where, decode, is_required in _decoders(record_class):
+        if key in data:
+            values[name] = decode(data[key], where)
+        elif is_required:
             raise ValueError(f"{where} is missing")
-    record: RecordT = kind(**values)
+    record: RecordT = record_class(**values)
     return record
 
 
 @cache
-def _ways(cls: Any) -> tuple[tuple[str, str, Restore, bool], ...]:
-    """Of each field of a record: name, what to call it, how it is restored, whether it must be there."""
+def _decoders(cls: Any) -> tuple[tuple[str, str, str, Decoder, bool], ...]:
+    """Return for each field: its name, JSON key, name in messages, decoder, and whether it is required."""
     hints = get_type_hints(cls)
     return tuple(
         (
             field.name,
+            json_key(field.name),
             f"{cls.__name__}.{field.name}",
-            restoring(hints[field.name]),
+            _decoder_for(hints[field.name]),
             field.default is MISSING and field.default_factory is MISSING,
         )
         for field in fields(cls)
     )
 
 
+# Cached for each type: a long ledger holds millions of values, and resolving a type is slow.
 @cache
-def restoring(hint: Any) -> Restore:
-    """How the values of a type that were made JSON values become themselves again.
-
-    It is found once for each type: a long ledger has millions of values.
-
-    Args:
-        hint: The type, as a record's field has it.
-
-    Returns:
-        A function of the JSON value and of what to call it, for people. It raises `ValueError` where that is
-        no such value.
-    """
+def _decoder_for(hint: Any) -> Decoder:
+    """Return a function that takes a JSON value and its name for messages, and returns the decoded value."""
     origin, arguments = get_origin(hint), get_args(hint)
     if hint is Any:
         return lambda value, where: value
-    if origin in (Union, types.UnionType):  # a record's unions are all `X | None`
-        some = restoring(arguments[0])
-        return lambda value, where: None if value is None else some(value, where)
+    if origin in (Union, types.UnionType):  # every union in a record is `X | None`
+        decode = _decoder_for(arguments[0])
+        return lambda value, where: None if value is None else decode(value, where)
     if origin is Literal:
-        return lambda value, where: _required(value in arguments, value, where)
+        return partial(_decode_literal, arguments)
     if origin is tuple:
-        return partial(_list_restored, restoring(arguments[0]))
+        return partial(_decode_tuple, _decoder_for(arguments[0]))
     if origin is Mapping:
-        return partial(_mapping_restored, restoring(arguments[1]))
+        return partial(_decode_mapping, _decoder_for(arguments[1]))
     if isinstance(hint, type) and is_dataclass(hint):
-        return partial(_record_restored, hint)
-    return SCALARS.get(hint) or (lambda value, where: _required(type(value) is hint, value, where))
+        return partial(_decode_nested, hint)
+    if hint is bytes:
+        return _decode_bytes
+    if hint is float:
+        return _decode_float
+    return lambda value, where: _require_type(type(value) is hint, value, where)
 
 
-def _list_restored(restore: Restore, value: Any, where: str) -> tuple[Any, ...]:
-    _required(isinstance(value, list | tuple), value, where)
-    return tuple([restore(item, where) for item in value])
-
-
-def _mapping_restored(restore: Restore, value: Any, where: str) -> dict[str, Any]:
-    _required(isinstance(value, Mapping), value, where)
-    return {key: restore(item, where) for key, item in value.items()}
-
-
-def _record_restored(cls: Any, value: Any, where: str) -> Any:
-    return from_plain(cls, _required(isinstance(value, Mapping), value, where))
-
-
-def _bytes_restored(value: Any, where: str) -> bytes:
-    return base64.b64decode(_required(isinstance(value, str), value, where), validate=True)
-
-
-def _float_restored(value: Any, where: str) -> float:
-    held = type(value) is float or (type(value) is int and abs(value) <= sys.float_info.max)
-    return float(_required(held, value, where))
-
-
-SCALARS: Mapping[Any, Restore] = {bytes: _bytes_restored, float: _float_restored}
-
-
-def _required(holds: bool, value: Any, where: str) -> Any:
-    if not holds:
+def _decode_literal(allowed: tuple[Any, ...], value: Any, where: str) -> Any:
+    _require_type(isinstance(value, str | int), value, where)
+    if value not in allowed:
         raise ValueError(f"{where} cannot be {value!r:.80}")
+    return value
+
+
+def _decode_tuple(decode: Decoder, value: Any, where: str) -> tuple[Any, ...]:
+    _require_type(isinstance(value, list | tuple), value, where)
+    return tuple([decode(item, where) for item in value])
+
+
+def _decode_mapping(decode: Decoder, value: Any, where: str) -> dict[str, Any]:
+    _require_type(isinstance(value, Mapping), value, where)
+    return {key: decode(item, where) for key, item in value.items()}
+
+
+def _decode_nested(cls: Any, value: Any, where: str) -> Any:
+    return decode_record(cls, _require_type(isinstance(value, Mapping), value, where))
+
+
+def _decode_bytes(value: Any, where: str) -> bytes:
+    return base64.b64decode(_require_type(isinstance(value, str), value, where), validate=True)
+
+
+def _decode_float(value: Any, where: str) -> float:
+    # A JSON number without a fraction arrives as an `int`, which may be too large for a `float`.
+    is_number = type(value) is float or (type(value) is int and abs(value) <= sys.float_info.max)
+    return float(_require_type(is_number, value, where))
+
+
+def _require_type(is_right: bool, value: Any, where: str) -> Any:
+    if not is_right:
+        raise WrongTypeError(f"{where} cannot be {value!r:.80}")
     return value

@@ -1,4 +1,4 @@
-"""What installed packages bring: found by an entry point's group and name, loaded when it is asked for."""
+"""Load plugins: objects that installed packages offer through entry points."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["load_plugin", "plugin_names"]
 
 
 def plugin_names(group: str) -> tuple[str, ...]:
-    """The names that installed packages bring in a group of entry points, sorted; nothing is loaded."""
+    """Return the sorted names in a group of entry points. Nothing is loaded."""
     return tuple(sorted({point.name for point in entry_points(group=group)}))
 
 
@@ -25,29 +25,29 @@ def load_plugin(
     ours: Iterable[str] = (),
     among: Iterable[EntryPoint] | None = None,
 ) -> Any:
-    """What a package's entry point names.
+    """Import and return the object behind an entry point.
 
     Args:
-        group: Of entry points, such as `suture.sandboxes`.
-        name: The entry point's.
-        what: What is looked for, in the words of the message, such as `sandbox`.
-        where: The setting or the key of a recipe that names it, such as `sandbox.backend`.
-        ours: Names that need no package, for the remedy.
-        among: The entry points, where they are known already.
+        group: The group of entry points, such as `suture.sandboxes`.
+        name: The name of the entry point.
+        what: What kind of thing it is, for error messages, such as `sandbox`.
+        where: The setting or recipe key that names it, such as `sandbox.backend`.
+        ours: Built-in names, which the error message lists too.
+        among: The entry points to choose from; those of all installed packages by default.
 
     Raises:
-        UsageError: No installed package brings one of this name.
-        PrerequisiteError: The package that brings it does not load.
+        UsageError: No installed package offers this name.
+        PrerequisiteError: The plugin cannot be imported.
     """
-    brought = {point.name: point for point in (entry_points(group=group) if among is None else among)}
-    if name not in brought:
-        known = sorted({*ours, *brought})
-        there = f"{where} is one of {', '.join(known)}" if known else "no installed package brings one"
-        raise UsageError(f"there is no {what} {name!r}", remedy=there)
+    points = {point.name: point for point in (entry_points(group=group) if among is None else among)}
+    if name not in points:
+        known = sorted({*ours, *points})
+        remedy = f"{where} is one of {', '.join(known)}" if known else "no installed package offers one"
+        raise UsageError(f"there is no {what} {name!r}", remedy=remedy)
     try:
-        return brought[name].load()
+        return points[name].load()
     except Exception as fault:  # importing a package runs its code, which may raise anything
         raise PrerequisiteError(
             f"the {what} {name!r} does not load: {type(fault).__name__}: {fault}",
-            remedy=f"install {brought[name].value!r} anew",
+            remedy=f"reinstall the package that provides {points[name].value!r}",
         ) from fault

@@ -15,13 +15,13 @@ from suture.errors import StorageError, UsageError
 
 __all__ = [
     "create_file",
-    "open_plain",
+    "open_regular_file",
     "parse_toml",
-    "read_plain",
-    "read_stored",
+    "read_regular_file",
+    "read_state_file",
     "read_text_file",
     "replace_file",
-    "write_atomically",
+    "write_file_atomically",
 ]
 
 NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV, errno.ENAMETOOLONG)
@@ -37,7 +37,7 @@ No key begins at an escaped quote: to look for the end of each would take time w
 """
 
 
-def read_plain(path: Path, most_bytes: int, *, follow: bool = False) -> bytes | None:
+def read_regular_file(path: Path, most_bytes: int, *, follow: bool = False) -> bytes | None:
     """The content of a regular file; `None` where there is none.
 
     Args:
@@ -48,18 +48,18 @@ def read_plain(path: Path, most_bytes: int, *, follow: bool = False) -> bytes | 
     Raises:
         OSError: It is there, and cannot be read.
     """
-    file = open_plain(path, follow=follow)
+    file = open_regular_file(path, follow=follow)
     if file is None:
         return None
     with file:
         return file.read(most_bytes + 1)
 
 
-def open_plain(path: Path, *, follow: bool = False) -> BinaryIO | None:
+def open_regular_file(path: Path, *, follow: bool = False) -> BinaryIO | None:
     """A regular file, opened for reading; `None` where there is none.
 
     Args:
-        path: As in `read_plain`.
+        path: As in `read_regular_file`.
         follow: As there.
 
     Raises:
@@ -79,7 +79,7 @@ def open_plain(path: Path, *, follow: bool = False) -> BinaryIO | None:
     return os.fdopen(handle, "rb")
 
 
-def read_stored(path: Path, most_bytes: int, what: str, *, follow: bool = True) -> bytes:
+def read_state_file(path: Path, most_bytes: int, what: str, *, follow: bool = True) -> bytes:
     """The content of a file of our own state, which may be somebody else's run, or damaged.
 
     Args:
@@ -93,7 +93,7 @@ def read_stored(path: Path, most_bytes: int, what: str, *, follow: bool = True) 
         StorageError: It cannot be read, is too long or is no regular file.
     """
     try:
-        content = read_plain(path, most_bytes, follow=follow)
+        content = read_regular_file(path, most_bytes, follow=follow)
     except OSError as fault:
         raise StorageError(f"{what} {str(path)!r} cannot be read: {fault.strerror}") from fault
     if content is None and not os.path.lexists(path):
@@ -119,7 +119,7 @@ def read_text_file(
         UsageError: There is no such file, or it cannot be read, is too long or is no UTF-8 text.
     """
     try:
-        content = read_plain(path, most_bytes, follow=True)
+        content = read_regular_file(path, most_bytes, follow=True)
         if content is None:
             why = "it is no regular file" if os.path.lexists(path) else "there is no such file"
         elif len(content) > most_bytes:
@@ -147,12 +147,12 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write a text as `write_atomically` does.
+    """Write a text as `write_file_atomically` does.
 
     Raises:
         StorageError: It cannot be written.
     """
-    write_atomically(path, _encoded(path, text), remedy="")
+    write_file_atomically(path, _encoded(path, text), remedy="")
 
 
 def create_file(path: Path, text: str) -> bool:
@@ -178,7 +178,7 @@ def create_file(path: Path, text: str) -> bool:
     return True
 
 
-def write_atomically(
+def write_file_atomically(
     target: Path,
     content: bytes,
     *,

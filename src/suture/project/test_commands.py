@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from suture.errors import UsageError
-from suture.project.languages import LANGUAGES, is_source, scripts_reached_by, task_lines
+from suture.project.languages import LANGUAGES, find_reachable_scripts, find_task_commands, is_source
 from suture.project.workspace import is_protected, is_test_file
 
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
@@ -28,7 +28,7 @@ OPTIONS_WITH_VALUE = ("-k", "-s", "-p", "-t")
 """Options of `python -m unittest` whose next word is no test."""
 
 
-def words_of(test: str | Sequence[str]) -> tuple[str, ...]:
+def split_command(test: str | Sequence[str]) -> tuple[str, ...]:
     """The argument vector of a test command; no shell will read it.
 
     Args:
@@ -76,7 +76,7 @@ def _needs_shell(test: str) -> bool:
     return False
 
 
-def files_deciding(command: Sequence[str], files: Mapping[str, bytes], root: Path) -> tuple[str, ...]:
+def find_deciding_files(command: Sequence[str], files: Mapping[str, bytes], root: Path) -> tuple[str, ...]:
     """The task's files that decide what a test command says.
 
     They are those that it names, or that the scripts and targets do which it runs; and what its programs load
@@ -90,9 +90,11 @@ def files_deciding(command: Sequence[str], files: Mapping[str, bytes], root: Pat
     """
     lines = _lines_reached(command, files, root)
     commands = list(_commands_in(lines))
-    named = dict.fromkeys(path for words in commands for path in files_named_in(words, files, root))
-    globs = (glob for words in commands for one in LANGUAGES.values() for glob in one.loaded_by(words))
-    configured = (glob for one in LANGUAGES.values() for glob in one.configured(files))
+    named = dict.fromkeys(path for words in commands for path in find_named_files(words, files, root))
+    globs = (
+        glob for words in commands for one in LANGUAGES.values() for glob in one.find_loaded_files(words)
+    )
+    configured = (glob for one in LANGUAGES.values() for glob in one.find_configured_files(files))
     loaded: list[str] = []
     for glob in dict.fromkeys((*islice(globs, MOST_GLOBS), *islice(configured, MOST_GLOBS))):
         own = [path for path in files if is_protected(path, (glob,))]
@@ -106,10 +108,10 @@ def _lines_reached(command: Sequence[str], files: Mapping[str, bytes], root: Pat
     found, waiting = {first: None}, [first]
     while waiting and len(found) < MOST_LINES:
         line = waiting.pop(0)
-        new = [*scripts_reached_by(command if line is first else line.split(), files)]
+        new = [*find_reachable_scripts(command if line is first else line.split(), files)]
         for words in _commands_in((line,)):
-            new += task_lines(words, files)
-        for path in files_named_in((line,), files, root):
+            new += find_task_commands(words, files)
+        for path in find_named_files((line,), files, root):
             is_shell = not any(is_source(path, language) for language in LANGUAGES)
             if is_shell and len(files[path]) <= MOST_SHELL_BYTES:
                 new += files[path].decode("utf-8", "replace").splitlines()
@@ -127,7 +129,7 @@ def _commands_in(lines: Iterable[str]) -> Iterator[list[str]]:
                 yield words
 
 
-def files_named_in(command: Sequence[str], files: Mapping[str, bytes], root: Path) -> tuple[str, ...]:
+def find_named_files(command: Sequence[str], files: Mapping[str, bytes], root: Path) -> tuple[str, ...]:
     """The task's files that are words of a test command, or the modules that it runs.
 
     Args:
@@ -170,7 +172,7 @@ def _module_files(word: str) -> Iterator[str]:
             yield from (f"{stem}/__main__.py", f"{stem}/__init__.py")
 
 
-def literal_glob(path: str) -> str:
+def escape_glob(path: str) -> str:
     """The pattern of a `.gitignore` that means this one path and no other."""
     escaped = re.sub(r"([\\*?\[\]])", r"\\\1", path)
     return "/" + re.sub(r" $", r"\\ ", escaped)

@@ -11,12 +11,20 @@ from pathlib import Path
 
 import pytest
 
-from suture.core.ledger import RawPayload, first_of, last_end, last_of, read_ledger, spend_of, those_of
+from suture.core.ledger import (
+    RawPayload,
+    find_final_event,
+    first_payload,
+    last_payload,
+    read_ledger,
+    select_events,
+    total_spend,
+)
 from suture.core.ledger.kinds import (
     CandidateChecked,
     CandidateProposed,
-    Decided,
     ModelCalled,
+    MovesDecided,
     RunFinished,
     RunStarted,
     SearchFinished,
@@ -37,7 +45,7 @@ def test_nothing_of_an_older_ledger_is_passed_over(age: Path) -> None:
     reading = read_ledger(age)
     assert reading.torn_lines == ()
     assert [event.kind for event in reading.events if isinstance(event.payload, RawPayload)] == []
-    started, end = first_of(reading.events, RunStarted), last_end(reading.events)
+    started, end = first_payload(reading.events, RunStarted), find_final_event(reading.events)
     assert started is not None
     assert started.kind == age.stem.partition("-")[2]
     assert end is not None
@@ -48,21 +56,21 @@ def test_nothing_of_an_older_ledger_is_passed_over(age: Path) -> None:
 @pytest.mark.parametrize("age", WRITES, ids=lambda age: age.stem)
 def test_what_was_spent_and_tried_in_an_older_run(age: Path) -> None:
     events = read_ledger(age).events
-    spend = spend_of(events)
+    spend = total_spend(events)
     assert (spend.attempts, spend.tokens, spend.model_calls) == (5, 630, 5)
-    assert len(list(those_of(events, ModelCalled))) == 5
-    proposed = {one.candidate for _, one in those_of(events, CandidateProposed)}
-    checked = [one for _, one in those_of(events, CandidateChecked)]
+    assert len(list(select_events(events, ModelCalled))) == 5
+    proposed = {one.candidate for _, one in select_events(events, CandidateProposed)}
+    checked = [one for _, one in select_events(events, CandidateChecked)]
     assert {one.candidate for one in checked} == proposed
     assert max((one.passed, -one.failed) for one in checked) == (2, 0)
-    decided = [one.moves[0].kind for _, one in those_of(events, Decided)]
+    decided = [one.moves[0].kind for _, one in select_events(events, MovesDecided)]
     assert decided[-1] == "stop"
 
 
 @pytest.mark.parametrize("age", HEALS, ids=lambda age: age.stem)
 def test_what_an_older_search_found(age: Path) -> None:
-    found = last_of(read_ledger(age).events, SearchFinished)
+    found = last_payload(read_ledger(age).events, SearchFinished)
     assert found is not None
-    assert found.plausible == len(found.repairs) == 1
+    assert found.plausible_count == len(found.repairs) == 1
     assert found.faults[0].path == "cart.py"
     assert all(change.label for change in found.partial)

@@ -17,8 +17,8 @@ from suture.core.ledger import (
     RawPayload,
     Reservation,
     read_ledger,
-    spend_by,
-    spend_of,
+    spend_by_group,
+    total_spend,
 )
 from suture.core.records import Spend
 from suture.errors import BudgetExceeded
@@ -65,7 +65,7 @@ def test_money_counts_in_full_until_it_is_settled(ledger: Ledger, clock: FakeClo
     budget.write_off(lost)
     budget.release(budget.reserve("sample", money=0.25))
     assert budget.remaining_money() == 0.375
-    assert spend_of(read_ledger(ledger.path).events).money == 0.625
+    assert total_spend(read_ledger(ledger.path).events).money == 0.625
 
 
 def test_calls_of_unknown_price_are_counted(ledger: Ledger, clock: FakeClock) -> None:
@@ -78,9 +78,9 @@ def test_a_ledger_from_before_there_was_money_is_read(ledger: Ledger) -> None:
     ledger.append(RawPayload(kind="budget.reserved", data={"what": "sample 0", "attempts": 1, "tokens": 80}))
     old = {"reservation": 1, "attempts": 1, "prompt_tokens": 5, "completion_tokens": 5, "model_calls": 1}
     ledger.append(RawPayload(kind="budget.settled", data=old))
-    spend = spend_of(ledger.events)
+    spend = total_spend(ledger.events)
     assert (spend.tokens, spend.money) == (10, 0)
-    assert spend_by(ledger.events, "role") == {}
+    assert spend_by_group(ledger.events, "role") == {}
 
 
 def test_settling_twice_counts_once(ledger: Ledger, clock: FakeClock) -> None:
@@ -145,8 +145,8 @@ def test_a_run_that_was_parked_has_not_used_the_time_between(ledger: Ledger, clo
     clock.advance(86_400)
     ledger.append(RawPayload(kind="run.resumed"))
     clock.advance(5)
-    assert spend_of(ledger.events, now_s=clock.now()).seconds == 15
-    assert spend_of(ledger.events).seconds == 10
+    assert total_spend(ledger.events, now_s=clock.now()).seconds == 15
+    assert total_spend(ledger.events).seconds == 10
 
 
 def test_what_comes_after_the_end_takes_no_time_of_the_run(ledger: Ledger, clock: FakeClock) -> None:
@@ -154,10 +154,10 @@ def test_what_comes_after_the_end_takes_no_time_of_the_run(ledger: Ledger, clock
     ledger.append(RawPayload(kind="run.finished"))
     clock.advance(86_400)
     ledger.append(RawPayload(kind="tree.undone"))
-    assert spend_of(ledger.events).seconds == 10
+    assert total_spend(ledger.events).seconds == 10
     ledger.append(RawPayload(kind="run.resumed"))
     clock.advance(5)
-    assert spend_of(ledger.events, now_s=clock.now()).seconds == 15
+    assert total_spend(ledger.events, now_s=clock.now()).seconds == 15
 
 
 def test_the_time_before_the_first_event_is_the_runs(tmp_path: Path, clock: FakeClock) -> None:
@@ -172,7 +172,7 @@ def test_a_clock_that_was_set_back_gives_no_time_back(ledger: Ledger, clock: Fak
     ledger.append(RawPayload(kind="run.waiting"))
     ledger.append(RawPayload(kind="run.resumed"))
     clock.advance(7)
-    assert spend_of(ledger.events, now_s=clock.now()).seconds == 7
+    assert total_spend(ledger.events, now_s=clock.now()).seconds == 7
 
 
 def test_after_a_crash_an_open_reservation_is_spent_in_full(tmp_path: Path, clock: FakeClock) -> None:
@@ -236,4 +236,4 @@ def test_no_sequence_of_acts_exceeds_the_limits(acts: list[Act], limits: Limits)
             assert spend.tokens <= (limits.tokens or 0)
             assert spend.completion_tokens <= (limits.completion_tokens or 0)
             assert spend.money <= (limits.money or 0) + 1e-9  # sums of floats
-        assert spend_of(read_ledger(ledger.path).events) == spend_of(ledger.events)
+        assert total_spend(read_ledger(ledger.path).events) == total_spend(ledger.events)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from suture.core.ledger import Ledger, RawPayload, RunFolder, branch_of_round, compare_runs, steady_text
+from suture.core.ledger import Ledger, RawPayload, RunFolder, compare_runs, in_round_branch, normalise_text
 from suture.testing import FakeClock
 
 Write = Callable[[RunFolder, Ledger], None]
@@ -43,11 +43,11 @@ def branches(order: tuple[int, ...], told: Mapping[int, str]) -> Write:
     """A round whose branches write in this order, between two events of no branch."""
 
     def write(folder: RunFolder, ledger: Ledger) -> None:
-        ledger.append(RawPayload(kind="decided", data={"round": 0}))
+        ledger.append(RawPayload(kind="moves.decided", data={"round": 0}))
         for branch in order:
-            with branch_of_round(0, branch):
+            with in_round_branch(0, branch):
                 ledger.append(RawPayload(kind="candidate.proposed", data={"candidate": told[branch]}))
-        ledger.append(RawPayload(kind="decided", data={"round": 1}))
+        ledger.append(RawPayload(kind="moves.decided", data={"round": 1}))
 
     return write
 
@@ -62,7 +62,7 @@ def test_the_order_of_branches_is_chance(runs: Any) -> None:
 
 
 def test_the_order_of_rounds_is_not(runs: Any) -> None:
-    one, two = ("decided", {"round": 0}), ("decided", {"round": 1})
+    one, two = ("moves.decided", {"round": 0}), ("moves.decided", {"round": 1})
     assert compare_runs(*runs(events(one, two), events(two, one))) is not None
 
 
@@ -119,7 +119,7 @@ async def test_a_branch_stamps_its_own_events_alone(tmp_path: Path) -> None:
     with Ledger(tmp_path / "l") as ledger:
 
         async def branch(number: int) -> None:
-            with branch_of_round(4, number):
+            with in_round_branch(4, number):
                 await asyncio.sleep(0)
                 ledger.append(RawPayload(kind="k", data={"of": number}))
 
@@ -133,5 +133,5 @@ async def test_a_branch_stamps_its_own_events_alone(tmp_path: Path) -> None:
 
 
 def test_steady_text_leaves_the_rest_alone() -> None:
-    assert steady_text("sleep 1.5s, mask 0x1F, /tmp/tmpfiles") == "sleep 1.5s, mask 0x1F, /tmp/tmpfiles"
-    assert steady_text("in /tmp/tmpa1b2c3d4/x, 0.02s call") == "in /tmp/tmp/x, 0s call"
+    assert normalise_text("sleep 1.5s, mask 0x1F, /tmp/tmpfiles") == "sleep 1.5s, mask 0x1F, /tmp/tmpfiles"
+    assert normalise_text("in /tmp/tmpa1b2c3d4/x, 0.02s call") == "in /tmp/tmp/x, 0s call"

@@ -41,7 +41,7 @@ async def test_a_log_says_what_the_ledger_says(tmp_path: Path) -> None:
     assert all(one["timestamp"].endswith("+00:00") for one in mine)
     steps = [one["iteration"] for one in mine]
     assert steps == sorted(steps)
-    assert steps[-1] == sum(event.kind == "decided" for event in events)
+    assert steps[-1] == sum(event.kind == "moves.decided" for event in events)
     phases = {one["event"]: one["phase"] for one in mine}
     assert phases["model.called"] == "model"
     assert phases["candidate.checked"] == "candidates"
@@ -67,7 +67,7 @@ def test_a_log_rotates_and_loses_no_line(tmp_path: Path) -> None:
 def test_what_went_wrong_has_its_level(tmp_path: Path) -> None:
     log = EventLog(tmp_path / "log", most_bytes=2000, kept=1)
     with Ledger(tmp_path / "ledger.jsonl") as ledger:
-        log.write(ledger.append(MoveFailed(kind="MalformedReply", message="no code")))
+        log.write(ledger.append(MoveFailed(error_type="MalformedReply", message="no code")))
     log.close()
     assert lines(tmp_path / "log")[0]["level"] == "WARNING"
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from suture.core.ledger import LAST_EVENTS, Event, Ledger, RawPayload, follow_ledger
+from suture.core.ledger import FINAL_EVENT_KINDS, Event, Ledger, RawPayload, follow_ledger
 from suture.core.ledger.reading import Heard, listening
 from suture.errors import StorageError
 
 
-@pytest.mark.parametrize("last", LAST_EVENTS)
+@pytest.mark.parametrize("last", FINAL_EVENT_KINDS)
 async def test_a_follower_sees_every_event_once_and_stops_with_the_run(tmp_path: Path, last: str) -> None:
     with Ledger(tmp_path / "l") as ledger:
         ledger.append(RawPayload(kind="run.started"))
@@ -55,7 +55,7 @@ async def test_whoever_asks_a_person_can_wait_until_all_so_far_was_told(
         try:
             async with listening(ledger.path, heard):
                 await waits
-                ledger.append(RawPayload(kind=LAST_EVENTS[0]))
+                ledger.append(RawPayload(kind=FINAL_EVENT_KINDS[0]))
         except ValueError:
             assert deaf_after
     assert told[:3] == ["run.started", "step 0", "step 1"]

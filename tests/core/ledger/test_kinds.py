@@ -20,19 +20,19 @@ from suture.core.ledger import (
     Ledger,
     Payload,
     RawPayload,
-    first_of,
+    copy_events_for_fork,
+    first_payload,
     read_ledger,
-    taken_over,
 )
 from suture.core.ledger.event import data_of, payload_of
 from suture.core.ledger.kinds import (
     BudgetReserved,
     BudgetSettled,
     CommitMade,
-    Decided,
     LessonsDrawn,
     ModelCalled,
     MoveFailed,
+    MovesDecided,
     RunStarted,
     SearchFinished,
 )
@@ -101,7 +101,7 @@ def test_an_event_says_which_run_it_is_of(tmp_path: Path) -> None:
     path = tmp_path / "20261123-120000000-abc123" / "ledger.jsonl"
     path.parent.mkdir()
     with Ledger(path) as ledger:
-        event = ledger.append(MoveFailed(kind="MalformedReply", message="no code"))
+        event = ledger.append(MoveFailed(error_type="MalformedReply", message="no code"))
         assert event.run == path.parent.name
     assert read_ledger(path).events == (event,)
     assert "run" not in json.loads(path.read_text())  # its place says so, also where it was copied to
@@ -109,7 +109,7 @@ def test_an_event_says_which_run_it_is_of(tmp_path: Path) -> None:
 
 def test_what_has_nothing_to_say_is_not_written_and_what_always_is_there_is() -> None:
     plain: dict[str, Any] = {**dict.fromkeys(NAMES, ""), **dict.fromkeys(COUNTS, 0)}
-    data = data_of(ModelCalled(**plain, replayed=False, money=None, begun=False))
+    data = data_of(ModelCalled(**plain, replayed=False, money=None, prefilled=False))
     assert data.keys() == {one.name for one in fields(ModelCalled)}
     assert "forks" not in data_of(started())
     assert data_of(started(replays="r"))["replays"] == "r"
@@ -135,8 +135,8 @@ DECIDED = {"decision": 1, "round": 0, "moves": [{"kind": "sample"}], "best": Non
 
 
 def test_fields_of_a_newer_version_are_kept_and_passed_over() -> None:
-    newer = event("decided", {**DECIDED, "colour": "blue", "moves": [{"kind": "sample", "size": 3}]})
-    assert newer.payload == Decided(decision=1, round=0, moves=(Move(kind="sample"),), best=None)
+    newer = event("moves.decided", {**DECIDED, "colour": "blue", "moves": [{"kind": "sample", "size": 3}]})
+    assert newer.payload == MovesDecided(decision=1, round=0, moves=(Move(kind="sample"),), best=None)
     assert newer.data["colour"] == "blue"
 
 
@@ -144,29 +144,29 @@ def test_fields_of_a_newer_version_are_kept_and_passed_over() -> None:
     "unknown",
     [
         event("never.heard_of", {"a": 1}),
-        event("decided", DECIDED, version=2),
-        event("decided", {**DECIDED, "moves": [{"kind": "dance"}]}),
-        event("decided", {**DECIDED, "moves": []}),
-        event("decided", {"b": 2}),
+        event("moves.decided", DECIDED, version=2),
+        event("moves.decided", {**DECIDED, "moves": [{"kind": "dance"}]}),
+        event("moves.decided", {**DECIDED, "moves": []}),
+        event("moves.decided", {"b": 2}),
         event("triage.finished", {"cause": "fate", "set_apart": [], "code_faults": 0}),
     ],
     ids=lambda unknown: f"{unknown.kind}-{unknown.version}",
 )
 def test_what_this_version_does_not_know_is_kept_and_passed_over(tmp_path: Path, unknown: Event) -> None:
     assert unknown.payload == RawPayload(kind=unknown.kind, data=unknown.data, version=unknown.version)
-    assert first_of([unknown], CATALOGUE.get(unknown.kind, Decided)) is None
+    assert first_payload([unknown], CATALOGUE.get(unknown.kind, MovesDecided)) is None
     with Ledger(tmp_path / "ledger.jsonl") as ledger:
-        ledger.append_all(taken_over([unknown], "r0", offset=0))
+        ledger.append_all(copy_events_for_fork([unknown], "r0", offset=0))
     (kept,) = read_ledger(tmp_path / "ledger.jsonl").events
     assert (kept.kind, kept.version) == (unknown.kind, unknown.version)
     assert kept.data == {**unknown.data, "from_run": "r0"}
 
 
 def test_a_line_with_more_around_its_data_is_read(tmp_path: Path) -> None:
-    line = {"seq": 0, "time_s": 1.0, "kind": "decided", "data": DECIDED, "host": "elsewhere"}
+    line = {"seq": 0, "time_s": 1.0, "kind": "moves.decided", "data": DECIDED, "host": "elsewhere"}
     (tmp_path / "ledger.jsonl").write_text(json.dumps(line) + "\n")
     (read,) = read_ledger(tmp_path / "ledger.jsonl").events
-    assert isinstance(read.payload, Decided)
+    assert isinstance(read.payload, MovesDecided)
 
 
 def test_what_the_budget_is_counted_from_is_never_passed_over(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_what_older_versions_did_not_write_is_what_was_true_then() -> None:
     assert (called.retries, called.replayed, called.money) == (0, False, None)
     found = event("search.finished", {"faults": [], "trials": None}).payload
     assert isinstance(found, SearchFinished)
-    assert (found.trials.disagreements, found.divergences) == (0, {})
+    assert (found.agreement.disagreements, found.divergences) == (0, {})
 
 
 def test_lessons_were_objects_once() -> None:
@@ -197,7 +197,7 @@ def test_a_branch_of_git_is_no_place_in_the_run(tmp_path: Path) -> None:
     with Ledger(tmp_path / "ledger.jsonl") as ledger:
         written = ledger.append(made)
         placed = ledger.append(
-            RawPayload(kind="decided", data={**DECIDED, "step": 1, "branch": 2, "part": 3})
+            RawPayload(kind="moves.decided", data={**DECIDED, "step": 1, "branch": 2, "part": 3})
         )
     assert (written.branch, written.payload) == (None, made)
     assert (placed.step, placed.branch, placed.part) == (1, 2, 3)
@@ -212,4 +212,4 @@ def test_a_fork_of_a_ledger_that_settles_what_was_never_reserved_is_refused() ->
         data={"reservation": 7, "attempts": 1, "prompt_tokens": 1, "completion_tokens": 1, "model_calls": 1},
     )
     with pytest.raises(StorageError, match="event 1 settles what was not reserved"):
-        taken_over([settled], "r0", offset=0)
+        copy_events_for_fork([settled], "r0", offset=0)

@@ -14,7 +14,7 @@ from suture.core.ledger import CATALOGUE
 SOURCE = Path(suture.__file__).parent
 OTHER_DATA = ("evals/tracking/mlflow.py", "mcp/asking.py", "editor/lsp/showing.py")
 """Where `.data` is a run's of MLflow, an answer's of a client of MCP, a diagnostic's of an editor."""
-RAW = {"RawPayload", "data_of", "payload_of", "written_event", "parsed_event", "every_field_of"}
+RAW = {"RawPayload", "encode_payload", "decode_payload", "create_event", "decode_event"}
 """What knows how an event lies on disk."""
 MAY_KNOW_RAW = {"cli/terminal/live.py": {"RawPayload"}}
 """The live view only asks whether an event is of any kind at all."""
@@ -47,11 +47,11 @@ def test_no_module_outside_the_ledger_knows_a_raw_event(name: str) -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        'x = [e for e in events if e.kind == "decided"]',
+        'x = [e for e in events if e.kind == "moves.decided"]',
         'told = {"run.started": 1}',
         'event.data["moves"]',
         "from suture.core.ledger import RawPayload",
-        'ledger.append(payload_of("decided", {}))',
+        'ledger.append(decode_payload("moves.decided", {}))',
     ],
 )
 def test_the_rule_sees_a_raw_event(source: str) -> None:

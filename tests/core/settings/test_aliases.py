@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from suture.core.settings import Loaded, flags_from_arguments, load_settings, render_settings
+from suture.core.settings import LoadedSettings, flags_from_arguments, load_settings, render_settings
 from suture.core.settings.aliases import ARGUMENTS, VARIABLES
 from suture.errors import UsageError
 from trusting import load_trusted
@@ -14,11 +14,11 @@ from trusting import load_trusted
 KEYS = "keys.openai", "keys.anthropic", "keys.qwen", "keys.huggingface", "keys.e2b"
 
 
-def load(folder: Path, **environ: str) -> Loaded:
+def load(folder: Path, **environ: str) -> LoadedSettings:
     return load_trusted(folder, None, {"HOME": str(folder), **environ})
 
 
-def value_of(loaded: Loaded, key: str) -> object:
+def value_of(loaded: LoadedSettings, key: str) -> object:
     group, _, field = key.partition(".")
     value = getattr(getattr(loaded.settings, group), field)
     return value.get_secret_value() if key in KEYS else value

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from suture.core.ledger import RunFolder
-from suture.core.settings import Settings, digest_of_project, load_settings
-from suture.core.settings.schema import THE_USERS_ALONE, setting_fields
+from suture.core.settings import Settings, compute_project_digest, load_settings
+from suture.core.settings.schema import USER_ONLY_SETTINGS, setting_fields
 from suture.core.settings.trust import is_path, kind_of
 from suture.errors import StorageError, UsageError
-from suture.loop.intake.building import write_task
+from suture.loop.intake.write_task import build_write_task
 from trusting import load_trusted
 
 
@@ -41,10 +41,10 @@ def test_a_blob_is_a_regular_file_named_by_a_hash(tmp_path: Path, digest: str) -
 def test_a_pipe_is_no_file_of_tests(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "test_x.py")
     with pytest.raises(UsageError, match="no regular file"):
-        write_task("def f(): ...", test=tmp_path / "test_x.py")
+        build_write_task("def f(): ...", test=tmp_path / "test_x.py")
     os.mkfifo(tmp_path / "conftest.py")
     (tmp_path / "test_y.py").write_text("from y import f\n\ndef test_y():\n    assert f()\n")
-    assert "conftest.py" not in " ".join(write_task("def f(): ...", test=tmp_path / "test_y.py").files)
+    assert "conftest.py" not in " ".join(build_write_task("def f(): ...", test=tmp_path / "test_y.py").files)
 
 
 def test_every_setting_that_can_name_a_file_is_known_to_do_so(tmp_path: Path) -> None:
@@ -53,15 +53,15 @@ def test_every_setting_that_can_name_a_file_is_known_to_do_so(tmp_path: Path) ->
         says = (field.description or "").lower()
         if "`provider:model`" in says or "models to ask" in says or "toml file" in says:
             assert is_path(field) or kind_of(field), key
-        if (is_path(field) or kind_of(field)) and key not in THE_USERS_ALONE:
+        if (is_path(field) or kind_of(field)) and key not in USER_ONLY_SETTINGS:
             group, _, name = key.partition(".")
             said = "own.toml" if key == "loop.recipe" else "scripted:own.toml"
             (tmp_path / "suture.toml").write_text(
                 f"{group}.{name} = '{'own.toml' if is_path(field) else said}'"
             )
-            before = digest_of_project(tmp_path)
+            before = compute_project_digest(tmp_path)
             (tmp_path / "own.toml").write_text("changed")
-            assert digest_of_project(tmp_path) != before, key
+            assert compute_project_digest(tmp_path) != before, key
             (tmp_path / "own.toml").unlink()
 
 
@@ -79,9 +79,9 @@ def test_what_is_named_and_no_file_is_not_waited_for(tmp_path: Path, kind: str) 
         (own / "inner").symlink_to("/proc/self") if "link" in kind else os.mkfifo(own / "coder.yaml")
     if kind == "a link to a folder":
         with pytest.raises(UsageError, match="link to a folder"):
-            digest_of_project(tmp_path)
+            compute_project_digest(tmp_path)
     else:
-        assert digest_of_project(tmp_path) == digest_of_project(tmp_path)
+        assert compute_project_digest(tmp_path) == compute_project_digest(tmp_path)
 
 
 def test_a_yes_or_no_is_one_where_the_setting_is(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_file_names_files_beside_itself(tmp_path: Path, place: str) -> None:
         "loop.recipe = 'way.toml'\n[model]\nname = 'scripted:said.yaml'\n"
         "fallbacks = ['scripted:example', 'a:b']\n"
     )
-    loaded = load_settings(tmp_path, environ={"HOME": str(tmp_path)}, looks=True)
+    loaded = load_settings(tmp_path, environ={"HOME": str(tmp_path)}, read_only=True)
     if place == "project":
         loaded = load_trusted(tmp_path, None, {"HOME": str(tmp_path)})
     assert loaded.settings.loop.recipe == str(folder / "way.toml")

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from pages.setting_texts import describe_settings
-from suture.core.settings import Loaded, Settings, render_settings
+from suture.core.settings import LoadedSettings, Settings, render_settings
 from suture.core.settings.rendering import shown
-from suture.core.settings.schema import THE_USERS_ALONE, setting_fields
+from suture.core.settings.schema import USER_ONLY_SETTINGS, setting_fields
 from suture.errors import UsageError
 from trusting import load_trusted
 
@@ -28,7 +28,7 @@ def home(tmp_path: Path) -> Path:
     return folder
 
 
-def load(project: Path, home: Path, _flags: Mapping[str, object] | None = None, /, **environ: str) -> Loaded:
+def load(project: Path, home: Path, _flags: Mapping[str, object] | None = None, /, **environ: str) -> LoadedSettings:
     return load_trusted(project, _flags, {"HOME": str(home), **environ})
 
 
@@ -73,7 +73,7 @@ def test_nothing_set_is_the_defaults(project: Path, home: Path) -> None:
 def test_a_path_knows_the_home_folder_and_what_it_is_relative_to(
     project: Path, home: Path, field: str
 ) -> None:
-    def path_of(loaded: Loaded) -> Path:
+    def path_of(loaded: LoadedSettings) -> Path:
         return Path(getattr(loaded.settings.paths, field))
 
     assert path_of(load(project, home)) in (home / ".local/state/suture", home / ".cache/suture")
@@ -294,7 +294,7 @@ def test_settings_made_by_hand_have_real_paths() -> None:
     assert Settings().paths.home.is_absolute()
 
 
-@pytest.mark.parametrize("key", THE_USERS_ALONE)
+@pytest.mark.parametrize("key", USER_ONLY_SETTINGS)
 @pytest.mark.parametrize("file", ["suture.toml", ".env"])
 def test_a_project_has_no_say_in_how_it_is_walled_in(project: Path, home: Path, key: str, file: str) -> None:
     group, _, field = key.partition(".")

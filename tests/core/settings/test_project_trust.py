@@ -10,16 +10,16 @@ import pytest
 
 from suture.core.settings import (
     Settings,
-    digest_of_project,
+    compute_project_digest,
+    find_requested_settings,
     is_trusted,
     load_settings,
     project_prompts,
-    requested_settings,
     revoke_trust,
     trust_project,
     trusted_projects,
 )
-from suture.core.settings.schema import THE_USERS_ALONE, setting_fields
+from suture.core.settings.schema import USER_ONLY_SETTINGS, setting_fields
 from suture.core.settings.trust import HARMLESS
 from suture.errors import StorageError, UsageError
 from trusting import load_trusted
@@ -31,7 +31,7 @@ LIFTED = {
     "sandbox.total_memory_mb": "65536",
     "sandbox.processes": "100000",
     "sandbox.disk_mb": "65536",
-    "sandbox.test_wall_s": "86400.0",
+    "sandbox.test_timeout_s": "86400.0",
     "loop.trust_threshold": "0.0",
     "loop.abstain_below": "0.0",
     "loop.autonomy": "full_auto",
@@ -42,8 +42,8 @@ LIFTED = {
     "models.coder": "scripted:own.json",
     "keys.openai": "sk-theirs",
     "paths.prompts": "/tmp",
-    "proof.seconds": "0.0",
-    "proof.mutants": "0",
+    "certification.seconds": "0.0",
+    "certification.mutants": "0",
     "repair.candidates": "1000000",
 }
 
@@ -112,7 +112,7 @@ def test_what_is_harmless_counts_within_the_users_bounds(project: Path, environ:
     )
     settings = load_settings(project, None, environ).settings
     assert (settings.loop.samples, settings.loop.recipe) == (7, "critic")
-    assert (settings.repair.candidates, settings.proof.mutants) == (10, 20)
+    assert (settings.repair.candidates, settings.certification.mutants) == (10, 20)
     user_file(environ, "[repair]\ncandidates = 5\n[proof]\nmutants = 30\n")
     with pytest.raises(UsageError, match=r"repair\.candidates, proof\.mutants"):
         load_settings(project, None, environ)
@@ -149,25 +149,25 @@ def test_the_users_own_word_stands_where_the_projects_is_passed_over(
 ) -> None:
     user_file(environ, '[sandbox]\nminimum_level = "vm"\nmemory_mb = 100\n')
     (project / "suture.toml").write_text('[sandbox]\nminimum_level = "none"\nmemory_mb = 99999\n')
-    sandbox = load_settings(project, None, environ, looks=True).settings.sandbox
+    sandbox = load_settings(project, None, environ, read_only=True).settings.sandbox
     assert (sandbox.minimum_level, sandbox.memory_mb) == ("vm", 100)
 
 
 def test_no_project_makes_itself_trusted(project: Path, environ: dict[str, str]) -> None:
     (project / "trusted.json").write_text(
-        json.dumps({"projects": {str(project): digest_of_project(project)}})
+        json.dumps({"projects": {str(project): compute_project_digest(project)}})
     )
     for key in ("paths.home", "project.untrusted"):
-        assert key in THE_USERS_ALONE
+        assert key in USER_ONLY_SETTINGS
     (project / "suture.toml").write_text(f'[paths]\nhome = "{project}"\n[budget]\ntokens = 9999999\n')
     for looks in (True, False):
         if looks:
-            assert load_settings(project, None, environ, looks=True).settings.budget.tokens == 60_000
+            assert load_settings(project, None, environ, read_only=True).settings.budget.tokens == 60_000
         else:
             with pytest.raises(UsageError, match="no say in this"):
                 load_settings(project, None, environ)
     with pytest.raises(UsageError, match="no say in this"):
-        requested_settings(project, environ)
+        find_requested_settings(project, environ)
 
 
 @pytest.mark.parametrize("change", ["suture.toml", ".env", ".suture/prompts/coder.yaml", "elsewhere"])
@@ -179,7 +179,7 @@ def test_trust_is_for_one_folder_and_one_content(project: Path, tmp_path: Path, 
     (project / "target").write_text("x")
     (project / ".suture/prompts/critic.yaml").symlink_to(project / "target")
     assert not is_trusted(home, project)
-    trust_project(home, project, digest_of_project(project))
+    trust_project(home, project, compute_project_digest(project))
     assert is_trusted(home, project)
     assert project_prompts(home, project) == project / ".suture/prompts"
     if change == "elsewhere":
@@ -199,16 +199,16 @@ def test_what_a_prompt_links_to_is_part_of_the_content(project: Path) -> None:
     (project / ".suture" / "prompts").mkdir(parents=True)
     (project / "target").write_text("x")
     (project / ".suture/prompts/critic.yaml").symlink_to(project / "target")
-    before = digest_of_project(project)
+    before = compute_project_digest(project)
     (project / "target").write_text("y")
-    assert digest_of_project(project) != before
+    assert compute_project_digest(project) != before
 
 
 def test_other_programs_variables_do_not_end_trust(project: Path) -> None:
     (project / ".env").write_text("SUTURE_MODEL=a:b\nDATABASE_URL=x\n")
-    before = digest_of_project(project)
+    before = compute_project_digest(project)
     (project / ".env").write_text("# new\nDATABASE_URL=y\nSUTURE_MODEL=a:b\n")
-    assert digest_of_project(project) == before
+    assert compute_project_digest(project) == before
 
 
 def test_prompts_of_a_project_need_trust(project: Path, environ: dict[str, str]) -> None:

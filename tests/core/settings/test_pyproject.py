@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from suture.core.settings import (
-    digest_of_project,
+    compute_project_digest,
+    find_requested_settings,
     is_trusted,
     load_settings,
-    requested_settings,
     trust_project,
 )
 from suture.errors import UsageError
@@ -78,8 +78,8 @@ def test_more_than_what_is_harmless_takes_trust_which_ends_when_the_table_change
     environ = {"HOME": str(tmp_path), "SUTURE_HOME": str(home)}
     with pytest.raises(UsageError, match=r"would set model.base_url"):
         load_settings(project, environ=environ)
-    assert [wish.key for wish in requested_settings(project, environ)[1]] == ["model.base_url"]
-    trust_project(home, project, digest_of_project(project))
+    assert [wish.key for wish in find_requested_settings(project, environ)[1]] == ["model.base_url"]
+    trust_project(home, project, compute_project_digest(project))
     assert load_settings(project, environ=environ).settings.model.base_url == "http://127.0.0.1:9"
     file.write_text(file.read_text() + "\n[tool.black]\nline-length = 3\n")
     assert is_trusted(home, project)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from suture.errors import UsageError
-from suture.project.languages import detect_command, language_of_command, languages_of_files, scripts_run_by
+from suture.project.languages import detect_command, detect_language, detect_file_languages, find_started_scripts
 
 CASE = b"import unittest\n\nclass TestA(unittest.TestCase):\n    def test_a(self): pass\n"
 PLAIN = b"def test_a(): pass\n"
@@ -84,24 +84,24 @@ def test_two_languages_are_for_the_user_to_choose_from(files: dict[str, bytes]) 
     ],
 )
 def test_what_a_command_tells_of_its_language(command: str, language: str | None) -> None:
-    assert language_of_command(command.split()) == language
-    assert language_of_command([command]) == language
+    assert detect_language(command.split()) == language
+    assert detect_language([command]) == language
 
 
 def test_scripts_that_decide_are_those_that_run() -> None:
     files = {"package.json": NPM}
-    assert scripts_run_by(("npm", "test"), files) == ("node build.js", "node check.js")
-    assert scripts_run_by(("npm", "run", "lint"), files)[-1] == "eslint"
-    assert scripts_run_by(("node", "--test"), files) == ()
+    assert find_started_scripts(("npm", "test"), files) == ("node build.js", "node check.js")
+    assert find_started_scripts(("npm", "run", "lint"), files)[-1] == "eslint"
+    assert find_started_scripts(("node", "--test"), files) == ()
 
 
 def test_a_script_that_is_named_is_run_alone_and_what_it_goes_on_to() -> None:
     scripts = {"test": "c8 --include index.js npm run unit", "unit": "tape test.js", "all": "npm test && x"}
     files = {"package.json": json.dumps({"scripts": scripts}).encode()}
-    assert scripts_run_by(("npm", "run", "unit"), files) == ("tape test.js",)
-    assert scripts_run_by(("npm", "run", "all"), files) == (scripts["test"], scripts["all"])
-    assert scripts_run_by(("npm", "test"), files) == (scripts["test"],)
+    assert find_started_scripts(("npm", "run", "unit"), files) == ("tape test.js",)
+    assert find_started_scripts(("npm", "run", "all"), files) == (scripts["test"], scripts["all"])
+    assert find_started_scripts(("npm", "test"), files) == (scripts["test"],)
 
 
 def test_languages_of_files() -> None:
-    assert languages_of_files(["a.go", "b.mjs", "c.txt"]) == ("javascript", "go")
+    assert detect_file_languages(["a.go", "b.mjs", "c.txt"]) == ("javascript", "go")

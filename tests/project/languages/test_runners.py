@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from suture.project.languages import RunnerOutput, argv_for_report, language_of_command, runner_of
+from suture.project.languages import RunnerOutput, add_report_arguments, detect_language, find_runner
 from suture.project.languages.go import read_stream
 
 
@@ -27,19 +27,19 @@ from suture.project.languages.go import read_stream
 )
 def test_the_runner_is_told_by_the_command_or_its_script(command: str, script: str, name: str | None) -> None:
     files = {"package.json": json.dumps({"scripts": {"test": script, "unit": script}}).encode()}
-    runner = runner_of(command.split(), files, "javascript")
+    runner = find_runner(command.split(), files, "javascript")
     assert (runner.name if runner else None) == name
 
 
 def test_a_package_manager_hands_words_on_behind_two_dashes() -> None:
-    assert argv_for_report(("npm", "test"), ("--x",)) == ("npm", "test", "--", "--x")
-    assert argv_for_report(("npx", "jest"), ("--x",)) == ("npx", "jest", "--x")
-    assert argv_for_report(("npm", "test"), ()) == ("npm", "test")
+    assert add_report_arguments(("npm", "test"), ("--x",)) == ("npm", "test", "--", "--x")
+    assert add_report_arguments(("npx", "jest"), ("--x",)) == ("npx", "jest", "--x")
+    assert add_report_arguments(("npm", "test"), ()) == ("npm", "test")
 
 
 def test_typescript_is_told_by_the_files() -> None:
-    assert language_of_command(("npm", "test"), ("a.ts", "b.ts", "c.js")) == "typescript"
-    assert language_of_command(("npm", "test"), ("a.js",)) == "javascript"
+    assert detect_language(("npm", "test"), ("a.ts", "b.ts", "c.js")) == "typescript"
+    assert detect_language(("npm", "test"), ("a.js",)) == "javascript"
 
 
 def test_a_stream_of_go_says_what_failed_and_where() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from suture.project.languages import without_npm
+from suture.project.languages import bypass_npm
 
 SCRIPTS = {"test": "mocha spec", "pretest": "lint", "test:unit": "tape 'test/*.js'", "lint": "eslint ."}
 
@@ -32,4 +32,4 @@ def test_only_a_command_that_starts_one_script_is_started_without_npm(
     command: Sequence[str], scripts: dict[str, str], wanted: Sequence[str] | None
 ) -> None:
     files = {"package.json": json.dumps({"scripts": scripts}).encode()}
-    assert without_npm(command, files) == wanted
+    assert bypass_npm(command, files) == wanted

@@ -9,13 +9,13 @@ import pytest
 
 from suture.core.settings import SafetySettings
 from suture.errors import UsageError
-from suture.project.safety import Levels, levels_of, new_findings
-from suture.project.safety.dependencies import load_allowed, near_name
-from suture.project.safety.manifests import least_version, requested_in
+from suture.project.safety import Levels, resolve_levels, scan_change
+from suture.project.safety.dependencies import load_allowed, find_similar_name
+from suture.project.safety.manifests import least_version, find_requested_packages
 
 
 def asked_of(path: str, text: str, levels: Levels | None = None) -> dict[str, str]:
-    return {one.code: one.rule for one in new_findings({}, {path: text}, levels or Levels())}
+    return {one.code: one.rule for one in scan_change({}, {path: text}, levels or Levels())}
 
 
 def test_requirements_are_read_line_by_line() -> None:
@@ -185,32 +185,32 @@ setup(name="a", install_requires=["flask", "left_pad"], extras_require={"x": ["t
     ],
 )
 def test_what_cannot_be_read_is_asked_about_with_the_reason(name: str, text: str, why: str) -> None:
-    (found,) = new_findings({}, {name: text}, Levels())
+    (found,) = scan_change({}, {name: text}, Levels())
     assert (found.rule, found.level) in (("dependency.unread", "ask"),)
-    assert why in found.why
+    assert why in found.reason
 
 
 def test_what_was_asked_for_before_is_not_new_and_another_in_its_place_is() -> None:
     before = {"requirements.txt": "mine>=1\n"}
-    assert new_findings(before, {"requirements.txt": "mine>=2\nflask\n"}, Levels()) == ()
-    (found,) = new_findings(before, {"requirements.txt": "flask\nother\n"}, Levels())
+    assert scan_change(before, {"requirements.txt": "mine>=2\nflask\n"}, Levels()) == ()
+    (found,) = scan_change(before, {"requirements.txt": "flask\nother\n"}, Levels())
     assert (found.code, found.level, found.line) == ("python: other", "ask", 2)
 
 
 def test_settings_say_who_approves_and_by_which_list(tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
     own.write_text('[python]\nMy_Tool = ">=2"\n')
-    only = levels_of(SafetySettings(approve_deps="allowlist", allowed_deps=own))
-    found = new_findings({}, {"requirements.txt": "my-tool==2.1\nmytool\nflask\n"}, only)
+    only = resolve_levels(SafetySettings(approve_deps="allowlist", allowed_deps=own))
+    found = scan_change({}, {"requirements.txt": "my-tool==2.1\nmytool\nflask\n"}, only)
     assert {(one.code, one.level, one.rule) for one in found} == {
         ("python: mytool", "block", "dependency.near-name"),
         ("python: flask", "block", "dependency.unlisted"),
     }
-    never = levels_of(SafetySettings(approve_deps="never"))
-    (found_now,) = new_findings({}, {"requirements.txt": "flask\n"}, never)
+    never = resolve_levels(SafetySettings(approve_deps="never"))
+    (found_now,) = scan_change({}, {"requirements.txt": "flask\n"}, never)
     assert found_now.level == "block"
-    off = levels_of(SafetySettings(off=("dependency.*",)))
-    assert new_findings({}, {"requirements.txt": "nobody-knows\n"}, off) == ()
+    off = resolve_levels(SafetySettings(off=("dependency.*",)))
+    assert scan_change({}, {"requirements.txt": "nobody-knows\n"}, off) == ()
 
 
 @pytest.mark.parametrize(
@@ -227,13 +227,13 @@ def test_a_list_that_is_none_is_an_error_with_a_remedy(tmp_path: Path, text: str
 
 def test_names_are_near_where_a_letter_or_two_differ() -> None:
     known = dict.fromkeys(("requests", "python-dateutil", "flask", "pip", "ws"), "")
-    assert near_name("requsets", known) == "requests"
-    assert near_name("pythondateutil", known) == "python-dateutil"
-    assert near_name("flaskk", known) == "flask"
-    assert near_name("falsk", known) == "flask"
-    assert near_name("pop", known) == ""
-    assert near_name("wx", known) == ""
-    assert near_name("flasher", known) == ""
+    assert find_similar_name("requsets", known) == "requests"
+    assert find_similar_name("pythondateutil", known) == "python-dateutil"
+    assert find_similar_name("flaskk", known) == "flask"
+    assert find_similar_name("falsk", known) == "flask"
+    assert find_similar_name("pop", known) == ""
+    assert find_similar_name("wx", known) == ""
+    assert find_similar_name("flasher", known) == ""
 
 
 @pytest.mark.parametrize(
@@ -245,5 +245,5 @@ def test_names_are_near_where_a_letter_or_two_differ() -> None:
     ["a" * 200_000, "[" * 50_000, "\0", "{}", "a\n" * 90_000, "//" * 50_000, "[project]\ndependencies = 3\n"],
 )
 def test_a_hostile_manifest_is_read_to_its_end(name: str, text: str) -> None:
-    assert len(requested_in(name, text)) <= 500
-    assert len(new_findings({}, {name: text}, Levels())) <= 200
+    assert len(find_requested_packages(name, text)) <= 500
+    assert len(scan_change({}, {name: text}, Levels())) <= 200

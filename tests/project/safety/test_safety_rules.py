@@ -8,7 +8,7 @@ from suture.core.settings import SafetySettings
 from suture.errors import UsageError
 from suture.mutation import generate_mutants, apply_edits
 from suture.project.languages import LANGUAGES
-from suture.project.safety import Levels, levels_of, new_findings, scan
+from suture.project.safety import Levels, resolve_levels, scan_change, scan
 
 LEVELS = Levels()
 USES = {
@@ -157,13 +157,13 @@ def test_what_the_code_did_already_is_not_new() -> None:
     before = {"a.py": "def f(x):\n    return eval(x)\n", "b.py": "import os\n"}
     moved = {"a.py": "def f(x):\n    return 1\n", "b.py": "import os\n\ndef f(x):\n    return eval(x)\n"}
     edited = {"a.py": "def f(x):\n    y = x.strip()\n    return eval(y)\n"}
-    assert new_findings(before, moved, LEVELS) == ()
-    assert new_findings(before, edited, LEVELS) == ()
+    assert scan_change(before, moved, LEVELS) == ()
+    assert scan_change(before, edited, LEVELS) == ()
     twice = {"a.py": "def f(x):\n    return eval(x)\n\ndef g(x):\n    return 1 + eval(x)\n"}
-    (found,) = new_findings(before, twice, LEVELS)
+    (found,) = scan_change(before, twice, LEVELS)
     assert (found.rule, found.path, found.line) == ("python.eval", "a.py", 5)
     other = {"a.py": "def f(x):\n    return exec(x)\n"}
-    assert [one.rule for one in new_findings(before, other, LEVELS)] == ["python.exec"]
+    assert [one.rule for one in scan_change(before, other, LEVELS)] == ["python.exec"]
 
 
 def test_what_is_quoted_is_the_use_itself_whatever_ends_the_lines() -> None:
@@ -172,7 +172,7 @@ def test_what_is_quoted_is_the_use_itself_whatever_ends_the_lines() -> None:
 
 
 def test_a_setting_gives_a_rule_its_level() -> None:
-    levels = levels_of(SafetySettings(block=("python.*",), warn=("python.eval",), off=("go.unsafe",)))
+    levels = resolve_levels(SafetySettings(block=("python.*",), warn=("python.eval",), off=("go.unsafe",)))
     code = {"a.py": "eval(x); exec(x)\n", "a.go": 'package p\nimport "unsafe"\n'}
     assert {one.rule: one.level for one in scan(code, levels)} == {
         "python.eval": "warn",
@@ -184,12 +184,12 @@ def test_a_setting_gives_a_rule_its_level() -> None:
 @pytest.mark.parametrize("name", ["python.evil", "nothing.*", "bandit.602"])
 def test_a_rule_that_there_is_not_is_an_error(name: str) -> None:
     with pytest.raises(UsageError, match=r"safety\.ask: there is no rule"):
-        levels_of(SafetySettings(ask=(name,)))
+        resolve_levels(SafetySettings(ask=(name,)))
 
 
 def test_bandit_looks_too_where_it_is_asked_for() -> None:
     pytest.importorskip("bandit")
-    levels = levels_of(SafetySettings(bandit=True, block=("bandit.B324",)))
+    levels = resolve_levels(SafetySettings(bandit=True, block=("bandit.B324",)))
     code = {"../odd name.py": "import hashlib\nhashlib.md5(b'a')  # nosec\n", "b.py": "def"}
     (found,) = scan(code, levels)
     assert (found.rule, found.level, found.path, found.line) == ("bandit.B324", "block", "../odd name.py", 2)
@@ -222,7 +222,7 @@ def test_what_is_too_large_is_a_finding_and_is_not_read() -> None:
 )
 def test_hostile_text_is_read_to_its_end(text: str) -> None:
     for path in ("a.py", "a.js", "a.ts", "a.go"):
-        assert len(new_findings({}, {path: text}, LEVELS)) <= 200
+        assert len(scan_change({}, {path: text}, LEVELS)) <= 200
 
 
 def test_small_changes_bring_no_use_of_their_own() -> None:
@@ -230,4 +230,4 @@ def test_small_changes_bring_no_use_of_their_own() -> None:
     before = {"a.py": source}
     texts = [apply_edits(source, mutant.edits) for mutant in generate_mutants(source)]
     assert texts
-    assert all(new_findings(before, {"a.py": text}, LEVELS) == () for text in texts)
+    assert all(scan_change(before, {"a.py": text}, LEVELS) == () for text in texts)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from suture.errors import StorageError, UsageError
-from suture.project.workspace import earlier_versions
+from suture.project.workspace import find_earlier_versions
 
 
 def git(root: Path, *words: str, stdin: bytes = b"") -> str:
@@ -34,19 +34,19 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_a_commit_without_a_subject_does_not_shift_the_others(root: Path) -> None:
-    found = earlier_versions(root, {"m.py": b"x = 3\n"}, None, lambda _: True)
+    found = find_earlier_versions(root, {"m.py": b"x = 3\n"}, None, lambda _: True)
     assert [state.subject for state in found] == ["last", "", "--help", "first"]
 
 
 def test_a_missing_object_is_no_fault_of_ours(root: Path) -> None:
     blob = git(root, "rev-parse", "HEAD~1:m.py")
     (root / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
-    assert earlier_versions(root, {"m.py": b"x = 3\n"}, None, lambda _: True) == ()
+    assert find_earlier_versions(root, {"m.py": b"x = 3\n"}, None, lambda _: True) == ()
     with pytest.raises(StorageError, match="lacks its object"):
-        earlier_versions(root, {"m.py": b"x = 3\n"}, "HEAD~3", lambda _: True)
+        find_earlier_versions(root, {"m.py": b"x = 3\n"}, "HEAD~3", lambda _: True)
 
 
 @pytest.mark.parametrize("since", ["HEAD\0", "\ud800"])
 def test_a_commit_that_no_command_line_can_name(root: Path, since: str) -> None:
     with pytest.raises(UsageError, match="no commit"):
-        earlier_versions(root, {"m.py": b"x = 3\n"}, since, lambda _: True)
+        find_earlier_versions(root, {"m.py": b"x = 3\n"}, since, lambda _: True)

@@ -16,8 +16,8 @@ from suture.errors import StorageError, UsageError
 from suture.project.workspace import (
     Repository,
     apply_changes,
-    land_branch,
-    land_on_head,
+    commit_on_branch,
+    commit_on_head,
     open_repository,
     plan_commit,
     take_snapshot,
@@ -68,7 +68,7 @@ def heal(folder: Path, change: Mapping[str, bytes]) -> str:
     before = take_snapshot(folder).files
     plan = plan_commit(open_repository(folder), before, {**before, **change})
     apply_changes(folder, before, {**before, **change})
-    return land_on_head(plan, MESSAGE)
+    return commit_on_head(plan, MESSAGE)
 
 
 def test_a_clean_tree_gets_one_clean_commit(root: Path) -> None:
@@ -138,7 +138,7 @@ def test_a_new_file_and_a_deleted_one(root: Path) -> None:
     del after["other.py"]
     plan = plan_commit(open_repository(root), before, after)
     apply_changes(root, before, after)
-    land_on_head(plan, MESSAGE)
+    commit_on_head(plan, MESSAGE)
     git = git_in(root)
     assert git("status", "--porcelain") == ""
     assert git("ls-files").split() == ["code.py", "pkg/inner.py", "pkg/new.py"]
@@ -211,7 +211,7 @@ def test_a_branch_is_made_and_nothing_else_changes(root: Path) -> None:
     repository = open_repository(root)
     repository.require_new_branch("fix/it")
     plan = plan_commit(repository, before, {**before, "code.py": FIXED})
-    commit = land_branch(plan, MESSAGE, "fix/it")
+    commit = commit_on_branch(plan, MESSAGE, "fix/it")
     assert git("rev-parse", "fix/it").strip() == commit
     assert git("show", "fix/it:code.py").encode() == FIXED
     assert git("show", "fix/it:other.py") == "o = 1\n"
@@ -220,7 +220,7 @@ def test_a_branch_is_made_and_nothing_else_changes(root: Path) -> None:
     with pytest.raises(UsageError, match="already"):
         repository.require_new_branch("fix/it")
     with pytest.raises(StorageError):
-        land_branch(plan, MESSAGE, "fix/it")
+        commit_on_branch(plan, MESSAGE, "fix/it")
 
 
 @pytest.mark.parametrize("name", ["", "-d", "a..b", "a b", "x.lock", "@{-1}"])
@@ -303,7 +303,7 @@ def test_a_head_that_moved_meanwhile_is_not_overwritten(root: Path) -> None:
     plan = plan_commit(open_repository(root), before, {**before, "code.py": FIXED})
     git("commit", "-q", "--allow-empty", "-m", "theirs")
     with pytest.raises(StorageError, match="update-ref"):
-        land_on_head(plan, MESSAGE)
+        commit_on_head(plan, MESSAGE)
     assert git("log", "-1", "--format=%s").strip() == "theirs"
     assert git("status", "--porcelain") == ""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bare_pytest import BARE_PYTEST
-from suture.loop.intake.building import heal_task
+from suture.loop.intake.heal_task import build_heal_task
 from suture.project.workspace import is_protected, take_snapshot
 from suture.project.workspace.ignored_files import imported_names, module_name
 
@@ -51,9 +51,9 @@ def test_what_an_import_names_is_copied_and_never_changed(
     )
     snapshot = take_snapshot(tmp_path)
     assert snapshot.files[path] == b"VALUE = 1\n"
-    assert snapshot.built == (path,)
+    assert snapshot.built_files == (path,)
     assert not any(path in entry for entry in snapshot.skipped)
-    task, _ = heal_task(tmp_path, test=BARE_PYTEST)
+    task, _ = build_heal_task(tmp_path, test=BARE_PYTEST)
     assert path in task.files
     assert is_protected(path, task.protected)
     assert not is_protected("src/pkg/sums.py", task.protected)
@@ -63,8 +63,8 @@ def test_a_module_that_only_another_ignored_one_imports_is_copied_too(tmp_path: 
     lay(tmp_path, {".gitignore": "_*.py\n!__init__.py\n", "pkg/__init__.py": "from pkg import _one\n"})
     lay(tmp_path, {"pkg/_one.py": "from pkg import _two\n", "pkg/_two.py": "x = 1\n", "pkg/_three.py": ""})
     snapshot = take_snapshot(tmp_path)
-    assert snapshot.built == ("pkg/_one.py", "pkg/_two.py")
-    assert dict(snapshot.left_out) == {"pkg/_three.py": "it is in .gitignore, and no import names it"}
+    assert snapshot.built_files == ("pkg/_one.py", "pkg/_two.py")
+    assert dict(snapshot.excluded_files) == {"pkg/_three.py": "it is in .gitignore, and no import names it"}
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_what_may_be_ignored_for_its_secrets_stays_out_and_is_told(
     )
     snapshot = take_snapshot(tmp_path)
     assert path not in snapshot.files
-    assert dict(snapshot.left_out) == {path: "it is in .gitignore, and may hold secrets"}
+    assert dict(snapshot.excluded_files) == {path: "it is in .gitignore, and may hold secrets"}
     assert f"{path} (in .gitignore)" in snapshot.skipped
 
 
@@ -125,7 +125,7 @@ def test_what_a_build_writes_is_no_secret(tmp_path: Path, path: str, text: str) 
     lay(
         tmp_path, {".gitignore": f"{name}.py\n", "pkg/__init__.py": f"from pkg.{name} import *\n", path: text}
     )
-    assert take_snapshot(tmp_path).built == (path,)
+    assert take_snapshot(tmp_path).built_files == (path,)
 
 
 @pytest.mark.parametrize(
@@ -141,8 +141,8 @@ def test_a_text_written_to_keep_the_search_busy_does_not(tmp_path: Path, text: s
 
 def test_what_the_user_lets_in_by_name_is_taken(tmp_path: Path) -> None:
     lay(tmp_path, {".gitignore": "conf.py\n", "a.py": "import conf\n", "conf.py": "PASSWORD = 'x'\n"})
-    assert take_snapshot(tmp_path).built == ()
-    assert take_snapshot(tmp_path, secrets=("conf.py",)).built == ("conf.py",)
+    assert take_snapshot(tmp_path).built_files == ()
+    assert take_snapshot(tmp_path, secrets=("conf.py",)).built_files == ("conf.py",)
 
 
 def test_builds_environments_and_links_are_no_modules_of_the_project(tmp_path: Path) -> None:
@@ -160,8 +160,8 @@ def test_what_is_too_large_stays_out_and_the_rest_is_taken(tmp_path: Path) -> No
     lay(tmp_path, {".gitignore": "*.so\n", "pkg/__init__.py": "from pkg import _large, _small\n"})
     lay(tmp_path, {"pkg/_large.so": "x" * 3000, "pkg/_small.so": "x"})
     snapshot = take_snapshot(tmp_path, max_bytes=2000)
-    assert snapshot.built == ("pkg/_small.so",)
-    assert dict(snapshot.left_out) == {"pkg/_large.so": "it is in .gitignore, and too large"}
+    assert snapshot.built_files == ("pkg/_small.so",)
+    assert dict(snapshot.excluded_files) == {"pkg/_large.so": "it is in .gitignore, and too large"}
 
 
 def test_a_large_ignored_folder_is_not_searched_for_ever(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_names_of_files(file: str, name: str) -> None:
 def test_ignored_folders_in_one_another_are_looked_at_to_a_depth(tmp_path: Path) -> None:
     near, far = "out/" + "d/" * 20 + "near.py", "out/" + "d/" * 200 + "far.py"
     lay(tmp_path, {".gitignore": "out/\n", "a.py": "import near, far\n", near: "", far: ""})
-    assert list(take_snapshot(tmp_path).left_out) == [near]
+    assert list(take_snapshot(tmp_path).excluded_files) == [near]
 
 
 @pytest.mark.parametrize(
@@ -211,9 +211,9 @@ def test_what_a_build_makes_of_a_file_beside_it_is_copied_and_never_changed(
     lay(tmp_path, {".gitignore": "*.mo\n*.css\n", "pkg/__init__.py": "", source: "text", made: content})
     lay(tmp_path, {"test_it.py": "def test_it(): ..."})
     snapshot = take_snapshot(tmp_path)
-    assert snapshot.built == (made,)
+    assert snapshot.built_files == (made,)
     assert not any(made in entry for entry in snapshot.skipped)
-    task, _ = heal_task(tmp_path, test=BARE_PYTEST)
+    task, _ = build_heal_task(tmp_path, test=BARE_PYTEST)
     assert is_protected(made, task.protected)
 
 

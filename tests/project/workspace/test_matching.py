@@ -9,17 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suture.project.workspace import apply_diff, unified_diff
-from suture.project.workspace.line_matching import changed_stretches, common_stretches
+from suture.project.workspace.line_matching import changed_ranges, common_ranges
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", ""]) | st.integers(0, 50).map(str), max_size=40)
 
 
 @given(old=LINES, new=LINES)
 def test_what_is_common_is_common_and_the_rest_is_changed(old: list[str], new: list[str]) -> None:
-    common = common_stretches(old, new)
+    common = common_ranges(old, new)
     assert all(old[a:b] == new[c:d] != [] for a, b, c, d in common)
     made = list(new)
-    for start, end, other, stop in reversed(changed_stretches(old, new)):
+    for start, end, other, stop in reversed(changed_ranges(old, new)):
         assert (start, other) != (end, stop)
         made[other:stop] = old[start:end]
     assert made == old
@@ -58,7 +58,7 @@ def test_no_text_makes_it_long(name: str) -> None:
 def test_a_few_changes_in_a_long_text_stay_few() -> None:
     old = [f"    value = {n}" if n % 5 else "" for n in range(5_000)]
     new = [*old[:1_000], "    new", *old[1_000:3_000], *old[3_001:4_000], "    other", *old[4_001:]]
-    assert changed_stretches(old, new) == [
+    assert changed_ranges(old, new) == [
         (1_000, 1_000, 1_000, 1_001),
         (3_000, 3_001, 3_001, 3_001),
         (4_000, 4_001, 4_000, 4_001),

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suture.project.workspace import PatchRefused, apply_diff, unified_diff
+from suture.project.workspace import DiffDoesNotApply, apply_diff, unified_diff
 
 NAMES = st.sampled_from(["a.py", "pkg/b c.py", 'q"u.py', "back\\slash", "empty", "a/b/a/b", "b/x b/x"])
 LINES = st.sampled_from(
@@ -43,5 +43,5 @@ DIFF = unified_diff(BEFORE, {"a.py": b"1\n2\n3\n4\nfive\n6\n7\n8\n9\n"})
     ],
 )
 def test_what_does_not_fit_is_refused(files: dict[str, bytes], diff: str) -> None:
-    with pytest.raises(PatchRefused):
+    with pytest.raises(DiffDoesNotApply):
         apply_diff(files, diff)

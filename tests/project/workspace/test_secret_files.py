@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from suture.project.workspace import take_snapshot
-from suture.project.workspace.secret_detection import may_be_secret
+from suture.project.workspace.secret_detection import has_secret_name
 
 
 @pytest.mark.parametrize(
@@ -37,14 +37,14 @@ from suture.project.workspace.secret_detection import may_be_secret
     ],
 )
 def test_names_that_secrets_are_kept_under(name: str) -> None:
-    assert may_be_secret(name, is_folder=False)
+    assert has_secret_name(name, is_folder=False)
 
 
 @pytest.mark.parametrize(
     "name", [".aws", "pkg/.ssh", ".gnupg", ".kube", "a/.config/gcloud", ".secrets", ".oci"]
 )
 def test_folders_that_secrets_are_kept_in(name: str) -> None:
-    assert may_be_secret(name, is_folder=True)
+    assert has_secret_name(name, is_folder=True)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_folders_that_secrets_are_kept_in(name: str) -> None:
     ],
 )
 def test_names_that_only_sound_so(name: str) -> None:
-    assert not may_be_secret(name, is_folder=False)
+    assert not has_secret_name(name, is_folder=False)
 
 
 def test_a_secret_is_left_out_and_named(tmp_path: Path) -> None:

@@ -163,7 +163,7 @@ def test_names_that_no_diff_could_hold_are_skipped(tmp_path: Path) -> None:
     assert len(snapshot.skipped) == 2
     assert all(entry.isprintable() or "\n" in entry for entry in snapshot.skipped)
     "".join(snapshot.skipped).encode()  # can be printed
-    assert set(snapshot.left_out) == {"new\\nline.py", "latin\\udce9.py"}
+    assert set(snapshot.excluded_files) == {"new\\nline.py", "latin\\udce9.py"}
 
 
 def test_limits_are_errors_that_say_where_they_were_reached(tmp_path: Path) -> None:

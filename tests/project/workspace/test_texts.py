@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suture.errors import UsageError
-from suture.project.workspace import overlay, text_of
+from suture.project.workspace import overlay_candidate, text_of
 
 pieces = st.lists(
     st.sampled_from([b"a", b"b", b"\n", b"\r\n", b"\r", b"\xff", b"\xef\xbb\xbf", b"\xc3\xa9", b" "])
@@ -13,7 +13,7 @@ pieces = st.lists(
 
 
 def laid_over(original: bytes, text: str) -> bytes:
-    return overlay({"f": original}, {"f": text})["f"]
+    return overlay_candidate({"f": original}, {"f": text})["f"]
 
 
 @given(pieces.map(b"".join))
@@ -61,7 +61,7 @@ def test_text_has_no_mark_and_line_feeds_only() -> None:
 
 def test_files_that_the_candidate_leaves_alone_stay() -> None:
     files = {"a": b"\x00\xff", "b": b"1\n"}
-    assert overlay(files, {"b": "2\n", "new/c.py": "3"}) == {
+    assert overlay_candidate(files, {"b": "2\n", "new/c.py": "3"}) == {
         "a": b"\x00\xff",
         "b": b"2\n",
         "new/c.py": b"3\n",
@@ -70,10 +70,10 @@ def test_files_that_the_candidate_leaves_alone_stay() -> None:
 
 
 def test_a_path_is_taken_in_its_plain_form() -> None:
-    assert overlay({"a.py": b"1\n"}, {"./pkg/../a.py": "2\n"}) == {"a.py": b"2\n"}
+    assert overlay_candidate({"a.py": b"1\n"}, {"./pkg/../a.py": "2\n"}) == {"a.py": b"2\n"}
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../x", "a/../../x", "..", ".", "", "a\0b"])
 def test_a_path_that_leaves_the_project_is_refused(path: str) -> None:
     with pytest.raises(UsageError, match="not inside the project"):
-        overlay({}, {path: "x"})
+        overlay_candidate({}, {path: "x"})

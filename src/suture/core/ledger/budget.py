@@ -15,7 +15,7 @@ from suture.core.ledger.kinds import (
     ReviewAnswered,
     ReviewAsked,
     RunFinished,
-    RunParked,
+    RunPaused,
     RunResumed,
     RunStarted,
 )
@@ -79,7 +79,7 @@ class Budget:
     def __init__(self, ledger: Ledger, limits: Limits, clock: Clock) -> None:
         self._ledger = ledger
         self._clock = clock
-        self._fold = SpendFold()
+        self._fold = SpendTracker()
         self.limits = limits
 
     def now_s(self) -> float:
@@ -150,9 +150,9 @@ class Budget:
         money: float = 0.0,
         role: str = "",
         move: str = "",
-        granted: bool = False,
+        is_granted: bool = False,
         act: str = "",
-        most: int = 0,
+        max_reply_tokens: int = 0,
     ) -> Reservation:
         """Set aside the most that an act can cost, before it starts.
 
@@ -184,10 +184,10 @@ class Budget:
             ),
             ("money", spend.money, money, self.limits.money),
         ):
-            if not granted and limit is not None and used + wanted > limit:
+            if not is_granted and limit is not None and used + wanted > limit:
                 raise BudgetExceeded(kind, used, limit)
         reserved = BudgetReserved(
-            what=what,
+            purpose=what,
             attempts=attempts,
             tokens=tokens,
             completion_tokens=completion_tokens,
@@ -195,7 +195,7 @@ class Budget:
             role=role,
             move=move,
             act=act,
-            most=most,
+            max_reply_tokens=max_reply_tokens,
         )
         event = self._ledger.append(reserved)
         return Reservation(
@@ -249,11 +249,11 @@ class Budget:
 
 
 SESSION_STARTS = (RunStarted.event_kind, RunResumed.event_kind, ReviewAnswered.event_kind)
-SESSION_ENDS = (ReviewAsked.event_kind, RunParked.event_kind, RunFinished.event_kind)
+SESSION_ENDS = (ReviewAsked.event_kind, RunPaused.event_kind, RunFinished.event_kind)
 """What comes after the last of them, such as an undo days later, takes no time of the run's."""
 
 
-class SpendFold:
+class SpendTracker:
     """Events folded into what was spent, one after the other: a run that goes on need not begin anew.
 
     A reservation counts in full until it is settled: after a crash the run has spent at most that much.
@@ -281,7 +281,7 @@ class SpendFold:
                     self._settled = _with(self._settled, settled)
             if event.kind in SESSION_STARTS:
                 self._end_session(self._last_s)
-                before_s = event.payload.seconds if isinstance(event.payload, RunStarted) else 0.0
+                before_s = event.payload.preparation_s if isinstance(event.payload, RunStarted) else 0.0
                 self._session_start = event.time_s - before_s
             elif event.kind in SESSION_ENDS:
                 self._end_session(event.time_s)
@@ -323,19 +323,19 @@ def _with(spend: Spend, settled: BudgetSettled) -> Spend:
     )
 
 
-def spend_of(events: Iterable[Event], now_s: float | None = None) -> Spend:
+def total_spend(events: Iterable[Event], now_s: float | None = None) -> Spend:
     """Fold events into what was spent.
 
     Args:
         events: A ledger's events, in order.
         now_s: The time now, for a run that is alive; `None` for one that ended.
     """
-    fold = SpendFold()
+    fold = SpendTracker()
     fold.add(events)
     return fold.spend(now_s)
 
 
-def spend_by(events: Iterable[Event], what: Literal["role", "move"]) -> dict[str, Spend]:
+def spend_by_group(events: Iterable[Event], what: Literal["role", "move"]) -> dict[str, Spend]:
     """What each role, or each kind of move, has used, in the order of their first act; no seconds."""
     groups: dict[str, list[Event]] = {}
     group_of: dict[int, list[Event]] = {}
@@ -346,4 +346,4 @@ def spend_by(events: Iterable[Event], what: Literal["role", "move"]) -> dict[str
                 group_of[event.seq].append(event)
             case BudgetSettled() as settled if settled.reservation in group_of:
                 group_of[settled.reservation].append(event)
-    return {name: spend_of(group) for name, group in groups.items()}
+    return {name: total_spend(group) for name, group in groups.items()}

@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from suture.core.ledger.event import Event, every_field_of
+from suture.core.ledger.event import Event, encode_payload
 from suture.core.ledger.kinds import (
     BudgetRefused,
     CertificateWritten,
     ReviewAsked,
-    RunParked,
+    RunPaused,
     RunResumed,
     SearchFinished,
 )
-from suture.core.ledger.reading import LAST_EVENTS, read_ledger
+from suture.core.ledger.reading import FINAL_EVENT_KINDS, read_ledger
 from suture.core.ledger.run_folder import RunFolder
-from suture.core.ledger.run_state import without_earlier_ends
+from suture.core.ledger.run_state import drop_superseded_ends
 
 VOLATILE = (
     (re.compile(r"\bat 0x[0-9a-fA-F]{4,16}\b"), "at 0x0"),  # the default repr of an object
@@ -30,7 +30,7 @@ VOLATILE = (
 )
 
 BOOKKEEPING = (
-    *(RunResumed.event_kind, RunParked.event_kind, ReviewAsked.event_kind, CertificateWritten.event_kind),
+    *(RunResumed.event_kind, RunPaused.event_kind, ReviewAsked.event_kind, CertificateWritten.event_kind),
     *(SearchFinished.event_kind, BudgetRefused.event_kind),
 )
 """How far a search or a proof got is a matter of time; what came of it are candidates, which are compared."""
@@ -48,7 +48,7 @@ RESOLVED = ("verdict", "result")
 """Blobs that hold times: compared by what they say, not by their hash."""
 
 
-def steady_text(text: str) -> str:
+def normalise_text(text: str) -> str:
     """The text with addresses of objects, durations of test runs and names of temporary folders made alike.
 
     It is for comparing and for naming calls, never for showing.
@@ -103,15 +103,15 @@ Told = tuple[str, Mapping[str, Any]]
 
 def _told(run: RunFolder) -> Iterator[Told]:
     for event in _ordered(_part_of_the_run(read_ledger(run.ledger_path).events)):
-        said = {**event.data, **every_field_of(event.payload)}  # what one ledger leaves out another may say
+        said = {**event.data, **encode_payload(event.payload)}  # what one ledger leaves out another may say
         yield event.kind, {key: _steady(key, value, run) for key, value in _kept(said)}
 
 
 def _part_of_the_run(events: Iterable[Event]) -> Iterator[Event]:
-    for event in without_earlier_ends(events):
+    for event in drop_superseded_ends(events):
         if event.kind not in BOOKKEEPING:
             yield event
-        if event.kind in LAST_EVENTS:  # a change that the user had applied is no part of the run
+        if event.kind in FINAL_EVENT_KINDS:  # a change that the user had applied is no part of the run
             return
 
 
@@ -140,7 +140,7 @@ def _steady(key: str, value: Any, run: RunFolder) -> Any:
         return {name: _steady("", inner, run) for name, inner in _kept(value)}
     if isinstance(value, list):
         return [_steady("", inner, run) for inner in value]
-    return steady_text(value) if isinstance(value, str) else value
+    return normalise_text(value) if isinstance(value, str) else value
 
 
 def _difference(position: int, one: Told | None, two: Told | None) -> Divergence:

@@ -17,11 +17,11 @@ from suture.core.ledger.kinds import (
     BudgetRefused,
     CandidateRegressed,
     CandidateUnconfirmed,
-    Decided,
     MoveFailed,
+    MovesDecided,
     RoleDegraded,
+    RunFailed,
     RunFinished,
-    RunRefused,
 )
 
 PHASES = {
@@ -61,7 +61,7 @@ class EventLog:
 
     def write(self, event: Event) -> None:
         """Write an event, unless it was written before; a log that fails costs a warning, never the run."""
-        if isinstance(event.payload, Decided):
+        if isinstance(event.payload, MovesDecided):
             self._iteration = event.payload.decision
         if event.seq < self._next or self._file is None:
             return
@@ -116,7 +116,7 @@ def _phase(event: Event) -> str:
 
 def _level(event: Event) -> str:
     payload = event.payload
-    if isinstance(payload, RunRefused) or (
+    if isinstance(payload, RunFailed) or (
         isinstance(payload, RunFinished) and payload.outcome == "infra_error"
     ):
         return "ERROR"

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from suture.core.ledger.event import Event, parsed_event
-from suture.core.ledger.kinds import RunFinished, RunParked, RunRefused
-from suture.core.safe_files import open_plain
+from suture.core.ledger.event import Event, decode_event
+from suture.core.ledger.kinds import RunFailed, RunFinished, RunPaused
+from suture.core.safe_files import open_regular_file
 from suture.errors import StorageError
 
 MOST_LINE_BYTES = 16 * 2**20
@@ -32,13 +32,13 @@ REMEDY = "move the run's folder away; its blobs and replies are whole"
 
 Listener = Callable[[Event], None]
 
-LAST_EVENTS = (RunFinished.event_kind, RunRefused.event_kind)
+FINAL_EVENT_KINDS = (RunFinished.event_kind, RunFailed.event_kind)
 """Kinds after which a run writes nothing more of its own."""
-PARKED = RunParked.event_kind
+PARKED = RunPaused.event_kind
 """The kind after which a run writes nothing until somebody goes on with it."""
 
 
-class LineTooLong(StorageError):
+class LedgerLineTooLong(StorageError):
     """A line of a ledger is longer than any event that Suture writes."""
 
     def __init__(self, where: str) -> None:
@@ -46,7 +46,7 @@ class LineTooLong(StorageError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LedgerReading:
+class LedgerContents:
     """What a ledger says.
 
     Attributes:
@@ -58,7 +58,7 @@ class LedgerReading:
     torn_lines: tuple[int, ...] = ()
 
 
-def read_ledger(path: Path) -> LedgerReading:
+def read_ledger(path: Path) -> LedgerContents:
     """Read a ledger, also while its run goes on or after it was killed.
 
     Raises:
@@ -79,7 +79,7 @@ def read_ledger(path: Path) -> LedgerReading:
         torn.append(number)
         if len(torn) > MOST_TORN:
             raise _unreadable(path, f"more than {MOST_TORN:,} of its lines are no events")
-    return LedgerReading(events=tuple(events), torn_lines=tuple(torn))
+    return LedgerContents(events=tuple(events), torn_lines=tuple(torn))
 
 
 def _lines(path: Path) -> Iterator[bytes]:
@@ -90,7 +90,7 @@ def _lines(path: Path) -> Iterator[bytes]:
             number += 1
             total_bytes += len(line)
             if len(line) > MOST_LINE_BYTES:
-                raise LineTooLong(f"line {number} of {str(path)!r}")
+                raise LedgerLineTooLong(f"line {number} of {str(path)!r}")
             if total_bytes > MOST_BYTES:
                 raise _unreadable(path, f"it is longer than {MOST_BYTES // 2**20} MiB")
             values += values_in(line)
@@ -101,7 +101,7 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 def _opened(path: Path) -> BinaryIO:
     try:
-        file = open_plain(path, follow=True)
+        file = open_regular_file(path, follow=True)
     except OSError as fault:
         raise _unreadable(path, fault.strerror or "no reason was given") from fault
     if file is None:
@@ -139,7 +139,7 @@ def parse_event(line: bytes, *, where: str, run: str) -> Event | None:
     except (ValueError, RecursionError):
         return None
     try:
-        return parsed_event(plain, run)
+        return decode_event(plain, run)
     except ValueError as fault:
         raise StorageError(
             f"{where} is damaged: {fault}",
@@ -170,7 +170,7 @@ async def follow_ledger(path: Path, *, every_s: float = 0.05, seen: int = 0) -> 
         if event is None:
             continue  # cut short by a crash
         yield event
-        if event.kind in (*LAST_EVENTS, PARKED) and event.seq >= seen:
+        if event.kind in (*FINAL_EVENT_KINDS, PARKED) and event.seq >= seen:
             return
 
 
@@ -184,7 +184,7 @@ def _whole_lines(path: Path) -> Iterator[bytes | None]:
                     yield line
                     continue
                 if len(line) > MOST_LINE_BYTES:
-                    raise LineTooLong(f"a line of {str(path)!r}")
+                    raise LedgerLineTooLong(f"a line of {str(path)!r}")
                 file.seek(-len(line), os.SEEK_CUR)  # it is still being written
                 yield None
     except OSError as fault:

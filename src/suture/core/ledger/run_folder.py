@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from suture.core.ledger.reading import MOST_VALUES, REMEDY, values_in
-from suture.core.records import from_plain
-from suture.core.safe_files import read_plain, write_atomically
+from suture.core.records import decode_record
+from suture.core.safe_files import read_regular_file, write_file_atomically
 from suture.errors import StorageError, UsageError
 
 RecordT = TypeVar("RecordT")
@@ -64,7 +64,7 @@ class RunFolder:
         digest = hashlib.sha256(content).hexdigest()
         target = self.path / "blobs" / digest
         if not target.exists():
-            write_atomically(target, content)
+            write_file_atomically(target, content)
         return digest
 
     def get_blob(self, digest: str) -> bytes:
@@ -76,7 +76,7 @@ class RunFolder:
         if not isinstance(digest, str) or not DIGEST.fullmatch(digest):
             raise StorageError(f"run {self.id!r} names a blob {digest!r:.80}, which is no hash")
         try:
-            content = read_plain(self.path / "blobs" / digest, MOST_BLOB_BYTES)
+            content = read_regular_file(self.path / "blobs" / digest, MOST_BLOB_BYTES)
         except OSError as fault:
             raise StorageError(
                 f"blob {digest!r} of run {self.id!r} cannot be read: {fault.strerror}"
@@ -107,14 +107,14 @@ class RunFolder:
             raise StorageError(f"blob {digest!r} of run {self.id!r} is no JSON: {fault}") from fault
 
     def get_record(self, cls: type[RecordT], digest: str) -> RecordT:
-        """Read a record back that `to_plain` made a JSON value of.
+        """Read a record back that `encode_record` made a JSON value of.
 
         Raises:
             StorageError: It is not there, or is no such record.
         """
         plain = self.get_json(digest)
         try:
-            return from_plain(cls, plain if isinstance(plain, Mapping) else {})
+            return decode_record(cls, plain if isinstance(plain, Mapping) else {})
         except (ValueError, TypeError) as fault:
             what = f"blob {digest!r} of run {self.id!r}"
             raise StorageError(f"{what} is no {cls.__name__}: {fault}", remedy=REMEDY) from fault
@@ -129,7 +129,7 @@ class RunFolder:
             content = text.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError:  # half a surrogate pair, as a model may write it
             content = text.encode("utf-8", "backslashreplace")
-        write_atomically(self.path / name, content)
+        write_file_atomically(self.path / name, content)
         return self.path / name
 
 
@@ -214,7 +214,7 @@ def _newest(runs: list[RunFolder], *, of_this_project: bool) -> RunFolder:
 def _beginning(run: RunFolder) -> tuple[str, str]:
     """The run that a run does again, and the project it is of; a ledger begins with both."""
     try:
-        first = (read_plain(run.ledger_path, MOST_START_BYTES) or b"").partition(b"\n")[0]
+        first = (read_regular_file(run.ledger_path, MOST_START_BYTES) or b"").partition(b"\n")[0]
         data = json.loads(first)["data"]
         return str(data.get("replays") or ""), str(data.get("project") or "")
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):

@@ -13,15 +13,15 @@ from pathlib import Path
 from types import MappingProxyType
 
 from suture.core.clock import Clock, SystemClock
-from suture.core.ledger.event import Event, Payload, event_as_json, written_event
-from suture.core.ledger.reading import MOST_LINE_BYTES, LineTooLong, read_ledger, run_of
+from suture.core.ledger.event import Event, Payload, create_event, encode_event
+from suture.core.ledger.reading import MOST_LINE_BYTES, LedgerLineTooLong, read_ledger, run_of
 from suture.errors import StorageError, UsageError
 
 _place: ContextVar[Mapping[str, int]] = ContextVar("_place", default=MappingProxyType({}))
 
 
 @contextlib.contextmanager
-def branch_of_round(step: int, branch: int) -> Iterator[None]:
+def in_round_branch(step: int, branch: int) -> Iterator[None]:
     """Stamp every event that this task writes meanwhile with its place among those of other branches.
 
     The branches of a round write at the same time; ordered by (step, branch, part, seq) their events tell the
@@ -32,7 +32,7 @@ def branch_of_round(step: int, branch: int) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def part_of_branch(part: int) -> Iterator[None]:
+def in_branch_part(part: int) -> Iterator[None]:
     """The same for what goes on at the same time within a branch."""
     with _placed({**_place.get(), "part": part}):
         yield
@@ -119,14 +119,14 @@ class Ledger:
         first = self._events[-1].seq + 1 if self._events else 0
         place, run = _place.get(), run_of(self.path)
         stamped = [
-            written_event(payload, seq=seq, time_s=self._clock.now(), place=place, run=run)
+            create_event(payload, seq=seq, time_s=self._clock.now(), position=place, run=run)
             for seq, payload in enumerate(payloads, start=first)
         ]
         # ASCII only: a lone surrogate in model text must not make the record unwritable.
-        lines = [json.dumps(event_as_json(event), separators=(",", ":")) for event in stamped]
+        lines = [json.dumps(encode_event(event), separators=(",", ":")) for event in stamped]
         for event, line in zip(stamped, lines, strict=True):
             if len(line) >= MOST_LINE_BYTES:  # nobody could read it back
-                raise LineTooLong(f"a {event.kind!r} event of {str(self.path)!r}")
+                raise LedgerLineTooLong(f"a {event.kind!r} event of {str(self.path)!r}")
         self._write("".join(f"{line}\n" for line in lines).encode("ascii"))
         # What is on disk, not what callers change later.
         events = tuple(

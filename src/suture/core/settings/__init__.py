@@ -1,18 +1,18 @@
-"""The knobs: one `Settings` in small groups, each value with its origin.
+"""Settings: one `Settings` object in small groups, where each value knows its origin.
 
-This room reads flags, variables and files when it is asked to, never at import time, and costs no import
-but pydantic. It must not act on a setting: others do.
+The package reads flags, variables and files only when a caller asks for it, never at import time, and imports
+nothing heavier than pydantic. It does not act on any setting.
 """
 
 from suture.core.settings.aliases import flags_from_arguments
-from suture.core.settings.loading import Loaded, load_settings, requested_settings
+from suture.core.settings.loading import LoadedSettings, find_requested_settings, load_settings
 from suture.core.settings.rendering import render_settings
 from suture.core.settings.schema import (
     BudgetSettings,
+    CertificationSettings,
     LoopSettings,
     ModelSettings,
     PathSettings,
-    ProofSettings,
     RepairSettings,
     SafetySettings,
     SandboxSettings,
@@ -22,37 +22,37 @@ from suture.core.settings.schema import (
 from suture.core.settings.trust import (
     PROMPTS_FOLDER,
     RequestedSetting,
-    digest_of_project,
+    compute_project_digest,
     is_trusted,
     project_prompts,
     revoke_trust,
     trust_project,
     trusted_projects,
 )
-from suture.core.settings.writing import new_file, set_value
+from suture.core.settings.writing import create_settings_file, set_value
 
 __all__ = [
     "PROMPTS_FOLDER",
     "BudgetSettings",
-    "Loaded",
+    "CertificationSettings",
+    "LoadedSettings",
     "LoopSettings",
     "ModelSettings",
     "PathSettings",
-    "ProofSettings",
     "RepairSettings",
     "RequestedSetting",
     "SafetySettings",
     "SandboxSettings",
     "Settings",
     "StoreSettings",
-    "digest_of_project",
+    "compute_project_digest",
+    "create_settings_file",
+    "find_requested_settings",
     "flags_from_arguments",
     "is_trusted",
     "load_settings",
-    "new_file",
     "project_prompts",
     "render_settings",
-    "requested_settings",
     "revoke_trust",
     "set_value",
     "trust_project",

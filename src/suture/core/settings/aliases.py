@@ -1,7 +1,9 @@
-"""What the variables of Suture's ancestors mean here: a setting, or a word on what to use instead.
+"""Variables and constructor arguments of Suture's ancestors: which setting each one is, or what to use
+instead.
 
-The table is the whole truth; `docs/` and the tests are made from it. A variable that merely happens to be set
-never breaks a run: it becomes a note. Only where silence would change what was asked for is it an error.
+The tables are complete; `docs/` and the tests are generated from them. A variable that has no effect never
+breaks a run, because it may be set for another program: it only becomes a note. It is an error where
+ignoring it would change what the user asked for.
 """
 
 from __future__ import annotations
@@ -12,23 +14,21 @@ from dataclasses import dataclass
 from suture.errors import UsageError
 
 PROVIDERS = ("anthropic", "huggingface", "local", "ollama", "openai", "qwen", "scripted")
-"""Schemes of `provider:model` that the aliases know; others reach the model room as they are."""
+"""Providers in `provider:model` that the ancestors knew. Other names are passed on to `suture.models`."""
 DEFAULT_OLLAMA_MODEL = "llama3"
-"""What an ancestor used where `OLLAMA_MODEL` was not set."""
-
-POSTGRESQL = ("postgres://", "postgresql://", "postgresql+")
-"""How an address of PostgreSQL begins."""
+"""What an ancestor used if `OLLAMA_MODEL` was not set."""
+POSTGRESQL_PREFIXES = ("postgres://", "postgresql://", "postgresql+")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Alias:
-    """One variable of an ancestor.
+    """An environment variable of an ancestor.
 
     Attributes:
-        name: The environment variable of an ancestor.
-        setting: The setting it stands for; empty where there is none.
-        scheme: The alias counts only while a model of this provider answers; empty for any.
-        says: For a variable without a setting, what to do instead; else how its value is read.
+        name: The variable.
+        setting: The setting that it is; empty if there is none.
+        scheme: The alias counts only if the model is of this provider; empty for any provider.
+        says: What the value is; for a variable without a setting, what to do instead.
     """
 
     name: str
@@ -60,44 +60,46 @@ VARIABLES: tuple[Alias, ...] = (
     Alias(
         name="DATABASE_URL",
         setting="store.fallback_url",
-        says="a PostgreSQL, from the environment alone: a project's `.env` names the project's database",
+        says="a PostgreSQL address; read from the environment only, because a project's `.env` names the"
+        " project's own database",
     ),
-    Alias(name="DB_PASSWORD", says="the database is SUTURE_DATABASE_URL, password included"),
+    Alias(name="DB_PASSWORD", says="set SUTURE_DATABASE_URL, including the password"),
     Alias(
         name="LANGCHAIN_TRACING_V2",
-        says="LangChain itself obeys it, and `true` sends prompts to LangSmith",
+        says="LangChain itself reads it, and `true` sends prompts to LangSmith",
     ),
     Alias(name="LANGCHAIN_API_KEY", says="only LangChain's own tracing reads it"),
     Alias(name="LANGCHAIN_PROJECT", says="only LangChain's own tracing reads it"),
 )
-"""Every variable that an ancestor named."""
+"""Every environment variable that an ancestor read."""
+
 _MAY_BECOME = {"ollama": ("auto",)}
-"""Where `auto` may find a model of the provider, so that its address counts."""
+"""Provider -> other names under which its models may be chosen: `auto` may find Ollama."""
 _BY_NAME = {alias.name: alias for alias in VARIABLES}
 
 
 @dataclass(frozen=True, kw_only=True)
 class AliasReading:
-    """What the aliases say.
+    """The settings that the aliases give.
 
     Attributes:
-        values: Setting -> the variable it came from and its value.
+        values: Setting -> the variable that gives it, and its value.
         notes: One line for each variable that is set and has no effect.
+        model_from: All variables that contributed to the name of the model.
     """
 
     values: Mapping[str, tuple[str, object]]
     notes: tuple[str, ...] = ()
     model_from: tuple[str, ...] = ()
-    """All variables that had a part in the model's name."""
 
 
 def is_alias(name: str) -> bool:
-    """Whether an ancestor named this variable."""
+    """Return whether an ancestor read this variable."""
     return name in _BY_NAME
 
 
-def scheme_of(model: str) -> str:
-    """The provider part of `provider:model`."""
+def provider_of(model: str) -> str:
+    """Return the provider part of `provider:model`."""
     return model.partition(":")[0]
 
 
@@ -106,11 +108,11 @@ def read_aliases(variables: Mapping[str, str], *, decided: Mapping[str, str], mo
 
     Args:
         variables: Name -> value, without empty ones.
-        decided: Settings that something stronger has already decided -> what decided them.
-        model: The `provider:model` that holds where no alias names another.
+        decided: Settings that a stronger source has set already -> the name of that source.
+        model: The `provider:model` to assume if no alias names one.
 
     Raises:
-        UsageError: A value cannot be followed, and nothing stronger makes it moot.
+        UsageError: A value cannot be used, and no stronger source makes it irrelevant.
     """
     present = {alias.name: variables[alias.name] for alias in VARIABLES if alias.name in variables}
     values: dict[str, tuple[str, object]] = {}
@@ -127,13 +129,13 @@ def read_aliases(variables: Mapping[str, str], *, decided: Mapping[str, str], mo
             notes.append(f"{name} is no setting here: {alias.says}")
         elif alias.setting in decided:
             notes.append(f"{name} has no effect: {decided[alias.setting]} decides {alias.setting}")
-        elif alias.scheme and scheme_of(model) not in (alias.scheme, *_MAY_BECOME.get(alias.scheme, ())):
+        elif alias.scheme and provider_of(model) not in (alias.scheme, *_MAY_BECOME.get(alias.scheme, ())):
             notes.append(f"{name} has no effect: the model is {model}")
         elif name == "DATABASE_URL":
-            if value.startswith(POSTGRESQL):  # other programs use the name too
+            if value.startswith(POSTGRESQL_PREFIXES):  # other programs use the variable for other databases
                 values[alias.setting] = (name, value)
         elif name == "MAX_RETRIES":
-            values[alias.setting] = (name, _attempts(value))
+            values[alias.setting] = (name, _attempts_from_variable(value))
         elif name == "USE_4BIT":
             values[alias.setting] = (name, _quantization(value))
         elif alias.setting != "model.name":
@@ -141,7 +143,7 @@ def read_aliases(variables: Mapping[str, str], *, decided: Mapping[str, str], mo
     return AliasReading(values=values, notes=tuple(notes), model_from=model_from)
 
 
-def _attempts(retries: str) -> int:
+def _attempts_from_variable(retries: str) -> int:
     if not retries.strip().isdecimal():
         raise UsageError(
             f"MAX_RETRIES={retries!r} is not a whole number of retries",
@@ -160,7 +162,9 @@ def _quantization(wanted: str) -> str:
 
 
 def _named_model(present: Mapping[str, str]) -> tuple[str, ...] | None:
-    """The variable that decides the model, the model, and all that had a part in it; where one is set."""
+    """Return the variable that decides the model, the model, and all variables that contributed, if any
+    does.
+    """
     name_variable = next(
         (n for n in ("LLM_MODEL", "OLLAMA_GENERATOR_MODEL", "OLLAMA_MODEL") if n in present), None
     )
@@ -168,49 +172,53 @@ def _named_model(present: Mapping[str, str]) -> tuple[str, ...] | None:
     if provider in ("auto", "ollama"):
         if name_variable is not None:
             both = (name_variable, "LLM_PROVIDER") if "LLM_PROVIDER" in present else (name_variable,)
-            return name_variable, _with_scheme("ollama", present[name_variable]), *both
+            return name_variable, _with_provider("ollama", present[name_variable]), *both
         named = ("LLM_PROVIDER", f"ollama:{DEFAULT_OLLAMA_MODEL}", "LLM_PROVIDER")
         return named if provider == "ollama" else None
-    name_it = "HF_MODEL" if provider == "huggingface" else "LLM_MODEL"
-    taken = "LLM_MODEL" if present.get("LLM_MODEL") else name_it
-    model = model_of(provider, present.get(taken), said=f"LLM_PROVIDER={provider}", name_it=name_it)
-    return "LLM_PROVIDER", model, "LLM_PROVIDER", *((taken,) if taken in present else ())
+    usual_variable = "HF_MODEL" if provider == "huggingface" else "LLM_MODEL"
+    used = "LLM_MODEL" if present.get("LLM_MODEL") else usual_variable
+    model = build_model_name(
+        provider, present.get(used), given=f"LLM_PROVIDER={provider}", name_source=usual_variable
+    )
+    return "LLM_PROVIDER", model, "LLM_PROVIDER", *((used,) if used in present else ())
 
 
-def model_of(provider: str, name: str | None, *, said: str, name_it: str) -> str:
-    """`provider:model` from the two halves that ancestors kept apart.
+def build_model_name(provider: str, name: str | None, *, given: str, name_source: str) -> str:
+    """Return `provider:model` from the two halves that ancestors kept in two places.
 
     Args:
-        provider: A provider as an ancestor called it.
-        name: The model's name, where one was given.
-        said: What the user wrote, for the error.
-        name_it: Where the model's name belongs, for the error.
+        provider: The provider, as the ancestor called it.
+        name: The name of the model, if there is one.
+        given: What the user wrote, for error messages.
+        name_source: The variable or argument for the name of the model, for error messages.
 
     Raises:
-        UsageError: There is no such provider here, or the model's name is missing.
+        UsageError: The provider is unknown, or the name of the model is missing.
     """
     if provider == "mock":
         return "scripted:example"
     if provider not in PROVIDERS:
         known = ", ".join(("mock", *PROVIDERS))
-        raise UsageError(f"{said} names no known provider", remedy=f"known are {known}")
+        raise UsageError(f"{given} names no known provider", remedy=f"known are {known}")
     if not name:
-        raise UsageError(f"{said} needs a model", remedy=f"set {name_it}, or SUTURE_MODEL={provider}:NAME")
-    return _with_scheme(provider, name)
+        raise UsageError(
+            f"{given} needs a model", remedy=f"set {name_source}, or SUTURE_MODEL={provider}:NAME"
+        )
+    return _with_provider(provider, name)
 
 
-def _with_scheme(provider: str, name: str) -> str:
-    # An Ollama tag has a colon too (`llama3.2:3b`), so only a known scheme counts as one.
-    return name if scheme_of(name) in PROVIDERS and ":" in name else f"{provider}:{name}"
+def _with_provider(provider: str, name: str) -> str:
+    # A tag of Ollama contains a colon too (`llama3.2:3b`), so only known providers count as a prefix.
+    return name if provider_of(name) in PROVIDERS and ":" in name else f"{provider}:{name}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Argument:
-    """One constructor argument of an ancestor.
+    """A constructor argument of an ancestor.
 
     Attributes:
-        name: The ancestor's argument.
-        setting: The setting it stands for; empty where there is none.
+        name: The argument.
+        setting: The setting that it is; empty if there is none.
         says: For an argument without a setting, what to do instead.
     """
 
@@ -221,6 +229,7 @@ class Argument:
 
 _CRITIC = "use a recipe with a critic, such as `critic` (docs/recipes); trusted checks decide"
 _CHECKPOINTS = "every run is checkpointed; there is nothing to switch on"
+
 ARGUMENTS: tuple[Argument, ...] = (
     Argument(name="model_provider", setting="model.name"),
     Argument(name="model_name", setting="model.name"),
@@ -250,7 +259,7 @@ ARGUMENTS: tuple[Argument, ...] = (
     Argument(name="schema_retries", says="a malformed reply is a spent attempt; use budget.attempts"),
     Argument(name="autonomy", setting="loop.autonomy"),
     Argument(name="autonomy_level", setting="loop.autonomy"),
-    Argument(name="enable_cross_session_memory", says="there is no memory across runs yet"),
+    Argument(name="enable_cross_session_memory", says="set memory.use (docs/memory.md)"),
     Argument(
         name="parallel_strategies", says="use the recipe `dual_oracle`, or `strategies` in one of your own"
     ),
@@ -261,13 +270,15 @@ ARGUMENTS: tuple[Argument, ...] = (
     Argument(name="persist_checkpoints", says=_CHECKPOINTS),
     Argument(name="model_overrides", says="name the model of a role in the settings models.*"),
 )
-"""Every constructor argument that an ancestor named."""
+"""Every constructor argument that an ancestor took."""
+
 MODEL_PAIRS: Mapping[str, tuple[str, str]] = {
     "model.name": ("model_provider", "model_name"),
     "models.coder": ("coder_provider", "coder_model"),
     "models.critic": ("critic_provider", "critic_model"),
 }
-"""Settings that ancestors gave in two halves: the provider's argument, the model's."""
+"""Settings that ancestors took in two arguments -> the argument for the provider, the one for the model."""
+
 _ARGUMENTS_BY_NAME = {argument.name: argument for argument in ARGUMENTS}
 
 
@@ -278,21 +289,21 @@ def flags_from_arguments(arguments: Mapping[str, object]) -> dict[str, object]:
         arguments: Name -> value; `None` counts as not given.
 
     Raises:
-        UsageError: An argument has no setting here; the message names what to use instead.
+        UsageError: There is no setting for an argument. The message says what to use instead.
     """
     given = {name: value for name, value in arguments.items() if value is not None}
     flags: dict[str, object] = {}
     for name, value in given.items():
         argument = _ARGUMENTS_BY_NAME.get(name)
         if argument is None:
-            taken = ", ".join(one.name for one in ARGUMENTS if one.setting)
-            raise UsageError(f"there is no argument {name!r}", remedy=f"known are {taken}")
+            known = ", ".join(one.name for one in ARGUMENTS if one.setting)
+            raise UsageError(f"there is no argument {name!r}", remedy=f"known are {known}")
         if not argument.setting:
             raise UsageError(f"the argument {name!r} is not available here", remedy=argument.says)
         if argument.setting not in MODEL_PAIRS:
             flags[argument.setting] = _attempts_from_argument(value) if name == "max_retries" else value
     for setting, (provider, model) in MODEL_PAIRS.items():
-        named = _model(given, provider, model)
+        named = _model_from_arguments(given, provider, model)
         if named is not None:
             flags[setting] = named
     return flags
@@ -304,13 +315,13 @@ def _attempts_from_argument(retries: object) -> int:
     return retries + 1
 
 
-def _model(given: Mapping[str, object], provider: str, name: str) -> str | None:
-    """`provider:model` from the two arguments of these names, where one of them is given."""
+def _model_from_arguments(given: Mapping[str, object], provider: str, name: str) -> str | None:
+    """Return `provider:model` from the arguments of these names, if one of them is given."""
     model = None if given.get(name) is None else str(given[name])
     if provider in given:
-        return model_of(
-            str(given[provider]).lower(), model, said=f"{provider}={given[provider]!r}", name_it=name
+        return build_model_name(
+            str(given[provider]).lower(), model, given=f"{provider}={given[provider]!r}", name_source=name
         )
-    if model is not None and (":" not in model or scheme_of(model) not in PROVIDERS):
+    if model is not None and (":" not in model or provider_of(model) not in PROVIDERS):
         raise UsageError(f"{name}={model!r} needs a provider", remedy=f"give {provider} too")
     return model

@@ -1,4 +1,4 @@
-"""Settings as people read them: one row each, without what is secret."""
+"""Render settings, and the reasons why a value is invalid, as text for people. Secrets are masked."""
 
 from __future__ import annotations
 
@@ -12,32 +12,10 @@ from suture.core.settings.schema import Settings, setting_fields
 
 MASK = "********"
 _PASSWORD_IN_ADDRESS = re.compile(r"(?<=://)[^/\s]*@")
-_REST_OF_ADDRESS = re.compile(r"(://[^\s?#]*[?#])\S+")
-"""What follows the path: a key may stand there."""
+_QUERY_OF_ADDRESS = re.compile(r"(://[^\s?#]*[?#])\S+")
+"""The part of an address after `?` or `#`, which may contain a key."""
 
-
-def render_settings(settings: Settings, origins: Mapping[str, str]) -> list[tuple[str, str, str]]:
-    """Each setting as key, value and origin, in the order of the schema; keys are masked."""
-    plain = {name: dict(group) for name, group in settings}
-    rows: list[tuple[str, str, str]] = []
-    for key in setting_fields():
-        group, _, field = key.partition(".")
-        rows.append((key, shown(plain[group][field]), origins[key]))
-    return rows
-
-
-def shown(value: object) -> str:
-    """One value; keys, and passwords and queries in addresses, are masked."""
-    if value is None:
-        return "unset"
-    if isinstance(value, SecretStr):
-        return MASK
-    if isinstance(value, tuple):
-        return ", ".join(map(str, value)) or "none"
-    return _REST_OF_ADDRESS.sub(rf"\1{MASK}", _PASSWORD_IN_ADDRESS.sub(f"{MASK}@", str(value)))
-
-
-_WANTED = (
+_EXPECTED = (
     ("int_", "a whole number"),
     ("float_", "a number"),
     ("bool_", "true or false"),
@@ -50,29 +28,54 @@ _WANTED = (
     ("less_than_equal", "at most {le:g}"),
     ("less_than", "less than {lt:g}"),
 )
-"""How the kind of an error of pydantic begins, and what is wanted; the first that fits counts."""
+"""Beginning of pydantic's error type -> what is expected. The first match counts."""
 
 
-def say_refusal(where: str, error: Mapping[str, Any], said: object, *, secret: bool = False) -> str:
-    """One line for a value that cannot be taken.
+def render_settings(settings: Settings, origins: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """Return each setting as key, value and origin, in the order of `Settings`. Keys are masked."""
+    groups = {name: dict(group) for name, group in settings}
+    rows: list[tuple[str, str, str]] = []
+    for key in setting_fields():
+        group, _, field = key.partition(".")
+        rows.append((key, format_value(groups[group][field]), origins[key]))
+    return rows
+
+
+def format_value(value: object) -> str:
+    """Return a value as text. Keys, and passwords and queries in addresses, are masked."""
+    if value is None:
+        return "unset"
+    if isinstance(value, SecretStr):
+        return MASK
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value)) or "none"
+    return _QUERY_OF_ADDRESS.sub(rf"\1{MASK}", _PASSWORD_IN_ADDRESS.sub(f"{MASK}@", str(value)))
+
+
+def describe_invalid_value(
+    where: str, error: Mapping[str, Any], value: object, *, secret: bool = False
+) -> str:
+    """Return one line that says why a value is invalid.
 
     Args:
         where: Whose value it is, such as a setting and its origin.
-        error: One of those that a `ValidationError` holds.
-        said: The value, as it was given.
-        secret: Whether it must not be repeated.
+        error: An error of a pydantic `ValidationError`.
+        value: The value, as it was given.
+        secret: Whether the value must not be repeated.
     """
-    quoted = MASK if secret else repr(shown(said) if isinstance(said, str) else said)
-    wanted = next((words for kind, words in _WANTED if error["type"].startswith(kind)), "")
-    if wanted:
-        return f"{where}: {wanted.format(**error.get('ctx', {}))} is wanted, not {quoted}"
+    quoted = MASK if secret else repr(format_value(value) if isinstance(value, str) else value)
+    expected = next((words for kind, words in _EXPECTED if error["type"].startswith(kind)), "")
+    if expected:
+        return f"{where}: {expected.format(**error.get('ctx', {}))} is wanted, not {quoted}"
     why = str(error["msg"]).removeprefix("Value error, ").removesuffix(".")
     return f"{where}: {why}" if quoted in why else f"{where}: {quoted} is wrong: {why}"
 
 
-def value_that_would_do(key: str) -> str:
-    """What can be done about a setting's value: its default, where it has one."""
+def suggest_value(key: str) -> str:
+    """Return a remedy for an invalid value of a setting: its default, if it has one."""
     default = setting_fields()[key].default if key in setting_fields() else None
-    if default is None or isinstance(default, tuple) or shown(default) in ("", MASK):
+    if default is None or isinstance(default, tuple) or format_value(default) in ("", MASK):
         return "docs/settings.md says what it takes"
-    return f"such as {str(default).lower() if isinstance(default, bool) else shown(default)}, the default"
+    return (
+        f"such as {str(default).lower() if isinstance(default, bool) else format_value(default)}, the default"
+    )

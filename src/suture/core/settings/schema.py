@@ -1,4 +1,6 @@
-"""The knobs, in small groups. The docstring under each field is its documentation."""
+"""All settings, in small groups. The docstring below each field is its user documentation
+(docs/settings.md).
+"""
 
 from __future__ import annotations
 
@@ -10,296 +12,69 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, field_validator
 from pydantic.fields import FieldInfo
 
+MAX_MB = 2**24
+"""16 TiB, more memory than any machine has. The kernel rejects much higher limits with a message of its
+own."""
+MAX_PROCESSES = 2**22
+"""The highest process id that Linux supports."""
+
+IsolationLevel = Literal["none", "process", "namespace", "container", "wasm", "user_kernel", "vm"]
+"""What separates untrusted code from the host, from the weakest to the strongest."""
+Autonomy = Literal["full_auto", "review_repairs", "review_all"]
+"""How much a run does without asking a person."""
+
+
 @dataclass(frozen=True)
-class NamesAFile:
-    """The mark of a setting that is a text, and may name a file.
+class FileReference:
+    """Marks a text setting that can name a file.
 
     Attributes:
-        kind: By which rule: a `recipe` that ends in `.toml`, or a `model` such as `scripted:FILE`.
+        kind: How to recognise a file: a `recipe` ends in `.toml`, a `model` is written like `scripted:FILE`.
     """
 
     kind: Literal["recipe", "model"]
 
 
-class Group(BaseModel):
-    """What all groups share: immutable, unknown keys refused, documented by docstrings under the fields.
+class SettingsGroup(BaseModel):
+    """The base of all groups: immutable, and unknown keys are an error."""
 
-    A validator is compiled when it is first used, which for most is never: `Settings` holds them all.
-    """
-
+    # Building the validators lazily keeps start-up fast: `Settings` contains the validators of all groups, so
+    # most groups never need their own.
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 def _split_names(value: object) -> object:
-    """A variable or a flag holds a list as one text with commas."""
+    """Split a list that a variable or a flag gives as one text with commas."""
     return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
 
-def _address(text: str | None) -> str | None:
-    """An address that can be asked for something.
+def _check_address(text: str | None) -> str | None:
+    """Return an HTTP address if requests can be sent to it.
 
     Raises:
-        ValueError: It is none. The text is not repeated: a password may stand in it.
+        ValueError: It is not such an address. The message does not quote it, because it may contain a
+            password.
     """
     if text is None:
         return None
-    parts = urlsplit(text)  # which itself refuses half an IPv6 address
+    parts = urlsplit(text)  # raises a ValueError itself for an incomplete IPv6 address
     if not text.isprintable() or " " in text or parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(
             "an address begins with http:// or https:// and a host, such as http://127.0.0.1:8000/v1"
         )
-    if "?" in text or "#" in text:  # a request's path is put behind it
-        raise ValueError("an address has no `?` and no `#`: what a server asks for there belongs into a key")
-    if not 0 < (parts.port or 80) < 65536:  # a number beyond is refused by asking for it
+    if "?" in text or "#" in text:  # the path of a request is appended to the address
+        raise ValueError("an address has no `?` and no `#`; put a key into the group `keys` instead")
+    if not 0 < (parts.port or 80) < 65536:  # reading `port` raises a ValueError for most wrong ports
         raise ValueError("there is no such port")
     return text
 
 
-Names = Annotated[tuple[str, ...], BeforeValidator(_split_names)]
-Address = Annotated[str | None, AfterValidator(_address)]
-ModelName = Annotated[str, NamesAFile("model")]
-ModelNameOrNone = Annotated[str | None, NamesAFile("model")]
-ModelNames = Annotated[Names, NamesAFile("model")]
-OwnTemperature = Annotated[
-    float | None, Field(ge=0, le=2, description="Its sampling temperature, where it is not greedy.")
-]
-OwnLength = Annotated[int | None, Field(ge=16, description="The most tokens of one of its replies.")]
-
-
-class ModelSettings(Group):
-    """Which model answers, and how."""
-
-    name: ModelName = "auto"
-    """`provider:model`, such as `local:qwen2.5-coder-1.5b`; `auto` takes what is here, `none` asks nobody."""
-    fallbacks: ModelNames = ()
-    """Models to ask, in this order, when the one before has failed; each step down is told."""
-    temperature: float = Field(default=0.8, ge=0, le=2)
-    """Sampling temperature of every sample after the first, which is greedy."""
-    max_tokens: int = Field(default=1024, ge=16)
-    """The most tokens of one reply; code that is cut there is asked for once more with twice as many.
-    A reply that is only the rest of a function has 512 at first."""
-    prefill: bool | None = None
-    """Whether a reply may begin with what is known of the code; where unset, models known to take it."""
-    tools: bool | None = None
-    """Whether the model calls tools, and may work as an agent in `adaptive`; where unset, hosted ones do."""
-    timeout_s: float = Field(default=600, gt=0)
-    """The most seconds of one call, retries included."""
-    retries: int = Field(default=2, ge=0)
-    """Tries after the first, of a fault that may pass and has cost nothing."""
-    concurrency: int = Field(default=8, ge=1)
-    """Calls at once to one address."""
-    requests_per_minute: float | None = Field(default=None, gt=0)
-    """Calls a minute to one address, evenly spaced."""
-    base_url: Address = None
-    """Address of an OpenAI-compatible server, or of Ollama; for models of the provider in `model.name`."""
-    context_tokens: int = Field(default=8192, ge=1024)
-    """Context of the embedded model, for each of its parallel slots, and of Ollama's."""
-    threads: int | None = Field(default=None, ge=1)
-    """Threads of the embedded model; measured once per machine where unset."""
-    slots: int | None = Field(default=None, ge=1)
-    """Replies that the embedded model draws at once; by its threads and the free memory where unset."""
-    seed: int = 0
-    """Seed of the sampler; reply `index` of a call uses `seed + index`."""
-    quantization: Literal["none", "4bit"] = "none"
-    """How `huggingface:` models are loaded; `4bit` needs bitsandbytes and CUDA."""
-    prices: Path | None = None
-    """A TOML file of prices, which go before those that Suture comes with (docs/models.md)."""
-
-
-class RoleSettings(Group):
-    """A model of its own for a role, and how it draws; where unset, what the group `model` says holds.
-
-    Before that, the optimiser and the escalation take what the coder has, the reviewer what the critic has.
-    """
-
-    coder: ModelNameOrNone = None
-    """`provider:model` that writes and repairs code."""
-    coder_temperature: OwnTemperature = None
-    coder_max_tokens: OwnLength = None
-    planner: ModelNameOrNone = None
-    """`provider:model` that cuts a task into parts."""
-    planner_temperature: OwnTemperature = None
-    planner_max_tokens: OwnLength = None
-    tester: ModelNameOrNone = None
-    """`provider:model` that writes tests, for the spec, the property and the adversarial tester."""
-    tester_temperature: OwnTemperature = None
-    tester_max_tokens: OwnLength = None
-    critic: ModelNameOrNone = None
-    """`provider:model` that criticises a candidate."""
-    critic_temperature: OwnTemperature = None
-    critic_max_tokens: OwnLength = None
-    reviewer: ModelNameOrNone = None
-    """`provider:model` that reviews code that passes; the critic's where unset."""
-    reviewer_temperature: OwnTemperature = None
-    reviewer_max_tokens: OwnLength = None
-    debugger: ModelNameOrNone = None
-    """`provider:model` that looks for the cause of a failure."""
-    debugger_temperature: OwnTemperature = None
-    debugger_max_tokens: OwnLength = None
-    summariser: ModelNameOrNone = None
-    """`provider:model` that draws lessons from what was tried."""
-    summariser_temperature: OwnTemperature = None
-    summariser_max_tokens: OwnLength = None
-    optimiser: ModelNameOrNone = None
-    """`provider:model` that makes code that passes simpler; the coder's where unset."""
-    optimiser_temperature: OwnTemperature = None
-    optimiser_max_tokens: OwnLength = None
-    escalate: ModelNameOrNone = None
-    """`provider:model` that is stronger, and takes over from the coder on a hard case; nobody where unset."""
-    escalate_temperature: OwnTemperature = None
-    escalate_max_tokens: OwnLength = None
-
-
-class PathSettings(Group):
-    """Where Suture keeps things. It never writes into a project unless asked to apply a diff."""
-
-    home: Path = Field(default=Path("~/.local/state/suture"), validate_default=True)
-    """Runs and the checkpoint database."""
-    cache: Path = Field(default=Path("~/.cache/suture"), validate_default=True)
-    """Model weights and measurements of this machine."""
-    prompts: Path | None = None
-    """Prompts in the place of ours; a project's own `.suture/prompts` where unset."""
-
-    @field_validator("home", "cache", "prompts", mode="after")
-    @classmethod
-    def _expand_home(cls, path: Path | None) -> Path | None:
-        try:
-            return path.expanduser() if path else None
-        except RuntimeError as fault:  # a user with neither HOME nor an entry in the password file
-            raise ValueError(f"{str(path)!r}: no home folder is known here; set HOME") from fault
-
-
-class StoreSettings(Group):
-    """The database of all runs, and what is kept where others reach it (docs/store.md)."""
-
-    url: str | None = None
-    """`sqlite:///FILE` or `postgresql://user@host/name`; the file `suture.db` beside the runs where unset."""
-    fallback_url: str | None = None
-    """A PostgreSQL that counts where `store.url` is unset and `suture db init` has made Suture's tables."""
-    runs: Literal["local", "database"] = "local"
-    """Where ledgers, blobs, replies and checkpoints are: here alone, or in the PostgreSQL of `store.url` too,
-    so that another machine can go on with a run."""
-    namespace: str = Field(default="default", pattern=r"^[\w.-]{1,100}$")
-    """Whose rows are read and written: of a team or a project, where several share one database."""
-
-
-class MemorySettings(Group):
-    """What is remembered across runs, and how it is used (docs/memory.md)."""
-
-    use: Literal["off", "search", "prompts", "on"] = "off"
-    """What memories of earlier runs are used for: nothing, the search's order, prompts, or both."""
-    embedder: str = "hashed"
-    """Who makes vectors of texts: `hashed`, `minilm`, `openai:MODEL`, `ollama:MODEL`, or `none`."""
-    base_url: Address = None
-    """The embedder's address, where not its usual one; with OpenAI's protocol up to `/v1`."""
-    most: int = Field(default=2, ge=0, le=20)
-    """The most memories that a prompt tells."""
-    chars: int = Field(default=400, ge=40, le=4000)
-    """The most characters of each of them in a prompt."""
-    withheld: float = Field(default=0.2, ge=0, le=0.5)
-    """The share of found memories that is held back by chance, to learn whether they help."""
-    placebo: float = Field(default=0.05, ge=0, le=0.5)
-    """The share in whose place a text of the same length says nothing, as a control."""
-    seed: int = 0
-    """Decides which."""
-
-
-class LogSettings(Group):
-    """Structured logs: the events of the ledger, one JSON object a line (docs/store.md)."""
-
-    file: Path | None = None
-    """The file; none is written where unset."""
-    most_mb: int = Field(default=20, ge=1)
-    """At this size, in MiB, the file is put aside and a new one begun."""
-    kept: int = Field(default=5, ge=1)
-    """How many older files are kept."""
-
-
-class ServeSettings(Group):
-    """The service of `suture serve` (docs/serve.md)."""
-
-    host: str = "127.0.0.1"
-    """The address it listens at; any but this machine's own takes a token (`suture serve token add`)."""
-    port: int = Field(default=8765, ge=0, le=65535)
-    """Its port; 0 takes a free one."""
-    hosts: Names = ()
-    """Names, besides `localhost`, under which callers may reach it."""
-    roots: Names = ()
-    """Folders in which callers may have projects healed; none but what they send where there are none."""
-    git: Names = ()
-    """Beginnings of git addresses that callers may have healed, such as `https://git.example.com/team/`."""
-    git_private: Names = ()
-    """Hosts of these that may lie at an address which is not everybody's."""
-    models: Names = ()
-    """Models that callers may choose besides the one set; `none` they always may."""
-    executor: Literal["local", "ray"] = "local"
-    """Who does the runs: processes of the server, or a Ray cluster that servers share (docs/serve.md)."""
-    ray_address: str = "auto"
-    """The cluster, as `ray.init` takes it."""
-    runs_at_once: int = Field(default=2, ge=1)
-    """The most runs that go on at once; the others wait in their order. In a cluster each takes a CPU."""
-    queue: int = Field(default=32, ge=0)
-    """The most runs that wait; more are refused for now."""
-    body_kb: int = Field(default=1024, ge=1)
-    """The most of a request's body, in KiB, where it is no archive."""
-    archive_mb: int = Field(default=16, ge=1)
-    """The most of an archive of a project, in MiB, as it is sent."""
-    unpacked_mb: int = Field(default=64, ge=1)
-    """The most of what comes out of it, in MiB."""
-    archive_files: int = Field(default=5000, ge=1)
-    """The most files and folders in it."""
-    keep_sent_days: float = Field(default=30, gt=0)
-    """Days after their last use at which archives and clones are removed that no run can go on with."""
-    tokens_a_day: int | None = Field(default=None, ge=1)
-    """The most tokens of one caller's runs in 24 hours."""
-    seconds_a_day: float | None = Field(default=None, gt=0)
-    """The most wall-clock seconds of one caller's runs in 24 hours."""
-
-
-class CiSettings(Group):
-    """The gates of `suture ci` (docs/ci.md), and how it hands over what passes them."""
-
-    hand_over: Literal["artifact", "comment", "pull_request"] = "artifact"
-    """What `suture ci deliver` does: nothing beyond the folder, a comment with suggestions, or a draft."""
-    confidence: float = Field(default=0.7, ge=0, le=1)
-    """The least confidence of a change (docs/proof.md)."""
-    evidence: Literal["split", "nonce", "report", "exit_status"] = "report"
-    """The weakest kind of evidence that will do, of these from the strongest to the weakest."""
-    most_lines: int = Field(default=40, ge=1)
-    """The most lines that a change may add and take away, together."""
-    most_files: int = Field(default=3, ge=1)
-    """The most files that a change may touch."""
-    forbidden: Names = (
-        *("*.lock", "*-lock.json", "*-lock.yaml", "go.sum", "requirements*.txt", "constraints*.txt"),
-        *(".github/", ".gitlab-ci.yml", ".gitlab/", ".circleci/", "Jenkinsfile", "Dockerfile*"),
-        *("migrations/", "alembic/", "*secret*", "*credential*"),
-    )
-    """Globs of files that no change may touch; names of files that keep secrets are always among them."""
-    new_only: bool = True
-    """Whether only tests are mended that do not fail at the base commit too."""
-    most_heals: int = Field(default=3, ge=0)
-    """The most heals of one branch: in its own commits, and handed over and still there."""
-    bots: Names = ("*\\[bot\\]", "project_*_bot*", "group_*_bot*")
-    """Globs of names whose commits are never healed, besides Suture's own."""
-
-
-
-MOST_MB = 2**24
-"""No machine has more than these 16 TiB; a kernel refuses limits far beyond in words of its own."""
-MOST_PROCESSES = 2**22
-"""More than any Linux can number."""
-IsolationLevel = Literal["none", "process", "namespace", "container", "wasm", "user_kernel", "vm"]
-"""What stands between untrusted code and the host, the weakest first."""
-
-Autonomy = Literal["full_auto", "review_repairs", "review_all"]
-"""How far a run goes by itself."""
-
-
-def _plain_key(key: SecretStr | None) -> SecretStr | None:
-    """A key without what a file that it came from had around it.
+def _check_key(key: SecretStr | None) -> SecretStr | None:
+    """Return a key without surrounding white space.
 
     Raises:
-        ValueError: It cannot stand in the header of a request; who would refuse it there would quote it.
+        ValueError: It cannot be sent in an HTTP header. Without this check, the HTTP library would quote the
+            key in its error message.
     """
     plain = key.get_secret_value().strip() if key is not None else ""
     if not (plain.isascii() and plain.isprintable()) or " " in plain:
@@ -307,11 +82,261 @@ def _plain_key(key: SecretStr | None) -> SecretStr | None:
     return SecretStr(plain) if key is not None else None
 
 
-Key = Annotated[SecretStr | None, AfterValidator(_plain_key)]
+Names = Annotated[tuple[str, ...], BeforeValidator(_split_names)]
+Address = Annotated[str | None, AfterValidator(_check_address)]
+Key = Annotated[SecretStr | None, AfterValidator(_check_key)]
+ModelName = Annotated[str, FileReference("model")]
+ModelNameOrNone = Annotated[str | None, FileReference("model")]
+ModelNames = Annotated[Names, FileReference("model")]
+RoleTemperature = Annotated[
+    float | None, Field(ge=0, le=2, description="Sampling temperature of the role, unless it is greedy.")
+]
+RoleMaxTokens = Annotated[int | None, Field(ge=16, description="Max tokens of one reply of the role.")]
 
 
-class KeySettings(Group):
-    """API keys. They are masked wherever they are shown and never written to a run folder."""
+class ModelSettings(SettingsGroup):
+    """Which model answers, and how it is called."""
+
+    name: ModelName = "auto"
+    """`provider:model`, such as `local:qwen2.5-coder-1.5b`. `auto` takes a model that is available on this
+    machine; `none` uses no model."""
+    fallbacks: ModelNames = ()
+    """Models to ask, in this order, when the one before has failed. Every fallback is reported."""
+    temperature: float = Field(default=0.8, ge=0, le=2)
+    """Sampling temperature of all samples but the first, which is greedy."""
+    max_tokens: int = Field(default=1024, ge=16)
+    """Max tokens of one reply. Code that is cut off at this limit is requested once more with twice as many.
+    A reply that only completes a function starts with 512."""
+    prefill: bool | None = None
+    """Whether to begin the reply with code that is already known. By default, only with models that are known
+    to support it."""
+    tools: bool | None = None
+    """Whether the model may call tools, and work as an agent in the recipe `adaptive`. By default, hosted
+    models may."""
+    timeout_s: float = Field(default=600, gt=0)
+    """Max seconds of one call, retries included."""
+    retries: int = Field(default=2, ge=0)
+    """Retries of a call after a temporary fault that cost nothing."""
+    concurrency: int = Field(default=8, ge=1)
+    """Max simultaneous calls to one address."""
+    requests_per_minute: float | None = Field(default=None, gt=0)
+    """Max calls per minute to one address, evenly spaced."""
+    base_url: Address = None
+    """Address of an OpenAI-compatible server, or of Ollama, for models of the provider in `model.name`."""
+    context_tokens: int = Field(default=8192, ge=1024)
+    """Context size of the embedded model, for each of its parallel slots, and of Ollama's models."""
+    threads: int | None = Field(default=None, ge=1)
+    """Threads of the embedded model. By default, the best number is measured once on each machine."""
+    slots: int | None = Field(default=None, ge=1)
+    """Parallel replies of the embedded model. By default, as many as its threads and the free memory
+    allow."""
+    seed: int = 0
+    """Seed of the sampler. Reply `index` of a call uses `seed + index`."""
+    quantization: Literal["none", "4bit"] = "none"
+    """How `huggingface:` models are loaded. `4bit` needs bitsandbytes and CUDA."""
+    prices: Path | None = None
+    """A TOML file of model prices, which override the built-in ones (docs/models.md)."""
+
+
+class RoleSettings(SettingsGroup):
+    """The model of each role. A role without its own model uses the group `model`.
+
+    Two roles first look at another one: the optimiser and the escalation use the coder's settings, the
+    reviewer uses the critic's.
+    """
+
+    coder: ModelNameOrNone = None
+    """`provider:model` that writes and repairs code."""
+    coder_temperature: RoleTemperature = None
+    coder_max_tokens: RoleMaxTokens = None
+    planner: ModelNameOrNone = None
+    """`provider:model` that splits a task into subtasks."""
+    planner_temperature: RoleTemperature = None
+    planner_max_tokens: RoleMaxTokens = None
+    tester: ModelNameOrNone = None
+    """`provider:model` that writes tests, for the spec, the property and the adversarial tester."""
+    tester_temperature: RoleTemperature = None
+    tester_max_tokens: RoleMaxTokens = None
+    critic: ModelNameOrNone = None
+    """`provider:model` that criticises a candidate."""
+    critic_temperature: RoleTemperature = None
+    critic_max_tokens: RoleMaxTokens = None
+    reviewer: ModelNameOrNone = None
+    """`provider:model` that reviews code that passes. By default, the critic's."""
+    reviewer_temperature: RoleTemperature = None
+    reviewer_max_tokens: RoleMaxTokens = None
+    debugger: ModelNameOrNone = None
+    """`provider:model` that finds the cause of a failure."""
+    debugger_temperature: RoleTemperature = None
+    debugger_max_tokens: RoleMaxTokens = None
+    summariser: ModelNameOrNone = None
+    """`provider:model` that draws lessons from the attempts so far."""
+    summariser_temperature: RoleTemperature = None
+    summariser_max_tokens: RoleMaxTokens = None
+    optimiser: ModelNameOrNone = None
+    """`provider:model` that simplifies code that passes. By default, the coder's."""
+    optimiser_temperature: RoleTemperature = None
+    optimiser_max_tokens: RoleMaxTokens = None
+    escalate: ModelNameOrNone = None
+    """A stronger `provider:model` that takes over from the coder on a hard case. By default, none does."""
+    escalate_temperature: RoleTemperature = None
+    escalate_max_tokens: RoleMaxTokens = None
+
+
+class PathSettings(SettingsGroup):
+    """Where Suture keeps its files. It writes into a project only when it is asked to apply a diff."""
+
+    home: Path = Field(default=Path("~/.local/state/suture"), validate_default=True)
+    """Folder of the runs and the checkpoint database."""
+    cache: Path = Field(default=Path("~/.cache/suture"), validate_default=True)
+    """Folder of model weights and of measurements of this machine."""
+    prompts: Path | None = None
+    """Folder of prompts that replace the built-in ones. By default, the project's `.suture/prompts`."""
+
+    @field_validator("home", "cache", "prompts", mode="after")
+    @classmethod
+    def _expand_home(cls, path: Path | None) -> Path | None:
+        try:
+            return path.expanduser() if path else None
+        except RuntimeError as fault:  # the user has neither HOME nor an entry in the password file
+            raise ValueError(f"{str(path)!r}: no home folder is known here; set HOME") from fault
+
+
+class StoreSettings(SettingsGroup):
+    """The database of all runs (docs/store.md)."""
+
+    url: str | None = None
+    """`sqlite:///FILE` or `postgresql://user@host/name`. By default, the file `suture.db` next to the
+    runs."""
+    fallback_url: str | None = None
+    """A PostgreSQL database to use if `store.url` is unset and `suture db init` has created its tables."""
+    runs: Literal["local", "database"] = "local"
+    """Where ledgers, blobs, replies and checkpoints are kept: only on this machine, or also in the PostgreSQL
+    database of `store.url`, so that another machine can continue a run."""
+    namespace: str = Field(default="default", pattern=r"^[\w.-]{1,100}$")
+    """Whose rows to read and write, if several teams or projects share one database."""
+
+
+class MemorySettings(SettingsGroup):
+    """What is remembered across runs, and how it is used (docs/memory.md)."""
+
+    use: Literal["off", "search", "prompts", "on"] = "off"
+    """What memories of earlier runs influence: nothing, the order of the search, prompts, or both (`on`)."""
+    embedder: str = "hashed"
+    """How texts become vectors: `hashed`, `minilm`, `openai:MODEL`, `ollama:MODEL`, or `none`."""
+    base_url: Address = None
+    """Address of the embedder, if it is not the usual one. For OpenAI's protocol it ends in `/v1`."""
+    max_memories: int = Field(default=2, ge=0, le=20)
+    """Max memories in one prompt."""
+    max_chars: int = Field(default=400, ge=40, le=4000)
+    """Max characters of each memory in a prompt."""
+    withheld_share: float = Field(default=0.2, ge=0, le=0.5)
+    """Share of the memories found that is withheld at random, to measure whether memories help."""
+    placebo_share: float = Field(default=0.05, ge=0, le=0.5)
+    """Share of the memories found that is replaced by meaningless text of the same length, as a control."""
+    seed: int = 0
+    """Seed of both random choices."""
+
+
+class LogSettings(SettingsGroup):
+    """Structured logs: the events of the ledger, one JSON object per line (docs/store.md)."""
+
+    file: Path | None = None
+    """The log file. By default, no log is written."""
+    max_mb: int = Field(default=20, ge=1)
+    """Size in MiB at which the log file is rotated."""
+    backups: int = Field(default=5, ge=1)
+    """Number of rotated files to keep."""
+
+
+class ServeSettings(SettingsGroup):
+    """The service of `suture serve` (docs/serve.md)."""
+
+    host: str = "127.0.0.1"
+    """Address to listen on. An address that other machines can reach needs a token (`suture serve token
+    add`)."""
+    port: int = Field(default=8765, ge=0, le=65535)
+    """Port to listen on; 0 picks a free one."""
+    hosts: Names = ()
+    """Host names, besides `localhost`, by which clients may address the service."""
+    roots: Names = ()
+    """Folders whose projects clients may heal. By default, clients can only heal projects that they
+    upload."""
+    git: Names = ()
+    """Prefixes of git addresses that clients may heal, such as `https://git.example.com/team/`."""
+    git_private: Names = ()
+    """Git hosts that may have a private IP address."""
+    models: Names = ()
+    """Models that clients may choose besides the configured one. `none` is always allowed."""
+    executor: Literal["local", "ray"] = "local"
+    """Where runs execute: in processes of the server, or on a Ray cluster that servers share
+    (docs/serve.md)."""
+    ray_address: str = "auto"
+    """Address of the cluster, as `ray.init` takes it."""
+    max_concurrent_runs: int = Field(default=2, ge=1)
+    """Max runs at the same time; more wait in order. On a cluster, each run takes one CPU."""
+    queue: int = Field(default=32, ge=0)
+    """Max runs that wait. Further requests are rejected until there is space."""
+    body_kb: int = Field(default=1024, ge=1)
+    """Max size in KiB of the body of a request that is not an archive."""
+    archive_mb: int = Field(default=16, ge=1)
+    """Max size in MiB of an uploaded archive of a project."""
+    unpacked_mb: int = Field(default=64, ge=1)
+    """Max size in MiB of an unpacked archive."""
+    archive_files: int = Field(default=5000, ge=1)
+    """Max number of files and folders in an archive."""
+    keep_sent_days: float = Field(default=30, gt=0)
+    """Days since their last use after which uploaded archives and clones are deleted, unless a run needs
+    them."""
+    tokens_per_day: int | None = Field(default=None, ge=1)
+    """Max tokens of the runs of one client in 24 hours."""
+    seconds_per_day: float | None = Field(default=None, gt=0)
+    """Max wall-clock seconds of the runs of one client in 24 hours."""
+
+
+class CiSettings(SettingsGroup):
+    """What `suture ci` accepts, and how it delivers what it accepts (docs/ci.md)."""
+
+    delivery: Literal["artifact", "comment", "pull_request"] = "artifact"
+    """What `suture ci deliver` creates: only the artifact folder, a comment with suggestions, or a draft pull
+    request."""
+    confidence: float = Field(default=0.7, ge=0, le=1)
+    """Min confidence of a change (docs/proof.md)."""
+    evidence: Literal["split", "nonce", "report", "exit_status"] = "report"
+    """Weakest acceptable kind of evidence; the values are ordered from the strongest to the weakest."""
+    max_lines: int = Field(default=40, ge=1)
+    """Max lines that a change may add and remove, taken together."""
+    max_files: int = Field(default=3, ge=1)
+    """Max files that a change may touch."""
+    forbidden: Names = (
+        "*.lock",
+        "*-lock.json",
+        "*-lock.yaml",
+        "go.sum",
+        "requirements*.txt",
+        "constraints*.txt",
+        ".github/",
+        ".gitlab-ci.yml",
+        ".gitlab/",
+        ".circleci/",
+        "Jenkinsfile",
+        "Dockerfile*",
+        "migrations/",
+        "alembic/",
+        "*secret*",
+        "*credential*",
+    )
+    """Globs of files that no change may touch. Names of secret files are always included."""
+    new_only: bool = True
+    """Whether to heal only tests that pass at the base commit."""
+    max_heals: int = Field(default=3, ge=0)
+    """Max heals of one branch: those in its commits, and those that are delivered and still open."""
+    bots: Names = ("*\\[bot\\]", "project_*_bot*", "group_*_bot*")
+    """Globs of author names whose commits are never healed, besides Suture's own."""
+
+
+class KeySettings(SettingsGroup):
+    """API keys. They are masked wherever they are shown, and never written to a run folder."""
 
     openai: Key = None
     """Key for `openai:` models and OpenAI-compatible servers."""
@@ -320,167 +345,174 @@ class KeySettings(Group):
     qwen: Key = None
     """Key for `qwen:` models."""
     huggingface: Key = None
-    """Token for the Hugging Face hub, where a download needs one."""
+    """Token for the Hugging Face hub, for downloads that need one."""
     serve: Key = None
-    """What callers of `suture models serve` must show; random where unset."""
+    """Key that clients of `suture models serve` must send. By default, a random one."""
     e2b: Key = None
     """Key for the sandbox `e2b`."""
     ci: Key = None
-    """Token of GitHub or GitLab with which `suture ci deliver` hands over; `suture ci heal` needs none."""
+    """GitHub or GitLab token for `suture ci deliver`. `suture ci heal` needs none."""
 
 
-class SandboxSettings(Group):
-    """The wall around untrusted code."""
+class SandboxSettings(SettingsGroup):
+    """The sandbox that runs untrusted code."""
 
     backend: str = "bubblewrap"
-    """Which wall: `bubblewrap`, `container`, `e2b`, a package's own, or none at all: `unsafe-subprocess`."""
+    """Which sandbox to use: `bubblewrap`, `container`, `e2b`, one from an installed package, or no isolation
+    at
+    all: `unsafe-subprocess`."""
     minimum_level: IsolationLevel = "namespace"
-    """The weakest isolation that will do; below it nothing is run."""
+    """Weakest acceptable isolation. Nothing runs in a weaker sandbox."""
     mode: Literal["auto", "warm", "spare", "cold"] = "auto"
-    """Bubblewrap's walls: one for many programs (warm), one ready for each, one made for each (cold)."""
+    """How Bubblewrap sandboxes are started: one that is reused for many programs (`warm`), one that is
+    prepared before each program (`spare`), or one that is created for each program (`cold`)."""
     container_host: str | None = None
-    """Socket of Docker or Podman, as a URL; where unset, `DOCKER_HOST` or the first one that answers."""
+    """URL of the socket of Docker or Podman. By default, `DOCKER_HOST` or the first one that answers."""
     image: str | None = None
-    """A container image of this machine, in place of its own `/usr`; nothing is ever pulled."""
+    """A local container image to use in place of this machine's `/usr`. Images are never pulled."""
     runtime: str | None = None
-    """The container engine's runtime, where not its default; `runsc` is gVisor."""
+    """Runtime of the container engine, if not its default; `runsc` is gVisor."""
     e2b_template: str | None = None
-    """Template of E2B's sandboxes, where not the service's own."""
+    """Template of E2B's sandboxes, if not the service's default."""
     python: Path | None = None
-    """The Python of a project's tests: an interpreter, or an environment's folder; else it is looked for."""
-    check_wall_s: float = Field(default=10, gt=0)
-    """Wall-clock seconds of one function-level check."""
-    test_wall_s: float = Field(default=120, gt=0)
-    """Wall-clock seconds of one run of a test command."""
-    memory_mb: int = Field(default=1024, ge=64, le=MOST_MB)
-    """Address space of each process behind the wall, in MiB."""
-    total_memory_mb: int = Field(default=2048, ge=64, le=MOST_MB)
-    """Memory of all processes and files of one program behind the wall, in MiB."""
-    processes: int = Field(default=128, ge=1, le=MOST_PROCESSES)
-    """The most processes and threads behind the wall."""
-    disk_mb: int = Field(default=256, ge=1, le=MOST_MB)
-    """Size of each writable folder behind the wall, in MiB."""
+    """Python of the project's tests: an interpreter, or the folder of an environment. By default, it is
+    detected."""
+    check_timeout_s: float = Field(default=10, gt=0)
+    """Max wall-clock seconds of one function-level check."""
+    test_timeout_s: float = Field(default=120, gt=0)
+    """Max wall-clock seconds of one run of the test command."""
+    memory_mb: int = Field(default=1024, ge=64, le=MAX_MB)
+    """Address space in MiB of each process inside the sandbox."""
+    total_memory_mb: int = Field(default=2048, ge=64, le=MAX_MB)
+    """Memory in MiB of all processes and files of one program inside the sandbox."""
+    processes: int = Field(default=128, ge=1, le=MAX_PROCESSES)
+    """Max processes and threads inside the sandbox."""
+    disk_mb: int = Field(default=256, ge=1, le=MAX_MB)
+    """Size in MiB of each writable folder inside the sandbox."""
     output_kb: int = Field(default=1024, ge=1)
-    """The most that is kept of each of stdout and stderr, in KiB."""
+    """Max KiB that are kept of each of stdout and stderr."""
     secrets: Names = ()
-    """Globs of files that are copied although they look like secrets (docs/sandbox.md)."""
+    """Globs of files that are copied into the sandbox although they look like secrets (docs/sandbox.md)."""
 
 
-class BudgetSettings(Group):
-    """What one run may use; it ends with `budget_exhausted` rather than use more."""
+class BudgetSettings(SettingsGroup):
+    """What one run may use. It ends with `budget_exhausted` before it exceeds a limit."""
 
     attempts: int = Field(default=12, ge=1)
-    """Candidates asked of a model."""
+    """Max candidates that models are asked for."""
     tokens: int = Field(default=60_000, ge=1)
-    """Tokens of prompts and replies together."""
+    """Max tokens of prompts and replies together."""
     completion_tokens: int | None = Field(default=None, ge=1)
-    """Tokens of replies alone, as benchmarks limit them; with it replies are drawn one after the other."""
+    """Max tokens of replies alone, for benchmarks. With this limit, replies are drawn one after the other."""
     money: float | None = Field(default=None, gt=0)
-    """US dollars; needs a known price for every model that may be asked."""
+    """Max US dollars. The price of every model that may be asked must be known."""
     seconds: float = Field(default=900, gt=0)
-    """Wall-clock seconds."""
+    """Max wall-clock seconds."""
 
 
-class RepairSettings(Group):
-    """Repair without a model, tried first where there is failing code."""
+class RepairSettings(SettingsGroup):
+    """Search for a repair without a model. It runs first where existing code fails."""
 
     enabled: bool = True
-    """Whether it is tried at all."""
+    """Whether to search."""
     candidates: int = Field(default=20_000, ge=0)
-    """The most changes that are tried."""
+    """Max changes to try."""
     seconds: float | None = Field(default=None, gt=0)
-    """The most wall-clock seconds of the search. Where none are set: 60, and half of what the run has left;
-    with no model to ask afterwards, what the verdict and its proof leave."""
+    """Max wall-clock seconds of the search. By default 60, but at most half of what the run has left;
+    without a model, all the time that the verdict and its certification do not need."""
     seed: int = 0
-    """Decides between changes that are equally likely, and which inputs tell repairs apart."""
+    """Decides the order of equally likely changes, and which inputs tell repairs apart."""
 
 
-class LoopSettings(Group):
-    """How the loop goes about it."""
+class LoopSettings(SettingsGroup):
+    """How the loop proceeds."""
 
-    recipe: Annotated[str, NamesAFile("recipe")] = "adaptive"
-    """How to go about it: a name that `suture recipes list` shows, or a TOML file of your own."""
+    recipe: Annotated[str, FileReference("recipe")] = "adaptive"
+    """The recipe: a name from `suture recipes list`, or a TOML file of your own."""
     samples: int = Field(default=4, ge=1, le=64)
-    """Fresh samples asked for at once after the greedy one failed."""
+    """Samples to draw at once after the greedy one has failed."""
     repair_rounds: int = Field(default=2, ge=0)
-    """Repairs in one lineage before a fresh start."""
+    """Successive repairs of one candidate before a fresh start."""
     trust_threshold: float = Field(default=0.9, ge=0, le=1)
-    """A check with less trust informs but never decides."""
+    """Min trust of a check that decides. Checks with less trust only inform."""
     abstain_below: float = Field(default=0.2, ge=0, le=1)
-    """With less confidence a result that passes is not handed over as healed (docs/proof.md)."""
-    abstain_undetermined: bool = False
-    """Whether a result is not handed over as healed where other changes pass too and may do otherwise."""
+    """A result that passes is not reported as healed if its confidence is lower (docs/proof.md)."""
+    abstain_on_rivals: bool = False
+    """Whether a result is not reported as healed if other changes pass too and may behave differently."""
     autonomy: Autonomy = "full_auto"
     """When a person is asked: never, before repairs, or before each round and the end (docs/people.md)."""
 
 
-class ProposerSettings(Group):
+class ProposerSettings(SettingsGroup):
     """A program that `suture heal` asks in place of a model (docs/proposers.md)."""
 
     command: str | None = None
-    """The line for `/bin/sh`; what it changes is a candidate like any other. A model is asked where unset."""
+    """Command line for `/bin/sh`. What it changes is a candidate like any other. By default, a model is
+    asked."""
     outside: bool = False
-    """Whether it runs on this machine, with your files and your network, in place of the sandbox."""
+    """Whether it runs outside the sandbox, on this machine, with your files and your network."""
     seconds: float = Field(default=600, gt=0)
-    """Wall-clock seconds of one turn; what is left of the run's is the limit too."""
+    """Max wall-clock seconds of one turn. The run's remaining time is a limit too."""
     turns: int = Field(default=2, ge=1)
-    """How often it may try, each time with what the tests said of its last change."""
+    """Max turns. From the second turn on, it sees the test results of its last change."""
 
 
-class ProofSettings(Group):
-    """What is measured about a healed result before it is handed over."""
+class CertificationSettings(SettingsGroup):
+    """What is measured about a healed result before it is delivered (docs/proof.md)."""
 
     seconds: float = Field(default=60, ge=0)
-    """The most seconds, of those that the budget has left; 0 measures nothing."""
+    """Max seconds, of those that the budget has left; 0 measures nothing."""
     mutants: int = Field(default=12, ge=0)
-    """The most small changes of the changed lines that the tests are tried on, 12 in all; those that are not
-    tried count as not noticed."""
+    """Max mutants of the changed lines that the tests run against, of 12 in all. Mutants that did not run
+    count as not killed."""
     minimising_runs: int = Field(default=40, ge=0)
-    """The most verdicts spent on making a change smaller; 0 leaves it as it was found."""
+    """Max verdicts that may be spent on making a change smaller; 0 keeps it as it was found."""
 
 
-class SafetySettings(Group):
-    """What new code does that a rule speaks of, before it is run and handed over (docs/safety.md)."""
+class SafetySettings(SettingsGroup):
+    """What happens when new code does something that a safety rule covers (docs/safety.md)."""
 
     block: Names = ()
-    """Rules whose new uses never run: the coder is told. `*` stands for any letters."""
+    """Rules whose new uses never run; the coder is told why. `*` matches any letters."""
     ask: Names = ()
-    """Rules whose new uses run once a person has allowed them."""
+    """Rules whose new uses run only after a person has allowed them."""
     warn: Names = ()
-    """Rules whose new uses are told with the result."""
+    """Rules whose new uses are reported with the result."""
     off: Names = ()
-    """Rules that are not looked for."""
+    """Rules that are not checked."""
     bandit: bool = False
-    """Whether Bandit looks at Python too, for what is of middling or high severity."""
+    """Whether to also check Python code with Bandit, for issues of medium and high severity."""
     approve_deps: Literal["ask", "allowlist", "never"] = "ask"
-    """Packages that new code asks for: others than those allowed take your approval, or none may be asked for
-    but those (`allowlist`), or none at all (`never`)."""
+    """Which packages new code may require: allowed ones and others after your approval (`ask`), only allowed
+    ones (`allowlist`), or none (`never`)."""
     allowed_deps: Path | None = None
-    """Your own list of allowed packages in the place of ours."""
+    """Your own list of allowed packages, in place of the built-in one."""
     fetch_packages: Literal["sandbox", "host"] = "sandbox"
-    """Where pip, npm and go fetch packages: behind a wall from which the index alone is in reach, or as you
-    would, with your rights and your network."""
+    """Where pip, npm and go download packages: in a sandbox that can only reach the package index, or on this
+    machine with your rights and your network."""
     package_hosts: Names = ()
-    """Servers beside your index on which its files lie, `HOST` or `HOST:PORT`; those that pip's index
-    names are known."""
+    """Servers besides the index from which files may be downloaded, as `HOST` or `HOST:PORT`. The file
+    servers of pip's index are known."""
 
 
-class ProjectSettings(Group):
+class ProjectSettings(SettingsGroup):
     """What a project's own files may decide (docs/settings.md)."""
 
     untrusted: Literal["refuse", "ignore"] = "refuse"
-    """What happens where they would set more than they may and the project is not trusted."""
+    """What happens if a project that you do not trust sets more than it may: an error, or it is ignored."""
     test: str | None = None
-    """The test command; where unset, the one that the project's files show."""
+    """The test command. By default, it is detected from the project's files."""
 
 
 EMPTY: Any = Field(default_factory=dict, validate_default=True)
-"""A group of which nothing is said. No instance of it: that would compile the group's own validator, which
-`Settings` holds already, at every start."""
+"""A group whose settings all have their defaults.
+
+An instance of the group would compile the group's own validator at every start; `Settings` has it already.
+"""
 
 
-class Settings(Group):
-    """All knobs of one run."""
+class Settings(SettingsGroup):
+    """All settings of one run."""
 
     model: ModelSettings = EMPTY
     models: RoleSettings = EMPTY
@@ -490,7 +522,7 @@ class Settings(Group):
     loop: LoopSettings = EMPTY
     repair: RepairSettings = EMPTY
     proposer: ProposerSettings = EMPTY
-    proof: ProofSettings = EMPTY
+    certification: CertificationSettings = EMPTY
     safety: SafetySettings = EMPTY
     project: ProjectSettings = EMPTY
     store: StoreSettings = EMPTY
@@ -501,14 +533,16 @@ class Settings(Group):
     paths: PathSettings = EMPTY
 
     def for_projects(self) -> Settings:
-        """These, where nobody has named a recipe with the one for projects: each round mends the best."""
+        """Return the settings for a whole project: unless a recipe is chosen, each round repairs the best
+        candidate.
+        """
         if "recipe" in self.loop.model_fields_set:
             return self
         loop = self.loop.model_copy(update={"recipe": "always_repair"})
         return self.model_copy(update={"loop": loop})
 
 
-THE_USERS_ALONE = (
+USER_ONLY_SETTINGS = (
     "sandbox.backend",
     "sandbox.minimum_level",
     "sandbox.container_host",
@@ -533,22 +567,22 @@ THE_USERS_ALONE = (
     "paths.home",
     "paths.cache",
 )
-"""Settings that decide how far a project is trusted: never taken from its own files, trusted or not."""
+"""Settings that decide how far a project is trusted. They are never read from the project's own files."""
 
 
 def setting_fields() -> dict[str, FieldInfo]:
-    """Every setting as `group.field`, in the order of this file."""
+    """Return every setting as `group.field`, in the order of `Settings`."""
     return {
         f"{name}.{field}": info
-        for name, group in groups_of_settings().items()
+        for name, group in setting_groups().items()
         for field, info in group.model_fields.items()
     }
 
 
-def groups_of_settings() -> dict[str, type[Group]]:
-    """The groups of `Settings` by their names."""
+def setting_groups() -> dict[str, type[SettingsGroup]]:
+    """Return the groups of `Settings` by their names."""
     return {
         name: info.annotation
         for name, info in Settings.model_fields.items()
-        if isinstance(info.annotation, type) and issubclass(info.annotation, Group)
+        if isinstance(info.annotation, type) and issubclass(info.annotation, SettingsGroup)
     }

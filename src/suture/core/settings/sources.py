@@ -1,4 +1,4 @@
-"""The sources of settings, `.env` files too, each read on its own; `loading` puts them in order."""
+"""Read each source of settings by itself: flags, environment variables, `.env` and TOML files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from suture.core.safe_files import parse_toml, read_plain
+from suture.core.safe_files import parse_toml, read_regular_file
 from suture.core.settings.aliases import is_alias
 from suture.core.settings.schema import Settings, setting_fields
 from suture.errors import UsageError
@@ -21,18 +21,18 @@ SHORT_NAMES = {
     "SUTURE_LOG": "log.file",
     "SUTURE_MODEL": "model.name",
 }
-MOST_BYTES = 64 * 2**10
-"""Of a file of settings; all of them together need a tenth of it."""
-MOST_PYPROJECT_BYTES = 2**20
-SPEAKS_OF_US = re.compile(r"""tool[ \t]*\.[ \t]*["']?suture|^[ \t]*\[[ \t]*tool[ \t]*\]""", re.MULTILINE)
-"""Without it a `pyproject.toml` has no table of ours, and is not parsed."""
-NOT_SETTINGS = frozenset({"SUTURE_DATA", "SUTURE_REQUIRE", "SUTURE_SCREENSHOTS"})
-"""Variables that the test suite reads."""
-OF_THE_ENVIRONMENT = frozenset({"DATABASE_URL"})
-"""In a project's `.env` they are the project's own business."""
+MAX_FILE_BYTES = 64 * 2**10
+"""Max size of a settings file. A file with every setting has a tenth of it."""
+MAX_PYPROJECT_BYTES = 2**20
+OUR_TABLE = re.compile(r"""tool[ \t]*\.[ \t]*["']?suture|^[ \t]*\[[ \t]*tool[ \t]*\]""", re.MULTILINE)
+"""A `pyproject.toml` that does not match has no table for Suture, and is not parsed."""
+OTHER_VARIABLES = frozenset({"SUTURE_DATA", "SUTURE_REQUIRE", "SUTURE_SCREENSHOTS"})
+"""Variables that are not settings: the test suite reads them."""
+ENVIRONMENT_ONLY = frozenset({"DATABASE_URL"})
+"""Variables that mean something else in a project's `.env`, and are not read there."""
 
-# One assignment; a quoted value may span lines. Bounded, and with one way to match: a file of quotes or of
-# spaces must not keep us busy.
+# One assignment; a quoted value may span lines. Each repetition is bounded and each text matches in only one
+# way, so that a file of quotes or spaces cannot make the pattern slow.
 _ASSIGNMENT = re.compile(
     r"""
     ^[ \t]*(?:export[ \t]+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*
@@ -50,14 +50,14 @@ _ESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given:
-    """One value of one setting.
+class SettingValue:
+    """A value that a source gives to a setting.
 
     Attributes:
-        value: As it was written; not yet checked.
-        origin: For people, such as `environment SUTURE_HOME`.
-        folder: What a relative path is relative to.
-        from_project: Whether the project's own files said so; they are trusted less than the user.
+        value: The value as it was written; not validated.
+        origin: Where it was written, for people, such as `environment SUTURE_HOME`.
+        folder: The folder that a relative path in it is relative to.
+        from_project: Whether the project's own files set it; they are trusted less than the user.
     """
 
     value: object
@@ -66,24 +66,24 @@ class Given:
     from_project: bool = False
 
 
-Layer = dict[str, Given]
-"""What one source says: dotted key -> value."""
+Layer = dict[str, SettingValue]
+"""What one source sets: dotted key -> value."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Variables:
-    """The environment and the project's `.env`, in one.
+    """The variables of the environment and of the project's `.env`.
 
     Attributes:
-        own: `SUTURE_*` as settings, the weaker `.env` first.
-        ancestors: The ancestors' variables by name; the environment beats `.env`.
+        own: `SUTURE_*` variables as settings; the weaker layer, `.env`, comes first.
+        ancestors: The ancestors' variables by name; the environment overrides `.env`.
     """
 
     own: tuple[Layer, ...]
-    ancestors: Mapping[str, Given]
+    ancestors: Mapping[str, SettingValue]
 
     def without_project(self) -> Variables:
-        """The same without what the project's `.env` says."""
+        """Return the variables of the environment alone."""
         own = tuple(
             {key: given for key, given in layer.items() if not given.from_project} for layer in self.own
         )
@@ -91,13 +91,13 @@ class Variables:
         return Variables(own=own, ancestors=ancestors)
 
 
-def variable_of(key: str) -> str:
-    """The variable of a setting: `SUTURE_BUDGET_TOKENS` of `budget.tokens`."""
+def variable_name(key: str) -> str:
+    """Return the variable of a setting: `SUTURE_BUDGET_TOKENS` for `budget.tokens`."""
     return PREFIX + key.replace(".", "_").upper()
 
 
 def flag_layer(flags: Mapping[str, object]) -> Layer:
-    """What the command line or a caller says; `None` counts as not given.
+    """Return the settings of the command line or of a caller; `None` counts as not given.
 
     Raises:
         UsageError: There is no such setting.
@@ -106,36 +106,36 @@ def flag_layer(flags: Mapping[str, object]) -> Layer:
     for key, value in flags.items():
         _require_known(key, "the flags")
         if value is not None:
-            layer[key] = Given(value=value, origin="flag", folder=Path.cwd())
+            layer[key] = SettingValue(value=value, origin="flag", folder=Path.cwd())
     return layer
 
 
 def project_layer(folder: Path) -> Layer:
-    """What a project's `pyproject.toml` says, and over it what its `suture.toml` says.
+    """Return the settings of a project: those of its `suture.toml` override those of its `pyproject.toml`.
 
     Raises:
         UsageError: As `file_layer`.
     """
     return {
-        **_layer(pyproject_table(folder), folder / "pyproject.toml", from_project=True),
+        **_table_layer(pyproject_table(folder), folder / "pyproject.toml", from_project=True),
         **file_layer(folder / "suture.toml", from_project=True),
     }
 
 
 def pyproject_table(folder: Path) -> Mapping[str, object]:
-    """The table `tool.suture` of a project's `pyproject.toml`; empty where there is none.
+    """Return the table `tool.suture` of a project's `pyproject.toml`; empty if there is none.
 
     Raises:
-        UsageError: The file speaks of such a table, and cannot be read.
+        UsageError: The file seems to have such a table, and is not valid TOML.
     """
     path = folder / "pyproject.toml"
     text = pyproject_text(folder)
-    if not SPEAKS_OF_US.search(text):
-        return {}  # whatever else is wrong with it is not for us to say
+    if not OUR_TABLE.search(text):
+        return {}  # errors in the rest of the file are not Suture's business
     try:
         tool = parse_toml(text).get("tool")
     except ValueError as fault:
-        raise UsageError(f"{str(path)!r} is not TOML: {fault}", remedy="mend that line") from fault
+        raise UsageError(f"{str(path)!r} is not TOML: {fault}", remedy="fix that line") from fault
     table = tool.get("suture", {}) if isinstance(tool, dict) else {}
     if not isinstance(table, dict):
         raise UsageError(f"{str(path)!r}: tool.suture is no table", remedy="such as [tool.suture.budget]")
@@ -143,29 +143,29 @@ def pyproject_table(folder: Path) -> Mapping[str, object]:
 
 
 def pyproject_text(folder: Path) -> str:
-    """The text of a project's `pyproject.toml`, as far as it can be read."""
+    """Return the text of a project's `pyproject.toml`; empty if it cannot be read."""
     try:
-        content = read_plain(folder / "pyproject.toml", MOST_PYPROJECT_BYTES, follow=True) or b""
+        content = read_regular_file(folder / "pyproject.toml", MAX_PYPROJECT_BYTES, follow=True) or b""
     except OSError:
         return ""
     return content.decode("utf-8-sig", "replace").replace("\r\n", "\n")
 
 
 def file_layer(path: Path, *, from_project: bool) -> Layer:
-    """What a `suture.toml` says; a missing file says nothing.
+    """Return the settings of a `suture.toml`; a missing file sets nothing.
 
     Raises:
-        UsageError: The file cannot be read, or names something that is no setting.
+        UsageError: The file cannot be read, or names something that is not a setting.
     """
-    text = settings_text(path)
+    text = read_settings_text(path)
     try:
         tables = parse_toml(text)
     except ValueError as fault:
-        raise UsageError(f"{str(path)!r} is not TOML: {fault}", remedy="mend that line") from fault
-    return _layer(tables, path, from_project=from_project)
+        raise UsageError(f"{str(path)!r} is not TOML: {fault}", remedy="fix that line") from fault
+    return _table_layer(tables, path, from_project=from_project)
 
 
-def _layer(tables: Mapping[str, object], path: Path, *, from_project: bool) -> Layer:
+def _table_layer(tables: Mapping[str, object], path: Path, *, from_project: bool) -> Layer:
     layer: Layer = {}
     for group, table in tables.items():
         entries = (
@@ -175,7 +175,9 @@ def _layer(tables: Mapping[str, object], path: Path, *, from_project: bool) -> L
             _require_known(group, repr(str(path)))
         for key, value in entries.items():
             _require_known(key, repr(str(path)))
-            layer[key] = Given(value=value, origin=str(path), folder=path.parent, from_project=from_project)
+            layer[key] = SettingValue(
+                value=value, origin=str(path), folder=path.parent, from_project=from_project
+            )
     return layer
 
 
@@ -183,46 +185,50 @@ def read_variables(environ: Mapping[str, str], project: Path) -> Variables:
     """Read the environment and the project's `.env`. An empty variable counts as not set.
 
     Raises:
-        UsageError: A `SUTURE_*` name is no setting, or `.env` cannot be read.
+        UsageError: A `SUTURE_*` variable is not a setting, or `.env` cannot be read.
     """
     path = project / ".env"
-    dotenv = parse_dotenv(settings_text(path), _is_ours_in_a_file, source=repr(str(path)))
-    outer = {name: value for name, value in environ.items() if _is_ours(name)}
+    dotenv = parse_dotenv(read_settings_text(path), _is_read_from_dotenv, source=repr(str(path)))
+    environment = {name: value for name, value in environ.items() if _is_read(name)}
     own: list[Layer] = []
-    ancestors: dict[str, Given] = {}
+    ancestors: dict[str, SettingValue] = {}
     for variables, place, folder, from_project in (
         (dotenv, str(path), project, True),
-        (outer, "environment", Path.cwd(), False),
+        (environment, "environment", Path.cwd(), False),
     ):
         given = {
-            name: Given(value=value, origin=f"{place} {name}", folder=folder, from_project=from_project)
+            name: SettingValue(
+                value=value, origin=f"{place} {name}", folder=folder, from_project=from_project
+            )
             for name, value in variables.items()
             if value.strip()
         }
-        own.append(_own_layer(given, place))
+        own.append(_variable_layer(given, place))
         ancestors.update((name, value) for name, value in given.items() if is_alias(name))
     return Variables(own=tuple(own), ancestors=ancestors)
 
 
-def _is_ours(name: str) -> bool:
+def _is_read(name: str) -> bool:
     return name.startswith(PREFIX) or is_alias(name)
 
 
-def _is_ours_in_a_file(name: str) -> bool:
-    return _is_ours(name) and name not in OF_THE_ENVIRONMENT
+def _is_read_from_dotenv(name: str) -> bool:
+    return _is_read(name) and name not in ENVIRONMENT_ONLY
 
 
-def _own_layer(given: Mapping[str, Given], place: str) -> Layer:
-    names = {variable_of(key): key for key in setting_fields()} | SHORT_NAMES
+def _variable_layer(given: Mapping[str, SettingValue], place: str) -> Layer:
+    names = {variable_name(key): key for key in setting_fields()} | SHORT_NAMES
     layer: Layer = {}
     for name, value in given.items():
-        if is_alias(name) or name in NOT_SETTINGS:
+        if is_alias(name) or name in OTHER_VARIABLES:
             continue
         if name not in names:
-            raise UsageError(f"{place}: there is no setting {name}", remedy=_suggestion(name, list(names)))
+            raise UsageError(f"{place}: there is no setting {name}", remedy=_suggest_name(name, list(names)))
         key = names[name]
         if key in layer and layer[key].value != value.value:
-            raise UsageError(f"{name} and {layer[key].origin} say two things of {key}", remedy="unset one")
+            raise UsageError(
+                f"{name} and {layer[key].origin} set {key} to different values", remedy="unset one"
+            )
         layer[key] = value
     return layer
 
@@ -230,29 +236,32 @@ def _own_layer(given: Mapping[str, Given], place: str) -> Layer:
 def _require_known(key: str, place: str) -> None:
     keys = setting_fields()
     if key not in keys:
-        raise UsageError(f"{place}: there is no setting {key!r}", remedy=_suggestion(key, list(keys)))
+        raise UsageError(f"{place}: there is no setting {key!r}", remedy=_suggest_name(key, list(keys)))
 
 
-def _suggestion(name: str, known: list[str]) -> str:
+def _suggest_name(name: str, known: list[str]) -> str:
     same_field = [key for key in known if key.rpartition(".")[2] == name.rpartition(".")[2]]
     close = same_field or difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     return f"did you mean {close[0]}?" if close else "`suture config show` lists them"
 
 
-def settings_text(path: Path) -> str:
-    """A file of settings as text; empty where there is none.
+def read_settings_text(path: Path) -> str:
+    """Return the text of a settings file; empty if there is none.
 
     Raises:
-        UsageError: It cannot be read, is too long or is no text.
+        UsageError: It cannot be read, is too long or is not text.
     """
     try:
-        content = read_plain(path, MOST_BYTES, follow=True)  # a virtual environment may be called `.env`
+        # Anything but a regular file counts as missing: `.env` may be a virtual environment.
+        content = read_regular_file(path, MAX_FILE_BYTES, follow=True)
     except OSError as fault:
         raise UsageError(f"{str(path)!r} cannot be read: {os.strerror(fault.errno or 0)}") from fault
     if content is None:
         return ""
-    if len(content) > MOST_BYTES:
-        raise UsageError(f"{str(path)!r} is longer than {MOST_BYTES // 2**10} KiB, which no settings need")
+    if len(content) > MAX_FILE_BYTES:
+        raise UsageError(
+            f"{str(path)!r} is longer than {MAX_FILE_BYTES // 2**10} KiB, which no settings need"
+        )
     try:
         return content.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as fault:
@@ -260,18 +269,18 @@ def settings_text(path: Path) -> str:
 
 
 def parse_dotenv(text: str, wanted: Callable[[str], bool], *, source: str = ".env") -> dict[str, str]:
-    """Read the variables that are ours; lines of other programs are passed over, also odd ones.
+    r"""Read the variables that Suture uses from a `.env` file. Lines for other programs are skipped.
 
-    Double quotes know a backslash before `n`, `r`, `t` and any other character; nothing is
-    interpolated. The last of equal names wins.
+    In double quotes, `\n`, `\r` and `\t` are escapes, and a backslash before any other character stands for
+    that character. Nothing is interpolated. If a name occurs twice, the last value counts.
 
     Args:
         text: The content of the `.env` file.
-        wanted: Whether a name is ours.
-        source: What to call the file in an error.
+        wanted: Whether Suture uses a variable of this name.
+        source: The name of the file for error messages.
 
     Raises:
-        UsageError: A value of ours has an opening quote and no closing one.
+        UsageError: A wanted value has an opening quote and no closing one.
     """
     values: dict[str, str] = {}
     for match in _ASSIGNMENT.finditer(text):

@@ -1,8 +1,10 @@
-"""What a project's own files may decide, and which projects their user has looked at and trusts.
+"""Decide what a project's own files may set, and remember which projects the user trusts.
 
-A project that nobody has read may bring settings that raise its limits, spend its user's money or send what a
-run sees to a server of its author's. So its files decide harmless things alone; for all else the user trusts
-the project once, as editors and direnv do. Trust is for one folder and one content of those files.
+A project that nobody has read may raise limits, spend its user's money, or send what a run sees to a server
+of its author. Its files may therefore set only harmless values. For anything else the user trusts the
+project once, as with editors and direnv. Trust covers one folder, one content of the project's settings
+files, and one content of the files that those settings name: they influence a run as much as the settings
+do.
 """
 
 from __future__ import annotations
@@ -19,53 +21,66 @@ from typing import Any, Literal
 
 from pydantic.fields import FieldInfo
 
-from suture.core.safe_files import read_plain, replace_file
-from suture.core.settings.schema import NamesAFile, setting_fields
+from suture.core.safe_files import read_regular_file, replace_file
+from suture.core.settings.schema import FileReference, setting_fields
 from suture.core.settings.sources import (
-    Given,
     Layer,
+    SettingValue,
     project_layer,
     pyproject_table,
     pyproject_text,
+    read_settings_text,
     read_variables,
-    settings_text,
 )
 from suture.errors import StorageError, UsageError
 
 PROMPTS_FOLDER = Path(".suture") / "prompts"
-"""Where a project keeps its own prompts, one `<role>.yaml` each."""
-HARMLESS: Mapping[str, Literal["any", "at most", "at least", "of ours"]] = {
+"""Where a project keeps prompts of its own, one `<role>.yaml` for each role."""
+
+HARMLESS: Mapping[str, Literal["any", "at most", "at least", "built-in"]] = {
     "project.test": "any",
-    "loop.recipe": "of ours",
+    "loop.recipe": "built-in",
     "loop.samples": "any",
     "loop.repair_rounds": "any",
     "repair.enabled": "any",
     "repair.candidates": "at most",
     "repair.seed": "any",
-    "proof.mutants": "at least",
-    "proof.minimising_runs": "any",
+    "certification.mutants": "at least",
+    "certification.minimising_runs": "any",
     "ci.confidence": "at least",
-    "ci.most_lines": "at most",
-    "ci.most_files": "at most",
-    "ci.most_heals": "at most",
+    "ci.max_lines": "at most",
+    "ci.max_files": "at most",
+    "ci.max_heals": "at most",
 }
-"""What a project's own files may set without trust, and how far against the user's own value. None of it
-lifts a limit, spends more than the budget, names a file or a server, or weakens what a result rests on."""
-STORE = "trusted.json"
-MOST_PROMPTS = 64
-MOST_PROMPT_BYTES = 256_000
-MOST_STORE_BYTES = 16 * 2**20
+"""What a project's own files may set without trust, and how the value must compare with the user's own.
+
+None of these raises a limit, spends more than the budget, names a file or a server, or weakens the evidence
+for a result. """
+
+TRUST_FILE = "trusted.json"
+MAX_PROMPTS = 64
+MAX_PROMPT_BYTES = 256_000
+MAX_TRUST_FILE_BYTES = 16 * 2**20
+
+PROVIDERS_WITH_FILES = ("scripted", "huggingface")
+"""Providers whose models may be a file or a folder."""
+ALIASES_WITH_FILES = ("LLM_MODEL", "HF_MODEL")
+"""The ancestors' variables whose value may become the name of such a model."""
+PROMPTS_SETTING = "paths.prompts"
+"""The setting that names a folder of which only the prompts are read."""
+MAX_REFERENCED_BYTES = 16 * 2**20
+MAX_REFERENCED_FILES = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
 class RequestedSetting:
-    """Something that a project's own files would decide, and that needs trust.
+    """Something that a project's own files would set, and that needs trust.
 
     Attributes:
         key: The setting, or the folder of prompts.
-        before: What holds without the project, as text; secrets are masked.
-        after: What the project would have.
-        origin: Where the project says so.
+        before: The value without the project, as text; secrets are masked.
+        after: The value that the project would set.
+        origin: The file in which the project sets it.
     """
 
     key: str
@@ -75,10 +90,10 @@ class RequestedSetting:
 
 
 def is_harmless(key: str, before: Any, after: Any) -> bool:
-    """Whether a project may change a setting without trust.
+    """Return whether a project may change a setting without trust.
 
     Args:
-        key: The setting's dotted name.
+        key: The dotted name of the setting.
         before: The value without the project.
         after: The value with it.
     """
@@ -87,13 +102,13 @@ def is_harmless(key: str, before: Any, after: Any) -> bool:
         return bool(after <= before)
     if bound == "at least":
         return bool(after >= before)
-    if bound == "of ours":
+    if bound == "built-in":
         return not str(after).endswith(".toml") and "/" not in str(after)
     return bound == "any"
 
 
 def prompt_files(project: Path) -> dict[str, bytes]:
-    """The files of prompts that a project brings, name -> content.
+    """Return the prompts of a project's own, file name -> content.
 
     Raises:
         UsageError: There are too many, or one is too long or cannot be read.
@@ -105,11 +120,11 @@ def prompt_files(project: Path) -> dict[str, bytes]:
             for entry in entries:
                 if not entry.name.endswith(".yaml"):
                     continue
-                content = read_plain(folder / entry.name, MOST_PROMPT_BYTES, follow=True)
+                content = read_regular_file(folder / entry.name, MAX_PROMPT_BYTES, follow=True)
                 if content is None:
                     continue
                 found[entry.name] = content
-                if len(found) > MOST_PROMPTS or len(content) > MOST_PROMPT_BYTES:
+                if len(found) > MAX_PROMPTS or len(content) > MAX_PROMPT_BYTES:
                     raise UsageError(
                         f"{str(folder)!r} holds more than prompts: a file or their number is too large"
                     )
@@ -120,38 +135,42 @@ def prompt_files(project: Path) -> dict[str, bytes]:
     return found
 
 
-def digest_of_project(project: Path) -> str:
-    """The content of all files with which a project has a say, as one hash.
+def compute_project_digest(project: Path) -> str:
+    """Return a hash of everything by which a project influences its runs.
 
-    Of `.env` only the variables that are ours count: other programs' may change. What these files name is
-    part of it: a recipe, prompts, a script of replies.
+    This covers the project's settings files, the variables in `.env` that Suture uses (other programs'
+    variables may change), its prompts, and the files that its settings name: a recipe, prompts, a script of
+    replies.
 
     Raises:
-        UsageError: One of them cannot be read.
+        UsageError: One of these files cannot be read.
     """
     folder = project.absolute()
     variables = read_variables({}, folder)
     layers = variables.own
-    with contextlib.suppress(UsageError):  # its text is part of the hash; what is wrong in it, loading says
+    with contextlib.suppress(
+        UsageError
+    ):  # the text is hashed in any case; loading reports what is wrong in it
         layers = (project_layer(folder), *layers)
-    ours = {given.origin: str(given.value) for layer in variables.own for given in layer.values()}
-    ours |= {given.origin: str(given.value) for given in variables.ancestors.values()}
+    values = {given.origin: str(given.value) for layer in variables.own for given in layer.values()}
+    values |= {given.origin: str(given.value) for given in variables.ancestors.values()}
     content: dict[str, object] = {
-        "suture.toml": settings_text(project / "suture.toml"),
-        "variables": {origin.rpartition(" ")[2]: value for origin, value in ours.items()},
+        "suture.toml": read_settings_text(project / "suture.toml"),
+        "variables": {origin.rpartition(" ")[2]: value for origin, value in values.items()},
         "named": {
-            str(path): content_of(path, ending) for path, ending in files_named(layers, variables.ancestors)
+            str(path): hash_file_or_folder(path, ending)
+            for path, ending in find_referenced_files(layers, variables.ancestors)
         },
         "prompts": {name: hashlib.sha256(text).hexdigest() for name, text in prompt_files(project).items()},
     }
-    table = _pyproject(folder)
+    table = _pyproject_content(folder)
     if table:
         content["pyproject"] = table
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def _pyproject(folder: Path) -> object:
-    """What its `pyproject.toml` says of us alone: the rest of that file changes often."""
+def _pyproject_content(folder: Path) -> object:
+    """Return Suture's table in `pyproject.toml`. The rest of that file changes often and is not hashed."""
     try:
         return json.loads(json.dumps(pyproject_table(folder), default=str))
     except UsageError:
@@ -159,43 +178,43 @@ def _pyproject(folder: Path) -> object:
 
 
 def is_trusted(home: Path, project: Path) -> bool:
-    """Whether the user trusts a project with its files as they are now.
+    """Return whether the user trusts a project with its files as they are now.
 
     Raises:
         StorageError: The list of trusted projects is damaged.
     """
-    known = trusted_projects(home).get(str(project.resolve()))
-    return known is not None and known == digest_of_project(project)
+    digest = trusted_projects(home).get(str(project.resolve()))
+    return digest is not None and digest == compute_project_digest(project)
 
 
 def project_prompts(home: Path, project: Path) -> Path | None:
-    """The folder of a project's own prompts, where it has some and is trusted; raises as `is_trusted`."""
+    """Return the folder of a project's own prompts if it has some and is trusted. Raises as `is_trusted`."""
     return project / PROMPTS_FOLDER if prompt_files(project) and is_trusted(home, project) else None
 
 
 def trusted_projects(home: Path) -> dict[str, str]:
-    """The projects that are trusted, folder -> hash of what was looked at.
+    """Return the trusted projects, folder -> digest of the content that the user has seen.
 
     Raises:
         StorageError: The list is damaged.
     """
-    path = home / STORE
+    path = home / TRUST_FILE
     try:
-        content = read_plain(path, MOST_STORE_BYTES, follow=True)
+        content = read_regular_file(path, MAX_TRUST_FILE_BYTES, follow=True)
         projects = {} if content is None else json.loads(content)["projects"]
         if not all(isinstance(text, str) for pair in projects.items() for text in pair):
-            raise TypeError("a project's hash is a text")
+            raise TypeError("the digest of a project is a text")
     except OSError as fault:
         raise StorageError(f"{str(path)!r} cannot be read: {fault.strerror}") from fault
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as fault:
         raise StorageError(
-            f"{str(path)!r} is damaged", remedy="remove it, and trust your projects anew"
+            f"{str(path)!r} is damaged", remedy="remove it, and trust your projects again"
         ) from fault
     return dict(projects)
 
 
 def trust_project(home: Path, project: Path, digest: str) -> None:
-    """Trust a project with a content of its files.
+    """Trust a project as long as its files have this digest.
 
     Raises:
         StorageError: The list is damaged, or cannot be written.
@@ -204,7 +223,7 @@ def trust_project(home: Path, project: Path, digest: str) -> None:
 
 
 def revoke_trust(home: Path, project: Path) -> bool:
-    """Take trust back, also of a folder that is gone; answers whether there was any.
+    """Stop trusting a project, whose folder may be gone, and return whether it was trusted.
 
     Raises:
         StorageError: The list is damaged, or cannot be written.
@@ -217,75 +236,70 @@ def revoke_trust(home: Path, project: Path) -> bool:
 
 
 def _save(home: Path, projects: Mapping[str, str]) -> None:
-    replace_file(home / STORE, json.dumps({"projects": dict(sorted(projects.items()))}, indent=1))
-
-
-MODELS_IN_FILES = ("scripted", "huggingface")
-"""Providers whose models may be a file or a folder."""
-MODEL_VARIABLES = ("LLM_MODEL", "HF_MODEL")
-"""Those of older programs whose value may become such a model's name."""
-PROMPTS = "paths.prompts"
-"""Of the folder that it names, the files of prompts alone are read."""
-MOST_BYTES = 16 * 2**20
-MOST_FILES = 1000
+    replace_file(home / TRUST_FILE, json.dumps({"projects": dict(sorted(projects.items()))}, indent=1))
 
 
 def is_path(field: FieldInfo) -> bool:
-    """Whether a setting is a path and nothing else."""
+    """Return whether a setting is a path and nothing else."""
     return Path in (field.annotation, *typing.get_args(field.annotation))
 
 
-def kind_of(field: FieldInfo) -> NamesAFile | None:
-    """How a setting that is no path may name a file; `None` where it never does."""
-    return next((mark for mark in field.metadata if isinstance(mark, NamesAFile)), None)
+def file_reference_in(field: FieldInfo) -> FileReference | None:
+    """Return how a text setting can name a file, or `None` if it never does."""
+    return next((mark for mark in field.metadata if isinstance(mark, FileReference)), None)
 
 
-def files_named(layers: tuple[Layer, ...], ancestors: Mapping[str, Given]) -> Iterator[tuple[Path, str]]:
-    """What the settings of a project name, there or not, and how what is read below it ends.
+def find_referenced_files(
+    layers: tuple[Layer, ...], ancestors: Mapping[str, SettingValue]
+) -> Iterator[tuple[Path, str]]:
+    """Yield the files and folders that a project's settings name, whether they exist or not.
+
+    Each comes with an ending: of a folder, only files that end so are read; all of them if it is empty.
 
     Args:
-        layers: What its own files say.
-        ancestors: The variables of older programs in them.
+        layers: What the project's own files set.
+        ancestors: The ancestors' variables in them.
     """
-    fields = setting_fields()
+    all_fields = setting_fields()
     for layer in layers:
         for key, given in layer.items():
-            for text in _texts(given.value, fields[key]):
-                name = text if is_path(fields[key]) else _file_in(text, kind_of(fields[key]))
+            field = all_fields[key]
+            for text in _texts_in(given.value, field):
+                name = text if is_path(field) else _referenced_name(text, file_reference_in(field))
                 if name:
-                    yield given.folder / _expanded(name), ".yaml" if key == PROMPTS else ""
-    for variable in MODEL_VARIABLES:
+                    yield given.folder / _expand_user(name), ".yaml" if key == PROMPTS_SETTING else ""
+    for variable in ALIASES_WITH_FILES:
         if variable in ancestors:
             given = ancestors[variable]
-            said = str(given.value).strip()
-            yield from (
-                (given.folder / _expanded(name), "") for name in {said, said.partition(":")[2]} if name
-            )
+            value = str(given.value).strip()
+            for name in {value, value.partition(":")[2]}:
+                if name:
+                    yield given.folder / _expand_user(name), ""
 
 
-def absolute_names(given: Given, field: FieldInfo, kind: NamesAFile) -> object:
-    """The value of a setting, with the files that it names where they lie beside the file that says so.
+def make_references_absolute(given: SettingValue, field: FieldInfo, reference: FileReference) -> object:
+    """Return the value of a setting in which file names are relative to the folder of their source.
 
-    A name that a command or the environment gives stays as it is: it is relative to the current folder.
+    A name from the command line or the environment stays as it is: it is relative to the current folder.
     """
     if given.folder == Path.cwd() or not isinstance(given.value, str | list | tuple):
         return given.value
-    texts = [_absolute(text, given.folder, kind) for text in _texts(given.value, field)]
+    texts = [_make_absolute(text, given.folder, reference) for text in _texts_in(given.value, field)]
     return texts if _is_list(field) else "".join(texts)
 
 
-def _absolute(text: str, folder: Path, kind: NamesAFile) -> str:
-    name = _file_in(text, kind)
+def _make_absolute(text: str, folder: Path, reference: FileReference) -> str:
+    name = _referenced_name(text, reference)
     if not name:
         return text
-    path = folder / _expanded(name)
-    # A script or a folder of weights may as well be one of ours, or one of the hub's.
-    found = kind.kind == "recipe" or path.exists()
-    return f"{text[: len(text) - len(name)]}{path}" if found else text
+    path = folder / _expand_user(name)
+    # The name of a script or of a folder of weights may also be a built-in one, or one of the hub.
+    is_file = reference.kind == "recipe" or path.exists()
+    return f"{text[: len(text) - len(name)]}{path}" if is_file else text
 
 
-def _texts(value: object, field: FieldInfo) -> list[str]:
-    """The texts in a value that nobody has checked; a variable holds a list as one text with commas."""
+def _texts_in(value: object, field: FieldInfo) -> list[str]:
+    """Return the texts in a value that is not validated; a variable holds a list as one text with commas."""
     if isinstance(value, str):
         return [part for part in map(str.strip, value.split(",")) if part] if _is_list(field) else [value]
     return [one for one in value if isinstance(one, str)] if isinstance(value, list | tuple) else []
@@ -295,53 +309,54 @@ def _is_list(field: FieldInfo) -> bool:
     return typing.get_origin(field.annotation) is tuple
 
 
-def _file_in(text: str, kind: NamesAFile | None) -> str:
-    """The name of the file in a text; empty where it names none."""
-    if kind is None:
+def _referenced_name(text: str, reference: FileReference | None) -> str:
+    """Return the name of the file in a text; empty if the text names none."""
+    if reference is None:
         return ""
-    if kind.kind == "recipe":
+    if reference.kind == "recipe":
         return text if text.endswith(".toml") else ""
     provider, _, model = text.partition(":")
-    return model if provider in MODELS_IN_FILES else ""
+    return model if provider in PROVIDERS_WITH_FILES else ""
 
 
-def _expanded(name: str) -> str:
-    return os.path.expanduser(name)  # noqa: PTH111 - Path's raises where no home is known
+def _expand_user(name: str) -> str:
+    # `Path.expanduser` raises an error if no home folder is known.
+    return os.path.expanduser(name)  # noqa: PTH111
 
 
-def content_of(path: Path, ending: str = "") -> str:
-    """What a file or a folder holds, as one hash; empty where there is neither.
+def hash_file_or_folder(path: Path, ending: str = "") -> str:
+    """Return a hash of a file's content or of all files in a folder; empty if there is neither.
 
     Args:
         path: The file, or the folder.
-        ending: Of a folder only files that lie in it and whose names end so; all below it where not given.
+        ending: For a folder, hash only the files directly in it whose names end so.
 
     Raises:
-        UsageError: It cannot be read, or is too much to be looked at by whoever trusts it.
+        UsageError: It cannot be read, or is too large to be reviewed by a person.
     """
     hashed = hashlib.sha256()
-    left = MOST_BYTES
-    found = False
+    left_bytes = MAX_REFERENCED_BYTES
+    exists = False
     try:
-        for count, (name, file) in enumerate(_files(path, ending)):
-            content = read_plain(file, left, follow=True)
-            found = found or content is not None
-            left -= len(content or b"")
-            if left < 0 or count >= MOST_FILES:
+        for count, (name, file) in enumerate(_files_in(path, ending)):
+            content = read_regular_file(file, left_bytes, follow=True)
+            exists = exists or content is not None
+            left_bytes -= len(content or b"")
+            if left_bytes < 0 or count >= MAX_REFERENCED_FILES:
                 raise UsageError(
-                    f"the project's settings name {str(path)!r}, which is too much to be trusted with them",
+                    f"the project's settings name {str(path)!r}, which is too large to be trusted with them",
                     remedy="name it in settings of your own",
                 )
             digest = b"-" if content is None else hashlib.sha256(content).hexdigest().encode()
             hashed.update(os.fsencode(name) + b"\0" + digest + b"\0")
     except (OSError, ValueError) as fault:
-        why = os.strerror(fault.errno or 0) if isinstance(fault, OSError) else "it is no path"
+        why = os.strerror(fault.errno or 0) if isinstance(fault, OSError) else "it is not a path"
         raise UsageError(f"{str(path)!r} cannot be read: {why}") from fault
-    return hashed.hexdigest() if found else ""
+    return hashed.hexdigest() if exists else ""
 
 
-def _files(path: Path, ending: str) -> Iterator[tuple[str, Path]]:
-    """A file itself, or the files below a folder, by their names in it.
+def _files_in(path: Path, ending: str) -> Iterator[tuple[str, Path]]:
+    """Yield a file itself, or the files below a folder with their names relative to it.
 
     Raises:
         OSError: A folder below cannot be listed.
@@ -350,16 +365,16 @@ def _files(path: Path, ending: str) -> Iterator[tuple[str, Path]]:
     if not path.is_dir():
         yield "", path
         return
-    waiting = [path]
-    while waiting:
-        with os.scandir(waiting.pop()) as entries:
+    folders = [path]
+    while folders:
+        with os.scandir(folders.pop()) as entries:
             for entry in sorted(entries, key=lambda one: one.name):
                 if ending:
                     if entry.name.endswith(ending):
                         yield entry.name, Path(entry.path)
                 elif entry.is_dir(follow_symlinks=False):
-                    waiting.append(Path(entry.path))
+                    folders.append(Path(entry.path))
                 elif not entry.is_dir():
                     yield str(Path(entry.path).relative_to(path)), Path(entry.path)
                 else:
-                    raise UsageError(f"{entry.path!r} is a link to a folder, which is not looked into")
+                    raise UsageError(f"{entry.path!r} is a link to a folder, which is not followed")

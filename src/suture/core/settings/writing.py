@@ -1,4 +1,4 @@
-"""Settings written into a file, with what else stands there left as it is."""
+"""Change settings: in a file, in memory, and in the record of a run."""
 
 from __future__ import annotations
 
@@ -12,86 +12,91 @@ from pydantic import SecretStr, ValidationError
 
 from suture.core.safe_files import create_file, replace_file
 from suture.core.settings.loading import user_file
-from suture.core.settings.rendering import say_refusal, value_that_would_do
-from suture.core.settings.schema import THE_USERS_ALONE, Settings
-from suture.core.settings.sources import flag_layer, settings_text
+from suture.core.settings.rendering import describe_invalid_value, suggest_value
+from suture.core.settings.schema import USER_ONLY_SETTINGS, Settings
+from suture.core.settings.sources import flag_layer, read_settings_text
 from suture.errors import UsageError
+
+MACHINE_GROUPS = ("keys", "memory", "paths", "project", "store", "log")
+"""Groups that belong to the user and the machine. They are not recorded with a run."""
+CREDENTIALS_IN_ADDRESS = re.compile(r"(?<=://)[^/\s@]*@")
 
 
 def set_value(key: str, text: str, *, project: Path | None, environ: Mapping[str, str]) -> Path:
     """Write one setting into the user's own file, or into a project's `suture.toml`.
 
+    Everything else in the file, including its comments, stays as it is.
+
     Args:
-        key: The setting, dotted.
-        text: Its value: TOML, or else a text.
-        project: The project's folder; the user's own file where not given.
-        environ: The environment, which says where that file is.
+        key: The dotted name of the setting.
+        text: Its value as TOML, or as plain text.
+        project: The project's folder; the user's own file if not given.
+        environ: The environment, which determines where the user's file is.
 
     Returns:
-        The file.
+        The path of the file.
 
     Raises:
-        UsageError: There is no such setting, it cannot have the value, no project may set it, or the file is
-            no TOML or a link.
+        UsageError: There is no such setting, the value is invalid, no project may set it, or the file is a
+            link or not TOML.
         StorageError: The file cannot be written.
     """
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
-    flag_layer({key: text})  # refuses a key that is none
-    if project is not None and key in THE_USERS_ALONE:
+    flag_layer({key: text})  # raises an error for an unknown setting
+    if project is not None and key in USER_ONLY_SETTINGS:
         raise UsageError(f"{key}: a project's own files have no say in this", remedy="leave out --project")
-    value = _checked(key, text)
+    value = _parse_value(key, text)
     path = user_file(environ).resolve() if project is None else project / "suture.toml"
     if path.is_symlink():
         raise UsageError(f"{str(path)!r} is a link", remedy="change the file that it leads to")
     try:
-        document: Any = tomlkit.parse(settings_text(path))
+        document: Any = tomlkit.parse(read_settings_text(path))
     except TOMLKitError as fault:
-        raise UsageError(f"{str(path)!r} is not TOML: {fault}", remedy="mend it first") from fault
+        raise UsageError(f"{str(path)!r} is not TOML: {fault}", remedy="fix it first") from fault
     group, _, name = key.partition(".")
     if not isinstance(document.get(group, {}), dict):
-        raise UsageError(f"{str(path)!r}: {group} is no table", remedy="mend it first")
+        raise UsageError(f"{str(path)!r}: {group} is no table", remedy="fix it first")
     document.setdefault(group, tomlkit.table())[name] = value
     replace_file(path, tomlkit.dumps(document))
     return path
 
 
-def new_file(path: Path, text: str) -> None:
-    """Write a file that was not there.
+def create_settings_file(path: Path, text: str) -> None:
+    """Write a new file.
 
     Raises:
-        UsageError: There is one.
-        StorageError: It cannot be written.
+        UsageError: The file exists already.
+        StorageError: The file cannot be written.
     """
     if not create_file(path, text):
-        raise UsageError(f"{str(path)!r} is there already", remedy="suture config set KEY VALUE")
+        raise UsageError(f"{str(path)!r} exists already", remedy="suture config set KEY VALUE")
 
 
-def _checked(key: str, text: str) -> object:
-    """The value of a setting, as TOML knows it; what is none, or of another type, is a text.
+def _parse_value(key: str, text: str) -> object:
+    """Return the value of a setting. Text that is not TOML, or is TOML of the wrong type, counts as a string.
 
     Raises:
-        UsageError: The setting cannot have it.
+        UsageError: The value is invalid.
     """
     try:
         value: object = tomllib.loads(f"value = {text}")["value"]
     except (tomllib.TOMLDecodeError, RecursionError):
         value = text
-    wrong = _what_is_wrong(key, value)
-    if wrong and not isinstance(value, str) and not _what_is_wrong(key, text):
+    error = _find_error(key, value)
+    if error and not isinstance(value, str) and not _find_error(key, text):
         return text
-    if wrong:
+    if error:
         raise UsageError(
-            say_refusal(key, wrong, text, secret=key.startswith("keys.")), remedy=value_that_would_do(key)
+            describe_invalid_value(key, error, text, secret=key.startswith("keys.")),
+            remedy=suggest_value(key),
         )
     return value
 
 
-def _what_is_wrong(key: str, value: object) -> Mapping[str, Any] | None:
-    """Why a setting cannot have a value, as pydantic tells it; nothing where it can."""
-    from pydantic import ValidationError
-
+def _find_error(key: str, value: object) -> Mapping[str, Any] | None:
+    """Return pydantic's error for a value of a setting, or `None` if it is valid."""
     group, _, name = key.partition(".")
     try:
         Settings.model_validate({group: {name: value}})
@@ -100,13 +105,11 @@ def _what_is_wrong(key: str, value: object) -> Mapping[str, Any] | None:
     return None
 
 
-OF_THE_MACHINE = ("keys", "memory", "paths", "project", "store", "log")
-"""Groups that belong to who runs, and not to the run."""
-CREDENTIALS_IN_ADDRESS = re.compile(r"(?<=://)[^/\s@]*@")
+def encode_settings(settings: Settings) -> dict[str, dict[str, Any]]:
+    """Return the settings as JSON values for a run folder.
 
-
-def settings_as_plain(settings: Settings) -> dict[str, dict[str, Any]]:
-    """The settings as JSON values, without keys, other secrets, and passwords inside addresses."""
+    Keys, other secrets, passwords in addresses, and the groups of the machine are left out.
+    """
     return {
         name: {
             field: _without_credentials(value)
@@ -114,37 +117,40 @@ def settings_as_plain(settings: Settings) -> dict[str, dict[str, Any]]:
             if not isinstance(getattr(group, field), SecretStr)
         }
         for name, group in settings
-        if name not in OF_THE_MACHINE
+        if name not in MACHINE_GROUPS
     }
 
 
-def settings_of_record(
-    plain: Mapping[str, Mapping[str, Any]], present: Settings, *, own: bool = True
+def restore_settings(
+    recorded: Mapping[str, Mapping[str, Any]], present: Settings, *, own: bool = True
 ) -> Settings:
-    """The settings of a recorded run, with the secrets and the folders of today.
+    """Return the settings of a recorded run, with the secrets and the folders of the present settings.
 
     Args:
-        plain: What `settings_as_plain` made. Settings that are unknown here are passed over, and those that
-            did not exist then have today's defaults.
-        present: The settings of who asks.
-        own: Whether the record is theirs. A stranger's decides neither on the wall nor on an address.
+        recorded: What `encode_settings` returned. Unknown settings are ignored; missing ones have their
+            defaults.
+        present: The present settings of the user.
+        own: Whether the record is the user's own. A record of somebody else chooses neither the sandbox nor
+            an address.
 
     Raises:
-        UsageError: A value is refused by this version.
+        UsageError: A recorded value is invalid in this version.
     """
     groups: dict[str, Any] = {}
     for name, group in present:
-        recorded = plain.get(name)
-        if name in OF_THE_MACHINE or recorded is None:
+        values_then = recorded.get(name)
+        if name in MACHINE_GROUPS or values_then is None:
             groups[name] = group
             continue
-        values = {field: value for field, value in recorded.items() if field in type(group).model_fields}
+        values = {field: value for field, value in values_then.items() if field in type(group).model_fields}
         for field, now in group:
             if isinstance(now, SecretStr) or (
                 isinstance(now, str) and _without_credentials(now) == values.get(field)
             ):
-                values[field] = now  # with the password that the record leaves out
-            if not own and (name == "sandbox" or f"{name}.{field}" in (*THE_USERS_ALONE, "model.base_url")):
+                values[field] = now  # includes the password, which the record leaves out
+            if not own and (
+                name == "sandbox" or f"{name}.{field}" in (*USER_ONLY_SETTINGS, "model.base_url")
+            ):
                 values[field] = now
         groups[name] = values
     try:
@@ -157,15 +163,15 @@ def settings_of_record(
         ) from fault
 
 
-def settings_with(settings: Settings, changes: Mapping[str, object]) -> Settings:
-    """The settings with other values for some of them.
+def override_settings(settings: Settings, changes: Mapping[str, object]) -> Settings:
+    """Return settings in which some values are replaced.
 
     Args:
         settings: The settings of this process.
-        changes: Dotted key -> value, or the text of one.
+        changes: Dotted key -> value, or the value as text.
 
     Raises:
-        UsageError: There is no such setting, or the value is wrong.
+        UsageError: There is no such setting, or the value is invalid.
     """
     groups = {name: dict(group) for name, group in settings}
     for key in flag_layer(changes):
@@ -176,7 +182,9 @@ def settings_with(settings: Settings, changes: Mapping[str, object]) -> Settings
     except ValidationError as fault:
         error = fault.errors()[0]
         key = ".".join(map(str, error["loc"][:2]))
-        raise UsageError(say_refusal(key, error, changes.get(key)), remedy=value_that_would_do(key)) from None
+        raise UsageError(
+            describe_invalid_value(key, error, changes.get(key)), remedy=suggest_value(key)
+        ) from None
 
 
 def _without_credentials(value: Any) -> Any:

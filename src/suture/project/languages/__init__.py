@@ -4,16 +4,16 @@ This room is plain data and plain functions over argument vectors and files' con
 and calls no model; `suture.sandbox` finds programs and runs things.
 """
 
-from suture.project.languages.calling.call_driver import CallDriver, CallSite, Plus
-from suture.project.languages.interpreter import SHOWN_PACKAGES, Interpreter, Toolchain
-from suture.project.languages.language import DownloadedPackages, LanguageFacts, ProjectSigns
-from suture.project.languages.layouts import ProjectLayout, filled
+from suture.project.languages.calling.call_driver import CallDriver, CallSite, JsonPlus
+from suture.project.languages.interpreter import PACKAGES_MOUNT, Interpreter, Toolchain
+from suture.project.languages.language import LanguageFacts, PackageCache, ProjectOverview
+from suture.project.languages.layouts import ProjectLayout, fill_placeholders
 from suture.project.languages.package_scripts import (
     TASK_FILES,
-    scripts_reached_by,
-    scripts_run_by,
-    task_lines,
-    without_npm,
+    bypass_npm,
+    find_reachable_scripts,
+    find_started_scripts,
+    find_task_commands,
 )
 from suture.project.languages.python import (
     is_pytest_command,
@@ -22,52 +22,52 @@ from suture.project.languages.python import (
     resolve_command,
 )
 from suture.project.languages.registry import (
+    BUILT_IN_LANGUAGES,
     LANGUAGES,
-    OURS,
     DetectedCommand,
-    argv_for_report,
+    add_report_arguments,
     detect_command,
+    detect_file_languages,
+    detect_language,
+    find_language,
+    find_runner,
     is_source,
-    language_named,
-    language_of_command,
-    languages_of_files,
-    runner_of,
 )
 from suture.project.languages.reports import Report, ReportedTest, Runner, RunnerOutput
 
 __all__ = [
+    "BUILT_IN_LANGUAGES",
     "LANGUAGES",
-    "OURS",
-    "SHOWN_PACKAGES",
+    "PACKAGES_MOUNT",
     "TASK_FILES",
     "CallDriver",
     "CallSite",
     "DetectedCommand",
-    "DownloadedPackages",
     "Interpreter",
+    "JsonPlus",
     "LanguageFacts",
-    "Plus",
+    "PackageCache",
     "ProjectLayout",
-    "ProjectSigns",
+    "ProjectOverview",
     "Report",
     "ReportedTest",
     "Runner",
     "RunnerOutput",
     "Toolchain",
-    "argv_for_report",
+    "add_report_arguments",
+    "bypass_npm",
     "detect_command",
-    "filled",
+    "detect_file_languages",
+    "detect_language",
+    "fill_placeholders",
+    "find_language",
+    "find_reachable_scripts",
+    "find_runner",
+    "find_started_scripts",
+    "find_task_commands",
     "is_pytest_command",
     "is_source",
-    "language_named",
-    "language_of_command",
-    "languages_of_files",
     "program_environment",
     "pytest_equivalent",
     "resolve_command",
-    "runner_of",
-    "scripts_reached_by",
-    "scripts_run_by",
-    "task_lines",
-    "without_npm",
 ]

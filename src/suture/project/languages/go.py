@@ -13,17 +13,17 @@ from typing import Any
 from suture.project.languages.calling.go_calls import GO_CALLS
 from suture.project.languages.grammars import Grammars
 from suture.project.languages.language import (
-    DownloadedPackages,
     LanguageFacts,
-    ProjectSigns,
-    Syntax,
-    globs_of,
+    PackageCache,
+    ProjectOverview,
+    SyntaxTemplates,
+    expand_word_globs,
 )
 from suture.project.languages.layouts import GO_LAYOUT
-from suture.project.languages.reporters.go_attestation import GO_VOUCHING
+from suture.project.languages.reporters.go_attestation import GO_ATTESTATION
 from suture.project.languages.reports import Report, ReportedTest, Runner, RunnerOutput
 from suture.project.languages.safety_rules import go_rules as in_go
-from suture.project.languages.safety_rules.rule import uses_by_queries
+from suture.project.languages.safety_rules.rule import find_uses_by_query
 
 FAMILIES = (
     *(("min", "max"), ("Min", "Max"), ("Floor", "Ceil", "Round", "Trunc", "Abs")),
@@ -34,24 +34,24 @@ FAMILIES = (
     *(("Lock", "RLock", "Unlock", "RUnlock"), ("Before", "After", "Equal"), ("Errorf", "Error")),
     *(("Seconds", "Minutes", "Hours"), ("Add", "Sub"), ("Atoi", "Itoa"), ("Push", "Pop")),
 )
-SYNTAX = Syntax(  # for changes that put code into a file
+SYNTAX = SyntaxTemplates(  # for changes that put code into a file
     length="len({})",
-    end="",
-    test="if {} {{ {} }}",
-    stop="panic(0);",
-    equal=("==", "!="),
-    nothing="nil",
-    put="{0} = append({0}, {1})",
-    around=(
+    terminator="",
+    if_statement="if {} {{ {} }}",
+    raise_statement="panic(0);",
+    equality=("==", "!="),
+    null="nil",
+    append="{0} = append({0}, {1})",
+    wrappers=(
         *("len({})", "-{}", "strings.ToLower({})", "strings.TrimSpace({})", "math.Abs({})", "int({})"),
         *("float64({})", "{}[1:]", "{}[0]", "string({})", "{} % 2", "{}.Len()", "&{}", "*{}"),
         *("math.Floor({})", "math.Ceil({})", "math.Round({})", "strings.ToUpper({})", "{}[:len({})-1]"),
     ),
-    answers=("true", "false", "0", "nil", '""', "-1", "1"),
-    better=(),
-    rest=("{0}[{1}:]", "{0}[:{1}]"),
-    families=FAMILIES,
-    joined=("append({0}, {1}...)",),
+    default_returns=("true", "false", "0", "nil", '""', "-1", "1"),
+    min_max=(),
+    slices=("{0}[{1}:]", "{0}[:{1}]"),
+    confusable_names=FAMILIES,
+    concatenations=("append({0}, {1}...)",),
 )
 
 
@@ -118,11 +118,11 @@ def _vouched(
 ) -> str:
     """How a test ended: where nothing failed in its package, only what its program vouched for passed."""
     package, test = key
-    if output.vouched is None or status != "pass" or not test:
+    if output.attested is None or status != "pass" or not test:
         return status
     if any(how == "fail" for (one, _), how in ended.items() if one == package):
         return status  # its program vouches for nothing, and this test did no harm
-    how = output.vouched.get(package, {}).get(test)
+    how = output.attested.get(package, {}).get(test)
     if how == "passed":
         return "pass"
     said[key] = [UNVOUCHED]
@@ -190,14 +190,14 @@ def _folder(package: str, output: RunnerOutput) -> str:
     return package
 
 
-def tests_in_go(signs: ProjectSigns) -> tuple[tuple[str, ...], str] | None:
+def detect_go_tests(signs: ProjectOverview) -> tuple[tuple[str, ...], str] | None:
     """`go test`, where there is a module with tests."""
     if "go.mod" in signs.files and any(name.endswith("_test.go") for name in signs.files):
         return ("go", "test", "./..."), "go.mod names a Go module"
     return None
 
 
-def absent_module(line: str, files: Mapping[str, bytes]) -> tuple[str, str] | None:
+def find_missing_module(line: str, files: Mapping[str, bytes]) -> tuple[str, str] | None:
     """What a line says of a module that is not downloaded, and what to do; none of the project's own."""
     match = ABSENT.search(line)
     own = MODULE.search(files.get("go.mod", b""))
@@ -215,7 +215,7 @@ def module_cache(environ: Mapping[str, str]) -> str:
     return environ.get("GOMODCACHE") or f"{path}/pkg/mod"
 
 
-def loaded_by(words: Sequence[str]) -> tuple[str, ...]:
+def find_go_run_files(words: Sequence[str]) -> tuple[str, ...]:
     """Globs of the program that `go run` builds: one that decides by its exit status is a test.
 
     Args:
@@ -224,40 +224,40 @@ def loaded_by(words: Sequence[str]) -> tuple[str, ...]:
     pairs = list(pairwise(words))
     at = pairs.index(("go", "run")) + 2 if ("go", "run") in pairs else len(words)
     program = next((word for word in words[at:] if not word.startswith("-")), "")
-    return tuple(f"{glob}*.go" for glob in globs_of(program) if glob.endswith("/"))
+    return tuple(f"{glob}*.go" for glob in expand_word_globs(program) if glob.endswith("/"))
 
 
 GRAMMARS: Grammars = {"": ("tree_sitter_go", "language")}
 GO = LanguageFacts(
     label="Go",
     fence="go",
-    endings=(".go",),
+    extensions=(".go",),
     program="go",
     compiled=True,
-    commands=re.compile(r"go|gotestsum"),
+    command_pattern=re.compile(r"go|gotestsum"),
     runners=(
         Runner(
             name="go test",
             command=re.compile(r"(?:^|[\s/])go\s+test(?:\s|$)"),
             read=read_stream,
             environment=lambda folder: {"GOFLAGS": "-p=4 -v -json"},
-            between=re.compile(r"\s-c(?:\s|$)"),
-            nested_by="/",
-            vouching=GO_VOUCHING,
+            conflicting_options=re.compile(r"\s-c(?:\s|$)"),
+            group_separator="/",
+            attestation=GO_ATTESTATION,
         ),
     ),
     line_comment="//",
     test_files=("*_test.go", "testdata/"),
-    steering=(
+    config_globs=(
         *("go.mod", "go.work", "go.sum", "go.work.sum"),
         # What tests assert with often lies there.
         "/vendor/**/*.go",
     ),
-    loaded_by=loaded_by,
-    find_tests=tests_in_go,
+    find_loaded_files=find_go_run_files,
+    detect_test_command=detect_go_tests,
     installation=("bin", "pkg", "src"),
-    beside_it=("go.env", "VERSION"),
-    downloaded=DownloadedPackages(folder=module_cache, shown_as="/go-modules", variable="GOMODCACHE"),
+    optional_installation=("go.env", "VERSION"),
+    package_cache=PackageCache(folder=module_cache, mount_path="/go-modules", variable="GOMODCACHE"),
     package_client="go",
     variables={
         "GOCACHE": "/tmp/go-build",
@@ -268,14 +268,16 @@ GO = LanguageFacts(
         # Each compiler has threads of its own, and their number is limited. -v tells which tests ran.
         "GOFLAGS": "-p=4 -v",
     },
-    error_line=re.compile(r"^\s*[\w./-]+\.go:\d+|^panic: |no required module provides|missing go\.sum entry"),
-    find_absent=absent_module,
-    ran=re.compile(rb"^=== RUN ", re.MULTILINE),
+    error_pattern=re.compile(
+        r"^\s*[\w./-]+\.go:\d+|^panic: |no required module provides|missing go\.sum entry"
+    ),
+    find_missing=find_missing_module,
+    test_count_pattern=re.compile(rb"^=== RUN ", re.MULTILINE),
     grammars=GRAMMARS,
     safety_rules=in_go.RULES,
-    unsafe_uses=partial(uses_by_queries, GRAMMARS, in_go.QUERIES),
+    find_unsafe_uses=partial(find_uses_by_query, GRAMMARS, in_go.QUERIES),
     new_project=GO_LAYOUT,
-    definition=DEFINITION,
+    definition_pattern=DEFINITION,
     syntax=SYNTAX,
     calls=GO_CALLS,
 )

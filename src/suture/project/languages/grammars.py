@@ -14,7 +14,7 @@ Grammars = dict[str, tuple[str, str]]
 """Ending of a file, or none for all others -> the package of its grammar, and what gives it."""
 
 
-def tree_of(text: str, path: str, grammars: Grammars) -> Node:
+def parse_tree(text: str, path: str, grammars: Grammars) -> Node:
     """The syntax tree of a file; what the grammar cannot read is a node of its own in it.
 
     Args:
@@ -35,11 +35,11 @@ def grammar_for(path: str, grammars: Grammars) -> Grammar:
         grammars: The language's; not empty.
     """
     ending = next((known for known in grammars if known and path.endswith(known)), "")
-    return grammar_of(*grammars[ending])
+    return load_grammar(*grammars[ending])
 
 
 @cache
-def grammar_of(package: str, name: str) -> Grammar:
+def load_grammar(package: str, name: str) -> Grammar:
     """A grammar, loaded once."""
     from tree_sitter import Language as Grammar
 

@@ -27,7 +27,7 @@ class Toolchain:
     variables: Mapping[str, str] = field(default_factory=dict)
 
 
-SHOWN_PACKAGES = "/packages"
+PACKAGES_MOUNT = "/packages"
 """Where the wall shows what `Interpreter.packages` names."""
 
 

@@ -13,13 +13,13 @@ from typing import Any
 
 from suture.project.languages.calling.javascript_calls import JAVASCRIPT_CALLS, TYPESCRIPT_CALLS
 from suture.project.languages.grammars import Grammars
-from suture.project.languages.language import LanguageFacts, Syntax, globs_of
+from suture.project.languages.language import LanguageFacts, SyntaxTemplates, expand_word_globs
 from suture.project.languages.layouts import JAVASCRIPT_LAYOUT, TYPESCRIPT_LAYOUT
-from suture.project.languages.package_scripts import tests_by_npm
+from suture.project.languages.package_scripts import detect_npm_tests
 from suture.project.languages.reports import Report, ReportedTest, Runner, RunnerOutput
-from suture.project.languages.runner_config import loaded_by_runners
+from suture.project.languages.runner_config import find_node_runner_files
 from suture.project.languages.safety_rules import javascript_rules as in_javascript
-from suture.project.languages.safety_rules.rule import uses_by_queries
+from suture.project.languages.safety_rules.rule import find_uses_by_query
 
 GLOBALS = frozenset(
     " ".join(
@@ -63,7 +63,6 @@ MEMBERS = frozenset(
 )
 
 
-
 FAMILIES = (
     *(("min", "max"), ("floor", "ceil", "round", "trunc", "abs"), ("push", "unshift", "concat")),
     *(("pop", "shift"), ("slice", "splice", "substring", "substr"), ("indexOf", "lastIndexOf", "search")),
@@ -74,15 +73,15 @@ FAMILIES = (
     *(("charAt", "charCodeAt", "at"), ("reduce", "reduceRight"), ("replace", "replaceAll")),
     ("Error", "TypeError", "RangeError", "SyntaxError", "ReferenceError"),
 )
-SYNTAX = Syntax(  # for changes that put code into a file
+SYNTAX = SyntaxTemplates(  # for changes that put code into a file
     length="{}.length",
-    end=";",
-    test="if ({}) {{ {} }}",
-    stop="throw 0;",
-    equal=("===", "!=="),
-    nothing="null",
-    put="{}.push({});",
-    around=(
+    terminator=";",
+    if_statement="if ({}) {{ {} }}",
+    raise_statement="throw 0;",
+    equality=("===", "!=="),
+    null="null",
+    append="{}.push({});",
+    wrappers=(
         *("Math.abs({})", "Math.floor({})", "{}.length", "-{}", "{}.toLowerCase()", "{}.sort()"),
         *("Math.ceil({})", "Math.round({})", "{}.reverse()", "Number({})", "String({})", "{}.toString()"),
         *("{}.trim()", "{}.slice(1)", "{}.slice(0, -1)", "{}[0]", "[...{}]", "{}.toUpperCase()"),
@@ -90,13 +89,13 @@ SYNTAX = Syntax(  # for changes that put code into a file
         *("{}.slice()", "Math.sqrt({})", "{}.sort((a, b) => a - b)", "({} ?? '')", "({} ?? 0)"),
         *("Math.max(0, {})", "Math.min(0, {})", "Math.max(1, {})"),
     ),
-    answers=("true", "false", "0", "[]", "''", "null", "-1", "1", "undefined"),
-    better=("Math.max({0}, {1})", "Math.min({0}, {1})"),
-    rest=("{0}.slice({1})", "{0}.slice(0, {1})"),
-    families=FAMILIES,
-    joined=("{0}.concat({1})",),
-    own_names=GLOBALS,
-    own_members=MEMBERS,
+    default_returns=("true", "false", "0", "[]", "''", "null", "-1", "1", "undefined"),
+    min_max=("Math.max({0}, {1})", "Math.min({0}, {1})"),
+    slices=("{0}.slice({1})", "{0}.slice(0, {1})"),
+    confusable_names=FAMILIES,
+    concatenations=("{0}.concat({1})",),
+    global_names=GLOBALS,
+    builtin_members=MEMBERS,
 )
 
 COMMANDS = re.compile(r"node|npm|npx|yarn|pnpm|jest|mocha|vitest|ava|tap|tsx|ts-node")
@@ -145,7 +144,9 @@ def read_events(output: RunnerOutput) -> Report:
     said = [event.get("event") for event in output.events]
     seen = [event for event in output.events if event.get("event") == "watched"]
     watched = {_path(event["file"], output): frozenset(map(str, event["changed"])) for event in seen}
-    return Report(tests=tuple(tests.values()), begun="begin" in said, ended="end" in said, watched=watched)
+    return Report(
+        tests=tuple(tests.values()), begun="begin" in said, ended="end" in said, changed_state=watched
+    )
 
 
 def _path(file: object, output: RunnerOutput) -> str:
@@ -169,7 +170,7 @@ def _test(event: Mapping[str, Any], output: RunnerOutput) -> ReportedTest:
         status="failed",
         message=" ".join(lines)[:500],
         expected=str(event.get("expected") or ""),
-        got=str(event.get("got") or ""),
+        actual=str(event.get("got") or ""),
         file=place[0],
         line=place[1],
     )
@@ -189,7 +190,7 @@ RUNNERS = (
         reporters=("jest.cjs", "signing.cjs", "jest_guard.cjs"),
         environment=lambda folder: {"NODE_OPTIONS": f"--require={folder}/jest_guard.cjs"},
         arguments=lambda folder: ("--reporters=default", f"--reporters={folder}/jest.cjs"),
-        watches=True,
+        watches_state=True,
     ),
     Runner(
         name="Vitest",
@@ -198,7 +199,7 @@ RUNNERS = (
         reporters=("vitest.mjs", "signing.cjs", "vitest_guard.mjs", "vite_config.cjs"),
         environment=lambda folder: {"NODE_OPTIONS": f"--require={folder}/vite_config.cjs"},
         arguments=lambda folder: ("--reporter=default", f"--reporter={folder}/vitest.mjs"),
-        watches=True,
+        watches_state=True,
     ),
     Runner(
         name="node:test",
@@ -210,7 +211,7 @@ RUNNERS = (
 )
 
 
-def loaded_by(words: Sequence[str]) -> Iterator[str]:
+def find_node_test_files(words: Sequence[str]) -> Iterator[str]:
     """Globs of the files that a test runner is given, or of what node starts and is told to load before it.
 
     Args:
@@ -222,7 +223,7 @@ def loaded_by(words: Sequence[str]) -> Iterator[str]:
         at = words.index("--test")
     if at is not None:
         for word in words[at + 1 :]:
-            yield from globs_of(word)
+            yield from expand_word_globs(word)
         return
     start = next((n for n, name in enumerate(names) if name in STARTING), len(names))
     for before, word in pairwise(words[start:]):
@@ -238,7 +239,7 @@ def _resolved(word: str) -> tuple[str, ...]:
     return (f"{plain}.*", f"{plain}/index.*") if plain and plain[0] not in "/." else ()
 
 
-def absent_package(line: str, files: Mapping[str, bytes]) -> tuple[str, str] | None:
+def find_missing_package(line: str, files: Mapping[str, bytes]) -> tuple[str, str] | None:
     """What a line says of a package that is not installed, and what to do.
 
     `None` for a module of the project's own, and for a name that is nearly one that it requires: a slip.
@@ -279,28 +280,28 @@ STEERING = (
     *("package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml"),
 )
 COMMON: dict[str, Any] = {
-    "steering": STEERING,
+    "config_globs": STEERING,
     "program": "node",
-    "commands": COMMANDS,
+    "command_pattern": COMMANDS,
     "runners": RUNNERS,
-    "loaded_by": loaded_by,
-    "configured": loaded_by_runners,
+    "find_loaded_files": find_node_test_files,
+    "find_configured_files": find_node_runner_files,
     "line_comment": "//",
     "installation": ("bin", "lib/node_modules"),
     "packages": "node_modules",
     "package_client": "npm",
     "variables": VARIABLES,
-    "error_line": ERROR_LINE,
-    "find_absent": absent_package,
-    "ran": RAN,
+    "error_pattern": ERROR_LINE,
+    "find_missing": find_missing_package,
+    "test_count_pattern": RAN,
     "safety_rules": in_javascript.RULES,
-    "definition": DEFINITION,
+    "definition_pattern": DEFINITION,
     "syntax": SYNTAX,
 }
 JAVASCRIPT = LanguageFacts(
     label="JavaScript",
     fence="javascript",
-    endings=(".js", ".cjs", ".mjs", ".jsx"),
+    extensions=(".js", ".cjs", ".mjs", ".jsx"),
     test_files=(
         *("__tests__/", "__mocks__/", "*.test.js", "*.test.[cm]js", "*.test.jsx"),
         *("*.spec.js", "*.spec.[cm]js", "*.spec.jsx"),
@@ -308,9 +309,9 @@ JAVASCRIPT = LanguageFacts(
         *("/test.js", "/test.[cm]js", "test-*.js", "test-*.[cm]js", "*[-_]test.js", "*[-_]test.[cm]js"),
         "/spec/**/*.js",
     ),
-    find_tests=tests_by_npm,
+    detect_test_command=detect_npm_tests,
     grammars=OF_JAVASCRIPT,
-    unsafe_uses=partial(uses_by_queries, OF_JAVASCRIPT, in_javascript.QUERIES),
+    find_unsafe_uses=partial(find_uses_by_query, OF_JAVASCRIPT, in_javascript.QUERIES),
     aliases=("node", "js"),
     new_project=JAVASCRIPT_LAYOUT,
     calls=JAVASCRIPT_CALLS,
@@ -319,14 +320,14 @@ JAVASCRIPT = LanguageFacts(
 TYPESCRIPT = LanguageFacts(
     label="TypeScript",
     fence="typescript",
-    endings=(".ts", ".cts", ".mts", ".tsx"),
+    extensions=(".ts", ".cts", ".mts", ".tsx"),
     compiled=True,
     test_files=(
         *("*.test.ts", "*.test.[cm]ts", "*.test.tsx", "*.spec.ts", "*.spec.[cm]ts", "*.spec.tsx"),
         *("/test.ts", "*[-_]test.ts", "/spec/**/*.ts"),
     ),
     grammars=OF_TYPESCRIPT,
-    unsafe_uses=partial(uses_by_queries, OF_TYPESCRIPT, in_javascript.QUERIES),
+    find_unsafe_uses=partial(find_uses_by_query, OF_TYPESCRIPT, in_javascript.QUERIES),
     aliases=("ts",),
     new_project=TYPESCRIPT_LAYOUT,
     calls=TYPESCRIPT_CALLS,

@@ -16,7 +16,7 @@ from suture.project.languages.safety_rules.rule import FindUses, SafetyRule
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProjectSigns:
+class ProjectOverview:
     """A project whose user gave no test command.
 
     Attributes:
@@ -30,7 +30,7 @@ class ProjectSigns:
     has_pytest: Callable[[], bool]
 
 
-FindTests = Callable[[ProjectSigns], tuple[tuple[str, ...], str] | None]
+FindTests = Callable[[ProjectOverview], tuple[tuple[str, ...], str] | None]
 """The test command as an argument vector, and how it was found, in words; `None` where nothing shows one."""
 
 NEVER = re.compile(r"(?!)")
@@ -38,22 +38,22 @@ WILD = re.compile(r"[*?\[{]")
 CHOICE = re.compile(r"\{([^{}]*)\}")
 MOST_CHARS, MOST_CHOICES = 1000, 64
 """Of a word of a command, and of what it may mean."""
-FindAbsent = Callable[[str, Mapping[str, bytes]], tuple[str, str] | None]
+FindMissing = Callable[[str, Mapping[str, bytes]], tuple[str, str] | None]
 """A line of output and the project's files -> what is not installed and what to do; `None` for all else."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class DownloadedPackages:
+class PackageCache:
     """Packages outside the project that were downloaded before: there is no network behind the wall.
 
     Attributes:
         folder: Where they lie, by the user's environment.
-        shown_as: Where they are shown behind the wall.
+        mount_path: Where they are shown behind the wall.
         variable: The environment variable that says so there.
     """
 
     folder: Callable[[Mapping[str, str]], str]
-    shown_as: str
+    mount_path: str
     variable: str
 
 
@@ -64,72 +64,72 @@ class LanguageFacts:
     Attributes:
         label: Its name, for people and models.
         fence: What stands behind the opening fence of a block of its code.
-        endings: Of its source files.
+        extensions: Of its source files.
         program: What must be installed for its tests; empty for Python's, which are an `Interpreter`.
         commands: Programs that run its tests.
         runners: Those that report on each test; any other command is judged by its exit status. Pytest's
             report is a plug-in of `suture.judge`, which runs in pytest.
         line_comment: What begins a comment up to the line's end.
         test_files: Globs of its tests, as in a `.gitignore`.
-        steering: Globs of what configures a run of these, or is loaded before the project's own code.
-        loaded_by: Globs of the files that the words of one command have its programs load, such as its tests;
+        config_globs: Globs of what configures a run of these, or is loaded before the project's own code.
+        find_loaded_files: Globs of the files that the words of one command have its programs load, such as its tests;
             a folder's ends with a slash.
-        configured: The same of what a project's files have them load, such as plugins of a test runner.
-        find_tests: Finds the test command of a project; where there is none, the user says it.
+        find_configured_files: The same of what a project's files have them load, such as plugins of a test runner.
+        detect_test_command: Finds the test command of a project; where there is none, the user says it.
         installation: What lies in an installation outside the system's folders, and is shown with it.
-        beside_it: What of this lies there too: files that only some installations have.
+        optional_installation: What of this lies there too: files that only some installations have.
         packages: The folder of a project that holds what it requires; empty where it lies elsewhere.
-        downloaded: Where that is, if so.
+        package_cache: Where that is, if so.
         package_client: What fetches packages for a new project; empty where nothing does.
         variables: Environment variables of its programs behind the wall.
         error_line: A line of output that tells of an error.
-        find_absent: Finds in such a line a package that is not installed.
+        find_missing: Finds in such a line a package that is not installed.
         aliases: What else people call it.
         parsed: Whether `suture.project.python_source` reads it, so that examples and asserts can judge it, tests are
             written for it, and replies are put together by its syntax. The rest is read as text.
         compiled: Whether a compiler may refuse what does not fit together before any test runs.
         new_project: How one is laid out; `None` where only code that is there can be healed.
-        definition: What a piece of code at the left margin defines, its name a group; where there is none, a
+        definition_pattern: What a piece of code at the left margin defines, its name a group; where there is none, a
             reply must hold whole files.
         ran: How many tests ran, in the output of a command without a report: each match counts one, or the
             number that its group holds.
         grammars: Tree-sitter's, for its files.
         syntax: What a repair without a model must know to write it, beside these; `None` where there is none.
         safety_rules: What the safety scan looks for in it.
-        unsafe_uses: Finds that.
+        find_unsafe_uses: Finds that.
         calls: Calls one function of it from outside; Python has a judge of its own (`suture.judge.split`).
     """
 
     label: str
     fence: str
-    endings: tuple[str, ...]
+    extensions: tuple[str, ...]
     program: str
-    commands: re.Pattern[str]
+    command_pattern: re.Pattern[str]
     parsed: bool = False
     compiled: bool = False
     new_project: ProjectLayout | None = None
-    definition: re.Pattern[str] = NEVER
+    definition_pattern: re.Pattern[str] = NEVER
     aliases: tuple[str, ...] = ()
     runners: tuple[Runner, ...] = ()
     line_comment: str
     test_files: tuple[str, ...] = ()
-    steering: tuple[str, ...] = ()
-    loaded_by: Callable[[Sequence[str]], Iterable[str]] = lambda words: ()
-    configured: Callable[[Mapping[str, bytes]], Iterable[str]] = lambda files: ()
-    find_tests: FindTests | None = None
+    config_globs: tuple[str, ...] = ()
+    find_loaded_files: Callable[[Sequence[str]], Iterable[str]] = lambda words: ()
+    find_configured_files: Callable[[Mapping[str, bytes]], Iterable[str]] = lambda files: ()
+    detect_test_command: FindTests | None = None
     installation: tuple[str, ...] = ()
-    beside_it: tuple[str, ...] = ()
+    optional_installation: tuple[str, ...] = ()
     packages: str = ""
-    downloaded: DownloadedPackages | None = None
+    package_cache: PackageCache | None = None
     package_client: Literal["", "pip", "npm", "go"] = ""
     variables: Mapping[str, str] = field(default_factory=dict)
-    error_line: re.Pattern[str] = NEVER
-    find_absent: FindAbsent | None = None
-    ran: re.Pattern[bytes] = re.compile(rb"(?!)")
+    error_pattern: re.Pattern[str] = NEVER
+    find_missing: FindMissing | None = None
+    test_count_pattern: re.Pattern[bytes] = re.compile(rb"(?!)")
     grammars: Grammars = field(default_factory=dict)
-    syntax: Syntax | None = None
+    syntax: SyntaxTemplates | None = None
     safety_rules: tuple[SafetyRule, ...] = ()
-    unsafe_uses: FindUses | None = None
+    find_unsafe_uses: FindUses | None = None
     calls: CallDriver | None = None
 
     @property
@@ -146,7 +146,7 @@ class LanguageFacts:
         return self.new_project
 
 
-def globs_of(word: str) -> tuple[str, ...]:
+def expand_word_globs(word: str) -> tuple[str, ...]:
     """What a word of a command means that is a pattern for files, a folder, or a file without its ending.
 
     Args:
@@ -171,7 +171,7 @@ def globs_of(word: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Syntax:
+class SyntaxTemplates:
     """What a language writes in its own way.
 
     Attributes:
@@ -180,30 +180,30 @@ class Syntax:
         test: An `if` with a condition and a statement.
         stop: A statement that ends what runs it with a fault.
         equal: Whether two are the same, and whether they are not.
-        nothing: What stands for no value.
-        put: How a value `{1}` gets into a sequence `{0}`.
-        around: Expressions that people forget around or behind `{}`, the likeliest first.
+        null: What stands for no value.
+        append: How a value `{1}` gets into a sequence `{0}`.
+        wrappers: Expressions that people forget around or behind `{}`, the likeliest first.
         answers: What a function may return where it has nothing to say.
-        better: Of two, `{0}` and `{1}`, the greater and the smaller.
+        min_max: Of two, `{0}` and `{1}`, the greater and the smaller.
         rest: A sequence `{0}` from a place `{1}` on, and up to it.
         families: Names of which one is easily taken for another.
-        joined: A sequence `{0}` and behind it another, `{1}`.
-        own_names: Names that no file has to define; none where other files of a folder may define some.
-        own_members: Names of members of its own objects.
+        concatenations: A sequence `{0}` and behind it another, `{1}`.
+        global_names: Names that no file has to define; none where other files of a folder may define some.
+        builtin_members: Names of members of its own objects.
     """
 
     length: str
-    end: str
-    test: str
-    stop: str
-    equal: tuple[str, str]
-    nothing: str
-    put: str
-    around: tuple[str, ...]
-    answers: tuple[str, ...]
-    better: tuple[str, ...]
-    rest: tuple[str, ...]
-    families: tuple[tuple[str, ...], ...]
-    joined: tuple[str, ...] = ()
-    own_names: frozenset[str] = frozenset()
-    own_members: frozenset[str] = frozenset()
+    terminator: str
+    if_statement: str
+    raise_statement: str
+    equality: tuple[str, str]
+    null: str
+    append: str
+    wrappers: tuple[str, ...]
+    default_returns: tuple[str, ...]
+    min_max: tuple[str, ...]
+    slices: tuple[str, ...]
+    confusable_names: tuple[tuple[str, ...], ...]
+    concatenations: tuple[str, ...] = ()
+    global_names: frozenset[str] = frozenset()
+    builtin_members: frozenset[str] = frozenset()

@@ -23,15 +23,15 @@ class ProjectLayout:
         ignored: Lines of its `.gitignore`.
         build: Commands that must succeed before anything is started.
         start: The command that starts it.
-        by_hand: The same as a person types it.
+        manual_start: The same as a person types it.
         load: The command that only loads a library, and fails where it offers nothing.
         tests: The command that runs its tests.
-        one_test: The command that runs the tests of one file, `{entry}`.
+        test_file_command: The command that runs the tests of one file, `{entry}`.
         test_file: Where generated tests go.
         tester: What these are written with, in words.
         style: What whoever writes the code must know, in words.
-        adding: How a feature of a project that is there asks for packages, in words.
-        single: What whoever writes one function must know, in words; `{name}` is the function's.
+        dependency_note: How a feature of a project that is there asks for packages, in words.
+        function_note: What whoever writes one function must know, in words; `{name}` is the function's.
         crash: Text in what a program prints that shows that it crashed.
     """
 
@@ -41,19 +41,19 @@ class ProjectLayout:
     ignored: Words
     build: tuple[Words, ...]
     start: Words
-    by_hand: Words
-    load: Words
+    manual_start: Words
+    load_check: Words
     tests: Words
-    one_test: Words
+    test_file_command: Words
     test_file: str
-    tester: str
+    test_framework: str
     style: str
-    adding: str
-    single: str
-    crash: str
+    dependency_note: str
+    function_note: str
+    crash_marker: str
 
 
-def filled(words: Words, name: str, entry: str) -> Words:
+def fill_placeholders(words: Words, name: str, entry: str) -> Words:
     """A command with a project's name and entry file in their places."""
     return tuple(word.replace("{name}", name).replace("{entry}", entry) for word in words)
 
@@ -95,24 +95,24 @@ PYTHON_LAYOUT = ProjectLayout(
     ignored=("__pycache__/", "*.egg-info/", ".pytest_cache/", ".venv/", "*.db", "dist/"),
     build=(("python", "-m", "compileall", "-q", "{name}"),),
     start=("python", "-m", "{name}"),
-    by_hand=("python", "-m", "{name}"),
-    load=("python", "-c", "import sys, {name}; sys.exit(all(n[0] == '_' for n in dir({name})))"),
+    manual_start=("python", "-m", "{name}"),
+    load_check=("python", "-c", "import sys, {name}; sys.exit(all(n[0] == '_' for n in dir({name})))"),
     tests=("python", "-m", "pytest", "-q"),
-    one_test=("python", "-m", "pytest", "-q", "{entry}"),
+    test_file_command=("python", "-m", "pytest", "-q", "{entry}"),
     test_file="tests/test_{name}.py",
-    tester="pytest, and hypothesis where something must hold for every input",
+    test_framework="pytest, and hypothesis where something must hold for every input",
     style=(
         "The package is `{name}`; import its modules by it, as in `from {name}.store import load`. Use the "
         "standard library where it will do; packages that are needed stand in `requirements.txt`, one a "
         "line. The `__main__.py` of a program has a function `main()`, and calls it where "
         '`__name__ == "__main__"`.'
     ),
-    adding=(
+    dependency_note=(
         "Packages that it needs and the project does not have yet stand in `requirements.txt`, one a line; "
         "nothing else does."
     ),
-    single="",
-    crash="Traceback (most recent call last)",
+    function_note="",
+    crash_marker="Traceback (most recent call last)",
 )
 """`main()` in `__main__.py` is what an installed command calls."""
 
@@ -163,19 +163,19 @@ JAVASCRIPT_LAYOUT = ProjectLayout(
     ignored=("node_modules/", "*.log", ".env", "coverage/"),
     build=(("node", "--check", "{entry}"),),
     start=("node", "{entry}"),
-    by_hand=("node", "{entry}"),
-    load=("node", "-e", "process.exit(Object.keys(require('./{entry}')).length ? 0 : 1)"),
+    manual_start=("node", "{entry}"),
+    load_check=("node", "-e", "process.exit(Object.keys(require('./{entry}')).length ? 0 : 1)"),
     tests=("node", "--test"),
-    one_test=("node", "--test", "{entry}"),
+    test_file_command=("node", "--test", "{entry}"),
     test_file="test/{name}.test.js",
-    tester="node:test and node:assert",
+    test_framework="node:test and node:assert",
     style=("It is CommonJS: `require` and `module.exports`. " + NODE_PACKAGES_NOTE),
-    adding=(
+    dependency_note=(
         "Packages that it needs and the project does not have yet stand in `package.json`, under "
         "`dependencies`; nothing else of it is taken."
     ),
-    single="Export it: `module.exports = {{ {name} }}`.",
-    crash="\n    at ",
+    function_note="Export it: `module.exports = {{ {name} }}`.",
+    crash_marker="\n    at ",
 )
 TYPESCRIPT_ENTRY = "src/index.ts"
 TYPESCRIPT_LAYOUT = replace(
@@ -190,17 +190,17 @@ TYPESCRIPT_LAYOUT = replace(
     manifest=_typescript_manifest,
     build=(),
     start=("tsx", "{entry}"),
-    by_hand=("npx", "tsx", "{entry}"),
-    load=("tsx", "-e", "import('./{entry}').then((m) => process.exit(Object.keys(m).length ? 0 : 1))"),
+    manual_start=("npx", "tsx", "{entry}"),
+    load_check=("tsx", "-e", "import('./{entry}').then((m) => process.exit(Object.keys(m).length ? 0 : 1))"),
     tests=("tsx", "--test", "test/{name}.test.ts"),
-    one_test=("tsx", "--test", "{entry}"),
+    test_file_command=("tsx", "--test", "{entry}"),
     test_file="test/{name}.test.ts",
     style=(
         "It is TypeScript that `tsx` runs: `import` and `export`. "
         + NODE_PACKAGES_NOTE
         + " `tsx` stays among its `devDependencies`."
     ),
-    single="Export it: `export function {name}`.",
+    function_note="Export it: `export function {name}`.",
 )
 
 
@@ -216,21 +216,21 @@ GO_LAYOUT = ProjectLayout(
     ignored=("/{name}", "*.test", "*.out", "*.db"),
     build=(("go", "build", "-o", "/tmp/built-{name}", "."),),
     start=("/tmp/built-{name}",),
-    by_hand=("go", "run", "."),
-    load=("go", "vet", "./..."),
+    manual_start=("go", "run", "."),
+    load_check=("go", "vet", "./..."),
     tests=("go", "test", "./..."),
-    one_test=("go", "test", "./..."),
+    test_file_command=("go", "test", "./..."),
     test_file="{name}_test.go",
-    tester="Go's testing package, with a table of cases",
+    test_framework="Go's testing package, with a table of cases",
     style=(
         "The module is `{name}`: a program is `package main` in the root, a library `package {name}` there. "
         "Use the standard library where it will do; modules that are needed stand in `go.mod`, which is then "
         "written whole, each with its exact version, and none that is indirect."
     ),
-    adding=(
+    dependency_note=(
         "Modules that it needs and the project does not have yet stand in `go.mod`, each in a line `require "
         "MODULE VERSION`; nothing else of it is taken."
     ),
-    single="It is `package solution`. Use the standard library alone.",
-    crash="\ngoroutine ",
+    function_note="It is `package solution`. Use the standard library alone.",
+    crash_marker="\ngoroutine ",
 )

@@ -12,7 +12,7 @@ from itertools import islice, pairwise
 from pathlib import PurePosixPath
 from posixpath import normpath
 
-from suture.project.languages.language import ProjectSigns
+from suture.project.languages.language import ProjectOverview
 
 NO_SCRIPT = "no test specified"
 """What `npm init` writes in the place of a test script."""
@@ -33,7 +33,7 @@ MOST_PATTERNS = 20
 PLAIN_NAME = re.compile(r"[a-z][\w.-]*")
 
 
-def tests_by_npm(signs: ProjectSigns) -> tuple[tuple[str, ...], str] | None:
+def detect_npm_tests(signs: ProjectOverview) -> tuple[tuple[str, ...], str] | None:
     """`npm test`, where the project has such a script."""
     script = _scripts(signs.files).get("test", "")
     return (
@@ -43,7 +43,7 @@ def tests_by_npm(signs: ProjectSigns) -> tuple[tuple[str, ...], str] | None:
     )
 
 
-def scripts_run_by(command: Collection[str], files: Mapping[str, bytes]) -> tuple[str, ...]:
+def find_started_scripts(command: Collection[str], files: Mapping[str, bytes]) -> tuple[str, ...]:
     """The scripts of `package.json` that a command runs, as lines for a shell; they decide what it says.
 
     Args:
@@ -72,14 +72,14 @@ def _with_their_own(name: str) -> set[str]:
     return {f"pre{name}", name, f"post{name}"}
 
 
-def scripts_reached_by(command: Collection[str], files: Mapping[str, bytes]) -> tuple[str, ...]:
-    """As `scripts_run_by`, and the scripts that these start.
+def find_reachable_scripts(command: Collection[str], files: Mapping[str, bytes]) -> tuple[str, ...]:
+    """As `find_started_scripts`, and the scripts that these start.
 
     Args:
         command: The argument vector.
         files: The project's files.
     """
-    scripts, waiting = _scripts(files), [*scripts_run_by(command, files)]
+    scripts, waiting = _scripts(files), [*find_started_scripts(command, files)]
     found: dict[str, None] = {}
     while waiting:
         line = waiting.pop(0)
@@ -108,7 +108,7 @@ def _of_packages(lines: Sequence[str], files: Mapping[str, bytes]) -> Iterator[s
         if folders and folder not in folders:
             continue
         own = {"package.json": files[path]}
-        for line in scripts_reached_by(("npm", "run", "test", *words), own):
+        for line in find_reachable_scripts(("npm", "run", "test", *words), own):
             yield " ".join(
                 _seen_from_above(line.split(), folder, {"run", "run-script", "test", *_scripts(own)})
             )
@@ -153,7 +153,7 @@ def _folders_named(lines: Sequence[str]) -> set[str]:
     return folders
 
 
-def without_npm(command: Sequence[str], files: Mapping[str, bytes]) -> tuple[str, ...] | None:
+def bypass_npm(command: Sequence[str], files: Mapping[str, bytes]) -> tuple[str, ...] | None:
     """What `npm test`, `npm run NAME` or `npx NAME` starts, without npm, which takes most of the time.
 
     Args:
@@ -225,7 +225,7 @@ class _Targets:
     runs: dict[str, list[str]] = field(default_factory=dict)
 
 
-def task_lines(words: Sequence[str], files: Mapping[str, bytes]) -> Iterator[str]:
+def find_task_commands(words: Sequence[str], files: Mapping[str, bytes]) -> Iterator[str]:
     """The lines that a command has a runner of tasks run; they decide what it says.
 
     Args:

@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import PurePosixPath
 
-from suture.project.languages.interpreter import SHOWN_PACKAGES, Interpreter
-from suture.project.languages.language import LanguageFacts, ProjectSigns, globs_of
+from suture.project.languages.interpreter import PACKAGES_MOUNT, Interpreter
+from suture.project.languages.language import LanguageFacts, ProjectOverview, expand_word_globs
 from suture.project.languages.layouts import PYTHON_LAYOUT
-from suture.project.languages.runner_config import loaded_by_pytest
+from suture.project.languages.runner_config import find_pytest_plugins
 from suture.project.languages.safety_rules import python_rules as in_python
 
 PYTHON = re.compile(r"python(3(\.\d+)?)?")
@@ -52,7 +52,7 @@ FOUND_BY_NAME = re.compile(r"(?:.*/)?(?:test_[^/]*|[^/]*_test)\.py")
 HOLDS_TESTS = re.compile(rb"^[ \t]*(?:async )?def test", re.MULTILINE)
 
 
-def tests_in_python(signs: ProjectSigns) -> tuple[tuple[str, ...], str] | None:
+def detect_python_tests(signs: ProjectOverview) -> tuple[tuple[str, ...], str] | None:
     """Pytest, and unittest only where pytest is not there and not needed."""
     files, tests = signs.files, signs.tests
     settings = next((name for name, mark in CONFIGURES.items() if name in files and mark in files[name]), "")
@@ -73,7 +73,7 @@ def tests_in_python(signs: ProjectSigns) -> tuple[tuple[str, ...], str] | None:
     return ("python", "-m", "unittest", *_discovery(files, cases)), why
 
 
-def _by_name(named: Sequence[str], signs: ProjectSigns) -> tuple[tuple[str, ...], str]:
+def _by_name(named: Sequence[str], signs: ProjectOverview) -> tuple[tuple[str, ...], str]:
     """A command for files whose names pytest and unittest do not know as those of tests: `tests.py`."""
     why = f"{named[0]} holds tests, and no file is named as pytest looks for them"
     plain = any(NOT_UNITTEST.search(signs.files[name]) for name in named)
@@ -91,7 +91,7 @@ def _discovery(files: Mapping[str, bytes], cases: Collection[str]) -> tuple[str,
     return ("discover", "-s", folder, *(("-t", ".") if f"{folder}/__init__.py" in files else ()))
 
 
-def loaded_by(words: Sequence[str]) -> Iterator[str]:
+def find_python_test_files(words: Sequence[str]) -> Iterator[str]:
     """Globs of the tests that unittest looks for, of pytest's plugins, and of a folder that is a program.
 
     Args:
@@ -109,7 +109,7 @@ def loaded_by(words: Sequence[str]) -> Iterator[str]:
         (n for n, word in enumerate(words) if PYTHON.fullmatch(PurePosixPath(word).name)), len(words)
     )
     program = next((word for word in words[start + 1 :] if not word.startswith("-")), "")
-    yield from (f"{glob}__main__.py" for glob in globs_of(program) if glob.endswith("/"))
+    yield from (f"{glob}__main__.py" for glob in expand_word_globs(program) if glob.endswith("/"))
 
 
 def _looked_for(words: Sequence[str]) -> Iterator[str]:
@@ -134,17 +134,17 @@ def _looked_for(words: Sequence[str]) -> Iterator[str]:
 PYTHON_FACTS = LanguageFacts(
     label="Python",
     fence="python",
-    endings=(".py",),
+    extensions=(".py",),
     program="",
-    commands=re.compile(r"python(3(\.\d+)?)?|pytest|py\.test|tox|nox|unittest"),
+    command_pattern=re.compile(r"python(3(\.\d+)?)?|pytest|py\.test|tox|nox|unittest"),
     line_comment="#",
     safety_rules=in_python.RULES,
-    unsafe_uses=in_python.uses_in_python,
+    find_unsafe_uses=in_python.find_python_uses,
     test_files=("test_*.py", "*_test.py", "tests.py", "conftest.py"),
-    steering=STEERING,
-    loaded_by=loaded_by,
-    configured=loaded_by_pytest,
-    find_tests=tests_in_python,
+    config_globs=STEERING,
+    find_loaded_files=find_python_test_files,
+    find_configured_files=find_pytest_plugins,
+    detect_test_command=detect_python_tests,
     parsed=True,
     package_client="pip",
     new_project=PYTHON_LAYOUT,
@@ -250,7 +250,7 @@ def program_environment(interpreter: Interpreter, box: str) -> dict[str, str]:
     if interpreter.is_virtual:
         environment["VIRTUAL_ENV"] = interpreter.prefix
     roots = [str(PurePosixPath(box) / root) for root in interpreter.source_roots]
-    roots += [SHOWN_PACKAGES] if interpreter.packages else []
+    roots += [PACKAGES_MOUNT] if interpreter.packages else []
     if roots:
         environment["PYTHONPATH"] = ":".join(roots)
     return environment

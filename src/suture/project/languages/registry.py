@@ -13,14 +13,14 @@ from suture.core.records import Language
 from suture.errors import PrerequisiteError, UsageError
 from suture.project.languages.go import GO
 from suture.project.languages.javascript import JAVASCRIPT, TYPESCRIPT
-from suture.project.languages.language import LanguageFacts, ProjectSigns
-from suture.project.languages.package_scripts import scripts_run_by
+from suture.project.languages.language import LanguageFacts, ProjectOverview
+from suture.project.languages.package_scripts import find_started_scripts
 from suture.project.languages.python import PYTHON_FACTS
 from suture.project.languages.reports import Runner
 
 PASSING_ON = ("npm", "pnpm")
 """Package managers that hand words on to a script only behind `--`."""
-OURS: Mapping[Language, LanguageFacts] = {
+BUILT_IN_LANGUAGES: Mapping[Language, LanguageFacts] = {
     "python": PYTHON_FACTS,
     "javascript": JAVASCRIPT,
     "typescript": TYPESCRIPT,
@@ -40,16 +40,16 @@ class _Languages(Mapping[Language, LanguageFacts]):
                 f"there is no language {name[:MOST_NAME_CHARS]!r}",
                 remedy=f"name one of {', '.join(self)}, or install the package that brings it",
             )
-        return OURS[name] if name in OURS else _brought()[name]
+        return BUILT_IN_LANGUAGES[name] if name in BUILT_IN_LANGUAGES else _brought()[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in OURS or name in _brought()
+        return name in BUILT_IN_LANGUAGES or name in _brought()
 
     def __iter__(self) -> Iterator[Language]:
-        yield from (*OURS, *_brought())
+        yield from (*BUILT_IN_LANGUAGES, *_brought())
 
     def __len__(self) -> int:
-        return len(OURS) + len(_brought())
+        return len(BUILT_IN_LANGUAGES) + len(_brought())
 
 
 LANGUAGES: Mapping[Language, LanguageFacts] = _Languages()
@@ -61,7 +61,7 @@ def _brought() -> Mapping[Language, LanguageFacts]:
     found: dict[Language, LanguageFacts] = {}
     for name in plugin_names(GROUP):
         facts = load_plugin(GROUP, name, what="language", where="an installed package")
-        if name in OURS or not NAME.fullmatch(name) or not isinstance(facts, LanguageFacts):
+        if name in BUILT_IN_LANGUAGES or not NAME.fullmatch(name) or not isinstance(facts, LanguageFacts):
             raise PrerequisiteError(
                 f"an installed package brings {name!r} as a language, and it is none that can be added",
                 remedy="its entry point is to be a LanguageFacts under a name of its own, such as `lua`",
@@ -70,7 +70,7 @@ def _brought() -> Mapping[Language, LanguageFacts]:
     return found
 
 
-def language_named(word: str) -> Language:
+def find_language(word: str) -> Language:
     """The language that somebody means by a word, such as `node`.
 
     Raises:
@@ -85,16 +85,16 @@ def language_named(word: str) -> Language:
 
 def is_source(path: str, language: Language) -> bool:
     """Whether a file is source code of a language, by its name."""
-    return path.endswith(LANGUAGES[language].endings)
+    return path.endswith(LANGUAGES[language].extensions)
 
 
-def languages_of_files(paths: Iterable[str]) -> tuple[Language, ...]:
+def detect_file_languages(paths: Iterable[str]) -> tuple[Language, ...]:
     """The languages of some files, in the order in which `LANGUAGES` has them."""
     names = tuple(paths)
     return tuple(language for language in LANGUAGES if any(is_source(name, language) for name in names))
 
 
-def language_of_command(argv: Sequence[str], paths: Iterable[str] = ()) -> Language | None:
+def detect_language(argv: Sequence[str], paths: Iterable[str] = ()) -> Language | None:
     """The language whose test program a command starts; `None` where its words do not tell.
 
     Args:
@@ -104,13 +104,13 @@ def language_of_command(argv: Sequence[str], paths: Iterable[str] = ()) -> Langu
     names = tuple(paths)
     for word in (part for text in argv for part in re.split(r"[\s;&|()<>'\"]+", text)):
         name = PurePosixPath(word).name
-        of_word = [language for language, facts in LANGUAGES.items() if facts.commands.fullmatch(name)]
+        of_word = [language for language, facts in LANGUAGES.items() if facts.command_pattern.fullmatch(name)]
         if of_word:
             return max(of_word, key=lambda one: sum(is_source(path, one) for path in names))
     return None
 
 
-def runner_of(argv: Sequence[str], files: Mapping[str, bytes], language: Language) -> Runner | None:
+def find_runner(argv: Sequence[str], files: Mapping[str, bytes], language: Language) -> Runner | None:
     """The test runner that a command starts, where its report tells of each test.
 
     Args:
@@ -118,14 +118,14 @@ def runner_of(argv: Sequence[str], files: Mapping[str, bytes], language: Languag
         files: The project's files.
         language: What the command tests.
     """
-    lines = [script for script in scripts_run_by(argv, files) if script] or [" ".join(argv)]
+    lines = [script for script in find_started_scripts(argv, files) if script] or [" ".join(argv)]
     for runner in LANGUAGES[language].runners:
         if any(runner.starts(line) for line in lines):
             return runner
     return None
 
 
-def argv_for_report(argv: Sequence[str], words: Sequence[str]) -> tuple[str, ...]:
+def add_report_arguments(argv: Sequence[str], words: Sequence[str]) -> tuple[str, ...]:
     """A command with the words that ask its runner for a report.
 
     Args:
@@ -167,8 +167,8 @@ def detect_command(
     found: list[DetectedCommand] = []
     for language, facts in LANGUAGES.items():
         own = [name for name in tests if is_source(name, language)]
-        signs = ProjectSigns(files=files, tests=own, has_pytest=has_pytest)
-        if facts.find_tests is not None and (shown := facts.find_tests(signs)):
+        signs = ProjectOverview(files=files, tests=own, has_pytest=has_pytest)
+        if facts.detect_test_command is not None and (shown := facts.detect_test_command(signs)):
             found.append(DetectedCommand(command=shown[0], language=language, why=shown[1]))
     if len(found) > 1:
         candidates = " or ".join(f"`{' '.join(one.command)}` ({one.why})" for one in found)

@@ -27,7 +27,7 @@ class ReportedTest:
     status: Literal["passed", "failed", "skipped"]
     message: str = ""
     expected: str = ""
-    got: str = ""
+    actual: str = ""
     file: str = ""
     line: int | None = None
 
@@ -42,7 +42,7 @@ class RunnerOutput:
         events: What our reporter wrote, with the signatures checked; empty where the runner has none.
         files: The project, path -> content.
         root: The project's folder where it ran.
-        vouched: Package -> test -> how it ended, as far as test programs vouched for it; `None` where they
+        attested: Package -> test -> how it ended, as far as test programs vouched for it; `None` where they
             cannot.
     """
 
@@ -51,7 +51,7 @@ class RunnerOutput:
     events: Sequence[Mapping[str, Any]]
     files: Mapping[str, bytes]
     root: str
-    vouched: Mapping[str, Mapping[str, str]] | None = None
+    attested: Mapping[str, Mapping[str, str]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,11 +71,11 @@ class Report:
     printed: bytes | None = None
     begun: bool = False
     ended: bool = False
-    watched: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    changed_state: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Vouching:
+class Attestation:
     """How test programs vouch for what they ran, where the runner makes its report of what they print.
 
     Attributes:
@@ -83,9 +83,9 @@ class Vouching:
         tokens: File -> the secret in it, by the project's paths: each is for the first process that takes it.
         environment: The variables that ask for it, by that folder.
         read: What was vouched for, by the report and the secrets.
-        probe: A project whose only test passes, and `probed_by` the command for it: to see whether it works.
-        probed_by: An argument vector.
-        fits: Whether a command, as a line, leaves us the way to ask.
+        probe: A project whose only test passes, and `probe_command` the command for it: to see whether it works.
+        probe_command: An argument vector.
+        supports_command: Whether a command, as a line, leaves us the way to ask.
     """
 
     files: Callable[[str, str], Mapping[str, bytes]]
@@ -93,8 +93,8 @@ class Vouching:
     environment: Callable[[str], Mapping[str, str]]
     read: Callable[[bytes, Collection[bytes]], Mapping[str, Mapping[str, str]]]
     probe: Mapping[str, bytes]
-    probed_by: tuple[str, ...]
-    fits: Callable[[str], bool]
+    probe_command: tuple[str, ...]
+    supports_command: Callable[[str], bool]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,10 +109,10 @@ class Runner:
             signed lines, and find the key on stdin.
         environment: The variables that ask for the report, by the folder of these files.
         arguments: The words that ask for it, by the same folder; the runner must be the line's last command.
-        nested_by: What stands between the name of a group and that of a test in it.
-        between: What `environment` and `arguments` cannot undo: options of the user's own that choose
+        group_separator: What stands between the name of a group and that of a test in it.
+        conflicting_options: What `environment` and `arguments` cannot undo: options of the user's own that choose
             another report. Such a command is judged by its exit status.
-        watches: Whether one of these files watches what the code changes of what decides.
+        watches_state: Whether one of these files watches what the code changes of what decides.
         vouching: What makes its report worth more, where it has no reporter of ours.
     """
 
@@ -122,10 +122,10 @@ class Runner:
     reporters: tuple[str, ...] = ()
     environment: Callable[[str], Mapping[str, str]] = lambda folder: {}
     arguments: Callable[[str], tuple[str, ...]] = lambda folder: ()
-    nested_by: str = " > "
-    between: re.Pattern[str] = re.compile(r"--(?:test-)?reporter")
-    watches: bool = False
-    vouching: Vouching | None = None
+    group_separator: str = " > "
+    conflicting_options: re.Pattern[str] = re.compile(r"--(?:test-)?reporter")
+    watches_state: bool = False
+    attestation: Attestation | None = None
 
     @property
     def signed(self) -> bool:
@@ -136,4 +136,4 @@ class Runner:
         """Whether a line for a shell starts this runner so that it can be asked for a report."""
         last = re.split(r"&&|\|\||[;|&\n]", line)[-1]
         asked = last if self.arguments("") else line
-        return bool(self.command.search(asked)) and not self.between.search(asked)
+        return bool(self.command.search(asked)) and not self.conflicting_options.search(asked)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from suture.project.languages.language import globs_of
+from suture.project.languages.language import expand_word_globs
 
 MOST_BYTES, MOST_NAMES = 1 << 18, 200
 """Of a file that is read for names, and of what it names."""
@@ -39,7 +39,7 @@ LOADS = re.compile(
 WORD = re.compile(r"[^\s,\[\]{}()\"'`]+")
 
 
-def loaded_by_pytest(files: Mapping[str, bytes]) -> Iterator[str]:
+def find_pytest_plugins(files: Mapping[str, bytes]) -> Iterator[str]:
     """Globs of plugins in the project that its configuration of pytest names, or a test does.
 
     Of a project that is a plugin itself there are none: they are the code.
@@ -67,7 +67,7 @@ def loaded_by_pytest(files: Mapping[str, bytes]) -> Iterator[str]:
         yield from (f"**/{place}.py", f"**/{place}/__init__.py")
 
 
-def loaded_by_runners(files: Mapping[str, bytes]) -> Iterator[str]:
+def find_node_runner_files(files: Mapping[str, bytes]) -> Iterator[str]:
     """Globs of what the configuration of Node's test runners has them load.
 
     Args:
@@ -81,7 +81,7 @@ def loaded_by_runners(files: Mapping[str, bytes]) -> Iterator[str]:
         for key, word in islice(dict.fromkeys(words), MOST_NAMES):
             plain = posixpath.normpath(posixpath.join(folder, word.removeprefix("<rootDir>/")))
             if key == "spec":
-                yield from globs_of(plain)
+                yield from expand_word_globs(plain)
             elif ("/" in word or "." in word) and plain[0] not in "./":  # else it is a package
                 yield from (f"/{plain}.*", f"/{plain}/index.*", *((f"/{plain}",) if plain in files else ()))
 

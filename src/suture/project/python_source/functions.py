@@ -41,7 +41,7 @@ class FunctionFacts:
     source: str
 
 
-def functions_in(path: str, text: str) -> Iterator[FunctionFacts]:
+def iter_functions(path: str, text: str) -> Iterator[FunctionFacts]:
     """The functions and methods of a file, in order; none where it does not parse."""
     tree = parsed(text)
     if tree is not None:
@@ -58,10 +58,10 @@ def _functions(path: str, text: str, body: Iterable[ast.stmt], prefix: str) -> I
             yield from _functions(path, text, inner_statements(node), prefix)
 
 
-def function_facts(name: str, files: Mapping[str, str]) -> FunctionFacts | None:
+def find_function(name: str, files: Mapping[str, str]) -> FunctionFacts | None:
     """The function of a name, with or without its class; `None` where no file has one."""
     wanted = name.strip("`'\" ").removesuffix("()")
-    found = [facts for path, text in files.items() for facts in functions_in(path, text)]
+    found = [facts for path, text in files.items() for facts in iter_functions(path, text)]
     exact = [facts for facts in found if facts.name == wanted]
     alike = [facts for facts in found if facts.name.rpartition(".")[2] == wanted.rpartition(".")[2]]
     return next(iter(exact or alike), None)
@@ -69,9 +69,9 @@ def function_facts(name: str, files: Mapping[str, str]) -> FunctionFacts | None:
 
 def describe_function(name: str, files: Mapping[str, str]) -> str:
     """A function in words for a prompt; where there is none, the functions that there are."""
-    facts = function_facts(name, files)
+    facts = find_function(name, files)
     if facts is None:
-        names = [facts.name for path, text in files.items() for facts in functions_in(path, text)]
+        names = [facts.name for path, text in files.items() for facts in iter_functions(path, text)]
         return f"There is no function {name!r}. There are: {', '.join(names[:40]) or 'none'}."
     lines = [
         f"{facts.signature} in {facts.path} line {facts.line}",

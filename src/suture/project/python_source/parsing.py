@@ -23,7 +23,7 @@ def parsed(source: str | bytes) -> ast.Module | None:
     Raises:
         MalformedReply: A reply is being read, and that has become too much work.
     """
-    known = allowance()
+    known = current_parsing_budget()
     if known is None or isinstance(source, bytes):
         return _tree(source)
     if source not in known.trees:
@@ -63,11 +63,11 @@ MOST_NAMING_CHARS = 400
 """Of a line that may name a file."""
 MOST_CHARS = 4_000_000
 """That are parsed for one reply: its own text some hundred times, and the files that it is about."""
-_allowance: ContextVar[Allowance | None] = ContextVar("_allowance", default=None)
+_allowance: ContextVar[ParsingBudget | None] = ContextVar("_allowance", default=None)
 
 
 @dataclass(kw_only=True)
-class Allowance:
+class ParsingBudget:
     """What is left of it, and what was parsed before.
 
     Attributes:
@@ -89,12 +89,12 @@ class Allowance:
             raise MalformedReply("the reply takes too long to be read: its code has no end that fits")
 
 
-def allowance() -> Allowance | None:
+def current_parsing_budget() -> ParsingBudget | None:
     """That of the reply which is being read; `None` where none is."""
     return _allowance.get()
 
 
-def bounded(read: Callable[P, T]) -> Callable[P, T]:
+def limit_parsing_work(read: Callable[P, T]) -> Callable[P, T]:
     """A reader of replies that gives up, with a `MalformedReply`, where one takes too much work."""
 
     @functools.wraps(read)
@@ -107,14 +107,14 @@ def bounded(read: Callable[P, T]) -> Callable[P, T]:
 
 @contextlib.contextmanager
 def _begun() -> Iterator[None]:
-    token = _allowance.set(_allowance.get() or Allowance())
+    token = _allowance.set(_allowance.get() or ParsingBudget())
     try:
         yield
     finally:
         _allowance.reset(token)
 
 
-def require_few(blocks: int) -> None:
+def require_few_blocks(blocks: int) -> None:
     """See that a reply has no more blocks than anybody would write.
 
     Raises:

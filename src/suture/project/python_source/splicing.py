@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from suture.project.python_source.parsing import first_line, parsed
 from suture.project.python_source.statements import (
     Definition,
-    after_preamble,
-    indented,
+    bound_names,
+    count_preamble_lines,
     inner_statements,
     is_docstring,
     is_main_guard,
-    lines_of,
-    names_of,
-    parses,
+    is_valid_python,
     read_names,
+    reindent,
+    split_lines,
 )
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -44,13 +44,13 @@ def splice(original: str, patch: str) -> str | None:
     old, new = parsed(original), parsed(patch)
     if old is None or new is None or _is_endless(new):
         return None
-    work = _Splice(old=lines_of(original), new=lines_of(patch), patch=new)
+    work = _Splice(old=split_lines(original), new=split_lines(patch), patch=new)
     try:
         work.module(old, new)
         text = work.text()
     except _NoPlaceError:
         return None
-    return text if parses(text) else None
+    return text if is_valid_python(text) else None
 
 
 def _is_endless(patch: ast.Module) -> bool:
@@ -68,7 +68,7 @@ def _is_method(node: ast.stmt) -> bool:
 
 
 def _one_name(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Assign | ast.AnnAssign) and len(names_of(node)) == 1
+    return isinstance(node, ast.Assign | ast.AnnAssign) and len(bound_names(node)) == 1
 
 
 @dataclass(kw_only=True)
@@ -93,7 +93,7 @@ class _Splice:
 
     def module(self, old: ast.Module, new: ast.Module) -> None:
         used = read_names(node for node in new.body if isinstance(node, Definition))
-        known = frozenset(name for node in old.body for name in names_of(node))
+        known = frozenset(name for node in old.body for name in bound_names(node))
         wanted: list[ast.stmt] = []
         for node in new.body:
             if isinstance(node, Import):
@@ -102,19 +102,19 @@ class _Splice:
                 raise _NoPlaceError  # the body of something, and nobody knows of what
             elif isinstance(node, Definition):
                 wanted.append(node)
-            elif names_of(node) & (known | used) and not is_main_guard(node):
+            elif bound_names(node) & (known | used) and not is_main_guard(node):
                 wanted.append(node)  # a new variable that no function reads is an example of use
-        methods = [node for node in wanted if _is_method(node) and not names_of(node) & known]
+        methods = [node for node in wanted if _is_method(node) and not bound_names(node) & known]
         self._methods(methods, [node for node in old.body if isinstance(node, ast.ClassDef)])
         self._lay_over(old.body, [node for node in wanted if node not in methods], prefix="")
 
     def _import(self, node: Import, body: Sequence[ast.stmt], known: frozenset[str]) -> None:
         source = self._source(node, self.patch.body, "")
-        if not names_of(node) <= known:
-            at = after_preamble(body)
+        if not bound_names(node) <= known:
+            at = count_preamble_lines(body)
             self.edits.append((at, at, source))
             return
-        same = [old for old in body if isinstance(old, Import) and names_of(old) == names_of(node)]
+        same = [old for old in body if isinstance(old, Import) and bound_names(old) == bound_names(node)]
         if len(same) == 1 and ast.dump(same[0]) != ast.dump(node):
             self._replace(same[0], body, source)
 
@@ -122,13 +122,17 @@ class _Splice:
         """Methods that stand without their class."""
         owners: dict[str, ast.ClassDef] = {}
         for node in methods:
-            having = [c for c in classes if any(names_of(node) & names_of(inner) for inner in c.body)]
+            having = [c for c in classes if any(bound_names(node) & bound_names(inner) for inner in c.body)]
             if len(having or classes) != 1:
                 raise _NoPlaceError
             owners[(having or classes)[0].name] = (having or classes)[0]
         for owner in owners.values():
-            mine = [n for n in methods if any(names_of(n) & names_of(inner) for inner in owner.body)]
-            new = [n for n in methods if not any(names_of(n) & names_of(i) for c in classes for i in c.body)]
+            mine = [n for n in methods if any(bound_names(n) & bound_names(inner) for inner in owner.body)]
+            new = [
+                n
+                for n in methods
+                if not any(bound_names(n) & bound_names(i) for c in classes for i in c.body)
+            ]
             self._members(owner, [*mine, *new], self.patch.body)
 
     def _members(self, owner: ast.ClassDef, members: Sequence[ast.stmt], siblings: list[ast.stmt]) -> None:
@@ -152,9 +156,9 @@ class _Splice:
         replaced: list[ast.stmt] = []
         groups: dict[frozenset[str], list[ast.stmt]] = {}
         for node in new:
-            groups.setdefault(names_of(node), []).append(node)
+            groups.setdefault(bound_names(node), []).append(node)
         for names, nodes in groups.items():
-            places = [node for node in old if names & names_of(node) and not isinstance(node, Import)]
+            places = [node for node in old if names & bound_names(node) and not isinstance(node, Import)]
             if all(isinstance(node, Definition) for node in nodes):
                 # Not those that import the name or set it to None before or after the real thing.
                 places = [node for node in places if isinstance(node, Definition)] or places
@@ -179,12 +183,17 @@ class _Splice:
             return
         if not all(isinstance(node, Function) for node in (*nodes, *places)):
             raise _NoPlaceError
-        roles, place_roles = [role_of(node) for node in nodes], [role_of(node) for node in places]
+        roles, place_roles = (
+            [definition_role(node) for node in nodes],
+            [definition_role(node) for node in places],
+        )
         prefix = self._margin(places[0])
         if roles == place_roles:
             pairs = list(zip(nodes, places, strict=True))
         elif len(set(roles)) == len(roles) and all(place_roles.count(role) <= 1 for role in roles):
-            pairs = [(n, p) for n, r in zip(nodes, roles, strict=True) for p in places if role_of(p) == r]
+            pairs = [
+                (n, p) for n, r in zip(nodes, roles, strict=True) for p in places if definition_role(p) == r
+            ]
         elif set(place_roles) <= set(roles) and "register" not in roles:
             text = "\n".join(self._source(node, siblings, prefix) for node in nodes)
             self._replace(places[0], old, text)
@@ -210,9 +219,9 @@ class _Splice:
             if covers(self._source(node, siblings, ""), self._old_source(place)):
                 self._replace(place, old, self._source(node, siblings, prefix))
             else:
-                members = [n for n in node.body if names_of(n)]
+                members = [n for n in node.body if bound_names(n)]
                 self._members(place, members, node.body)
-        elif isinstance(node, Function) and role_of(node) != role_of(place):
+        elif isinstance(node, Function) and definition_role(node) != definition_role(place):
             at = place.end_lineno or 0  # a setter joins its property
             self.edits.append((at, at, "\n" + self._source(node, siblings, prefix)))
         elif self._stands_for(node, place):
@@ -223,14 +232,14 @@ class _Splice:
     def _stands_for(self, node: ast.stmt, place: ast.stmt) -> bool:
         if isinstance(node, Definition):
             same = isinstance(node, Function) and isinstance(place, Function)
-            return same or (_one_name(place) and names_of(place) == names_of(node))
+            return same or (_one_name(place) and bound_names(place) == bound_names(node))
         plain = isinstance(place, ast.Assign | ast.AnnAssign) and isinstance(node, ast.Assign | ast.AnnAssign)
         compound = type(place) is type(node) and any(True for _ in inner_statements(place))
-        return (plain or compound) and names_of(place) <= names_of(node)
+        return (plain or compound) and bound_names(place) <= bound_names(node)
 
     def _nested(self, node: ast.stmt, place: ast.stmt, siblings: list[ast.stmt]) -> None:
         """The one definition of that name inside an `if` or `try`."""
-        inner = [n for n in inner_statements(place) if names_of(n) & names_of(node)]
+        inner = [n for n in inner_statements(place) if bound_names(n) & bound_names(node)]
         if len(inner) != 1 or isinstance(inner[0], Import) or isinstance(place, Definition):
             raise _NoPlaceError
         self._single(node, inner[0], list(inner_statements(place)), siblings)
@@ -277,12 +286,12 @@ class _Splice:
 
     def _old_source(self, node: ast.stmt) -> str:
         source = "".join(self.old[first_line(node) - 1 : node.end_lineno])
-        return indented(source, "", drop=node.col_offset)
+        return reindent(source, "", drop=node.col_offset)
 
     def _source(self, node: ast.stmt, siblings: Iterable[ast.stmt], prefix: str) -> str:
         _require_own_lines(node, siblings)
         source = "".join(self.new[first_line(node) - 1 : node.end_lineno])
-        return indented(source, prefix, drop=node.col_offset).rstrip("\n") + "\n"
+        return reindent(source, prefix, drop=node.col_offset).rstrip("\n") + "\n"
 
 
 def _require_own_lines(node: ast.stmt, siblings: Iterable[ast.stmt]) -> None:
@@ -309,17 +318,19 @@ def covers(code: str, original: str) -> bool:
         return False
     if old is None:
         methods = set(BROKEN_METHOD.findall(original)) <= set(BROKEN_METHOD.findall(code))
-        return methods and promised_names(original) <= promised_names(code)
+        return methods and top_level_names(original) <= top_level_names(code)
     left_out = set(_members(new.body, empty=True)) - set(_members(old.body, empty=True))
     if not set(_members(old.body)) <= set(_members(new.body)) - left_out:
         return False
     # An import that only the old code used may go: it can be the very mistake. One that nothing here used
     # is there for other modules.
-    dropped = _imported(old.body) - {name for node in new.body for name in names_of(node)} - {"annotations"}
+    dropped = (
+        _imported(old.body) - {name for node in new.body for name in bound_names(node)} - {"annotations"}
+    )
     return not (dropped & read_names(new.body)) and dropped <= read_names(old.body)
 
 
-def promised_names(code: str) -> frozenset[str]:
+def top_level_names(code: str) -> frozenset[str]:
     """The names of a module's own top level, imports left out; read line by line where it does not parse."""
     tree = parsed(code)
     if tree is None:
@@ -332,7 +343,7 @@ def _members(body: Iterable[ast.stmt], *, empty: bool = False) -> Iterator[Membe
     for node in body:
         if isinstance(node, Definition):
             if not empty or is_empty(node):
-                yield node.name, role_of(node)
+                yield node.name, definition_role(node)
             if isinstance(node, ast.ClassDef):
                 yield from () if empty else _header(node)
                 yield from ((node.name, *member) for member in _members(node.body, empty=empty))
@@ -341,7 +352,7 @@ def _members(body: Iterable[ast.stmt], *, empty: bool = False) -> Iterator[Membe
         elif inner := list(inner_statements(node)):
             yield from _members(inner, empty=empty)
         elif not empty:
-            yield from ((name, "") for name in names_of(node))
+            yield from ((name, "") for name in bound_names(node))
 
 
 def _header(node: ast.ClassDef) -> Iterator[Member]:
@@ -358,7 +369,7 @@ def _imported(body: Iterable[ast.stmt]) -> frozenset[str]:
     names: set[str] = set()
     for node in body:
         if isinstance(node, ast.Import | ast.ImportFrom):
-            names |= names_of(node)
+            names |= bound_names(node)
         else:
             names |= _imported(inner_statements(node))
     return frozenset(names)
@@ -376,7 +387,7 @@ def is_empty(node: ast.stmt) -> bool:
     )
 
 
-def role_of(node: ast.stmt) -> str:
+def definition_role(node: ast.stmt) -> str:
     """What tells definitions of one name apart: setter, deleter, getter, overload, register, or nothing."""
     for decorator in node.decorator_list if isinstance(node, Definition) else ():
         called = decorator.func if isinstance(decorator, ast.Call) else decorator

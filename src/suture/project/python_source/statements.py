@@ -14,18 +14,18 @@ from suture.project.python_source.parsing import first_line, parsed
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
-def lines_of(code: str) -> list[str]:
+def split_lines(code: str) -> list[str]:
     """The lines as Python counts them, endings kept."""
     # Not str.splitlines: that also splits at form feeds and at characters inside string literals.
     return io.StringIO(code, newline="").readlines()
 
 
-def parses(code: str) -> bool:
+def is_valid_python(code: str) -> bool:
     """Whether Python can parse it."""
     return parsed(code) is not None
 
 
-def only_imports(code: str) -> bool:
+def has_only_imports(code: str) -> bool:
     """Whether it is import statements and nothing else."""
     tree = parsed(code)
     body = tree.body if tree else []
@@ -35,10 +35,10 @@ def only_imports(code: str) -> bool:
 def defined_names(code: str) -> frozenset[str]:
     """Names that the module's top level defines, imports included; empty where it does not parse."""
     tree = parsed(code)
-    return frozenset(name for node in (tree.body if tree else ()) for name in names_of(node))
+    return frozenset(name for node in (tree.body if tree else ()) for name in bound_names(node))
 
 
-def names_of(node: ast.stmt) -> frozenset[str]:
+def bound_names(node: ast.stmt) -> frozenset[str]:
     """Names that one statement defines in its scope, also inside `if`, `try`, `with` and loops."""
     if isinstance(node, Definition):
         return frozenset({node.name})
@@ -48,7 +48,7 @@ def names_of(node: ast.stmt) -> frozenset[str]:
         return frozenset(name for target in node.targets for name in _bound(target))
     if isinstance(node, ast.AnnAssign | ast.AugAssign):
         return frozenset(_bound(node.target))
-    return frozenset(name for inner in inner_statements(node) for name in names_of(inner))
+    return frozenset(name for inner in inner_statements(node) for name in bound_names(inner))
 
 
 def inner_statements(node: ast.stmt) -> Iterator[ast.stmt]:
@@ -95,13 +95,13 @@ def is_open_ended(code: str) -> bool:
     return False
 
 
-def sound_prefix(code: str) -> str:
+def complete_prefix(code: str) -> str:
     """The whole top-level statements at the start of a text that was cut short.
 
     A statement is whole when another one has begun after it at the left margin. The last one never is, even
     where it parses: nobody knows what was to follow.
     """
-    lines = lines_of(code)
+    lines = split_lines(code)
     for end in range(len(lines), 0, -1):
         tree = parsed("".join(lines[:end]))
         if tree is None:
@@ -113,10 +113,10 @@ def sound_prefix(code: str) -> str:
     return ""
 
 
-def without_demo(code: str) -> str:
+def strip_examples(code: str) -> str:
     """The module without top-level asserts and prints: a model's own examples decide nothing."""
     tree = parsed(code)
-    return without_nodes(code, tree, [node for node in tree.body if _is_demo(node)]) if tree else code
+    return remove_statements(code, tree, [node for node in tree.body if _is_demo(node)]) if tree else code
 
 
 def _is_demo(node: ast.stmt) -> bool:
@@ -126,11 +126,11 @@ def _is_demo(node: ast.stmt) -> bool:
     return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "print"
 
 
-def without_nodes(code: str, tree: ast.Module, nodes: list[ast.stmt]) -> str:
+def remove_statements(code: str, tree: ast.Module, nodes: list[ast.stmt]) -> str:
     """The module without some of its top-level statements; one that shares a line with another stays."""
     kept = {line for node in tree.body if node not in nodes for line in _line_numbers(node)}
     gone = {line for node in nodes if kept.isdisjoint(_line_numbers(node)) for line in _line_numbers(node)}
-    return "".join(text for number, text in enumerate(lines_of(code), 1) if number not in gone)
+    return "".join(text for number, text in enumerate(split_lines(code), 1) if number not in gone)
 
 
 def _line_numbers(node: ast.stmt) -> range:
@@ -154,21 +154,21 @@ def is_main_guard(node: ast.stmt) -> bool:
 HEAD_COMMENT = re.compile(r"#!|#.*coding[:=]")
 
 
-def put_in_front(code: str, extra: str) -> str:
+def insert_after_preamble(code: str, extra: str) -> str:
     """`extra` before the code's own statements, after its docstring and its `__future__` imports."""
     tree = parsed(code)
-    lines = lines_of(code)
-    at = after_preamble(tree.body) if tree else 0
+    lines = split_lines(code)
+    at = count_preamble_lines(tree.body) if tree else 0
     while at < min(2, len(lines)) and HEAD_COMMENT.match(lines[at]):
         at += 1  # only there do they say what they say
     return "".join([*lines[:at], extra if extra.endswith("\n") else f"{extra}\n", *lines[at:]])
 
 
-def indented(source: str, prefix: str, *, drop: int = 0) -> str:
+def reindent(source: str, prefix: str, *, drop: int = 0) -> str:
     """Move code to the right, and first `drop` characters to the left; the inside of strings stays."""
     inside = _inside_strings(source)
     moved: list[str] = []
-    for number, line in enumerate(lines_of(source), 1):
+    for number, line in enumerate(split_lines(source), 1):
         if number in inside:
             moved.append(line)
         else:
@@ -194,7 +194,7 @@ def _inside_strings(source: str) -> set[int]:
     return inside
 
 
-def after_preamble(body: Sequence[ast.stmt]) -> int:
+def count_preamble_lines(body: Sequence[ast.stmt]) -> int:
     """How many lines the docstring and the `__future__` imports take."""
     after = 0
     for node in body:
@@ -209,7 +209,7 @@ Scope = tuple[ast.stmt, ...]
 BUILTINS = frozenset(dir(builtins))
 
 
-def setup_for(node: ast.stmt, scope: Scope, entry_point: str | None) -> list[ast.stmt]:
+def find_setup_statements(node: ast.stmt, scope: Scope, entry_point: str | None) -> list[ast.stmt]:
     """The statements that a statement needs of those before it, in their order.
 
     Statements that import or define the entry point are left out: it is what the candidate gives. So are
@@ -244,7 +244,7 @@ def _bound_in(part: ast.AST) -> Iterator[str]:
     elif isinstance(part, ast.ExceptHandler) and part.name:
         yield part.name
     elif isinstance(part, Definition | ast.Import | ast.ImportFrom):
-        yield from names_of(part)
+        yield from bound_names(part)
 
 
 def _without(node: ast.stmt, entry_point: str | None) -> ast.stmt | None:
@@ -252,7 +252,7 @@ def _without(node: ast.stmt, entry_point: str | None) -> ast.stmt | None:
     if isinstance(node, ast.ImportFrom):
         aliases = [alias for alias in node.names if alias.name not in (entry_point, "*")]
         return ast.ImportFrom(node.module, aliases, node.level) if aliases else None
-    if entry_point is not None and entry_point in names_of(node):
+    if entry_point is not None and entry_point in bound_names(node):
         return None
     tests = any(isinstance(part, ast.Assert) for part in ast.walk(node))
     return None if tests and not isinstance(node, Definition) else node
@@ -261,7 +261,7 @@ def _without(node: ast.stmt, entry_point: str | None) -> ast.stmt | None:
 def _defines(node: ast.stmt) -> frozenset[str]:
     if isinstance(node, ast.For | ast.While | ast.If | ast.With | ast.Try):
         return frozenset(name for part in ast.walk(node) for name in _bound_in(part))
-    return names_of(node)
+    return bound_names(node)
 
 
 def _prepares(node: ast.stmt, needed: frozenset[str], entry_point: str | None) -> bool:

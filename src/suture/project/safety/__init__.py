@@ -4,19 +4,19 @@ It reads text, runs nothing and asks nobody; the rules are the languages' own, a
 wants it. It is a second line: what code can do is bounded by the sandbox alone.
 """
 
-from suture.project.safety.dependencies import Allowed, bounds_for, is_within
-from suture.project.safety.manifests import plain_name, requested_in
-from suture.project.safety.scanning import Finding, Levels, levels_of, new_findings, scan
+from suture.project.safety.dependencies import Allowed, find_version_bounds, is_version_allowed
+from suture.project.safety.manifests import find_requested_packages, normalise_package_name
+from suture.project.safety.scanning import Finding, Levels, resolve_levels, scan, scan_change
 
 __all__ = [
     "Allowed",
     "Finding",
     "Levels",
-    "bounds_for",
-    "is_within",
-    "levels_of",
-    "new_findings",
-    "plain_name",
-    "requested_in",
+    "find_requested_packages",
+    "find_version_bounds",
+    "is_version_allowed",
+    "normalise_package_name",
+    "resolve_levels",
     "scan",
+    "scan_change",
 ]

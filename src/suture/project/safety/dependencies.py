@@ -11,11 +11,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Literal
 
-from suture.core.safe_files import read_plain
+from suture.core.safe_files import read_regular_file
 from suture.errors import UsageError
-from suture.project.languages.safety_rules import Danger, SafetyRule, UnsafeUse
+from suture.project.languages.safety_rules import SafetyLevel, SafetyRule, UnsafeUse
 from suture.project.languages.safety_rules.rule import quoted
-from suture.project.safety.manifests import Requested, plain_name, requested_in
+from suture.project.safety.manifests import Requested, find_requested_packages, normalise_package_name
 
 WHY = {
     "dependency.unlisted": "a package that is not on the list of what is allowed",
@@ -26,7 +26,7 @@ WHY = {
 }
 RULES = tuple(SafetyRule(name=name, why=why, level="ask") for name, why in WHY.items())
 Approval = Literal["ask", "allowlist", "never"]
-LEVELS: Mapping[Approval, Danger] = {"ask": "ask", "allowlist": "block", "never": "block"}
+LEVELS: Mapping[Approval, SafetyLevel] = {"ask": "ask", "allowlist": "block", "never": "block"}
 MOST_BYTES = 1 << 20
 SHORT = 8
 """Shorter names are near where one letter differs, longer ones where two do."""
@@ -59,7 +59,7 @@ def _ours() -> Allowed:
 
 def _read(path: Path) -> Allowed:
     try:
-        content = read_plain(path.expanduser(), MOST_BYTES, follow=True)
+        content = read_regular_file(path.expanduser(), MOST_BYTES, follow=True)
     except OSError as fault:
         raise UsageError(f"safety.allowed_deps: {str(path)!r} cannot be read: {fault.strerror}") from fault
     if content is None or len(content) > MOST_BYTES:
@@ -91,7 +91,7 @@ def _parsed(text: str, name: str) -> Allowed:
 
 
 def _key(ecosystem: str, name: str) -> str:
-    return plain_name(name) if ecosystem == "python" else name.lower()
+    return normalise_package_name(name) if ecosystem == "python" else name.lower()
 
 
 def dependency_uses(path: str, text: str, allowed: Allowed, approval: Approval) -> Iterator[DependencyUse]:
@@ -103,7 +103,7 @@ def dependency_uses(path: str, text: str, allowed: Allowed, approval: Approval) 
         allowed: As `load_allowed` reads it.
         approval: With `never` nothing is.
     """
-    for one in requested_in(path, text):
+    for one in find_requested_packages(path, text):
         rule, why = _judged(one, allowed, approval)
         if rule:
             use = UnsafeUse(rule=rule, line=one.line, code=quoted(f"{one.ecosystem}: {one.name}"))
@@ -122,16 +122,16 @@ def _judged(one: Requested, allowed: Allowed, approval: Approval) -> tuple[str, 
     if name in known:
         if approval == "never":
             return "dependency.unlisted", "no package may be asked for (safety.approve_deps = never)"
-        if is_within(one.version, known[name]):
+        if is_version_allowed(one.version, known[name]):
             return "", ""
         return "dependency.unlisted", f"version {quoted(one.version)}, where {known[name]} is allowed"
-    near = near_name(name, known)
+    near = find_similar_name(name, known)
     if near:
         return "dependency.near-name", f"no package that is allowed, but nearly the name of {near!r}"
     return "dependency.unlisted", WHY["dependency.unlisted"]
 
 
-def bounds_for(path: str, text: str, allowed: Allowed) -> Mapping[str, str]:
+def find_version_bounds(path: str, text: str, allowed: Allowed) -> Mapping[str, str]:
     """The versions that what a manifest asks for is resolved to: the list's.
 
     Where a manifest names a version past the list's a person had to allow it, and that package has no bound.
@@ -145,19 +145,19 @@ def bounds_for(path: str, text: str, allowed: Allowed) -> Mapping[str, str]:
         Plain name -> versions, never empty. Python has one version of a package in all, so what is required
         in turn is bounded too; elsewhere only what the manifest names.
     """
-    asked = {_key(one.ecosystem, one.name): one for one in requested_in(path, text)}
+    asked = {_key(one.ecosystem, one.name): one for one in find_requested_packages(path, text)}
     ecosystems = {one.ecosystem for one in asked.values()}
     bounds: dict[str, str] = {}
     for ecosystem in ecosystems:
         for name, versions in allowed.get(ecosystem, {}).items():
             own = asked.get(name)
-            named = own is not None and is_within(own.version, versions)
+            named = own is not None and is_version_allowed(own.version, versions)
             if versions and (named or (own is None and ecosystem == "python")):
                 bounds[name] = versions
     return bounds
 
 
-def is_within(version: str, versions: str) -> bool:
+def is_version_allowed(version: str, versions: str) -> bool:
     """Whether a version is one of those that a list allows; an empty word is any."""
     from packaging.specifiers import SpecifierSet
     from packaging.version import InvalidVersion
@@ -170,7 +170,7 @@ def is_within(version: str, versions: str) -> bool:
         return False
 
 
-def near_name(name: str, known: Mapping[str, str]) -> str:
+def find_similar_name(name: str, known: Mapping[str, str]) -> str:
     """The known name that somebody may have meant, or wants to be taken for; empty where none is near."""
     squeezed = re.sub(r"[^a-z0-9]", "", name)
     for other in known:

@@ -39,7 +39,9 @@ def _requirement(text: str) -> Requested | None:
     match = NAME.fullmatch(line)
     if match is None or ELSEWHERE.search(line):
         return from_elsewhere("python", line)
-    return Requested(ecosystem="python", name=plain_name(match[1]), version=least_version(match[3]))
+    return Requested(
+        ecosystem="python", name=normalise_package_name(match[1]), version=least_version(match[3])
+    )
 
 
 def in_requirements(text: str) -> Iterator[Requested]:
@@ -79,7 +81,7 @@ def _of_table(name: str, value: Any) -> Iterator[Requested]:
         yield from_elsewhere("python", name)
         return
     versions = str(value.get("version", "") if isinstance(value, dict) else value)
-    yield Requested(ecosystem="python", name=plain_name(name), version=least_version(versions))
+    yield Requested(ecosystem="python", name=normalise_package_name(name), version=least_version(versions))
 
 
 def in_setup_py(text: str) -> Iterator[Requested]:
@@ -189,7 +191,7 @@ def from_elsewhere(ecosystem: Ecosystem, text: str) -> Requested:
     return Requested(ecosystem=ecosystem, name=text[:100], elsewhere=True)
 
 
-def plain_name(name: str) -> str:
+def normalise_package_name(name: str) -> str:
     """A name as indexes compare them."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
@@ -214,7 +216,6 @@ def _parts(version: str) -> tuple[int, ...]:
     return tuple(int(part[:9]) for part in version.split("."))
 
 
-
 HOOKS = ("preinstall", "install", "postinstall", "prepare", "prepublish")
 OF_NPM = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")
 MOST = 500
@@ -223,7 +224,7 @@ MOST_CHARS = 200_000
 Reader = Callable[[str], Iterable[Requested]]
 
 
-def requested_in(path: str, text: str) -> tuple[Requested, ...]:
+def find_requested_packages(path: str, text: str) -> tuple[Requested, ...]:
     """What a file asks for; nothing where it is no manifest. What cannot be read is told as such.
 
     Args:

@@ -15,15 +15,15 @@ from pathlib import Path
 
 from suture.core.settings import SafetySettings
 from suture.errors import PrerequisiteError, UsageError
-from suture.project.languages import LANGUAGES, languages_of_files
-from suture.project.languages.safety_rules import UNREAD, Danger, SafetyRule, UnsafeUse
+from suture.project.languages import LANGUAGES, detect_file_languages
+from suture.project.languages.safety_rules import UNREADABLE, SafetyLevel, SafetyRule, UnsafeUse
 from suture.project.languages.safety_rules.rule import quoted
 from suture.project.python_source.parsing import parsed
 from suture.project.safety.dependencies import LEVELS, RULES, Allowed, Approval, dependency_uses, load_allowed
 
 NO_BANDIT = "pip install 'suture[quality]'"
 BANDIT = re.compile(r"bandit\.B\d{3}")
-STRICTEST: tuple[Danger, ...] = ("block", "ask", "warn", "off")
+STRICTEST: tuple[SafetyLevel, ...] = ("block", "ask", "warn", "off")
 MOST_FILE_CHARS = 200_000
 """Of one file; a longer one counts as unread."""
 MOST_CHARS = 1_000_000
@@ -35,7 +35,7 @@ MOST_FINDINGS = 200
 def every_rule() -> dict[str, SafetyRule]:
     """Every rule by its name: the languages', and ours."""
     rules = {rule.name: rule for facts in LANGUAGES.values() for rule in facts.safety_rules}
-    return {**rules, **{rule.name: rule for rule in (UNREAD, *RULES)}}
+    return {**rules, **{rule.name: rule for rule in (UNREADABLE, *RULES)}}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,13 +50,13 @@ class Levels:
         allowed: Those that are.
     """
 
-    exact: Mapping[str, Danger] = field(default_factory=dict)
-    globs: tuple[tuple[str, Danger], ...] = ()
+    exact: Mapping[str, SafetyLevel] = field(default_factory=dict)
+    globs: tuple[tuple[str, SafetyLevel], ...] = ()
     bandit: bool = False
     approval: Approval = "ask"
     allowed: Allowed = field(default_factory=lambda: load_allowed(None))
 
-    def of(self, rule: str, own: Danger = "warn") -> Danger:
+    def of(self, rule: str, own: SafetyLevel = "warn") -> SafetyLevel:
         """The level of a rule: a setting that names it, the strictest pattern that fits it, else its own."""
         if rule in self.exact:
             return self.exact[rule]
@@ -64,7 +64,7 @@ class Levels:
         return next((level for glob, level in self.globs if fnmatch.fnmatchcase(rule, glob)), own)
 
 
-def levels_of(settings: SafetySettings) -> Levels:
+def resolve_levels(settings: SafetySettings) -> Levels:
     """The levels that the user's settings make.
 
     Raises:
@@ -74,8 +74,8 @@ def levels_of(settings: SafetySettings) -> Levels:
     if settings.bandit and importlib.util.find_spec("bandit") is None:
         raise PrerequisiteError("safety.bandit is set, and Bandit is not installed", remedy=NO_BANDIT)
     rules = every_rule()
-    exact: dict[str, Danger] = {}
-    globs: list[tuple[str, Danger]] = []
+    exact: dict[str, SafetyLevel] = {}
+    globs: list[tuple[str, SafetyLevel]] = []
     for level in STRICTEST:
         for name in getattr(settings, level):
             if BANDIT.fullmatch(name) or name in rules:
@@ -110,15 +110,15 @@ class Finding:
     """
 
     rule: str
-    level: Danger
+    level: SafetyLevel
     path: str
     line: int
     code: str
-    why: str
+    reason: str
 
     def as_words(self) -> str:
         """The finding in one line: place, rule, reason, code."""
-        return f"{self.path}:{self.line}: {self.rule}: {self.why}: {self.code}"
+        return f"{self.path}:{self.line}: {self.rule}: {self.reason}: {self.code}"
 
 
 def scan(files: Mapping[str, str], levels: Levels) -> tuple[Finding, ...]:
@@ -129,7 +129,7 @@ def scan(files: Mapping[str, str], levels: Levels) -> tuple[Finding, ...]:
 
     Args:
         files: Path -> text. Not trusted.
-        levels: As `levels_of` makes them.
+        levels: As `resolve_levels` makes them.
     """
     rules = every_rule()
     found: list[Finding] = []
@@ -137,14 +137,14 @@ def scan(files: Mapping[str, str], levels: Levels) -> tuple[Finding, ...]:
     python: dict[str, str] = {}
     for path, text in sorted(files.items()):
         uses: Sequence[UnsafeUse] = ()
-        languages = languages_of_files((path,))
+        languages = detect_file_languages((path,))
         for one in dependency_uses(path, text, levels.allowed, levels.approval):
             found.append(_finding(path, one.use, one.why, levels.of(one.use.rule)))
         if languages and (len(text) > MOST_FILE_CHARS or len(text) > left):
-            uses = (UnsafeUse(rule=UNREAD.name, line=1, code=f"{len(text)} characters"),)
+            uses = (UnsafeUse(rule=UNREADABLE.name, line=1, code=f"{len(text)} characters"),)
         elif languages:
             left -= len(text)
-            finder = LANGUAGES[languages[0]].unsafe_uses
+            finder = LANGUAGES[languages[0]].find_unsafe_uses
             uses = tuple(finder(path, text)) if finder else ()
             if LANGUAGES[languages[0]].parsed:
                 python[path] = text
@@ -158,11 +158,11 @@ def scan(files: Mapping[str, str], levels: Levels) -> tuple[Finding, ...]:
     return tuple(findings)
 
 
-def _finding(path: str, use: UnsafeUse, why: str, level: Danger) -> Finding:
-    return Finding(rule=use.rule, level=level, path=path, line=use.line, code=use.code, why=quoted(why))
+def _finding(path: str, use: UnsafeUse, why: str, level: SafetyLevel) -> Finding:
+    return Finding(rule=use.rule, level=level, path=path, line=use.line, code=use.code, reason=quoted(why))
 
 
-def new_findings(before: Mapping[str, str], after: Mapping[str, str], levels: Levels) -> tuple[Finding, ...]:
+def scan_change(before: Mapping[str, str], after: Mapping[str, str], levels: Levels) -> tuple[Finding, ...]:
     """What a change newly does: at most 200 findings, the strictest first.
 
     What the code did already is nobody's fault: a use whose text is unchanged counts as the same, wherever
@@ -171,7 +171,7 @@ def new_findings(before: Mapping[str, str], after: Mapping[str, str], levels: Le
     Args:
         before: Path -> text of the files that the change touches, as they were; those that are new lack.
         after: Path -> text of the files as the change leaves them.
-        levels: As `levels_of` makes them.
+        levels: As `resolve_levels` makes them.
     """
     now = scan({path: text for path, text in after.items() if before.get(path) != text}, levels)
     if not now:
@@ -232,7 +232,11 @@ def bandit_uses(files: Mapping[str, str]) -> Iterator[tuple[str, UnsafeUse, str]
             for path, text in texts.items():
                 yield from bandit_uses({path: text})
         else:
-            yield next(iter(texts)), UnsafeUse(rule=UNREAD.name, line=1, code=quoted(str(fault))), UNREAD.why
+            yield (
+                next(iter(texts)),
+                UnsafeUse(rule=UNREADABLE.name, line=1, code=quoted(str(fault))),
+                UNREADABLE.why,
+            )
         return
     lines = {path: text.splitlines() for path, text in texts.items()}
     for issue in found:

@@ -5,10 +5,10 @@ repository, and nothing here runs the user's code.
 """
 
 from suture.project.workspace.applying import apply_changes, missing_folders, remove_empty_folders
-from suture.project.workspace.commits import CommitPlan, land_branch, land_on_head, plan_commit
-from suture.project.workspace.diffs import PatchRefused, apply_diff, unified_diff
-from suture.project.workspace.history import earlier_versions
-from suture.project.workspace.line_matching import changed_stretches
+from suture.project.workspace.commits import CommitPlan, commit_on_branch, commit_on_head, plan_commit
+from suture.project.workspace.diffs import DiffDoesNotApply, apply_diff, unified_diff
+from suture.project.workspace.history import find_earlier_versions
+from suture.project.workspace.line_matching import changed_ranges
 from suture.project.workspace.protected import (
     DEFAULT_PROTECTED,
     TEST_FILES,
@@ -17,29 +17,29 @@ from suture.project.workspace.protected import (
     is_test_file,
 )
 from suture.project.workspace.repository import Repository, open_repository
-from suture.project.workspace.snapshot import UNSPEAKABLE, Snapshot, take_snapshot
-from suture.project.workspace.text_files import overlay, text_of
+from suture.project.workspace.snapshot import UNPRINTABLE_NAME, Snapshot, take_snapshot
+from suture.project.workspace.text_files import overlay_candidate, text_of
 
 __all__ = [
     "DEFAULT_PROTECTED",
     "TEST_FILES",
-    "UNSPEAKABLE",
+    "UNPRINTABLE_NAME",
     "CommitPlan",
-    "PatchRefused",
+    "DiffDoesNotApply",
     "Repository",
     "Snapshot",
     "apply_changes",
     "apply_diff",
-    "changed_stretches",
+    "changed_ranges",
+    "commit_on_branch",
+    "commit_on_head",
     "default_protected",
-    "earlier_versions",
+    "find_earlier_versions",
     "is_protected",
     "is_test_file",
-    "land_branch",
-    "land_on_head",
     "missing_folders",
     "open_repository",
-    "overlay",
+    "overlay_candidate",
     "plan_commit",
     "remove_empty_folders",
     "take_snapshot",

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from suture.core.safe_files import read_plain
+from suture.core.safe_files import read_regular_file
 from suture.errors import StorageError, UsageError
 from suture.project.workspace.diffs import unified_diff
 
@@ -79,7 +79,7 @@ def _require_as_seen(root: Path, path: str, seen: bytes | None) -> None:
             raise UsageError(f"{path!r} is reached through a link; nothing was written")
     target = root / path
     try:
-        now = read_plain(target, len(seen or b""))  # one byte more is read of a longer file
+        now = read_regular_file(target, len(seen or b""))  # one byte more is read of a longer file
         if now is None and target.lstat():
             raise UsageError(f"{path!r} is no regular file; nothing was written")
     except FileNotFoundError:

@@ -90,7 +90,7 @@ def plan_commit(
     )
 
 
-def land_on_head(plan: CommitPlan, message: str) -> str:
+def commit_on_head(plan: CommitPlan, message: str) -> str:
     """Commit on what is checked out, a branch or a detached HEAD; answers the commit.
 
     Raises:
@@ -107,7 +107,7 @@ def land_on_head(plan: CommitPlan, message: str) -> str:
     return commit
 
 
-def land_branch(plan: CommitPlan, message: str, name: str) -> str:
+def commit_on_branch(plan: CommitPlan, message: str, name: str) -> str:
     """Commit on a new branch; what is checked out stays as it is. Answers the commit.
 
     Raises:

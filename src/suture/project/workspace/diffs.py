@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from suture.project.workspace.line_matching import Stretch, changed_stretches
+from suture.project.workspace.line_matching import LineRange, changed_ranges
 
 EMPTY_BLOB = "e69de29"
 CONTEXT = 3
@@ -45,7 +45,7 @@ def _file_diff(path: str, old: bytes | None, new: bytes | None) -> Iterator[str]
     if new is None:
         yield "deleted file mode 100644\n"
     old_lines, new_lines = _lines(old or b""), _lines(new or b"")
-    changes = changed_stretches(old_lines, new_lines)
+    changes = changed_ranges(old_lines, new_lines)
     if not changes:
         # An empty file comes or goes. Without git's hash of nothing, `patch` would not delete one.
         yield f"index 0000000..{EMPTY_BLOB}\n" if old is None else f"index {EMPTY_BLOB}..0000000\n"
@@ -56,7 +56,7 @@ def _file_diff(path: str, old: bytes | None, new: bytes | None) -> Iterator[str]
         yield from _shown(hunk, old_lines, new_lines)
 
 
-def _hunks(changes: Sequence[Stretch]) -> Iterator[list[Stretch]]:
+def _hunks(changes: Sequence[LineRange]) -> Iterator[list[LineRange]]:
     """Changes whose surroundings touch belong together."""
     hunk = [changes[0]]
     for change in changes[1:]:
@@ -67,7 +67,7 @@ def _hunks(changes: Sequence[Stretch]) -> Iterator[list[Stretch]]:
     yield hunk
 
 
-def _shown(hunk: Sequence[Stretch], old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
+def _shown(hunk: Sequence[LineRange], old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
     """A hunk with its head and its surroundings."""
     before = min(CONTEXT, hunk[0][0])
     after = min(CONTEXT, len(old) - hunk[-1][1])
@@ -113,7 +113,7 @@ def _end_of_name(name: str) -> str:
     return "\t" if " " in name else ""  # or `patch` would take what follows the space for a date
 
 
-class PatchRefused(ValueError):
+class DiffDoesNotApply(ValueError):
     """The diff does not apply; the message says where."""
 
 
@@ -134,7 +134,7 @@ def apply_diff(files: Mapping[str, bytes], diff: str, *, reverse: bool = False) 
             _apply_part(after, part, reverse)
     # Whatever else could be read in two ways (names, order, stray lines) shows here.
     if (unified_diff(after, files) if reverse else unified_diff(files, after)) != diff:
-        raise PatchRefused("the diff is not what the difference of the two states reads like")
+        raise DiffDoesNotApply("the diff is not what the difference of the two states reads like")
     return after
 
 
@@ -148,16 +148,16 @@ def _apply_part(files: dict[str, bytes], part: str, reverse: bool) -> None:
     if reverse:
         is_new, is_gone = is_gone, is_new
     if (path in files) == is_new:
-        raise PatchRefused(f"{path!r} is {'there already' if is_new else 'missing'}")
+        raise DiffDoesNotApply(f"{path!r} is {'there already' if is_new else 'missing'}")
     old = files.pop(path, b"").decode("utf-8", "surrogateescape")
     new = _apply_hunks(path, old, hunks, reverse)
     if is_gone and new:
-        raise PatchRefused(f"{path!r} is not empty once all of it is deleted")
+        raise DiffDoesNotApply(f"{path!r} is not empty once all of it is deleted")
     if not is_gone:
         try:
             files[path] = new.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError as fault:
-            raise PatchRefused(f"{path!r} would hold what is no byte") from fault
+            raise DiffDoesNotApply(f"{path!r} would hold what is no byte") from fault
 
 
 def _path_of(line: str) -> str:
@@ -167,7 +167,7 @@ def _path_of(line: str) -> str:
     if left.startswith('"'):
         left, right = (name[1:-1].replace('\\"', '"').replace("\\\\", "\\") for name in (left, right))
     if not left.startswith("a/") or left[2:] != right[2:]:
-        raise PatchRefused(f"{line.strip()!r} does not name one file")
+        raise DiffDoesNotApply(f"{line.strip()!r} does not name one file")
     return left[2:]
 
 
@@ -184,7 +184,7 @@ def _apply_hunks(path: str, old: str, hunks: list[str], reverse: bool) -> str:
     at = 0
     for start, removed, added in _read(path, hunks, reverse):
         if start < at or before[start : start + len(removed)] != removed:
-            raise PatchRefused(f"{path!r} is not as the diff expects it at line {start + 1}")
+            raise DiffDoesNotApply(f"{path!r} is not as the diff expects it at line {start + 1}")
         after += [*before[at:start], *added]
         at = start + len(removed)
     return "".join([*after, *before[at:]])
@@ -200,7 +200,7 @@ def _read(path: str, hunks: list[str], reverse: bool) -> list[tuple[int, list[st
             start, length = (head[3], head[4]) if reverse else (head[1], head[2])
             found.append((int(start) - (length != "0"), [], []))
         elif not found:
-            raise PatchRefused(f"{path!r} has lines outside of any hunk")
+            raise DiffDoesNotApply(f"{path!r} has lines outside of any hunk")
         elif line == NO_NEWLINE:
             for side, text in zip(both, found[-1][1:], strict=True):
                 if side in sides and text:
@@ -211,5 +211,5 @@ def _read(path: str, hunks: list[str], reverse: bool) -> list[tuple[int, list[st
                 if side in sides:
                     text.append(line[1:])
         else:
-            raise PatchRefused(f"{path!r} has a line that is none of a diff: {line[:40]!r}")
+            raise DiffDoesNotApply(f"{path!r} has a line that is none of a diff: {line[:40]!r}")
     return found

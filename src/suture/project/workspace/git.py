@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from suture.core.safe_files import read_plain
+from suture.core.safe_files import read_regular_file
 from suture.errors import PrerequisiteError, StorageError, UsageError
 
 PLUMBING = frozenset(
@@ -132,7 +132,7 @@ class GitLimits:
 USUAL = GitLimits()
 
 
-def programs_off(root: Path) -> dict[str, str]:
+def build_safe_environment(root: Path) -> dict[str, str]:
     """Variables that switch off every program which a configuration names under a name of its own.
 
     Git filters files whenever it looks whether they changed, which writing the index does too.
@@ -352,6 +352,6 @@ def _led_to(here: Path) -> Iterator[Path]:
 
 def _text(path: Path) -> bytes:
     try:
-        return (read_plain(path, MAX_POINTER_FILE_BYTES, follow=True) or b"").replace(b"\0", b"")
+        return (read_regular_file(path, MAX_POINTER_FILE_BYTES, follow=True) or b"").replace(b"\0", b"")
     except (OSError, ValueError):
         return b""

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from suture.core.records import Earlier
+from suture.core.records import EarlierVersion
 from suture.errors import StorageError, SutureError, UsageError
 from suture.project.workspace.repository import Repository, open_repository
 
@@ -19,9 +19,9 @@ PLAIN = ("100644", "100755")
 """Modes of regular files in a tree."""
 
 
-def earlier_versions(
+def find_earlier_versions(
     root: Path, files: Mapping[str, bytes], since: str | None, wanted: Callable[[str], bool]
-) -> tuple[Earlier, ...]:
+) -> tuple[EarlierVersion, ...]:
     """The states of a project's files at its last commits, the newest first.
 
     Args:
@@ -94,16 +94,16 @@ class _States:
         self._texts: dict[str, str | None] = {}
         self._bytes = 0
 
-    def read(self, commits: list[tuple[str, str]]) -> tuple[Earlier, ...]:
+    def read(self, commits: list[tuple[str, str]]) -> tuple[EarlierVersion, ...]:
         """The states that differ from the one before."""
-        found: list[Earlier] = []
+        found: list[EarlierVersion] = []
         for commit, subject in commits:
             texts = self._changed(self._blobs_at(commit))
             if texts is None:
                 break  # larger than is worth keeping: what is nearer to now has been read
             if found and dict(found[-1].files) == texts:
                 found.pop()  # the older of two commits with the same files is the one that made them so
-            found.append(Earlier(commit=commit[:12], subject=subject[:200], files=texts))
+            found.append(EarlierVersion(commit=commit[:12], subject=subject[:200], files=texts))
         return tuple(found)
 
     def _blobs_at(self, commit: str) -> dict[str, str]:

@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from posixpath import splitext
 
-from suture.core.safe_files import read_plain
+from suture.core.safe_files import read_regular_file
 from suture.errors import UsageError
-from suture.project.languages import languages_of_files
+from suture.project.languages import detect_file_languages
 from suture.project.workspace.globs import MOST_STEPS, Globs, parse_globs
 from suture.project.workspace.secret_detection import (
-    gives_a_secret,
-    holds_a_secret,
+    assigns_secret,
+    has_secret_name,
     is_private_name,
-    may_be_secret,
+    may_hold_secret,
 )
 
 NEVER_CODE: Mapping[str, str] = {
@@ -34,7 +34,7 @@ MOST_BYTES = 2**20
 """The most of one `.gitignore` that is read."""
 
 
-def never_code(path: Path) -> str | None:
+def non_code_reason(path: Path) -> str | None:
     """Why this file or folder is never part of a project's code; `None` where it may be."""
     reason = NEVER_CODE.get(path.name)
     if reason is None and path.suffix in (".pyc", ".pyo"):
@@ -71,7 +71,7 @@ class IgnoreRules:
 
     def _read(self, folder: Path, file: Path) -> None:
         with contextlib.suppress(PermissionError):  # rules that nobody can read, git does not obey either
-            content = read_plain(file, MOST_BYTES)
+            content = read_regular_file(file, MOST_BYTES)
             if content is None:
                 return
             if len(content) > MOST_BYTES:
@@ -136,10 +136,10 @@ def looks_private(path: str, content: bytes) -> bool:
     if any(is_private_name(part) for part in path.rpartition(".")[0].split("/")):
         return True
     if path.endswith(".py"):
-        return holds_a_secret(content)
+        return may_hold_secret(content)
     if module_name(path.rpartition("/")[2]) or b"\0" in content:
         return PRIVATE_KEY in content
-    return may_be_secret(path, is_folder=False) or holds_a_secret(content) or gives_a_secret(content)
+    return has_secret_name(path, is_folder=False) or may_hold_secret(content) or assigns_secret(content)
 
 
 def imported_names(text: str) -> frozenset[str]:
@@ -196,7 +196,7 @@ class IgnoredModules:
             room_bytes: The most that they may hold together.
             room_files: The most files that may still be taken.
         """
-        sources = {splitext(name)[0] for name in files if self.others and not languages_of_files((name,))}
+        sources = {splitext(name)[0] for name in files if self.others and not detect_file_languages((name,))}
         for path in self.others:
             if splitext(self._name(path))[0] in sources:
                 made = self._read(path, room_bytes, room_files)
@@ -224,7 +224,7 @@ class IgnoredModules:
         """One of them; nothing where it stays out."""
         name = self._name(path)
         try:
-            content = read_plain(path, max(room_bytes, 0))
+            content = read_regular_file(path, max(room_bytes, 0))
         except OSError as fault:
             why = f"it cannot be read: {os.strerror(fault.errno or 0)}"
         else:

@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-Stretch = tuple[int, int, int, int]
+LineRange = tuple[int, int, int, int]
 """Lines of the one text, from and to, and of the other, counted from 0."""
 
 MOST_WORK = 3_000_000
@@ -21,30 +21,30 @@ DEEPEST = 40
 """Anchors within anchors; below that a stretch counts as changed as a whole, so that the time is bounded."""
 
 
-def changed_stretches(old: Sequence[str], new: Sequence[str]) -> list[Stretch]:
+def changed_ranges(old: Sequence[str], new: Sequence[str]) -> list[LineRange]:
     """Where two texts differ, in order; either side of a stretch may be empty.
 
     Args:
         old: The lines of the one.
         new: The lines of the other.
     """
-    found: list[Stretch] = []
+    found: list[LineRange] = []
     left = right = 0
-    for start, end, other, stop in [*common_stretches(old, new), (len(old), len(old), len(new), len(new))]:
+    for start, end, other, stop in [*common_ranges(old, new), (len(old), len(old), len(new), len(new))]:
         if left < start or right < other:
             found.append((left, start, right, other))
         left, right = end, stop
     return found
 
 
-def common_stretches(old: Sequence[str], new: Sequence[str]) -> list[Stretch]:
+def common_ranges(old: Sequence[str], new: Sequence[str]) -> list[LineRange]:
     """Where two texts are alike, in order; no stretch is empty, and none begins where the one before ends.
 
     Args:
         old: The lines of the one.
         new: The lines of the other.
     """
-    joined: list[Stretch] = []
+    joined: list[LineRange] = []
     for start, end, other, stop in _Matching(old, new).within((0, len(old), 0, len(new)), 0):
         if joined and joined[-1][1] == start and joined[-1][3] == other:
             joined[-1] = (joined[-1][0], end, joined[-1][2], stop)
@@ -61,7 +61,7 @@ class _Matching:
         self._new = new
         self._left = MOST_WORK
 
-    def within(self, stretch: Stretch, depth: int) -> Iterator[Stretch]:
+    def within(self, stretch: LineRange, depth: int) -> Iterator[LineRange]:
         """The common parts of a stretch."""
         start, end, other, stop = stretch
         work = _work(self._old[start:end], self._new[other:stop])
@@ -84,14 +84,14 @@ class _Matching:
         if tail:
             yield end - tail, end, stop - tail, stop
 
-    def _by_difflib(self, stretch: Stretch) -> Iterator[Stretch]:
+    def _by_difflib(self, stretch: LineRange) -> Iterator[LineRange]:
         start, end, other, stop = stretch
         matcher = difflib.SequenceMatcher(None, self._old[start:end], self._new[other:stop], autojunk=False)
         for one, two, size in matcher.get_matching_blocks():
             if size:
                 yield start + one, start + one + size, other + two, other + two + size
 
-    def _anchors(self, stretch: Stretch) -> list[tuple[int, int]]:
+    def _anchors(self, stretch: LineRange) -> list[tuple[int, int]]:
         """Pairs of lines that stand once in each, as many as are in the same order: the longest such row."""
         start, end, other, stop = stretch
         once = {line for line, count in Counter(self._old[start:end]).items() if count == 1}

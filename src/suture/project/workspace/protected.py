@@ -7,19 +7,19 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 
-from suture.project.languages import LANGUAGES, OURS, TASK_FILES
+from suture.project.languages import BUILT_IN_LANGUAGES, LANGUAGES, TASK_FILES
 from suture.project.workspace.globs import Globs, parse_globs
 
 TEST_FILES: tuple[str, ...] = (
     *("tests/", "test/"),
-    *(glob for facts in OURS.values() for glob in facts.test_files),
+    *(glob for facts in BUILT_IN_LANGUAGES.values() for glob in facts.test_files),
 )
 """Globs of test files in our languages, written as in a `.gitignore`."""
 
 DEFAULT_PROTECTED: tuple[str, ...] = (
     *TEST_FILES,
     # What configures a test run, or decides what a test command does.
-    *dict.fromkeys(glob for facts in OURS.values() for glob in facts.steering),
+    *dict.fromkeys(glob for facts in BUILT_IN_LANGUAGES.values() for glob in facts.config_globs),
     *(*TASK_FILES, "suture.toml", ".env*"),
     # Continuous integration, locked dependencies, the repository itself.
     *(".github/", ".gitlab-ci.yml", ".circleci/", ".ci/", "Jenkinsfile", "azure-pipelines.yml", "*.lock"),
@@ -30,8 +30,8 @@ DEFAULT_PROTECTED: tuple[str, ...] = (
 
 def default_protected() -> tuple[str, ...]:
     """`DEFAULT_PROTECTED`, and what languages of installed packages protect."""
-    brought = (facts for name, facts in LANGUAGES.items() if name not in OURS)
-    return (*DEFAULT_PROTECTED, *(glob for one in brought for glob in (*one.test_files, *one.steering)))
+    brought = (facts for name, facts in LANGUAGES.items() if name not in BUILT_IN_LANGUAGES)
+    return (*DEFAULT_PROTECTED, *(glob for one in brought for glob in (*one.test_files, *one.config_globs)))
 
 
 def is_protected(path: str, globs: Iterable[str] = DEFAULT_PROTECTED) -> bool:

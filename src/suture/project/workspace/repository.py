@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from suture.core.safe_files import read_plain
+from suture.core.safe_files import read_regular_file
 from suture.errors import StorageError, UsageError
-from suture.project.workspace.git import programs_off, require_no_pipes, run_git, start_git
+from suture.project.workspace.git import build_safe_environment, require_no_pipes, run_git, start_git
 
 PATH_MAX = 4096
 """Bytes of a path, as Linux bounds it."""
@@ -199,7 +199,9 @@ def open_repository(root: Path) -> Repository:
     prefix, git_dir, common, inside = os.fsdecode(said).split("\n")[:4]
     if inside != "true":
         raise UsageError(f"{str(root)!r} is inside a .git folder")
-    repository = Repository(root=root, prefix=prefix, git_dir=Path(git_dir), environment=programs_off(root))
+    repository = Repository(
+        root=root, prefix=prefix, git_dir=Path(git_dir), environment=build_safe_environment(root)
+    )
     _require_own(repository, (root / common).resolve())
     return repository
 
@@ -233,7 +235,7 @@ def _require_own(repository: Repository, common: Path) -> None:
 def _names(backlink: Path, entry: Path) -> bool:
     """Whether a worktree's folder in the repository names the worktree that led to it."""
     try:
-        named = read_plain(backlink, PATH_MAX)  # never waited for: it may be a pipe
+        named = read_regular_file(backlink, PATH_MAX)  # never waited for: it may be a pipe
         return named is not None and Path(os.fsdecode(named.strip())).resolve() == entry.resolve()
     except (OSError, ValueError):
         return False

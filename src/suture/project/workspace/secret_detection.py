@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from suture.errors import PrerequisiteError, StorageError, UsageError
-from suture.project.languages import OURS
+from suture.project.languages import BUILT_IN_LANGUAGES
 from suture.project.workspace.globs import parse_globs
 from suture.project.workspace.repository import open_repository
 
@@ -78,7 +78,7 @@ SECRET_FILES: tuple[str, ...] = (
 NOT_SECRET: tuple[str, ...] = (
     *("*.example", "*.sample", "*.template", "*.dist", "*.pub"),
     *("*.example.*", "*.sample.*", "*.template.*"),
-    *("*.pyi", *(f"*{ending}" for facts in OURS.values() for ending in facts.endings)),
+    *("*.pyi", *(f"*{ending}" for facts in BUILT_IN_LANGUAGES.values() for ending in facts.extensions)),
 )
 """What is no secret whatever else its name says: examples, public halves, code."""
 
@@ -89,7 +89,7 @@ _HEAD_BYTES = 4096
 _LARGEST_ACCOUNT_BYTES = 64 * 2**10
 
 
-def may_be_secret(path: str, *, is_folder: bool) -> bool:
+def has_secret_name(path: str, *, is_folder: bool) -> bool:
     """Whether the name of a file or folder says that secrets are kept there.
 
     Args:
@@ -104,7 +104,7 @@ def may_be_secret(path: str, *, is_folder: bool) -> bool:
     return False
 
 
-def holds_a_key(content: bytes) -> bool:
+def is_private_key(content: bytes) -> bool:
     """Whether a file is a private key, or the account of a service with one, whatever it is called."""
     head = content[:_HEAD_BYTES].removeprefix(codecs.BOM_UTF8).lstrip()
     first = head.partition(b"\n")[0]
@@ -116,7 +116,7 @@ def holds_a_key(content: bytes) -> bool:
     return is_account and b'"service_account"' in content and b'"private_key"' in content
 
 
-def committed_as_they_are(root: Path, files: Mapping[str, bytes]) -> frozenset[str]:
+def unchanged_since_commit(root: Path, files: Mapping[str, bytes]) -> frozenset[str]:
     """Those of some files that the last commit of the project's repository holds with the same content.
 
     Args:
@@ -177,7 +177,7 @@ def is_private_name(name: str) -> bool:
     return bool(PRIVATE_NAME.search(name))
 
 
-def holds_a_secret(content: bytes) -> bool:
+def may_hold_secret(content: bytes) -> bool:
     """Whether a text looks as if it held a secret; of one longer than `MOST_TEXT_BYTES` nobody knows."""
     return len(content) > MOST_TEXT_BYTES or any(
         pattern.search(content) for pattern in (SHAPES, NAMED, MAYBE_NAMED)
@@ -192,6 +192,6 @@ GIVEN_PLAINLY = re.compile(
 """A line of settings that gives something called a secret a value, without quotes."""
 
 
-def gives_a_secret(content: bytes) -> bool:
+def assigns_secret(content: bytes) -> bool:
     """Whether a text that is no code has a line that gives a secret its value."""
     return bool(GIVEN_PLAINLY.search(content))

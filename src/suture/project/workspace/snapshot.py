@@ -11,10 +11,10 @@ from pathlib import Path
 
 from suture.errors import PrerequisiteError, StorageError, UsageError
 from suture.project.workspace.globs import Globs, parse_globs
-from suture.project.workspace.ignored_files import IgnoredModules, IgnoreRules, never_code
+from suture.project.workspace.ignored_files import IgnoredModules, IgnoreRules, non_code_reason
 from suture.project.workspace.protected import is_test_file
 from suture.project.workspace.repository import open_repository
-from suture.project.workspace.secret_detection import committed_as_they_are, holds_a_key, may_be_secret
+from suture.project.workspace.secret_detection import has_secret_name, is_private_key, unchanged_since_commit
 
 MAX_BYTES = 64 * 2**20
 """Of a project's files together: each run keeps them in memory, and sends them behind the wall."""
@@ -27,7 +27,7 @@ REMEDY = "name a smaller folder, or list what is not code in .gitignore"
 MOST_LEFT_OUT = 500
 """Names of files that were left out, for the ledger."""
 IGNORED = "in .gitignore"
-UNSPEAKABLE = "its name is not printable text"
+UNPRINTABLE_NAME = "its name is not printable text"
 """It cannot stand in a diff, a prompt or a ledger."""
 IGNORED_END = f" ({IGNORED})"
 
@@ -47,9 +47,9 @@ class Snapshot:
     skipped: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
     """Those of them that were left out because they may hold secrets; a folder ends with a slash."""
-    built: tuple[str, ...] = ()
+    built_files: tuple[str, ...] = ()
     """Those of `files` that git ignores and the project imports: they were written when it was built."""
-    left_out: Mapping[str, str] = field(default_factory=dict)
+    excluded_files: Mapping[str, str] = field(default_factory=dict)
     """Files of modules that git ignores, and what has a name that cannot be written down -> why it is not
     among `files`. Such a name is as Python would print it."""
 
@@ -90,8 +90,10 @@ def take_snapshot(
         files=dict(sorted(reader.files.items())),
         skipped=tuple(reader.skipped),
         secrets=tuple(sorted(reader.secrets)),
-        built=tuple(sorted(reader.modules.taken)),
-        left_out=dict(sorted({**reader.modules.left_out, **reader.unspeakable}.items())[:MOST_LEFT_OUT]),
+        built_files=tuple(sorted(reader.modules.taken)),
+        excluded_files=dict(
+            sorted({**reader.modules.left_out, **reader.unspeakable}.items())[:MOST_LEFT_OUT]
+        ),
     )
 
 
@@ -140,8 +142,8 @@ class _Reader:
         for entry in entries:
             path = Path(entry.path)
             is_folder = entry.is_dir(follow_symlinks=False)
-            reason = _unspeakable(entry.name) or never_code(path)
-            if reason == UNSPEAKABLE and len(self.unspeakable) < MOST_LEFT_OUT:
+            reason = _unspeakable(entry.name) or non_code_reason(path)
+            if reason == UNPRINTABLE_NAME and len(self.unspeakable) < MOST_LEFT_OUT:
                 self.unspeakable[repr(path.relative_to(self.top).as_posix())[1:-1]] = reason
             if reason is None and rules.ignores(path, is_folder=is_folder):
                 reason = IGNORED
@@ -167,10 +169,10 @@ class _Reader:
             above = [part for part in path.parents if part.is_relative_to(self.top) and part != self.top]
             if ignored.isdisjoint([name, *(part.relative_to(self.top).as_posix() for part in above)]):
                 continue
-            closed = any(never_code(part) or self._is_secret(part, is_folder=True) for part in above)
+            closed = any(non_code_reason(part) or self._is_secret(part, is_folder=True) for part in above)
             # The index is text of the project's: what lies there now may be a link, and lead out of it.
             plain = path.is_file() and path.resolve() == path
-            if plain and not closed and not never_code(path) and not _unspeakable(name):
+            if plain and not closed and not non_code_reason(path) and not _unspeakable(name):
                 self.modules.forget(path)
                 self.skipped = [entry for entry in self.skipped if entry != f"{name} ({IGNORED})"]
                 self.read_file(path)
@@ -209,7 +211,7 @@ class _Reader:
 
     def _sort_in(self, path: Path, content: bytes) -> None:
         name = path.relative_to(self.top).as_posix()
-        secret = self._is_secret(path, is_folder=False) or holds_a_key(content)
+        secret = self._is_secret(path, is_folder=False) or is_private_key(content)
         if path == self.named or not secret or self.allowed.covers(name):
             self._keep(path, content)
         elif is_test_file(name):
@@ -220,7 +222,7 @@ class _Reader:
     def _is_secret(self, path: Path, *, is_folder: bool) -> bool:
         name = path.relative_to(self.top).as_posix()
         allowed = self.allowed.verdict(name, is_folder=is_folder) or self.allowed.covers(name)
-        return may_be_secret(name, is_folder=is_folder) and not allowed
+        return has_secret_name(name, is_folder=is_folder) and not allowed
 
     def _leave_secret(self, path: Path, end: str = "") -> None:
         self._skip(path, "may hold secrets")
@@ -228,7 +230,7 @@ class _Reader:
 
     def _let_fixtures_in(self) -> None:
         """What a repository gives to everybody is no secret of the user's, where it lies among the tests."""
-        known = committed_as_they_are(self.top, self.fixtures) if self.fixtures else frozenset()
+        known = unchanged_since_commit(self.top, self.fixtures) if self.fixtures else frozenset()
         for name, content in self.fixtures.items():
             if name in known:
                 self._keep(self.top / name, content)
@@ -278,5 +280,5 @@ def tracked_files(root: Path) -> list[str]:
 def _unspeakable(name: str) -> str | None:
     """Why a name cannot stand in a diff, a prompt or a ledger."""
     if not name.isprintable():  # control characters, and bytes that are not UTF-8
-        return UNSPEAKABLE
+        return UNPRINTABLE_NAME
     return None

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from io import BytesIO
 
 from suture.errors import UsageError
-from suture.project.workspace.line_matching import common_stretches
+from suture.project.workspace.line_matching import common_ranges
 
 
 def text_of(content: bytes) -> str:
@@ -20,7 +20,7 @@ def text_of(content: bytes) -> str:
     return content.decode(_encoding_of(content), "surrogateescape").replace("\r\n", "\n")
 
 
-def overlay(files: Mapping[str, bytes], candidate: Mapping[str, str]) -> dict[str, bytes]:
+def overlay_candidate(files: Mapping[str, bytes], candidate: Mapping[str, str]) -> dict[str, bytes]:
     """A candidate's files over the project's own.
 
     A file keeps its encoding, its byte order mark, its line endings (line by line where they are mixed) and
@@ -89,7 +89,7 @@ def _with_line_endings(text: str, before: str) -> str:
     if windows < before.count("\n"):
         old_lines = before.split("\n")
         plain = [line.removesuffix("\r") for line in old_lines]
-        for start, end, other, _ in common_stretches(plain, lines):
+        for start, end, other, _ in common_ranges(plain, lines):
             for line in range(start, end):
                 at = other + line - start
                 if at < len(endings) and line < len(old_lines) - 1:

@@ -18,9 +18,9 @@ from suture.core.ledger.kinds.candidates import (
     CandidateRegressed,
     CandidatesCompared,
     CandidateUnconfirmed,
-    MovesDecided,
     DifferingCall,
     MoveFailed,
+    MovesDecided,
     PackagesInstalled,
 )
 from suture.core.ledger.kinds.delivery import (
@@ -88,8 +88,8 @@ from suture.core.ledger.kinds.search import (
     SearchSkipped,
     SearchStarted,
     SuspectLine,
-    TrialDisagreement,
     TrialAgreement,
+    TrialDisagreement,
 )
 
 __all__ = [
@@ -117,7 +117,6 @@ __all__ = [
     "CommitMade",
     "CommitStarted",
     "DebuggerStepped",
-    "MovesDecided",
     "DiagnosisMade",
     "DifferingCall",
     "DistinguishingInput",
@@ -131,6 +130,7 @@ __all__ = [
     "ModelEscalated",
     "ModelFellBack",
     "MoveFailed",
+    "MovesDecided",
     "NonCodeFailure",
     "PackagesInstalled",
     "PartialRepair",
@@ -164,7 +164,7 @@ __all__ = [
     "TreeApplied",
     "TreeUndone",
     "TriageFinished",
-    "TrialDisagreement",
     "TrialAgreement",
+    "TrialDisagreement",
     "UserAnswered",
 ]

@@ -1,4 +1,4 @@
-"""What an agent did with a copy of the project: a program of the user's, or a model with tools."""
+"""Events of agents that work on a copy of the project: the user's program, or a model with tools."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ class ProposerRan(Payload, kind="proposer.ran"):
     """The user's program worked on a copy of the project and has ended.
 
     Attributes:
-        turn: Its number, from 1.
-        command: The line.
-        outside: Whether it ran on the machine itself, without a wall.
-        ended: `exit` by itself, `timeout`, `unstarted`, `memory`, or `killed` by the wall.
-        code: Its exit code; null where it is not known.
+        turn: Number of the turn, from 1.
+        command: Command line of the program.
+        outside: Whether it ran outside the sandbox.
+        ending: How it ended: `exit` by itself, `timeout`, `unstarted`, `memory`, or `killed` by the sandbox.
+        exit_code: Exit code; null if it is not known.
         seconds: Wall-clock seconds.
-        printed_bytes: How much it printed.
-        output: Blob of head and tail of that.
-        changes: Blob of what it changed, path -> text.
-        changed: Paths of these.
-        deleted: Files that it deleted; a candidate leaves them where they are.
-        left_out: Changed files that are no part of the candidate: too large, no text, hidden ones of its own.
+        printed_bytes: Size of its output.
+        output: Blob of the head and the tail of its output.
+        changes: Blob of its changes, path -> text.
+        changed: Paths of the changed files.
+        deleted: Files that it deleted; a candidate keeps them.
+        excluded_files: Changed files that are not part of the candidate: too large, not text, or hidden files
+            of the program itself.
     """
 
     turn: int
@@ -41,15 +42,15 @@ class AgentStepped(Payload, kind="agent.stepped"):
     """A model that works with tools took one step.
 
     Attributes:
-        turn: The turn, from 1.
-        number: Of the step in it, from 1.
-        tool: What it used; empty where its reply named no tool.
-        input: What it gave, cut where it is long.
-        observation: Blob of what it was told.
-        changes: Blob of all that it has changed up to now, path -> text.
+        turn: Number of the turn, from 1.
+        number: Number of the step in that turn, from 1.
+        tool: Tool that it used; empty if its reply named no tool.
+        input: Input of the tool, truncated if it is long.
+        observation: Blob of the tool's answer.
+        changes: Blob of all its changes so far, path -> text.
         seconds: Wall-clock seconds of the tool.
-        ended: Why it was the last step: `submitted`, all tests `passed`, `malformed`, `repeated`; empty
-            where the turn goes on, or ended because no step was left.
+        ending: Why this was the last step: `submitted`, all tests `passed`, `malformed` or `repeated`; empty if
+            the turn continues, or ended because no step was left.
     """
 
     turn: int

@@ -1,4 +1,4 @@
-"""What is set aside for acts that cost something, and what they came to."""
+"""Events of the budget: what is reserved for paid or slow acts, and what they cost."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from suture.core.ledger.event import Payload
 
 
 class BudgetReserved(Payload, kind="budget.reserved", counted=True):
-    """The most that an act can cost is set aside, before it starts. Its `seq` names the reservation.
+    """The max cost of an act is reserved before the act starts. The event's `seq` identifies the reservation.
 
     Attributes:
-        what: The act, for people.
+        purpose: What the act is, for people.
         attempts: Attempts that it uses.
-        tokens: An upper bound of its tokens, prompt and reply together.
-        completion_tokens: Of these, an upper bound of those of the reply.
-        money: An upper bound of the US dollars.
-        role: Who acts, where it is a role.
-        move: The kind of move that it belongs to, where it does.
-        act: Tells it from whatever else the same branch of a round pays for.
-        most: Tokens that its reply may have.
+        tokens: Upper bound of its tokens, prompt and reply together.
+        completion_tokens: Upper bound of the reply's part of these.
+        money: Upper bound of its cost in US dollars.
+        role: Role that acts, if it is one.
+        move: Kind of move that the act belongs to, if any.
+        act: Identifies the act among all that the same branch of a round pays for.
+        max_reply_tokens: Max tokens of its reply.
     """
 
     purpose: str = ""
@@ -32,16 +32,16 @@ class BudgetReserved(Payload, kind="budget.reserved", counted=True):
 
 
 class BudgetSettled(Payload, kind="budget.settled", counted=True):
-    """A reservation is replaced by what the act really cost; all zeros where it did not happen.
+    """The real cost of an act replaces its reservation; all zeros if the act did not happen.
 
     Attributes:
-        reservation: The `seq` of its event.
-        attempts: Attempts that are spent.
+        reservation: The `seq` of the reservation.
+        attempts: Attempts spent.
         prompt_tokens: Tokens of prompts.
         completion_tokens: Tokens of replies.
         model_calls: Calls that were answered.
-        money: US dollars.
-        unpriced_calls: Calls of models whose price nobody knows.
+        money: Cost in US dollars.
+        unpriced_calls: Calls of models whose price is unknown.
     """
 
     reservation: int
@@ -54,14 +54,14 @@ class BudgetSettled(Payload, kind="budget.settled", counted=True):
 
 
 class BudgetRefused(Payload, kind="budget.refused"):
-    """An act is not paid for.
+    """An act would exceed a limit, and does not happen.
 
     Attributes:
-        what: The act, for people.
-        act: Tells it from whatever else the same branch of a round pays for.
-        limited: Which limit: `attempts`, `tokens`, `completion_tokens`, `money` or `seconds`.
-        used: What was spent or reserved then, in the limit's unit.
-        limit: The limit.
+        purpose: What the act is, for people.
+        act: Identifies the act among all that the same branch of a round pays for.
+        limit_kind: The limit: `attempts`, `tokens`, `completion_tokens`, `money` or `seconds`.
+        used: What was spent or reserved at that time, in the unit of the limit.
+        limit: The value of the limit.
     """
 
     purpose: str
@@ -72,11 +72,11 @@ class BudgetRefused(Payload, kind="budget.refused"):
 
 
 class AttemptsNearLimit(Payload, kind="attempts.near_limit"):
-    """The recipe's limit of attempts is near; said once.
+    """The attempts are close to the recipe's limit. This is reported once.
 
     Attributes:
-        used: Attempts that are used.
-        limit: The limit; null where the recipe only warns.
+        used: Attempts used.
+        limit: The limit; null if the recipe only warns.
     """
 
     used: int

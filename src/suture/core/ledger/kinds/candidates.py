@@ -1,4 +1,4 @@
-"""What is decided, which candidates come of it, and how they fare."""
+"""Events of the rounds: what is decided, which candidates are proposed, and how they fare."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from suture.core.ledger.event import Payload
 from suture.core.records import Evidence, Move, Origin
 
 
-class MovesDecided(Payload, kind="decided"):
-    """The next moves, before they are made.
+class MovesDecided(Payload, kind="moves.decided"):
+    """The policy chose the next moves. None of them has been made yet.
 
     Attributes:
-        decision: Its number, from 1; 0 in ledgers that do not number them.
-        round: The round, from 0.
-        moves: What comes next, at least one; a single `stop` ends the run.
-        best: Hash of the best candidate then.
+        decision: Number of the decision, from 1.
+        round: Number of the round, from 0.
+        moves: The moves, at least one; a single `stop` ends the run.
+        best: Hash of the best candidate at this point.
     """
 
     decision: int = 0
@@ -25,21 +25,21 @@ class MovesDecided(Payload, kind="decided"):
     best: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a decision on nothing.
+        """Check that there is a move.
 
         Raises:
-            ValueError: There is no move.
+            ValueError: There is none.
         """
         if not self.moves:
             raise ValueError("a decision has at least one move")
 
 
 class MoveFailed(Payload, kind="move.failed"):
-    """A move brought no candidate.
+    """A move produced no candidate.
 
     Attributes:
-        kind: Class of the error, of `suture.errors`.
-        message: Its message.
+        error_type: Class of the error in `suture.errors`.
+        message: Message of the error.
     """
 
     error_type: str
@@ -47,25 +47,25 @@ class MoveFailed(Payload, kind="move.failed"):
 
 
 class CandidateProposed(Payload, kind="candidate.proposed"):
-    """There is a candidate, and nobody has checked it yet.
+    """There is a new candidate. It has not been checked yet.
 
     Attributes:
-        candidate: Its hash.
+        candidate: Hash of the candidate.
         blob: Blob of the candidate.
-        origin: How it came to be.
-        parent: Hash of the candidate that it was made from.
-        label: What it is, for people.
-        shown: Files that its writer had seen.
+        origin: How the candidate was produced.
+        parent: Hash of the candidate that it was derived from.
+        label: Short description for people.
+        shown_files: Files that its author had seen.
         files: Files that it writes.
-        call: Hash of the model call that brought it.
+        call: Hash of the model call that produced it.
         warnings: What makes a repair without a model doubtful.
-        agreement: In [0, 1], the share of the other plausible repairs that behave like it.
-        rivals: How many other repairs pass and answer otherwise, or are about as likely and not known to do
-            the same.
-        apart: Some of those, in words.
-        share: In (0, 1], its part of the scores of itself and those rivals; null where nothing was searched.
-        surplus: Files that the reply holds besides, and that are no part of the candidate: nobody asked for
-            them, or no candidate may write them.
+        agreement: Share of the other plausible repairs that behave like it, in [0, 1].
+        rivals: Number of other repairs that pass and answer differently, or are about as likely and not known
+            to behave the same.
+        rival_descriptions: Some of those rivals, in words.
+        score_share: Its part of the total score of itself and its rivals, in (0, 1]; null without a search.
+        surplus_files: Files in the reply that are not part of the candidate, because nobody asked for them or
+            no candidate may write them.
     """
 
     candidate: str
@@ -85,18 +85,18 @@ class CandidateProposed(Payload, kind="candidate.proposed"):
 
 
 class CandidateChecked(Payload, kind="candidate.checked"):
-    """The trusted checks were run on a candidate.
+    """The trusted checks ran on a candidate.
 
     Attributes:
-        candidate: Its hash.
-        label: What it is, for people.
-        passed: Checks that decide and pass.
-        failed: Checks that decide and do not pass.
-        evidence: The kind of evidence.
+        candidate: Hash of the candidate.
+        label: Short description for people.
+        passed: Number of deciding checks that pass.
+        failed: Number of deciding checks that do not pass.
+        evidence: Kind of evidence.
         verdict: Blob of the verdict.
-        seconds: Wall-clock seconds of the run of the checks.
-        runs: How often they were run: a pass of a test command is run once more.
-        unreached: Those among `failed` that were not run to their end: the run of the checks ended before.
+        seconds: Wall-clock seconds that the checks took.
+        runs: How often the checks ran; a passing test command runs once more.
+        unreached: Number of checks among `failed` that did not complete because the run of checks ended early.
     """
 
     candidate: str
@@ -111,11 +111,11 @@ class CandidateChecked(Payload, kind="candidate.checked"):
 
 
 class CandidateRefused(Payload, kind="candidate.refused"):
-    """The safety scan did not let a candidate run.
+    """The safety scan blocked a candidate, so it did not run.
 
     Attributes:
-        candidate: Its hash.
-        reasons: What it newly does, a line each: the file, the line, the rule and the code.
+        candidate: Hash of the candidate.
+        reasons: What it newly does, one line each: file, line, rule and code.
     """
 
     candidate: str
@@ -123,21 +123,21 @@ class CandidateRefused(Payload, kind="candidate.refused"):
 
 
 class PackagesInstalled(Payload, kind="packages.installed"):
-    """The packages that a candidate asks for were fetched and laid ready; nothing of them was run.
+    """The packages that a candidate requires were downloaded. No code of theirs ran.
 
     Attributes:
-        packages: Each with its version, those among them that others require.
+        packages: Name and version of each package, including the packages that others require.
     """
 
     packages: tuple[str, ...]
 
 
 class CandidateRegressed(Payload, kind="candidate.regressed"):
-    """A candidate breaks what worked before.
+    """A candidate breaks checks that passed before.
 
     Attributes:
-        candidate: Its hash.
-        checks: Ids of checks that passed before, at most 50.
+        candidate: Hash of the candidate.
+        checks: Ids of these checks, at most 50.
     """
 
     candidate: str
@@ -145,11 +145,11 @@ class CandidateRegressed(Payload, kind="candidate.regressed"):
 
 
 class CandidateUnconfirmed(Payload, kind="candidate.unconfirmed"):
-    """A candidate passed once, and not once more.
+    """A candidate passed the first run of the checks, but not the second.
 
     Attributes:
-        candidate: Its hash.
-        checks: Ids of checks that passed only the first time, at most 50.
+        candidate: Hash of the candidate.
+        checks: Ids of the checks that passed only the first time, at most 50.
     """
 
     candidate: str
@@ -162,7 +162,7 @@ class DifferingCall:
 
     Attributes:
         call: The call, as source.
-        answers: Candidate hash -> its answer, as source or in words.
+        answers: Hash of a candidate -> its answer, as source or in words.
     """
 
     call: str
@@ -170,14 +170,14 @@ class DifferingCall:
 
 
 class CandidatesCompared(Payload, kind="candidates.compared"):
-    """Candidates that the trusted checks cannot tell apart were run on other inputs.
+    """Candidates that the trusted checks cannot distinguish were run on other inputs.
 
     Attributes:
-        candidates: Their hashes.
-        preferred: Hash of the one that most behave like; null where none is preferred.
-        reason: Why, in a line.
-        calls: Inputs that were tried.
-        differ: Calls that they answer differently.
+        candidates: Hashes of the candidates.
+        preferred: Hash of the candidate that most others behave like; null if none is preferred.
+        reason: Why it is preferred, in one line.
+        calls: Number of inputs tried.
+        differ: Calls that the candidates answer differently.
     """
 
     candidates: tuple[str, ...]

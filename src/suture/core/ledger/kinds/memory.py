@@ -1,4 +1,4 @@
-"""What was recalled from other runs, what it changed, and what is remembered of this one."""
+"""Events of the memory across runs: what is recalled from other runs, and what is stored of this one."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Literal
 from suture.core.ledger.event import Payload
 
 Arm = Literal["shown", "withheld", "placebo"]
-"""What chance did with a memory: used, held back, or another text of its length in its place."""
+"""What the random assignment did with a memory: used it, withheld it, or replaced it by other text."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecalledMemory:
-    """One memory that was found.
+    """A memory that was found.
 
     Attributes:
-        key: Names it in the store.
-        table: What it is: a failure, a pattern or a lesson.
+        key: Key of the memory in the store.
+        table: Kind of memory: a failure, a pattern or a lesson.
         arm: What was done with it.
-        told: What prompts say of it, or in its place; empty where it is withheld.
-        score: By how the searches ranked it; the higher the better.
-        operators: Those that mended it, where no model did.
-        placebo: Names the text in its place.
+        text: Text for prompts, which is the placebo's for that arm; empty if it is withheld.
+        score: Rank by the searches; higher is better.
+        operators: Operators that repaired it, if no model did.
+        placebo: Key of the placebo text.
     """
 
     key: str
@@ -36,14 +36,14 @@ class RecalledMemory:
 
 
 class MemoryRecalled(Payload, kind="memory.recalled"):
-    """Memories of earlier runs were looked for, once; what came of it holds for the whole run.
+    """Memories of earlier runs were looked up. This happens once, and the result holds for the whole run.
 
     Attributes:
-        use: As `memory.use` said.
-        query: The signature of the error, or the beginning of the task.
-        embedder: Who made the vectors; empty where only words were compared.
-        found: Memories like it, the likeliest first.
-        factors: Operator of the search -> how much likelier its changes are taken for, from what mended them.
+        use: Value of the setting `memory.use`.
+        query: Signature of the error, or the beginning of the task.
+        embedder: Embedder that made the vectors; empty if only words were compared.
+        found: Similar memories, the most similar first.
+        factors: Operator of the search -> factor by which its changes become likelier.
         fault: Why nothing could be recalled.
     """
 
@@ -56,18 +56,18 @@ class MemoryRecalled(Payload, kind="memory.recalled"):
 
     @property
     def prompt_texts(self) -> tuple[str, ...]:
-        """What prompts say of earlier runs."""
+        """The texts that prompts show of earlier runs."""
         return tuple(one.text for one in self.found if one.text)
 
 
-class MemoryStored(Payload, kind="memory.kept"):
-    """What the run taught was stored, after its end.
+class MemoryStored(Payload, kind="memory.stored"):
+    """What the run taught was stored after its end.
 
     Attributes:
-        failures: How many were new or came up again.
-        patterns: The same.
-        lessons: The same.
-        fault: Why it could not be stored; the run is none the worse for it.
+        failures: Number of failures that are new or occurred again.
+        patterns: The same for patterns.
+        lessons: The same for lessons.
+        fault: Why nothing could be stored. The run does not suffer from it.
     """
 
     failures: int = 0

@@ -1,4 +1,4 @@
-"""Calls of models, and what became of their replies."""
+"""Events of model calls, and of what happened to their replies."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from suture.core.records import Reason
 
 
 class ModelCalled(Payload, kind="model.called"):
-    """A model has answered; the reply lies in the run's folder by its call's hash.
+    """A model has answered. The reply is in the run folder under the hash of the call.
 
     Attributes:
-        role: Who asked.
-        move: The kind of move that it belongs to; empty where it brings no candidate.
-        index: Tells equal calls of one run apart.
+        role: Role that asked.
+        move: Kind of move that the call belongs to; empty if it produces no candidate.
+        index: Distinguishes equal calls of one run.
         call: Hash of model, messages and parameters.
-        model: Who answered, as `provider:model`.
-        prompt: Hash of the prompt's file.
+        model: Model that answered, as `provider:model`.
+        prompt: Hash of the prompt file.
         prompt_tokens: Tokens of the prompt.
         completion_tokens: Tokens of the reply.
-        counted: Who counted them: the `provider`, or we, as an upper `bound`.
-        money: US dollars; null where no price is known.
-        finish: Why the reply ended; `length` means that it was cut short.
+        token_count_source: Who counted them: the `provider`, or Suture, as an upper `bound`.
+        money: Cost in US dollars; null if the price is unknown.
+        finish_reason: Why the reply ended; `length` means that it was truncated.
         seconds: Wall-clock seconds of the call.
-        retries: Tries that failed before.
-        replayed: Whether it came from a record, so that nothing was paid.
-        from_run: The run whose record that is, where it is not this one's.
-        begun: Whether the reply was begun for it (prefill).
+        retries: Number of failed tries before.
+        replayed: Whether the reply was recorded earlier, so that nothing was paid now.
+        from_run: Run that recorded the reply, if it is another one.
+        prefilled: Whether the call provided the beginning of the reply.
     """
 
     role: str = "coder"
@@ -48,15 +48,15 @@ class ModelCalled(Payload, kind="model.called"):
     prefilled: bool = False
 
 
-class ModelFellBack(Payload, kind="model.stepped_down"):
-    """A model failed, and the next of the chain that the user named is asked.
+class ModelFellBack(Payload, kind="model.fell_back"):
+    """A model failed, and the next fallback of the user is asked.
 
     Attributes:
-        role: Who asked.
-        from_: Who failed, as `provider:model`.
-        to: Who is asked now.
-        kind: Class of the error, of `suture.errors`.
-        message: Its message.
+        role: Role that asked.
+        from_: Model that failed, as `provider:model`.
+        to: Model that is asked now.
+        error_type: Class of the error in `suture.errors`.
+        message: Message of the error.
     """
 
     role: str
@@ -70,10 +70,10 @@ class ModelEscalated(Payload, kind="model.escalated"):
     """A stronger model writes the code from now on.
 
     Attributes:
-        round: From which round, from 0.
-        from_: Who wrote it until now, as `provider:model`.
-        to: Who takes over.
-        reason: Why the run needs a stronger model.
+        round: First round of the stronger model, from 0.
+        from_: Model that wrote the code so far, as `provider:model`.
+        to: Model that takes over.
+        reason: Why it takes over.
     """
 
     round: int
@@ -82,13 +82,13 @@ class ModelEscalated(Payload, kind="model.escalated"):
     reason: Reason
 
 
-class ReplyTruncated(Payload, kind="reply.cut"):
-    """A reply broke off in its code, or before it had any, and is asked for again with more room.
+class ReplyTruncated(Payload, kind="reply.truncated"):
+    """A reply ended within its code or before it. It is requested again with a higher limit.
 
     Attributes:
-        role: Who asked.
-        call: Hash of the call that brought it.
-        retry_max_tokens: The most tokens of the second reply.
+        role: Role that asked.
+        call: Hash of the call that returned it.
+        retry_max_tokens: Max tokens of the second reply.
     """
 
     role: str
@@ -97,11 +97,11 @@ class ReplyTruncated(Payload, kind="reply.cut"):
 
 
 class PromptShrunk(Payload, kind="prompt.shrunk"):
-    """A prompt had to be cut to the room that the model has.
+    """A prompt was shortened to fit into the model's context.
 
     Attributes:
-        role: Who asks.
-        left_out: Part of the prompt -> how many pieces of it are not shown.
+        role: Role that asks.
+        omitted: Part of the prompt -> number of its pieces that are omitted.
     """
 
     role: str

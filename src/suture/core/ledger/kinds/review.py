@@ -1,4 +1,4 @@
-"""What people were asked, and what they said."""
+"""Events of the dialogue with people: what they are asked, and what they answer."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from suture.core.ledger.kinds.search import DistinguishingInput
 from suture.core.records import Diagnosis, Move
 
 Choice = Literal["first", "second", "neither"]
-"""Which of the two answers of a difference is right."""
-ReviewStage = Literal["search", "samples", "repairs", "hand_over", "distinguish", "test", "safety"]
-"""Before what a person is asked: a search without a model, fresh candidates, repairs, the end, the choice
-between two repairs that pass and differ, the use of a test that a model wrote, or a run of code that the
-safety scan asks about."""
+"""Which of two answers is right."""
+ReviewStage = Literal["search", "samples", "repairs", "delivery", "distinguish", "test", "safety"]
+"""What happens after the review: a search without a model, fresh samples, repairs, the delivery of the result,
+the choice between two repairs that pass and differ, the use of a test that a model wrote, or a run of code that
+the safety scan asks about."""
 ReviewChoice = Literal["approve", "edit", "redirect", "reject", "abort"]
 
 
@@ -21,9 +21,9 @@ class UserAnswered(Payload, kind="user.answered"):
     """The user said which of two repairs is right.
 
     Attributes:
-        call: The call on which they differ.
-        answers: What the likeliest gives, and the other.
-        choice: Which of the two is right.
+        call: Call on which the repairs differ.
+        answers: Answer of the likeliest repair, and answer of the other one.
+        choice: Which of the two answers is right.
     """
 
     call: str
@@ -32,12 +32,12 @@ class UserAnswered(Payload, kind="user.answered"):
 
 
 class TestAccepted(Payload, kind="test.accepted"):
-    """A person accepted a test that a model wrote: it decides from now on, as the user's own tests do.
+    """A person accepted a test that a model wrote. From now on it decides like the user's own tests.
 
     Attributes:
-        path: The test's file, relative to the project root.
-        source: Its text.
-        command: The test command that runs it beside the others.
+        path: Path of the test file, relative to the project root.
+        source: Text of the test file.
+        command: Test command that runs it together with the other tests.
     """
 
     path: str
@@ -46,22 +46,20 @@ class TestAccepted(Payload, kind="test.accepted"):
 
 
 class ReviewAsked(Payload, kind="review.asked"):
-    """A person is asked before something is done.
+    """A person is asked for a review.
 
     Attributes:
-        key: Names the question; equal in a replay of the run.
-        stage: Before what: a search without a model, fresh candidates, repairs, the end, or
-            (`distinguish`) the choice between two repairs that pass and differ, or (`test`) the use of a test
-            that a model wrote; then the candidate is that test; or (`safety`) a run of code that the safety
-            scan asks about; then the verdict holds what it found.
-        decision: Number of the decision that it is about.
-        round: The round, from 0.
-        moves: What would be done; none at the end.
-        candidate: Hash of the candidate that would be mended or handed over; empty before the first.
-        blob: Blob of that candidate; empty where there is none.
-        verdict: Blob of its verdict; empty where there is none.
-        diagnosis: Why it fails, where somebody has said so.
-        difference: For `distinguish`, the input that tells the repairs apart, and what they answer.
+        key: Identifies the question; it is the same in a replay of the run.
+        stage: What happens after the review. For `test`, the candidate is the test that a model wrote; for
+            `safety`, the verdict holds the findings.
+        decision: Number of the decision under review.
+        round: Number of the round, from 0.
+        moves: Moves that would be made; empty before the delivery.
+        candidate: Hash of the candidate that would be repaired or delivered; empty before the first one.
+        blob: Blob of that candidate; empty if there is none.
+        verdict: Blob of its verdict; empty if there is none.
+        diagnosis: Why it fails, if a role has diagnosed it.
+        distinguishing_input: For `distinguish`, the input on which the repairs differ, and their answers.
     """
 
     key: str
@@ -77,14 +75,14 @@ class ReviewAsked(Payload, kind="review.asked"):
 
 
 class ReviewAnswered(Payload, kind="review.answered"):
-    """A person has answered.
+    """A person has answered a review.
 
     Attributes:
-        key: Names the question.
-        stage: Before what it was asked.
-        choice: What they said.
-        hint: For `redirect`, what the model is to be told from now on.
-        blob: For `edit`, blob of the person's candidate.
+        key: Identifies the question.
+        stage: Stage of the review.
+        choice: The answer.
+        hint: For `redirect`, the advice that the model gets from now on.
+        blob: For `edit`, the blob of the person's candidate.
     """
 
     key: str

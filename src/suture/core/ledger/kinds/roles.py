@@ -1,4 +1,4 @@
-"""What roles beside the coder said and did. They inform; the checks decide."""
+"""Events of the roles besides the coder. They inform; only checks decide."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from suture.core.ledger.event import Payload
 from suture.core.records import CodeReview, Critique, Diagnosis, Plan
 
 
-class PlanMade(Payload, kind="planned"):
-    """The planner has cut the task into parts.
+class PlanMade(Payload, kind="plan.made"):
+    """The planner split the task into subtasks.
 
     Attributes:
-        plan: The parts.
+        plan: The subtasks.
     """
 
     plan: Plan
@@ -21,15 +21,15 @@ class PlanMade(Payload, kind="planned"):
 
 @dataclass(frozen=True, kw_only=True)
 class ToolStep:
-    """One turn of a role that has tools.
+    """One step of a role that has tools.
 
     Attributes:
-        number: From 1.
-        tool: The tool, or `done`; empty where the reply was no action.
-        input: What was given to it; of a reply that was no action, its beginning.
-        observation: What came of it, or why it was no action.
-        code: The block of code that was given to it; empty where there was none.
-        chosen: Whether the model asked for it; else it was done before the model was asked.
+        number: Number of the step, from 1.
+        tool: Tool that was used, or `done`; empty if the reply was not an action.
+        input: Input of the tool; the beginning of a reply that was not an action.
+        observation: Answer of the tool, or why the reply was not an action.
+        code: Block of code that the tool was given; empty if there was none.
+        chosen: Whether the model chose the step; other steps are taken before the model is asked.
     """
 
     number: int
@@ -40,11 +40,11 @@ class ToolStep:
     chosen: bool = True
 
 
-class SubtaskStepped(Payload, kind="part.stepped"):
-    """A step of whoever writes one part of a plan.
+class SubtaskStepped(Payload, kind="subtask.stepped"):
+    """The author of one subtask of a plan took a step.
 
     Attributes:
-        goal: What the part is to do.
+        goal: Goal of the subtask.
         step: The step.
     """
 
@@ -53,10 +53,10 @@ class SubtaskStepped(Payload, kind="part.stepped"):
 
 
 class DebuggerStepped(Payload, kind="debugger.stepped"):
-    """A step of the debugger.
+    """The debugger took a step.
 
     Attributes:
-        candidate: Hash of the candidate that it looks into.
+        candidate: Hash of the candidate under investigation.
         step: The step.
     """
 
@@ -64,11 +64,11 @@ class DebuggerStepped(Payload, kind="debugger.stepped"):
     step: ToolStep
 
 
-class DiagnosisMade(Payload, kind="diagnosed"):
-    """Why a candidate fails, as the debugger says.
+class DiagnosisMade(Payload, kind="diagnosis.made"):
+    """The debugger diagnosed why a candidate fails.
 
     Attributes:
-        candidate: Its hash.
+        candidate: Hash of the candidate.
         diagnosis: What is wrong with it.
     """
 
@@ -76,24 +76,24 @@ class DiagnosisMade(Payload, kind="diagnosed"):
     diagnosis: Diagnosis
 
 
-class CandidateCriticised(Payload, kind="criticised"):
-    """What the critic says of a candidate.
+class CandidateCriticised(Payload, kind="candidate.criticised"):
+    """The critic criticised a candidate.
 
     Attributes:
-        candidate: Its hash.
-        critique: The critic's view.
+        candidate: Hash of the candidate.
+        critique: The critique.
     """
 
     candidate: str
     critique: Critique
 
 
-class AdviceGiven(Payload, kind="advised"):
-    """What an adviser of an installed package says.
+class AdviceGiven(Payload, kind="advice.given"):
+    """An adviser from an installed package gave advice.
 
     Attributes:
-        role: The adviser's name.
-        said: What it says.
+        role: Name of the adviser.
+        advice: Its advice, one text per point.
     """
 
     role: str
@@ -101,22 +101,22 @@ class AdviceGiven(Payload, kind="advised"):
 
 
 class LessonsDrawn(Payload, kind="lessons.drawn"):
-    """The lessons of the run up to now.
+    """The summariser drew lessons from the run so far.
 
     Attributes:
-        lessons: One sentence each, five at most.
+        lessons: The lessons, one sentence each, at most five.
     """
 
     lessons: tuple[str, ...]
 
 
 class TestsWritten(Payload, kind="tests.written"):
-    """Tests were written; nobody trusts them yet.
+    """A role wrote tests. They have no trust yet.
 
     Attributes:
-        role: Who wrote them.
-        tests: Their sources.
-        dropped: Why others cannot be used -> how many.
+        role: Role that wrote them.
+        tests: Sources of the tests.
+        dropped: Why other tests cannot be used -> their number.
     """
 
     role: str
@@ -126,12 +126,12 @@ class TestsWritten(Payload, kind="tests.written"):
 
 @dataclass(frozen=True, kw_only=True)
 class AssessedTest:
-    """The trust that a generated test has earned.
+    """The trust in a generated test.
 
     Attributes:
-        test: Its source.
-        trust: In [0, 1].
-        reasons: Why, in words.
+        test: Source of the test.
+        trust: Trust in [0, 1].
+        reasons: Reasons for the trust, in words.
     """
 
     test: str
@@ -141,11 +141,11 @@ class AssessedTest:
 
 @dataclass(frozen=True, kw_only=True)
 class RemovedTest:
-    """A generated test that is of no use.
+    """A generated test that is not useful.
 
     Attributes:
-        test: Its source.
-        reason: Why.
+        test: Source of the test.
+        reason: Why it is not useful.
     """
 
     test: str
@@ -153,13 +153,13 @@ class RemovedTest:
 
 
 class TestsAssessed(Payload, kind="tests.assessed"):
-    """Generated tests were weighed by how the candidates fare under them.
+    """The trust in generated tests was assessed by how the candidates fare under them.
 
     Attributes:
-        heard: Candidates that were heard.
-        behaviours: How many ways these behave in.
-        tests: The tests that stay.
-        removed: Those that do not.
+        candidates: Number of candidates that the tests ran on.
+        behaviours: Number of different behaviours among these candidates.
+        tests: The useful tests.
+        removed: The others.
     """
 
     candidates: int = 0
@@ -168,14 +168,14 @@ class TestsAssessed(Payload, kind="tests.assessed"):
     removed: tuple[RemovedTest, ...] = ()
 
 
-class CandidateOptimised(Payload, kind="optimised"):
-    """Code that passes was written more simply.
+class CandidateOptimised(Payload, kind="candidate.optimised"):
+    """The optimiser rewrote a passing candidate to make it simpler.
 
     Attributes:
         candidate: Hash of the new code.
-        of: Hash of the old.
-        nodes: Nodes of the syntax trees of the old and the new.
-        kept: Whether the new is kept: it is simpler, and passes.
+        original: Hash of the old code.
+        nodes: Number of syntax tree nodes of the old and of the new code.
+        accepted: Whether the new code is used: it is simpler, and passes.
     """
 
     candidate: str
@@ -184,11 +184,11 @@ class CandidateOptimised(Payload, kind="optimised"):
     accepted: bool
 
 
-class CandidateReviewed(Payload, kind="reviewed"):
-    """What a reviewer finds in code that passes.
+class CandidateReviewed(Payload, kind="candidate.reviewed"):
+    """The reviewer reviewed a passing candidate.
 
     Attributes:
-        candidate: Its hash.
+        candidate: Hash of the candidate.
         review: The findings.
     """
 
@@ -197,13 +197,13 @@ class CandidateReviewed(Payload, kind="reviewed"):
 
 
 class RoleDegraded(Payload, kind="role.degraded"):
-    """Somebody who helps has failed, and the run goes on without.
+    """A supporting role failed, and the run continues without it.
 
     Attributes:
-        role: Who.
-        act: Tells one failure from another; empty in ledgers that do not name it.
-        kind: Class of the error.
-        message: Its message, in ASCII.
+        role: The role.
+        act: Identifies the call that failed.
+        error_type: Class of the error in `suture.errors`.
+        message: Message of the error, in ASCII.
     """
 
     role: str

@@ -1,4 +1,4 @@
-"""How a run begins, goes on and ends, and what it was given."""
+"""Events of a run as a whole: how it starts, resumes and ends, and what its task is."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from suture.core.records import FaultCause, Outcome, Reason, TaskKind
 
 @dataclass(frozen=True, kw_only=True)
 class ForkPoint:
-    """Where a fork begins.
+    """The point of another run at which a fork begins.
 
     Attributes:
-        run: The run that it is a fork of.
-        at: How many decisions of that run had been carried out.
-        state: Blob of the graph's state then; empty where the fork failed before it had taken over anything.
-        events: How many events after this one were taken over.
+        run: Id of the other run.
+        step: Number of decisions that the other run had carried out.
+        state: Blob of the graph's state at that point; empty if the fork failed before it took over anything.
+        events: Number of events after this one that were copied from the other run.
     """
 
     run: str
@@ -28,28 +28,28 @@ class ForkPoint:
 
 
 class RunStarted(Payload, kind="run.started"):
-    """A run begins. What is large lies in its folder; keys lie nowhere.
+    """A run starts. Large values are in the run folder. Keys are never recorded.
 
     Attributes:
-        schema_version: Of the graph's state.
-        kind: What is wanted: new code, or code mended.
-        statement: The task in words, at most 2,000 characters.
+        schema_version: Version of the graph's state.
+        kind: Whether the run writes new code or heals existing code.
+        statement: Statement of the task, at most 2,000 characters.
         task: Blob of the task, files included.
-        recipe: The recipe's name.
-        model: Who writes the code, as `provider:model`.
-        unpriced_models: Models whose price nobody knows, so that their money is not counted.
-        default_model: Who answers for roles without a model of their own.
-        sandbox: The wall's name.
-        limits: What the run may use, by the names of the budget's settings; null means no limit.
+        recipe: Name of the recipe.
+        model: Model that writes the code, as `provider:model`.
+        unpriced_models: Models whose price is unknown; their cost is not counted.
+        default_model: Model of the roles that have none of their own.
+        sandbox: Name of the sandbox.
+        limits: Limits of the budget by the names of its settings; null means no limit.
         settings: Blob of the settings, without keys.
         interpreter: What `python` means in the test command, as a `languages.Interpreter`; null for none.
-        project: The folder that it is about.
-        escalation_model: Who takes over a hard case, as `provider:model`.
-        forks: Where it begins, where it is a fork of another run.
-        replays: The run that it does again.
-        left_out: Files that no run sees, as they may hold secrets.
-        namespace: Whose run it is among those that share a database.
-        seconds: Those that were used since it was asked for, before it could begin.
+        project: Folder of the project.
+        escalation_model: Model that takes over a hard case, as `provider:model`.
+        fork: Where the run begins, if it is a fork of another run.
+        replayed_run: Id of the run that this one replays; empty if it is not a replay.
+        excluded_files: Files that the run does not read because they may hold secrets.
+        namespace: Namespace of the run in a shared database.
+        preparation_s: Seconds between the user's request and this event; they count as used.
     """
 
     schema_version: int = 0
@@ -74,18 +74,18 @@ class RunStarted(Payload, kind="run.started"):
 
 
 class RunResumed(Payload, kind="run.resumed"):
-    """A run goes on that was killed, was parked, or met a fault that has passed.
+    """A run continues that was killed, was paused, or met a temporary fault.
 
     Attributes:
-        at: Nodes of the graph that come next; none at the very beginning.
-        project: The folder that it is about.
+        next_nodes: Nodes of the graph that run next; empty at the very beginning.
+        project: Folder of the project.
     """
 
     next_nodes: tuple[str, ...] = ()
     project: str = ""
 
 
-class _Stand(Payload):
+class _RunEnd(Payload):
     outcome: Outcome
     reason: Reason
     best: str | None = None
@@ -94,38 +94,38 @@ class _Stand(Payload):
     result: str = ""
 
 
-class RunFinished(_Stand, kind="run.finished"):
-    """A run ends with an outcome of its own.
+class RunFinished(_RunEnd, kind="run.finished"):
+    """A run ends with an outcome.
 
     Attributes:
-        outcome: One of the closed set.
-        reason: Why the run ended so.
+        outcome: The outcome.
+        reason: Why the run ended with this outcome.
         best: Hash of the best candidate.
-        confidence: In [0, 1], see docs/proof.md.
+        confidence: Confidence in the result, in [0, 1] (see docs/proof.md).
         warnings: Signs that the change games the tests.
         result: Blob of the result.
     """
 
 
-class RunPaused(_Stand, kind="run.parked"):
+class RunPaused(_RunEnd, kind="run.paused"):
     """A run waits for a person, and its process ends.
 
     Attributes:
         outcome: `waiting`.
         reason: `waiting_for_answer`, with the question as its detail.
-        best: Hash of the best candidate up to now.
-        confidence: In [0, 1].
+        best: Hash of the best candidate so far.
+        confidence: Confidence in the result so far, in [0, 1].
         warnings: Signs that the change games the tests.
-        result: Blob of the result up to now.
+        result: Blob of the result so far.
     """
 
 
-class RunFailed(Payload, kind="run.refused"):
-    """A run ends by an error that is the user's to set right.
+class RunFailed(Payload, kind="run.failed"):
+    """A run ends with an error that the user can fix.
 
     Attributes:
-        kind: Class of the error, of `suture.errors`.
-        message: Its message.
+        error_type: Class of the error in `suture.errors`.
+        message: Message of the error.
     """
 
     error_type: str
@@ -133,17 +133,17 @@ class RunFailed(Payload, kind="run.refused"):
 
 
 class TaskPrepared(Payload, kind="task.prepared"):
-    """The checks are there.
+    """The task is complete: its checks and its test command are known.
 
     Attributes:
-        checks: Checks that decide: of functions, and looks at a project that is started.
-        test_command: The user's test command; empty where there is none.
-        test_origin: How it was found.
-        language: What the code is written in; empty for Python in ledgers of earlier versions.
-        toolchain: The program that the language's tests need.
+        checks: Number of checks that decide: function-level checks, and smoke checks of a whole project.
+        test_command: The user's test command; empty if there is none.
+        test_origin: How the test command was found.
+        language: Language of the code.
+        toolchain: Program that the tests of the language need.
         python: What `python` means in the test command: an absolute path.
-        python_origin: How that was chosen.
-        unread: What looks like an example of the statement and became no check.
+        python_origin: How that interpreter was chosen.
+        unused_examples: Parts of the statement that look like examples and did not become checks.
     """
 
     checks: int
@@ -158,14 +158,14 @@ class TaskPrepared(Payload, kind="task.prepared"):
 
 @dataclass(frozen=True, kw_only=True)
 class NonCodeFailure:
-    """A failing test that no change of the code could help.
+    """A failing test that no change of the code can fix.
 
     Attributes:
-        test: Its id.
-        cause: Why.
-        why: The same in words.
-        advice: What to do about it; empty where nothing particular.
-        stays: Whether it fails so whatever the code is, and not only as the code is now.
+        test: Id of the test.
+        cause: Cause of the failure.
+        explanation: The cause in words.
+        advice: What to do about it; empty if there is no specific advice.
+        is_permanent: Whether the test fails with any code, and not only with the present code.
     """
 
     test: str
@@ -176,13 +176,13 @@ class NonCodeFailure:
 
 
 class TriageFinished(Payload, kind="triage.finished"):
-    """It was asked whether the code is at fault at all.
+    """Triage decided whether the code is at fault at all.
 
     Attributes:
-        cause: Why no change of the code could help; null where one may.
-        set_apart: Failing tests that are not the code's, at most 500.
-        code_failure_count: How many failing tests are.
-        rootdir: The folder from which pytest itself counts the ids of tests, seen from the project's.
+        cause: Why no change of the code can help; null if a change may help.
+        non_code_failures: Failing tests that are not the code's fault, at most 500.
+        code_failure_count: Number of failing tests that are the code's fault.
+        rootdir: Folder that pytest's test ids are relative to, as a path in the project.
     """
 
     cause: FaultCause | None

@@ -1,4 +1,4 @@
-"""A search for a repair without a model."""
+"""Events of the search for a repair without a model."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from suture.core.ledger.event import Payload
 
 
 class SearchStarted(Payload, kind="search.started"):
-    """A search begins.
+    """A search starts.
 
     Attributes:
         files: Files that it may change.
-        failing: Tests that fail.
-        candidates: The most changes that it tries.
-        seconds: Wall-clock seconds that it may take.
-        seed: Of its order.
+        failing: Number of failing tests.
+        candidates: Max changes to try.
+        seconds: Max wall-clock seconds.
+        seed: Seed of the order.
     """
 
     files: tuple[str, ...]
@@ -27,11 +27,11 @@ class SearchStarted(Payload, kind="search.started"):
 
 
 class SearchSkipped(Payload, kind="search.skipped"):
-    """There is no search: the project's tests cannot be run one by one.
+    """There is no search, because the project's tests cannot be run one by one.
 
     Attributes:
-        command: What was tried.
-        message: Why it is no use.
+        command: Command that was tried.
+        message: Why it cannot be used.
     """
 
     command: tuple[str, ...]
@@ -39,13 +39,13 @@ class SearchSkipped(Payload, kind="search.skipped"):
 
 
 class HistorySearched(Payload, kind="history.searched"):
-    """Today's failing tests were run on the project's code at earlier commits.
+    """The failing tests were run on the project's code at earlier commits.
 
     Attributes:
-        since: The commit that the user named; empty where none was.
-        runs: How often the tests were run.
-        good: The commit on whose code they pass; empty where there is none.
-        broke: What came after it, on whose code they fail.
+        since: Commit that the user named; empty if none.
+        runs: How often the tests ran.
+        last_good: Last commit on whose code they pass; empty if there is none.
+        first_bad: Commit after it, on whose code they fail.
     """
 
     since: str
@@ -59,12 +59,12 @@ class FoundRepair:
     """A change with which all tests pass.
 
     Attributes:
-        label: The change in a few words.
-        file: The file.
-        score: In [0, 1], for ordering.
-        operators: Names of the operators that made it.
+        label: Short description of the change.
+        file: File that it changes.
+        score: Score for ordering, in [0, 1].
+        operators: Names of the mutation operators that made it.
         warnings: What makes it doubtful.
-        equivalents: Labels of others that behave like it.
+        equivalents: Labels of other repairs that behave like it.
     """
 
     label: str
@@ -77,13 +77,13 @@ class FoundRepair:
 
 @dataclass(frozen=True, kw_only=True)
 class PartialRepair:
-    """A change that made some failing test pass and broke none.
+    """A change that makes some failing test pass and breaks none.
 
     Attributes:
-        path: The file.
-        label: The change in a few words.
-        passing: Failing tests that pass with it.
-        failing: Failing tests that still fail.
+        path: File that it changes.
+        label: Short description of the change.
+        passing: Number of failing tests that pass with it.
+        failing: Number of failing tests that still fail.
     """
 
     path: str
@@ -94,15 +94,15 @@ class PartialRepair:
 
 @dataclass(frozen=True, kw_only=True)
 class SuspectLine:
-    """A line that may be at fault.
+    """A line that may contain the fault.
 
     Attributes:
-        path: The file.
-        line: Counted from 1.
-        function: The function that holds it; empty at the top of a module.
-        score: In [0, 1], for ordering.
-        ochiai: Ochiai's suspiciousness.
-        dstar: DStar's, as a share of the highest.
+        path: File of the line.
+        line: Line number, from 1.
+        function: Function that contains it; empty at the top level of a module.
+        score: Score for ordering, in [0, 1].
+        ochiai: Suspiciousness by Ochiai.
+        dstar: Suspiciousness by DStar, divided by the highest one.
     """
 
     path: str
@@ -115,13 +115,13 @@ class SuspectLine:
 
 @dataclass(frozen=True, kw_only=True)
 class TrialDisagreement:
-    """A test that ends otherwise in a trial of the unchanged code than in the user's run.
+    """A test whose outcome in a trial of the unchanged code differs from that in the user's run.
 
     Attributes:
-        test: Its id.
-        run: How it ended in the run.
-        trial: How it ended in the trial.
-        alone: Whether that was seen only where it ran without the tests before it.
+        test: Id of the test.
+        run: Outcome in the user's run.
+        trial: Outcome in the trial.
+        only_in_isolation: Whether they differ only if the test runs without the tests before it.
     """
 
     test: str
@@ -132,16 +132,16 @@ class TrialDisagreement:
 
 @dataclass(frozen=True, kw_only=True)
 class TrialAgreement:
-    """How far trials of the unchanged code agree with the run, and where the time went.
+    """How far trials of the unchanged code agree with the user's run, and how the search spent its time.
 
     Attributes:
-        compared: Tests that were compared.
-        disagreements: How many of them end otherwise.
-        differing: These, at most 40.
-        partly: Why only a part was seen; empty where all was.
-        notes: What else was seen, for people.
-        located_s: Seconds in which the fault was located.
-        made_s: Seconds in which changes were made.
+        compared: Number of tests compared.
+        disagreements: Number of tests whose outcomes differ.
+        disagreeing_tests: These tests, at most 40.
+        limitation: Why only a part of the tests was compared; empty if all were.
+        notes: Other observations, for people.
+        localisation_s: Seconds spent on fault localisation.
+        mutation_s: Seconds spent on generating changes.
     """
 
     compared: int = 0
@@ -155,12 +155,12 @@ class TrialAgreement:
 
 @dataclass(frozen=True, kw_only=True)
 class DistinguishingInput:
-    """An input that tells repairs apart.
+    """An input on which repairs behave differently.
 
     Attributes:
         call: The call, as source.
-        answers: Label of a repair -> what it answers, for the likeliest and the next that differs.
-        by_repair: What each repair answers, in their order.
+        answers: Label of a repair -> its answer, for the likeliest one and the next that differs.
+        answers_by_repair: Answer of each repair, in the order of the repairs.
     """
 
     call: str
@@ -170,13 +170,13 @@ class DistinguishingInput:
 
 @dataclass(frozen=True, kw_only=True)
 class BrokenOperator:
-    """An operator of ours that broke on somebody's code.
+    """A mutation operator of Suture that raised an error on the user's code.
 
     Attributes:
-        path: The file.
-        operator: Its name.
-        line: The line of the node that it looked at.
-        fault: Type and message.
+        path: File that it was applied to.
+        operator: Name of the operator.
+        line: Line of the node that it was applied to.
+        fault: Type and message of the error.
     """
 
     path: str
@@ -189,16 +189,16 @@ class SearchFinished(Payload, kind="search.finished"):
     """A search has ended.
 
     Attributes:
-        tried: Changes that were tried.
+        candidates_tried: Number of changes tried.
         seconds: Wall-clock seconds that it took.
-        ended: Why it ended.
-        plausible: Changes with which all tests pass.
+        ending: Why it ended.
+        plausible_count: Number of changes with which all tests pass.
         repairs: The likeliest of these, the likeliest first.
-        partial: Changes that half worked, at most 5.
-        trials: How far trials agree with the user's run.
-        difference: What tells the likeliest two apart; null where nothing does.
+        partial: Changes that fix only some tests, at most 5.
+        agreement: How far trials agree with the user's run.
+        distinguishing_input: Input on which the likeliest two repairs differ; null if none is known.
         faults: The most suspicious lines, at most 40.
-        broken: Operators that broke, at most 40.
+        broken_operators: Operators that raised an error, at most 40.
         divergences: Id of a failing check -> where its call first goes wrong, in words.
     """
 

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-Plus = Any
+JsonPlus = Any
 """A JSON-plus value."""
-ReadValues = Callable[[str], tuple[Plus, ...] | None]
+ReadValues = Callable[[str], tuple[JsonPlus, ...] | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,9 +48,9 @@ class CallDriver:
         argv: What starts it. It talks on descriptors 3 and 4.
         null: How the language writes its null.
         raises: How a person writes that a call fails.
-        unfit: Why a function as a statement shows it cannot be called so; empty where it can.
+        explain_unsupported: Why a function as a statement shows it cannot be called so; empty where it can.
         compiles: Whether a candidate is compiled first, which takes as long as a run of tests may.
-        lacks: What is missing where the driver says that it cannot load the language; it is asked only then.
+        missing_remedy: What is missing where the driver says that it cannot load the language; it is asked only then.
         typed: Whether types are the function's own, and a literal gives values alone: nil is an empty list, a
             field that is left out is zero, and there may be several results, the last of them an error.
     """
@@ -60,13 +60,13 @@ class CallDriver:
     argv: Callable[[CallSite], Sequence[str]]
     null: str
     raises: str
-    unfit: Callable[[str, str], str] = lambda statement, name: ""
+    explain_unsupported: Callable[[str, str], str] = lambda statement, name: ""
     compiles: bool = False
-    lacks: str = ""
+    missing_remedy: str = ""
     typed: bool = False
 
 
-class NoLiteral(Exception):
+class NotALiteral(Exception):
     """It is no literal that we read."""
 
 
@@ -75,9 +75,9 @@ def text_of(node: Node) -> str:
     return (node.text or b"").decode("utf-8", "surrogatepass")
 
 
-def values_of(nodes: Iterable[Node], value_of: Callable[[Node], Plus]) -> tuple[Plus, ...] | None:
+def values_of(nodes: Iterable[Node], value_of: Callable[[Node], JsonPlus]) -> tuple[JsonPlus, ...] | None:
     """The values of literals, comments left out; `None` where one is none."""
     try:
         return tuple(value_of(node) for node in nodes if node.type != "comment")
-    except (NoLiteral, ValueError, SyntaxError, OverflowError, RecursionError):
+    except (NotALiteral, ValueError, SyntaxError, OverflowError, RecursionError):
         return None

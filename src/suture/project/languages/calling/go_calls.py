@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from suture.project.languages.calling.call_driver import (
     CallDriver,
     CallSite,
-    NoLiteral,
-    Plus,
+    JsonPlus,
+    NotALiteral,
     text_of,
     values_of,
 )
-from suture.project.languages.grammars import tree_of
+from suture.project.languages.grammars import parse_tree
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -26,7 +26,7 @@ GRAMMARS = {"": ("tree_sitter_go", "language")}
 DRIVER = "calls/calls.go"
 BEFORE = "package p\n\nvar _ = "
 ANY_ERROR = ["error", None, None]
-WORDS: Mapping[str, Plus] = {
+WORDS: Mapping[str, JsonPlus] = {
     "nil": None,
     "true": True,
     "false": False,
@@ -51,11 +51,11 @@ func TestMain(m *suture_testing.M) {{ suture_calls.Serve({name}) }}
 """A test of the candidate's own package sees its function whatever it is called, and beside a `main`."""
 
 
-def read_values(text: str) -> tuple[Plus, ...] | None:
+def read_values(text: str) -> tuple[JsonPlus, ...] | None:
     """The values of literals with commas between them, as JSON-plus; `None` where one is no literal."""
     if not text.strip():
         return ()
-    root = tree_of(f"{BEFORE}{text}\n", "a.go", GRAMMARS)
+    root = parse_tree(f"{BEFORE}{text}\n", "a.go", GRAMMARS)
     if root.has_error or root.named_child_count != 2 or root.named_children[1].named_child_count != 1:
         return None
     spec = root.named_children[1].named_children[0]
@@ -65,7 +65,7 @@ def read_values(text: str) -> tuple[Plus, ...] | None:
     return values_of(values.named_children, _value)
 
 
-def _value(node: Node) -> Plus:
+def _value(node: Node) -> JsonPlus:
     text = text_of(node)
     if text in WORDS:
         return WORDS[text]
@@ -89,36 +89,36 @@ def _value(node: Node) -> Plus:
         return _unary(text[0], _value(node.named_children[0]))
     if node.type in ("type_conversion_expression", "call_expression"):
         return _converted(node, text)
-    raise NoLiteral
+    raise NotALiteral
 
 
-def _unary(sign: str, value: Plus) -> Plus:
+def _unary(sign: str, value: JsonPlus) -> JsonPlus:
     if sign == "&" and isinstance(value, list) and value[0] in ("object", "list"):
         return value
     if sign == "-" and isinstance(value, (int, float)) and not isinstance(value, bool):
         return -value
-    raise NoLiteral
+    raise NotALiteral
 
 
-def _composite(node: Node) -> Plus:
+def _composite(node: Node) -> JsonPlus:
     kind, body = node.child_by_field_name("type"), node.child_by_field_name("body")
     if kind is None or body is None:
-        raise NoLiteral
+        raise NotALiteral
     if kind.type != "map_type":
         return _listed(body)
     return ["map", [_keyed(child, _value) for child in body.named_children if child.type != "comment"]]
 
 
-def _listed(body: Node) -> Plus:
+def _listed(body: Node) -> JsonPlus:
     children = [child for child in body.named_children if child.type != "comment"]
     if children and all(child.type == "keyed_element" for child in children):
         return ["object", [_keyed(child, _field) for child in children]]
     return ["list", [_value(child) for child in children]]
 
 
-def _keyed(node: Node, read: Callable[[Node], Plus]) -> list[Plus]:
+def _keyed(node: Node, read: Callable[[Node], JsonPlus]) -> list[JsonPlus]:
     if node.type != "keyed_element" or node.named_child_count != 2:
-        raise NoLiteral
+        raise NotALiteral
     key, value = node.named_children
     return [read(key), _value(value)]
 
@@ -126,16 +126,16 @@ def _keyed(node: Node, read: Callable[[Node], Plus]) -> list[Plus]:
 def _field(node: Node) -> str:
     name = text_of(node)
     if not name.isidentifier():
-        raise NoLiteral
+        raise NotALiteral
     return name
 
 
-def _converted(node: Node, text: str) -> Plus:
+def _converted(node: Node, text: str) -> JsonPlus:
     if match := MAKES_ERROR.fullmatch(text):
         (said,) = read_values(match[1]) or (None,)
         if isinstance(said, str):
             return ["error", None, said]
-        raise NoLiteral
+        raise NotALiteral
     if text.startswith("[]byte(") and node.named_child_count == 2:
         said = _value(node.named_children[1])
         if isinstance(said, str):
@@ -144,10 +144,10 @@ def _converted(node: Node, text: str) -> Plus:
         values = read_values(text[text.index("(") + 1 : -1]) or ()
         if len(values) == 1 and isinstance(values[0], (int, float, str)):
             return values[0]
-    raise NoLiteral
+    raise NotALiteral
 
 
-def unfit(statement: str, name: str) -> str:
+def explain_unsupported(statement: str, name: str) -> str:
     """Why a function as a statement shows it cannot be called with data; empty where it can."""
     match = re.search(rf"\bfunc[ \t]*(\([^)\n]*\)[ \t]*)?{re.escape(name)}[ \t]*(\[)?([^{{\n]*)", statement)
     if match is None:
@@ -197,7 +197,7 @@ GO_CALLS = CallDriver(
     argv=_argv,
     null="nil",
     raises="panics",
-    unfit=unfit,
+    explain_unsupported=explain_unsupported,
     compiles=True,
     typed=True,
 )

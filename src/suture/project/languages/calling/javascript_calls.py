@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 from suture.project.languages.calling.call_driver import (
     CallDriver,
     CallSite,
-    NoLiteral,
-    Plus,
+    JsonPlus,
+    NotALiteral,
     text_of,
     values_of,
 )
-from suture.project.languages.grammars import tree_of
+from suture.project.languages.grammars import parse_tree
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 GRAMMARS = {"": ("tree_sitter_javascript", "language")}
 DRIVER = "node_driver.mjs"
-WORDS: Mapping[str, Plus] = {
+WORDS: Mapping[str, JsonPlus] = {
     "null": None,
     "true": True,
     "false": False,
@@ -37,9 +37,9 @@ EXACT = 1 << 53
 STRIPS = "--experimental-strip-types"
 
 
-def read_values(text: str) -> tuple[Plus, ...] | None:
+def read_values(text: str) -> tuple[JsonPlus, ...] | None:
     """The values of literals with commas between them, as JSON-plus; `None` where one is no literal."""
-    root = tree_of(f"[{text}\n]", "a.js", GRAMMARS)
+    root = parse_tree(f"[{text}\n]", "a.js", GRAMMARS)
     statement = root.named_children[0] if root.named_child_count == 1 and not root.has_error else None
     array = statement.named_children[0] if statement and statement.named_child_count == 1 else None
     if array is None or array.type != "array" or (array.start_byte, array.end_byte) != (0, root.end_byte):
@@ -47,7 +47,7 @@ def read_values(text: str) -> tuple[Plus, ...] | None:
     return values_of(array.named_children, _value)
 
 
-def _value(node: Node) -> Plus:
+def _value(node: Node) -> JsonPlus:
     text = text_of(node)
     if text in WORDS:
         return WORDS[text]
@@ -65,10 +65,10 @@ def _value(node: Node) -> Plus:
         return _signed(text[0], _value(node.named_children[0]))
     if node.type == "new_expression":
         return _made(node)
-    raise NoLiteral
+    raise NotALiteral
 
 
-def _number(text: str) -> Plus:
+def _number(text: str) -> JsonPlus:
     plain = text.replace("_", "").lower()
     if plain.endswith("n"):
         return ["bigint", str(int(plain[:-1], 0))]
@@ -76,21 +76,21 @@ def _number(text: str) -> Plus:
     return int(value) if value.is_integer() and abs(value) <= EXACT else value
 
 
-def _signed(sign: str, value: Plus) -> Plus:
+def _signed(sign: str, value: JsonPlus) -> JsonPlus:
     if sign == "+" or isinstance(value, bool):
-        raise NoLiteral
+        raise NotALiteral
     if isinstance(value, (int, float)):
         return -value if value else ["number", "-0"]
     if value == ["number", "Infinity"]:
         return ["number", "-Infinity"]
     if isinstance(value, list) and value[0] == "bigint":
         return ["bigint", str(-int(value[1]))]
-    raise NoLiteral
+    raise NotALiteral
 
 
 def _string(node: Node) -> str:
     if any(child.type == "template_substitution" for child in node.named_children):
-        raise NoLiteral
+        raise NotALiteral
     return ESCAPE.sub(_escaped, text_of(node)[1:-1]).encode("utf-16", "surrogatepass").decode("utf-16")
 
 
@@ -101,36 +101,36 @@ def _escaped(match: re.Match[str]) -> str:
     return "" if code.endswith("\n") else ESCAPES.get(code, code)
 
 
-def _pair(node: Node) -> list[Plus]:
+def _pair(node: Node) -> list[JsonPlus]:
     key, value = node.child_by_field_name("key"), node.child_by_field_name("value")
     if node.type != "pair" or key is None or value is None:
-        raise NoLiteral
+        raise NotALiteral
     if key.type == "string":
         return [_string(key), _value(value)]
     if key.type not in ("property_identifier", "number"):
-        raise NoLiteral
+        raise NotALiteral
     return [str(_number(text_of(key))) if key.type == "number" else text_of(key), _value(value)]
 
 
-def _made(node: Node) -> Plus:
+def _made(node: Node) -> JsonPlus:
     kind, given = node.child_by_field_name("constructor"), node.child_by_field_name("arguments")
     name = text_of(kind) if kind else ""
     values = [_value(child) for child in given.named_children] if given else []
     if name in ("Map", "Set") and len(values) <= 1:
         items = values[0][1] if values and isinstance(values[0], list) and values[0][0] == "list" else None
         if values and items is None:
-            raise NoLiteral
+            raise NotALiteral
         return [name.lower(), [_item(item) for item in items or []] if name == "Map" else items or []]
     if name.endswith("Error") and len(values) <= 1:
         return ["error", name, values[0] if values else ""]
     if name == "Date" and len(values) == 1 and isinstance(values[0], int):
         return ["date", values[0]]
-    raise NoLiteral
+    raise NotALiteral
 
 
-def _item(item: Plus) -> list[Plus]:
+def _item(item: JsonPlus) -> list[JsonPlus]:
     if not (isinstance(item, list) and item[0] == "list" and len(item[1]) == 2):
-        raise NoLiteral
+        raise NotALiteral
     return list(item[1])
 
 
@@ -158,5 +158,5 @@ TYPESCRIPT_CALLS = replace(
         f"echo {STRIPS} --disable-warning=ExperimentalWarning) "
         f"{site.folder}/{DRIVER} 3<&0 4>&1 </dev/null >&2",
     ),
-    lacks="TypeScript needs Node 22.7 or newer, or tsx: npm install tsx",
+    missing_remedy="TypeScript needs Node 22.7 or newer, or tsx: npm install tsx",
 )

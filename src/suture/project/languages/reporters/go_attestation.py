@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from importlib import resources
 from pathlib import Path
 
-from suture.project.languages.reports import Vouching
+from suture.project.languages.reports import Attestation
 
 ENDS = re.compile(r"^func \(m \*M\) Run\(\) \(code int\) \{$", re.MULTILINE)
 REPORTS = re.compile(r"^func \((\w) \*[TF]\) report\(\) \{$", re.MULTILINE)
@@ -25,7 +25,7 @@ PROBE = {
 }
 
 
-def vouching_files(program: str, folder: str) -> Mapping[str, bytes]:
+def build_overlay(program: str, folder: str) -> Mapping[str, bytes]:
     """Package `testing` with our lines in it, and what tells Go of it; empty where it is not as we know it.
 
     Args:
@@ -48,17 +48,17 @@ def vouching_files(program: str, folder: str) -> Mapping[str, bytes]:
     more = resources.files(__package__).joinpath("vouching.go").read_text("utf-8")
     texts = {"testing.go": whole + more.partition("\n")[2], "fuzz.go": fuzz, "example.go": example}
     places = {str(source / name): f"{folder}/testing/{name}" for name in texts}
-    overlay = {OVERLAY: json.dumps({"Replace": places}).encode()}
-    return {**overlay, **{f"testing/{name}": text.encode() for name, text in texts.items()}}
+    overlay_candidate = {OVERLAY: json.dumps({"Replace": places}).encode()}
+    return {**overlay_candidate, **{f"testing/{name}": text.encode() for name, text in texts.items()}}
 
 
-def tokens_for(files: Iterable[str]) -> Mapping[str, bytes]:
+def create_tokens(files: Iterable[str]) -> Mapping[str, bytes]:
     """One token for each folder of tests, under the name of its file; see `vouching.go`."""
     folders = {path[: path.rfind("/") + 1] for path in files if path.endswith("_test.go")}
     return {f"tokens/%{folder.replace('/', '%')}": secrets.token_hex(16).encode() for folder in folders}
 
 
-def vouched_for(report: bytes, tokens: Collection[bytes]) -> Mapping[str, Mapping[str, str]]:
+def read_attestations(report: bytes, tokens: Collection[bytes]) -> Mapping[str, Mapping[str, str]]:
     """Package -> test -> how it ended, of the packages whose test programs came to their end.
 
     Args:
@@ -80,15 +80,15 @@ def vouched_for(report: bytes, tokens: Collection[bytes]) -> Mapping[str, Mappin
     return {package.decode("utf-8", "replace"): tests for package, tests in found.items()}
 
 
-GO_VOUCHING = Vouching(
-    files=vouching_files,
-    tokens=tokens_for,
+GO_ATTESTATION = Attestation(
+    files=build_overlay,
+    tokens=create_tokens,
     environment=lambda folder: {
         "SUTURE_VOUCHING": folder,
         "GOFLAGS": f"-p=4 -v -json -overlay={folder}/{OVERLAY}",
     },
-    read=vouched_for,
+    read=read_attestations,
     probe=PROBE,
-    probed_by=("go", "test", "./..."),
-    fits=lambda line: "-overlay" not in line,
+    probe_command=("go", "test", "./..."),
+    supports_command=lambda line: "-overlay" not in line,
 )

@@ -3,6 +3,6 @@
 These read text and run nothing. What becomes of a use that they find is for `suture.project.safety` to say.
 """
 
-from suture.project.languages.safety_rules.rule import UNREAD, Danger, SafetyRule, UnsafeUse
+from suture.project.languages.safety_rules.rule import UNREADABLE, SafetyLevel, SafetyRule, UnsafeUse
 
-__all__ = ["UNREAD", "Danger", "SafetyRule", "UnsafeUse"]
+__all__ = ["UNREADABLE", "SafetyLevel", "SafetyRule", "UnsafeUse"]

@@ -86,7 +86,7 @@ DEEPEST = 8
 """Parts of a dotted name that are looked at: a file may hold any number."""
 
 
-def uses_in_python(path: str, text: str) -> Iterator[UnsafeUse]:
+def find_python_uses(path: str, text: str) -> Iterator[UnsafeUse]:
     """Uses in a file of Python, in the order of its lines; none where it is no Python, and so cannot run.
 
     Args:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
-from suture.project.languages.grammars import Grammars, grammar_of, tree_of
+from suture.project.languages.grammars import Grammars, load_grammar, parse_tree
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Query
 
-Danger = Literal["block", "ask", "warn", "off"]
+SafetyLevel = Literal["block", "ask", "warn", "off"]
 """What becomes of a new use: it never runs, a person is asked first, it is told with the result, nothing."""
 MOST_SHOWN = 160
 """Characters of a piece of code that are quoted."""
@@ -31,10 +31,10 @@ class SafetyRule:
 
     name: str
     why: str
-    level: Danger = "warn"
+    level: SafetyLevel = "warn"
 
 
-UNREAD = SafetyRule(name="unread", why="it is too large, or nests too deeply, to be looked through")
+UNREADABLE = SafetyRule(name="unread", why="it is too large, or nests too deeply, to be looked through")
 """Of every language."""
 
 
@@ -74,7 +74,7 @@ MOST_S = 5.0
 """For one file; looked at after each window of it. Code that people write takes a tenth of it."""
 
 
-def uses_by_queries(
+def find_uses_by_query(
     grammars: Grammars, queries: Mapping[str, str], path: str, text: str
 ) -> Iterator[UnsafeUse]:
     """Find uses by queries.
@@ -87,14 +87,14 @@ def uses_by_queries(
     """
     # One query for all rules goes over a tree once; the place is then told by the name of its capture.
     whole = "\n".join(query.replace("@use", f"@{rule}") for rule, query in queries.items())
-    root = tree_of(text, path, grammars)
+    root = parse_tree(text, path, grammars)
     ending = next((known for known in grammars if known and path.endswith(known)), "")
     query = _query(*grammars[ending], whole)
     found = _places(root, query) if _is_shallow(root) else None
     for line, _, rule, code in sorted(found or ()):
         yield UnsafeUse(rule=rule, line=line, code=quoted(code))
     if found is None:
-        yield UnsafeUse(rule=UNREAD.name, line=1, code="it nests too deeply, or does too much")
+        yield UnsafeUse(rule=UNREADABLE.name, line=1, code="it nests too deeply, or does too much")
 
 
 def _places(root: Node, query: Query) -> set[tuple[int, int, str, str]] | None:
@@ -138,4 +138,4 @@ def _text(node: Node) -> str:
 def _query(package: str, name: str, source: str) -> Query:
     from tree_sitter import Query
 
-    return Query(grammar_of(package, name), source)
+    return Query(load_grammar(package, name), source)
