@@ -83,7 +83,7 @@ async def test_files_that_cannot_be_laid(sandbox: BubblewrapSandbox) -> None:
 
 
 async def test_a_wall_that_cannot_be_built_leaves_nothing_behind(sandbox: BubblewrapSandbox) -> None:
-    await sandbox.choose()
+    await sandbox.choose_bubblewrap()
     before = set(os.listdir("/proc/self/fd"))  # noqa: PTH208
     request = python("pass", mounts=(Mount(source="/usr", target="/opt/" + "x" * 300),))
     for _ in range(3):

@@ -25,7 +25,7 @@ async def test_a_wall_says_what_it_is_worth(sandbox: BubblewrapSandbox) -> None:
     assert found.missing_limits == (() if found.mode == "warm" else ("inodes",))
     assert found.memory_enforcement in ("cgroup1", "cgroup2", "sampler")
     path, size, _ = found.identity.rsplit(" ", 2)
-    assert path == await sandbox.choose()
+    assert path == await sandbox.choose_bubblewrap()
     assert int(size) == Path(path).stat().st_size
 
 

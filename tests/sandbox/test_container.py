@@ -22,8 +22,8 @@ from suture.errors import SandboxBroken, SandboxUnavailable
 from suture.sandbox import Mount, ProgramLimits, RunRequest, RunStatus, Sandbox, StartMode
 from suture.sandbox.container import ContainerSandbox, container_spec
 from suture.sandbox.container.container_spec import image_name, pack_image
-from suture.sandbox.container.engine import Engine, connect, find_addresses
-from suture.sandbox.container.sandbox import OWNER, is_orphan, process_name
+from suture.sandbox.container.engine import Engine, connect_to_engine, find_addresses
+from suture.sandbox.container.sandbox import OWNER_LABEL, is_orphan, process_name
 from suture.sandbox.container.transport import attach
 
 KINDS = {"warm": ("container", None), "spare": ("container", None), "gvisor": ("gvisor", "runsc")}
@@ -57,7 +57,7 @@ def host(require: Require) -> str:
 def containers(host: str, owner: str | None = None) -> list[Any]:
     client = docker.APIClient(base_url=host, version="auto")
     try:
-        label = OWNER if owner is None else f"{OWNER}={owner}"
+        label = OWNER_LABEL if owner is None else f"{OWNER_LABEL}={owner}"
         return list(client.containers(all=True, filters={"label": label}))
     finally:
         client.close()
@@ -281,7 +281,7 @@ async def test_what_a_killed_process_left_is_removed_at_the_next_start(host: str
     await sandbox.choose()
     client = docker.APIClient(base_url=host, version="auto")
     for owner in (gone, "another-machine/pid:[1]/1/1"):
-        client.create_container(image_name(pack_image()), ["/bin/true"], labels={OWNER: owner})
+        client.create_container(image_name(pack_image()), ["/bin/true"], labels={OWNER_LABEL: owner})
     client.close()
     await sandbox.close()
     second = ContainerSandbox(host=host)
@@ -302,7 +302,7 @@ async def test_what_an_engine_cannot_remove_now_is_left_to_the_next_start(
     sandbox = ContainerSandbox(host=host)
     await sandbox.choose()
     await sandbox.close()
-    client.create_container(image_name(pack_image()), ["/bin/true"], labels={OWNER: gone})
+    client.create_container(image_name(pack_image()), ["/bin/true"], labels={OWNER_LABEL: gone})
 
     def refused(*_: object, **__: object) -> None:
         raise docker.errors.APIError("cleaning up failed")
@@ -447,4 +447,4 @@ def test_an_engine_is_not_believed_that_it_limits_memory_where_it_cannot(
     (tmp_path / "socket").touch()
     client = SimpleNamespace(version=dict, info=lambda: told)
     monkeypatch.setattr(docker, "APIClient", lambda **_: client)
-    assert connect(f"unix://{tmp_path}/socket", {}).limits_memory is limits
+    assert connect_to_engine(f"unix://{tmp_path}/socket", {}).limits_memory is limits

@@ -27,7 +27,7 @@ from suture.sandbox import (
     get_own_interpreter,
     mounts_for_interpreter,
 )
-from suture.sandbox.bubblewrap.root_staging import is_reachable, unprivileged_uid
+from suture.sandbox.bubblewrap.root_staging import choose_unprivileged_uid, is_reachable
 from suture.sandbox.contract import SANDBOX_UIDS
 
 Require = Callable[[str, bool, str], None]
@@ -181,15 +181,15 @@ def reachable_python() -> Path | None:
     ],
 )
 def test_the_uid_is_one_that_exists_here(uid_map: str, low: int, high: int) -> None:
-    uids = {unprivileged_uid(uid_map) for _ in range(50)}
+    uids = {choose_unprivileged_uid(uid_map) for _ in range(50)}
     assert all(uid is not None and low <= uid <= high for uid in uids)
     assert len(uids) > 1
 
 
 def test_a_root_that_is_an_ordinary_user_in_disguise_stays_itself() -> None:
-    assert unprivileged_uid("0 1000 1") is None
+    assert choose_unprivileged_uid("0 1000 1") is None
 
 
 def test_a_root_that_is_alone_is_refused() -> None:
     with pytest.raises(SandboxUnavailable, match="ordinary user"):
-        unprivileged_uid("0 0 1")
+        choose_unprivileged_uid("0 0 1")

@@ -48,7 +48,7 @@ def mode(request: pytest.FixtureRequest, wall: Requirement, require: Require) ->
 async def test_without_control_groups_the_sampler_ends_what_holds_too_much(
     mode: StartMode, code: str
 ) -> None:
-    sandbox = BubblewrapSandbox(mode=mode, groups=no_groups())
+    sandbox = BubblewrapSandbox(mode=mode, cgroups=no_groups())
     try:
         found = await sandbox.capabilities()
         assert found.memory_enforcement == "sampler"
@@ -65,7 +65,7 @@ async def test_without_control_groups_the_sampler_ends_what_holds_too_much(
 async def test_hiding_from_the_sampler_does_not_help(mode: StartMode) -> None:
     hide = "import ctypes; ctypes.CDLL(None).prctl(4, 0)\n"
     code = hide + "import time; x = b'x' * (200 << 20); time.sleep(30)"
-    sandbox = BubblewrapSandbox(mode=mode, groups=no_groups())
+    sandbox = BubblewrapSandbox(mode=mode, cgroups=no_groups())
     try:
         assert (await sandbox.run(python(code, limits=TOTAL))).status == "memory"
     finally:
@@ -81,7 +81,7 @@ async def test_where_nobody_counts_them_there_are_no_files_outside_folders(mode:
         shared = SharedMemory(create=True, size=1 << 20)
         shared.buf[0] = 1; shared.close(); shared.unlink(); print("fine")
     """
-    sandbox = BubblewrapSandbox(mode=mode, groups=no_groups())
+    sandbox = BubblewrapSandbox(mode=mode, cgroups=no_groups())
     try:
         assert (await sandbox.run(python(code))).stdout == b"ENOSYS\nfine\n"
     finally:
@@ -96,7 +96,7 @@ async def test_a_limit_that_such_files_pass_is_missing(
     monkeypatch: pytest.MonkeyPatch, mode: StartMode
 ) -> None:
     def report() -> Awaitable[ProbeReport]:
-        return attack_sandbox(lambda: BubblewrapSandbox(mode=mode, groups=no_groups()), "namespace")
+        return attack_sandbox(lambda: BubblewrapSandbox(mode=mode, cgroups=no_groups()), "namespace")
 
     assert "total_memory_mb" in (await report()).limits
     monkeypatch.setattr("suture.sandbox.bubblewrap.launcher.build_filter_for_host", allow_memory_files)

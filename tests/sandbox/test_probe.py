@@ -32,13 +32,13 @@ from suture.sandbox import (
 from suture.sandbox.bubblewrap.root_staging import is_reachable
 from suture.sandbox.self_test.probe import ProbeReport, attack_sandbox
 from suture.sandbox.self_test.self_tested_sandbox import (
-    KNOWN,
+    KNOWN_REPORTS,
     SOURCES,
     SelfTestedSandbox,
     fingerprint,
-    recall,
-    reduced,
-    remember,
+    load_report,
+    reduce_claim,
+    save_report,
 )
 
 CLAIM = Capabilities(level="namespace", mode="warm", limits=frozenset(LIMIT_NAMES), identity="a wall")
@@ -122,7 +122,7 @@ async def test_a_folder_of_the_host_that_is_shown_is_found(
     report = await attack_sandbox(
         holed(f'set -- --bind "{outside}" "{outside}" "$@"'), "namespace", folders=[outside]
     )
-    assert {"files of the host", "writing on the host"} <= report.holes.keys()
+    assert {"host_files", "host_writes"} <= report.holes.keys()
     assert list(outside.iterdir()) == []
 
 
@@ -184,11 +184,11 @@ class NoChannel:
 async def test_no_wall_at_all_is_found_out_in_every_way() -> None:
     report = await attack_sandbox(NoWall, "namespace")
     expected = {
-        "files of the host",
-        "environment of the host",
-        "writing on the host",
-        "network of the host",
-        "abstract sockets of the host",
+        "host_files",
+        "host_environment",
+        "host_writes",
+        "host_network",
+        "host_abstract_sockets",
         "survivors",
     }
     assert expected <= report.holes.keys()
@@ -200,13 +200,13 @@ async def test_no_wall_at_all_is_found_out_in_every_way() -> None:
 async def test_probes_at_once_do_not_hide_what_each_other_finds() -> None:
     before = dict(os.environ)
     reports = await asyncio.gather(*(attack_sandbox(NoWall, "namespace") for _ in range(3)))
-    assert all("environment of the host" in report.holes for report in reports)
+    assert all("host_environment" in report.holes for report in reports)
     assert dict(os.environ) == before
 
 
 async def test_a_wall_that_claims_another_kernel_must_have_one() -> None:
-    assert "kernel of the host" in (await attack_sandbox(NoWall, "user_kernel")).holes
-    assert "kernel of the host" not in (await attack_sandbox(NoWall, "namespace")).holes
+    assert "host_kernel" in (await attack_sandbox(NoWall, "user_kernel")).holes
+    assert "host_kernel" not in (await attack_sandbox(NoWall, "namespace")).holes
 
 
 async def test_a_wall_that_cannot_run_a_canary_has_no_level() -> None:
@@ -217,12 +217,12 @@ async def test_a_wall_that_cannot_run_a_canary_has_no_level() -> None:
                 yield channel
 
     report = await attack_sandbox(Mute, "namespace")
-    assert "canaries" in report.holes
+    assert "canary_failed" in report.holes
 
 
 def test_another_kernel_than_the_hosts_may_have_its_own_sockets() -> None:
     report = ProbeReport(holes={}, limits=frozenset({"wall_s"}))
-    found = reduced(CLAIM, report)
+    found = reduce_claim(CLAIM, report)
     assert (found.level, found.limits) == ("namespace", frozenset({"wall_s"}))
     assert "limits that did not hold" in found.reason
     assert "memory_mb" in found.missing_limits
@@ -242,7 +242,7 @@ async def test_what_was_found_is_kept_until_something_changes(
     require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
     made = []
     for identity in ("", "", "another"):
-        KNOWN.clear()
+        KNOWN_REPORTS.clear()
         before = Counting.made
         vetted = SelfTestedSandbox(Counting, cache=tmp_path / "cache")
         if identity:
@@ -257,7 +257,7 @@ async def test_what_was_found_is_kept_until_something_changes(
 
 async def test_walls_that_open_at_once_are_attacked_once(require: Require, wall: Requirement) -> None:
     require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
-    KNOWN.clear()
+    KNOWN_REPORTS.clear()
     before = Counting.made
     walls = [SelfTestedSandbox(Counting) for _ in range(3)]
     await asyncio.gather(*(one.capabilities() for one in walls))
@@ -267,16 +267,16 @@ async def test_walls_that_open_at_once_are_attacked_once(require: Require, wall:
 
 
 def test_a_finding_is_believed_only_where_nobody_else_could_write_it(tmp_path: Path) -> None:
-    remember(tmp_path, "bubblewrap", "key", ProbeReport(limits=frozenset({"wall_s"})))
+    save_report(tmp_path, "bubblewrap", "key", ProbeReport(limits=frozenset({"wall_s"})))
     (file,) = (tmp_path / "sandbox").iterdir()
     assert file.stat().st_mode & 0o777 == 0o600
-    assert recall(tmp_path, "bubblewrap", "key") == ProbeReport(limits=frozenset({"wall_s"}))
-    assert recall(tmp_path, "bubblewrap", "other") is None
+    assert load_report(tmp_path, "bubblewrap", "key") == ProbeReport(limits=frozenset({"wall_s"}))
+    assert load_report(tmp_path, "bubblewrap", "other") is None
     file.chmod(0o622)
-    assert recall(tmp_path, "bubblewrap", "key") is None
+    assert load_report(tmp_path, "bubblewrap", "key") is None
     file.chmod(0o600)
     file.write_text("{")
-    assert recall(tmp_path, "bubblewrap", "key") is None
+    assert load_report(tmp_path, "bubblewrap", "key") is None
 
 
 def test_what_a_finding_rests_on(tmp_path: Path) -> None:

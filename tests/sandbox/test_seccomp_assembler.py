@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox import cbpf
-from suture.sandbox.seccomp.filters import Decision, FilterAnswer, FilterBranch, assemble, by_range
+from suture.sandbox.seccomp.filters import Decision, FilterAnswer, FilterBranch, assemble
 
 FIELDS = range(0, 64, 4)
 HOWS = ("eq", "gt", "ge", "set")
@@ -19,7 +19,7 @@ def branches(inner: st.SearchStrategy[Decision]) -> st.SearchStrategy[FilterBran
     return st.builds(
         FilterBranch,
         field=st.sampled_from(FIELDS),
-        how=st.sampled_from(HOWS),
+        operator=st.sampled_from(HOWS),
         operand=words,
         yes=inner,
         no=inner,
@@ -64,7 +64,7 @@ def test_ranges_of_any_size(starts: set[int], numbers: list[int]) -> None:
     ranges: list[tuple[int, Decision]] = [
         (start, FilterAnswer(n)) for n, start in enumerate([0, *sorted(starts)])
     ]
-    program = cbpf.parse(assemble(by_range(0, ranges)))
+    program = cbpf.parse(assemble(build_range_tree(0, ranges)))
     cbpf.check(program)
     for number in [*numbers, *starts]:
         assert cbpf.ask(program, 0, number) == sum(start <= number for start in starts)
@@ -74,9 +74,9 @@ def test_a_jump_that_is_too_far_for_a_test_becomes_two() -> None:
     for size in (254, 255, 256, 257, 1000):
         far: Decision = FilterAnswer(1)
         for _ in range((size - 1) // 2):
-            far = FilterBranch(field=0, how="eq", operand=7, yes=FilterAnswer(2), no=far)
+            far = FilterBranch(field=0, operator="eq", operand=7, yes=FilterAnswer(2), no=far)
         program = cbpf.parse(
-            assemble(FilterBranch(field=0, how="gt", operand=5, yes=far, no=FilterAnswer(3)))
+            assemble(FilterBranch(field=0, operator="gt", operand=5, yes=far, no=FilterAnswer(3)))
         )
         cbpf.check(program)
         assert [cbpf.ask(program, 0, number) for number in (5, 6, 7)] == [3, 1, 2]
@@ -85,7 +85,7 @@ def test_a_jump_that_is_too_far_for_a_test_becomes_two() -> None:
 def test_what_the_kernel_would_not_take_is_an_error() -> None:
     long: Decision = FilterAnswer(0)
     for _ in range(500):
-        long = FilterBranch(field=0, how="eq", operand=1, yes=FilterAnswer(1), no=long)
-    wide = by_range(0, [(0, long), *((start, long) for start in range(1, 10))])
+        long = FilterBranch(field=0, operator="eq", operand=1, yes=FilterAnswer(1), no=long)
+    wide = build_range_tree(0, [(0, long), *((start, long) for start in range(1, 10))])
     with pytest.raises(ValueError, match="too many"):
         assemble(wide)

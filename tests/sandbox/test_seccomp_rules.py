@@ -15,7 +15,7 @@ from sandbox import cbpf
 from suture.errors import SandboxUnavailable
 from suture.sandbox.seccomp import build_filter, build_filter_for_host, rules
 from suture.sandbox.seccomp.filters import MACHINES
-from suture.sandbox.seccomp.rules import AARCH64, NEWEST, X86_64
+from suture.sandbox.seccomp.rules import AARCH64, NEWEST_CALL, X86_64
 
 GOLDEN = Path(__file__).parent / "golden"
 HEADERS = {
@@ -68,14 +68,14 @@ def test_decisions_are_those_of_libseccomp(seccomp: Any, machine: str, mode: dic
     cbpf.check(ours)
     cbpf.check(remote_fd)
     argued = {facts.calls[name] for name in ARGUED}
-    for number in range(NEWEST + 1):
+    for number in range(NEWEST_CALL + 1):
         for arguments in CLASSES if number in argued else CLASSES[::6]:
             answer = cbpf.ask(ours, facts.audit, number, *arguments)
             assert answer == cbpf.ask(remote_fd, facts.audit, number, *arguments), (number, arguments)
     for arch in {other.audit for other in MACHINES.values()} | {0x40000003, 0x40000028, 0} - {facts.audit}:
         if arch != facts.audit:
             assert all(
-                cbpf.ask(f, arch, n) == KILL for f in (ours, remote_fd) for n in (0, 1, 59, NEWEST + 1)
+                cbpf.ask(f, arch, n) == KILL for f in (ours, remote_fd) for n in (0, 1, 59, NEWEST_CALL + 1)
             )
     for number in (1 << 30, (1 << 30) + 59, (1 << 30) + 600, (1 << 31) + 1, LOW - 1):
         expected = KILL if facts.x32 else ERROR | errno.ENOSYS
@@ -103,7 +103,7 @@ def libseccomp_filter(seccomp: Any, machine: str, **modes: bool) -> bytes:
 
 def libseccomp_rules(seccomp: Any, *, namespaces: bool, memory_files: bool) -> Iterator[tuple[Any, ...]]:
     refused, masked = seccomp.ERRNO(errno.EPERM), seccomp.MASKED_EQ
-    yield from ((refused, name) for name in rules.DENIED)
+    yield from ((refused, name) for name in rules.DENIED_CALLS)
     yield from ((seccomp.ERRNO(errno.ENOSYS), name) for name in ("clone3", *rules.WATCH_CALLS))
     yield from ((seccomp.ERRNO(0), name) for name in rules.FLUSH_CALLS)
     for bit in range(32):  # a process number other than 0, and limits to set
@@ -134,7 +134,7 @@ def libseccomp_rules(seccomp: Any, *, namespaces: bool, memory_files: bool) -> I
 @pytest.mark.parametrize("machine", MACHINES)
 def test_calls_that_are_not_known_do_not_exist(machine: str) -> None:
     program = cbpf.parse(build_filter(machine))
-    for number in (*range(NEWEST + 1, NEWEST + 200), 1 << 20, (1 << 30) - 1):
+    for number in (*range(NEWEST_CALL + 1, NEWEST_CALL + 200), 1 << 20, (1 << 30) - 1):
         assert cbpf.ask(program, MACHINES[machine].audit, number) == ERROR | errno.ENOSYS
 
 
@@ -145,7 +145,7 @@ def test_numbers_are_those_of_the_kernels_headers(
     require("linux-headers", HEADERS[machine].exists(), f"there is no {HEADERS[machine]}")
     told = dict(re.findall(r"#define __NR(?:3264)?_(\w+)\s+(\d+)", HEADERS[machine].read_text("ascii")))
     assert MACHINES[machine].calls == {name: int(told[name]) for name in MACHINES[machine].calls}
-    assert told["set_mempolicy_home_node"] == str(NEWEST)
+    assert told["set_mempolicy_home_node"] == str(NEWEST_CALL)
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -157,7 +157,7 @@ def test_numbers_are_those_of_libseccomp(seccomp: Any, machine: str) -> None:
 
 def test_every_rule_has_its_number_on_every_machine() -> None:
     always = {*rules.WATCH_CALLS, *rules.FLUSH_CALLS, "clone3"}
-    named = {*rules.DENIED, *rules.NAMESPACE_CALLS, *rules.MEMORY_FILE_CALLS, *ARGUED, *always}
+    named = {*rules.DENIED_CALLS, *rules.NAMESPACE_CALLS, *rules.MEMORY_FILE_CALLS, *ARGUED, *always}
     assert set(X86_64) == named
     assert set(AARCH64) == named - ONLY_X86_64
 

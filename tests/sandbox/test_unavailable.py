@@ -97,11 +97,11 @@ async def test_an_outer_container_forbids_them(tmp_path: Path) -> None:
 async def test_a_broken_one_is_passed_over_for_one_that_works(
     sandbox: BubblewrapSandbox, tmp_path: Path
 ) -> None:
-    working = await sandbox.choose()
+    working = await sandbox.choose_bubblewrap()
     broken = fake_bubblewrap(tmp_path, "unknown option --disable-userns")
     second = BubblewrapSandbox(find=lambda: (broken, working))
     assert (await second.run(python("print(1)"))).stdout == b"1\n"
-    assert await second.choose() == working
+    assert await second.choose_bubblewrap() == working
     await second.close()
 
 

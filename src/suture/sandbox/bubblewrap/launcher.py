@@ -323,8 +323,10 @@ class BubblewrapLauncher:
         cleanup_on_failure: ExitStack,
     ) -> LaunchPlan:
         reachable_path = folder_with_libraries(path)
-        stage = await self._stages.stage((reachable_path, str(ETC), *(mount.source for mount in mounts)))
-        program = stage.reach(reachable_path) + path[len(reachable_path) :]
+        stage = await self._stages.prepare_stage(
+            (reachable_path, str(ETC), *(mount.source for mount in mounts))
+        )
+        program = stage.path_for(reachable_path) + path[len(reachable_path) :]
         filter_fd = create_memory_file(seccomp_filter)
         stack.callback(os.close, filter_fd)
         try:
@@ -336,8 +338,8 @@ class BubblewrapLauncher:
         return LaunchPlan(
             # The process enters the control group first, while it still has the rights to do so.
             prefix=(*(cgroup.entrance if cgroup else ()), *stage.prefix, program),
-            mounts=tuple(Mount(source=stage.reach(mount.source), target=mount.target) for mount in mounts),
-            etc=stage.reach(str(ETC)),
+            mounts=tuple(Mount(source=stage.path_for(mount.source), target=mount.target) for mount in mounts),
+            etc=stage.path_for(str(ETC)),
             filter_fd=filter_fd,
             inherit=(filter_fd,) if stage.namespace is None else (filter_fd, stage.namespace),
             cgroup=cgroup,

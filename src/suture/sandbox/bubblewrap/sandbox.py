@@ -169,14 +169,14 @@ class BubblewrapSandbox(ProgramSandbox):
 
     def start_run(self, request: RunRequest) -> AbstractAsyncContextManager[SupervisedRun]:
         """See `ProgramSandbox.start_run`."""
-        return self._start(request, conversation=False)
+        return self._start_run(request, conversation=False)
 
     def start_conversation(self, request: RunRequest) -> AbstractAsyncContextManager[SupervisedRun]:
         """See `ProgramSandbox.start_conversation`."""
-        return self._start(request, conversation=True)
+        return self._start_run(request, conversation=True)
 
     @asynccontextmanager
-    async def _start(self, request: RunRequest, *, conversation: bool) -> AsyncIterator[SupervisedRun]:
+    async def _start_run(self, request: RunRequest, *, conversation: bool) -> AsyncIterator[SupervisedRun]:
         mounts = plan_mounts_cached((*self._interpreter_mounts, *request.mounts))
         path, mode = await self._choose()
         async with self._launcher.start_run(

@@ -16,7 +16,7 @@ from suture.sandbox.tuning import ENGINE_TIMEOUT_S
 if TYPE_CHECKING:
     from docker import APIClient
 
-Answer = TypeVar("T")
+Answer = TypeVar("Answer")
 START_REMEDY = (
     "start Docker (`sudo systemctl start docker`) or Podman (`systemctl --user start podman.socket`)"
 )

@@ -103,7 +103,7 @@ class ContainerSandbox(ZygoteSandbox):
             memory_enforcement="engine" if self._engine.limits_memory else "sampler",
             identity=(
                 f"{self._engine.version} at {self._engine.address}, runtime {self._runtime}, "
-                f"image {self._root} {self._image_id}, guards {' '.join(self._engine.security)}"
+                f"image {self._image_name} {self._image_id}, guards {' '.join(self._engine.security)}"
             ),
             reason=self._reason,
         )
@@ -173,7 +173,7 @@ class ContainerSandbox(ZygoteSandbox):
         spec = ContainerSpec(
             image=self._image_name,
             mounts=(*system, *mounts),
-            own=self._own,
+            interpreter=self._own,
             start=kind.start,
             limits=limits,
             labels={OWNER_LABEL: process_name()},

@@ -1,4 +1,4 @@
-"""What of the host is shown behind a wall: folders, interpreters, toolchains, and what stands in for `/etc`.
+"""What the sandbox shows of the host: planned mounts, checked paths, and the files that replace `/etc`.
 
-This room finds and checks what may be seen; it starts nothing of a project's, and builds no wall.
+This package checks what may be shown. It builds no sandbox and starts nothing.
 """

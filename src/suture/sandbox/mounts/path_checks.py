@@ -1,7 +1,7 @@
-"""Where a path really leads, and whether a project's own files may choose that it is shown.
+"""Where a path really leads, and whether a project's own files may decide that it is shown.
 
-A project that nobody has read brings links along. What they lead to is found component by component, as the
-kernel does it: `a/link/../b` is not `a/b`. What is shown is then the end of the way and never the way itself.
+An untrusted project brings symbolic links. Their targets are resolved component by component, as the kernel
+does: `a/link/../b` is not `a/b`. The sandbox then shows the target and never the links.
 """
 
 from __future__ import annotations
@@ -19,33 +19,35 @@ from suture.errors import PrerequisiteError
 from suture.sandbox.tuning import MAX_CHECKED_ENTRIES, MAX_PROJECT_FILE_BYTES
 
 SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
-"""Programs and libraries of the machine; always shown."""
-FLEETING = ("/proc", "/sys", "/dev", "/run", "/var/run", "/tmp", "/var/tmp")
-"""Where sockets of sessions, agents and services lie, and no installation does. Who works on a project that
-lies in one of them has named it."""
-REMEDY = "activate that environment, so that it is your choice and not its files', or make it anew"
+"""Programs and libraries of the machine, which are always shown."""
+RUNTIME_FOLDERS = ("/proc", "/sys", "/dev", "/run", "/var/run", "/tmp", "/var/tmp")
+"""Where sessions, agents and services keep their sockets, and where no installation lies. A user who works on
+a project in one of them has named it."""
+REMEDY = "activate that environment, so that you choose it and not the project's files, or create it again"
 
 
-def where(path: str | Path) -> Path:
-    """As `Path.resolve`, also for a path that leads nowhere, in a ring or through a closed folder."""
+def resolve_path(path: str | Path) -> Path:
+    """Resolve a path as `Path.resolve` does, also if it leads nowhere, in a loop or through an unreadable
+    folder.
+    """
     return Path(os.path.realpath(path))
 
 
 def is_below(path: str, folder: str) -> bool:
-    """Whether a plain path is a folder's, or the folder itself."""
+    """Return whether a normalized path is `folder` or lies in it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
-def in_system(path: str) -> bool:
-    """Whether a path lies in a folder that is always shown."""
+def is_in_system_folder(path: str) -> bool:
+    """Return whether a path lies in a folder that is always shown."""
     return any(is_below(path, folder) for folder in SYSTEM_FOLDERS)
 
 
-def real_path(path: Path) -> Path:
-    """Where a path leads, every link of it followed.
+def resolve_existing_path(path: Path) -> Path:
+    """Return where a path leads, with every link resolved.
 
     Raises:
-        PrerequisiteError: It leads to nothing, or to what is neither a file nor a folder.
+        PrerequisiteError: It leads to nothing, or to something that is neither a file nor a folder.
     """
     try:
         real = os.path.realpath(path, strict=True)
@@ -60,25 +62,26 @@ def real_path(path: Path) -> Path:
     return Path(real)
 
 
-def require_plain(folder: Path) -> None:
-    """See that there is nothing below a folder but files, folders and links: a socket answers through a wall.
+def require_no_special_files(folder: Path) -> None:
+    """Check that a folder contains only files, folders and links, because a socket would answer through the
+    sandbox.
 
-    Looked for once in the life of this process, as it takes a moment.
+    The result is kept for the life of this process, because the check takes a moment.
 
     Raises:
-        PrerequisiteError: There is something else.
+        PrerequisiteError: It contains something else.
     """
     facts = folder.lstat()
     if not stat.S_ISDIR(facts.st_mode):
         return
     found = _first_special(str(folder), facts.st_dev, facts.st_ino, facts.st_mtime_ns)
     if found:
-        raise PrerequisiteError(f"{found} and would be shown behind the wall", remedy="remove it from there")
+        raise PrerequisiteError(f"{found} and would be visible inside the sandbox", remedy="remove it")
 
 
 @lru_cache(maxsize=256)
 def _first_special(folder: str, *_: int) -> str:
-    for count, entry in enumerate(_entries(folder)):
+    for count, entry in enumerate(_iterate_entries(folder)):
         if count > MAX_CHECKED_ENTRIES:
             return f"{folder!r} holds more than {MAX_CHECKED_ENTRIES} files"
         if not (entry.is_symlink() or entry.is_file(follow_symlinks=False)):
@@ -86,64 +89,67 @@ def _first_special(folder: str, *_: int) -> str:
     return ""
 
 
-def _entries(top: str) -> Iterator[os.DirEntry[str]]:
-    """Everything below a folder but folders."""
-    waiting = [top]
-    while waiting:
-        with suppress(PermissionError), os.scandir(waiting.pop()) as entries:
+def _iterate_entries(top: str) -> Iterator[os.DirEntry[str]]:
+    """Yield every entry below a folder that is not a folder."""
+    pending = [top]
+    while pending:
+        with suppress(PermissionError), os.scandir(pending.pop()) as entries:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
-                    waiting.append(entry.path)
+                    pending.append(entry.path)
                 else:
                     yield entry
 
 
 def require_installation(base: Path, library: str, project: Path) -> None:
-    """See that a folder is a Python installation that a project's own files may choose.
+    """Check that a folder is a Python installation that a project's own files may choose.
 
     Args:
-        base: Its prefix.
-        library: Its standard library's folder, such as `python3.11`.
-        project: The project.
+        base: The installation's prefix.
+        library: The name of its standard library folder, such as `python3.11`.
+        project: The project's root folder.
 
     Raises:
         PrerequisiteError: It is not.
     """
-    real, root = real_path(base), real_path(project)
-    if in_system(str(real)) or str(real) == "/" or real.is_relative_to(root):
+    real, root = resolve_existing_path(base), resolve_existing_path(project)
+    if is_in_system_folder(str(real)) or str(real) == "/" or real.is_relative_to(root):
         return
-    reason = _against(real, library, root)
+    reason = _find_objection(real, library, root)
     if reason:
         raise PrerequisiteError(
-            f"the project's files choose the Python in {str(real)!r}, which {reason}", remedy=REMEDY
+            f"the project's files name the Python in {str(real)!r}, which {reason}", remedy=REMEDY
         )
 
 
-def _against(real: Path, library: str, root: Path) -> str:
-    """What speaks against showing parts of this folder."""
-    for place in FLEETING:
+def _find_objection(real: Path, library: str, root: Path) -> str:
+    """Return why parts of this folder must not be shown; empty if they may be."""
+    for place in RUNTIME_FOLDERS:
         if is_below(str(real), place) and not is_below(str(root), place):
             return f"lies in {place}"
-    if real.parent == Path("/home") or any(home.is_relative_to(real) for home in _homes(real)):
-        return "is somebody's home"
-    ours = {0, os.geteuid(), root.stat().st_uid}
-    marks = [folder / library / "os.py" for folder in (real / "lib", real / "lib64")]
-    known = [mark for mark in marks if os.path.isfile(mark)]  # noqa: PTH113 - Path.is_file may raise
-    if not known:
-        return "is no installation of Python"
-    if any(path.stat().st_uid not in ours for path in (real, *known)):
+    if real.parent == Path("/home") or any(home.is_relative_to(real) for home in _find_homes(real)):
+        return "is a home folder"
+    trusted_uids = {0, os.geteuid(), root.stat().st_uid}
+    candidates = [folder / library / "os.py" for folder in (real / "lib", real / "lib64")]
+    found = [mark for mark in candidates if os.path.isfile(mark)]  # noqa: PTH113 - Path.is_file may raise
+    if not found:
+        return "is not a Python installation"
+    if any(path.stat().st_uid not in trusted_uids for path in (real, *found)):
         return "belongs to another user"
     return ""
 
 
-def _homes(folder: Path) -> Iterator[Path]:
-    yield from (where(os.path.expanduser("~")), Path("/root"))  # noqa: PTH111 - Path's raises without a home
-    with suppress(KeyError):  # an owner without an account
-        yield where(pwd.getpwuid(folder.stat().st_uid).pw_dir)
+def _find_homes(folder: Path) -> Iterator[Path]:
+    yield from (
+        resolve_path(os.path.expanduser("~")),
+        Path("/root"),
+    )  # Path.expanduser raises if there is no home
+    with suppress(KeyError):  # the owner has no account
+        yield resolve_path(pwd.getpwuid(folder.stat().st_uid).pw_dir)
 
 
-def read_little(path: Path) -> str:
-    """The text of a small file of a project's; nothing where it is no plain file of text, or is not small.
+def read_small_text(path: Path) -> str:
+    """Return the text of a small file of a project; empty if it is not a plain text file, or is not small.
 
     A project may put a pipe there, or a link to a device that never ends.
     """
@@ -154,4 +160,4 @@ def read_little(path: Path) -> str:
     if content is None or len(content) > MAX_PROJECT_FILE_BYTES:
         return ""
     text = content.decode("utf-8", "replace")
-    return "" if "\0" in text else text  # no path has one, and the system would not take it
+    return "" if "\0" in text else text  # no path contains NUL, and the system would reject it

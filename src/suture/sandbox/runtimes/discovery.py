@@ -24,7 +24,12 @@ from pathlib import Path
 from suture.core.records import Language
 from suture.errors import PrerequisiteError
 from suture.project.languages import LANGUAGES, Interpreter, LanguageFacts, Toolchain
-from suture.sandbox.mounts.path_checks import in_system, require_installation, require_plain, where
+from suture.sandbox.mounts.path_checks import (
+    is_in_system_folder,
+    require_installation,
+    require_no_special_files,
+    resolve_path,
+)
 from suture.sandbox.runtimes.environments import (
     environments_of,
     lacking,
@@ -143,10 +148,10 @@ def _environment_of_project(root: Path, active: str | None) -> Interpreter:
         PrerequisiteError: It is broken, or is a link to what lies elsewhere.
     """
     prefix, origin = root / ".venv", "the project's .venv"
-    real = where(prefix)
-    if active and where(active) == real:
+    real = resolve_path(prefix)
+    if active and resolve_path(active) == real:
         return read_environment(prefix, origin, root)
-    if not real.is_relative_to(where(root)):
+    if not real.is_relative_to(resolve_path(root)):
         raise PrerequisiteError(
             f"{origin} leads out of the project, to {str(real)!r}",
             remedy="activate that environment, so that it is your choice and not the project's",
@@ -253,13 +258,13 @@ def discover_toolchain(
             f"{facts.label} tests need {facts.program!r}, which is not on PATH",
             remedy=f"install it, or give a test command of another language: {facts.program} is not fetched",
         )
-    shown = {} if in_system(str(found.resolve())) else _installation(found, facts)
+    shown = {} if is_in_system_folder(str(found.resolve())) else _installation(found, facts)
     variables = dict(facts.variables)
     if facts.packages:
         shown |= project_packages(root, facts.packages)
     elif facts.package_cache and (modules := _plain_folder(facts.package_cache.folder(environ), root)):
         shown[str(modules)] = variables[facts.package_cache.variable] = facts.package_cache.mount_path
-    own = str(found.parent if in_system(str(found)) else found.resolve().parent)
+    own = str(found.parent if is_in_system_folder(str(found)) else found.resolve().parent)
     return Toolchain(
         language=language,
         program=str(found),
@@ -305,7 +310,7 @@ def project_packages(root: Path | None, name: str) -> dict[str, str]:
     # A link may have been planted, to be shown a folder of ours.
     if folder is None or folder.is_symlink() or not folder.is_dir():
         return {}
-    require_plain(folder)
+    require_no_special_files(folder)
     return {str(folder): f"/{name}"}
 
 

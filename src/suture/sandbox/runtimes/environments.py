@@ -21,7 +21,7 @@ from suture.core.safe_files import parse_toml
 from suture.errors import PrerequisiteError
 from suture.project.languages import Interpreter
 from suture.project.python_source.parsing import parsed
-from suture.sandbox.mounts.path_checks import read_little, where
+from suture.sandbox.mounts.path_checks import read_small_text, resolve_path
 from suture.sandbox.tuning import MAX_ENVIRONMENTS_PER_PATTERN, MAX_LISTED_ENVIRONMENTS
 
 BESIDE = ("venv", "env", ".env", ".conda", ".hatch/*", "envs/*", ".tox/*", ".nox/*")
@@ -44,7 +44,7 @@ def environments_of(root: Path, environ: Mapping[str, str]) -> Iterator[tuple[Pa
     """
     for pattern in BESIDE:
         # Also the folder above it may be a link out of the project, such as `envs`: it is not even listed.
-        inside = where((root / pattern).parent).is_relative_to(where(root))
+        inside = resolve_path((root / pattern).parent).is_relative_to(resolve_path(root))
         for path in _some(root, pattern) if inside else ():
             if not path.is_symlink() and _is_environment(path):
                 yield path, f"the project's {path.relative_to(root).as_posix()}"
@@ -74,8 +74,8 @@ def _central(root: Path, home: Path, environ: Mapping[str, str]) -> Iterator[tup
     yield from (("poetry", path) for path in _some(poetry, f"*-{by_sha}-py3*"))
     yield from (("hatch", path) for path in _some(data / "hatch" / "env" / "virtual", f"*/{by_sha}/*"))
     yield from (("pdm", path) for path in _some(data / "pdm" / "venvs", f"*-{by_md5}-*"))
-    wanted = CONDA_NAME.search(read_little(root / "environment.yml"))
-    for line in read_little(home / ".conda" / "environments.txt").splitlines() if wanted else ():
+    wanted = CONDA_NAME.search(read_small_text(root / "environment.yml"))
+    for line in read_small_text(home / ".conda" / "environments.txt").splitlines() if wanted else ():
         path = Path(line.strip())
         if wanted and path.is_absolute() and path.name == wanted[1]:
             yield "conda", path
@@ -91,7 +91,7 @@ def _some(folder: Path, pattern: str) -> Iterator[Path]:
 def required_packages(root: Path) -> frozenset[str]:
     """Packages that a project's papers ask for whatever the machine is, its test groups among them."""
     try:
-        table: dict[str, Any] = parse_toml(read_little(root / "pyproject.toml"))
+        table: dict[str, Any] = parse_toml(read_small_text(root / "pyproject.toml"))
     except ValueError:
         table = {}
     lines: list[object] = []
@@ -107,7 +107,7 @@ def required_packages(root: Path) -> frozenset[str]:
         if TEST_GROUPS.fullmatch(name) and isinstance(group, dict):
             lines += _table(group, "dependencies")
     for paper in PAPERS:
-        lines += read_little(root / paper).splitlines()
+        lines += read_small_text(root / paper).splitlines()
     return frozenset(_names(line for line in lines if isinstance(line, str)))
 
 
@@ -217,7 +217,7 @@ def _broken(prefix: Path, origin: str, why: str) -> PrerequisiteError:
 
 
 def _read_pyvenv(path: Path) -> dict[str, str]:
-    pairs = (line.partition("=") for line in read_little(path).splitlines() if "=" in line)
+    pairs = (line.partition("=") for line in read_small_text(path).splitlines() if "=" in line)
     return {key.strip().lower(): value.strip() for key, _, value in pairs}
 
 
@@ -225,7 +225,7 @@ def _pth_entries(packages: Path) -> list[str]:
     # Lines that start with `import` are code; only site itself may run them, behind the wall.
     entries: list[str] = []
     for path in sorted(packages.glob("*.pth")):
-        lines = [line for line in read_little(path).splitlines() if line.strip()]
+        lines = [line for line in read_small_text(path).splitlines() if line.strip()]
         entries += [line for line in lines if not line.startswith(("#", "import ", "import\t"))]
     return [str(packages / entry.strip()) for entry in entries] + _found_by_finders(packages)
 
@@ -234,7 +234,7 @@ def _found_by_finders(packages: Path) -> list[str]:
     """Folders of packages that setuptools' editable installs find by a table, where they name no folder."""
     folders: list[str] = []
     for path in sorted(packages.glob("__editable___*_finder.py")):
-        tree = parsed(read_little(path))
+        tree = parsed(read_small_text(path))
         for statement in tree.body if tree is not None else ():
             if ast.unparse(statement).startswith(("MAPPING: ", "MAPPING = ")):
                 folders += _folders_of(getattr(statement, "value", None))
@@ -259,9 +259,9 @@ def source_roots_in(path: Iterable[str], root: Path | None) -> tuple[str, ...]:
     """The folders of a project that stand in a search path, relative to its root."""
     if root is None:
         return ()
-    real = where(root)
+    real = resolve_path(root)
     # isdir, because Path.is_dir raises for a closed folder, and the project may have written these entries.
-    folders = (where(entry) for entry in path if entry and os.path.isdir(entry))  # noqa: PTH112
+    folders = (resolve_path(entry) for entry in path if entry and os.path.isdir(entry))  # noqa: PTH112
     inside = (folder for folder in folders if folder.is_relative_to(real))
     named = (folder.relative_to(real).as_posix() for folder in inside if folder.name not in PACKAGE_FOLDERS)
     return tuple(dict.fromkeys(name for name in named if not name.startswith(".venv")))

@@ -1,7 +1,7 @@
-"""The system calls that a program behind the wall may make.
+"""The filter of system calls that a program inside the sandbox may make.
 
-A filter is classic BPF of our own assembling: no library is needed where the wall stands. What is refused,
-and with which error, is in `rules.py`.
+The filter is classic BPF that Suture assembles itself, so that no library is needed inside the sandbox. What
+is refused, and with which error, is in `rules.py`.
 """
 
 from suture.sandbox.seccomp.filters import build_filter, build_filter_for_host

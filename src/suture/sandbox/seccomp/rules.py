@@ -1,7 +1,7 @@
-"""What a program behind the wall is refused, and why; and the numbers of the system calls that are named.
+"""The system calls that a program inside the sandbox is refused, and why; and the numbers of the named calls.
 
-Whatever is not named here is allowed: the wall itself hides files, processes and networks. This is about what
-a wall of namespaces leaves open, and about parts of the kernel where nobody behind the wall has business.
+Every call that is not named here is allowed, because namespaces already hide files, processes and networks.
+The rules cover what namespaces leave open, and parts of the kernel that no program in the sandbox needs.
 """
 
 from __future__ import annotations
@@ -9,29 +9,29 @@ from __future__ import annotations
 import errno
 
 
-def _words(text: str) -> tuple[str, ...]:
+def _split_words(text: str) -> tuple[str, ...]:
     return tuple(word for line in text.splitlines() for word in line.partition("#")[0].split())
 
 
-NAMESPACE_CALLS = _words("""
+NAMESPACE_CALLS = _split_words("""
     chroot fsconfig fsmount fsopen fspick mount mount_setattr move_mount open_tree pivot_root setns umount2
     unshare
 """)
-"""New namespaces and mounts. The zygote needs them; no program does, and they reach much of the kernel."""
+"""New namespaces and mounts. The zygote needs them. No program does, and they expose much of the kernel."""
 
-DENIED = _words("""
-    # Looking into other processes, and taking their memory from them.
+DENIED_CALLS = _split_words("""
+    # Reading other processes, and taking their memory.
     kcmp pidfd_getfd process_madvise process_mrelease process_vm_readv process_vm_writev ptrace
-    # Large, and the ground of many known escapes.
+    # Large, and the origin of many known escapes.
     bpf io_uring_enter io_uring_register io_uring_setup perf_event_open userfaultfd vmsplice
-    # Keyrings: namespaces hide them in part only.
+    # Keyrings: namespaces hide them only in part.
     add_key keyctl request_key
     # The machine itself.
     acct create_module delete_module finit_module get_kernel_syms init_module kexec_file_load kexec_load
     lookup_dcookie nfsservctl query_module quotactl quotactl_fd reboot swapoff swapon syslog vhangup
     _sysctl sysfs uselib ustat adjtimex clock_adjtime clock_settime settimeofday
     ioperm iopl modify_ldt personality
-    # Past the mounts: a file by its number, and events of whole file systems.
+    # Access around the mounts: a file by its handle, and events of whole file systems.
     fanotify_init fanotify_mark open_by_handle_at
     # Memory and messages that no limit of a program counts.
     get_mempolicy mbind memfd_secret migrate_pages move_pages set_mempolicy set_mempolicy_home_node
@@ -41,58 +41,63 @@ DENIED = _words("""
 """Refused with EPERM, whatever the arguments."""
 
 MEMORY_FILE_CALLS = ("memfd_create",)
-"""Files in memory that lie in no folder. Where no process has mapped them, only a control group sees them, so
-without one they are absent, as on an old kernel; programs then take `/dev/shm`, which is counted."""
+"""Files in memory that lie in no folder. If no process has mapped them, only a control group counts them.
+Without a control group they answer as on an old kernel, and programs fall back to `/dev/shm`, which is
+counted."""
 
 WATCH_CALLS = ("inotify_init", "inotify_init1")
-"""Absent: the kernel counts watchers for a user of the host, in all namespaces together, and gives each 128.
-Programs that watch files then look at them again and again, or say that they cannot."""
+"""Answered as unimplemented: the kernel counts inotify instances per host user, over all namespaces, and
+allows 128. Programs that watch files then poll, or report that they cannot watch."""
 
 FLUSH_CALLS = ("sync", "syncfs")
-"""Answered as done, and not done: they write out every disk of the host, and nothing in here lies on one."""
+"""Answered with success, but not made: they write out every disk of the host, and nothing in the sandbox is
+on one."""
 
 LIMIT_CALL = "prlimit64"
-"""Another process's limits may be read and not set: a supervisor without open files or time is a dead one."""
+"""Limits of another process may be read but not set: without open files or CPU time, a supervisor dies."""
 
 SCHEDULING_CALLS = ("sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler")
-"""Refused on the first process, which supervises: it could come too late to its looks at memory and clock.
-On others they are allowed, because threads are named by their numbers there."""
-SUPERVISOR = 1
+"""Refused on the first process, which supervises: slowed down, it would check memory and the clock too late.
+Allowed on others, because threads are named by their ids in these calls."""
+SUPERVISOR_PID = 1
 """The first process of a run's namespace."""
 
 PRIORITY_CALLS = {"setpriority": 0, "ioprio_set": 1}
-"""Refused on the first process, and on groups and users, which it belongs to; so each call's word for
-a single process (`PRIO_PROCESS`, `IOPRIO_WHO_PROCESS`)."""
+"""Refused on the first process, and on groups and users, which include it. The value is each call's constant
+for a single process (`PRIO_PROCESS`, `IOPRIO_WHO_PROCESS`)."""
 
-ABSENT = errno.ENOSYS
-"""What calls answer that this list does not know. `clone3` does too: its flags are behind a pointer where no
-filter can look, and every libc then takes `clone`."""
+UNIMPLEMENTED = errno.ENOSYS
+"""The answer to calls that this list does not know. `clone3` gets it too: its flags are behind a pointer,
+which a filter cannot follow, and every libc then uses `clone`."""
 
 NAMESPACE_FLAGS = 0x7E020000
-"""`CLONE_NEW{NS,CGROUP,UTS,IPC,USER,PID,NET}` of `linux/sched.h`; `clone` has no room for `NEWTIME`."""
+"""`CLONE_NEW{NS,CGROUP,UTS,IPC,USER,PID,NET}` of `linux/sched.h`. `clone` cannot express `CLONE_NEWTIME`."""
 
 SOCKET_CALLS = ("socket", "socketpair")
-FAMILIES = (1, 2, 10)
-"""`AF_UNIX`, `AF_INET`, `AF_INET6`: all there is to reach is the loopback of the wall's own namespace."""
-WRONG_FAMILY = errno.EAFNOSUPPORT
-"""As a kernel without that family. AF_VSOCK leads to the hypervisor's side: it is in no network namespace."""
+ALLOWED_FAMILIES = (1, 2, 10)
+"""`AF_UNIX`, `AF_INET`, `AF_INET6`: with these only the loopback of the sandbox's own network namespace can
+be reached."""
+FAMILY_ERROR = errno.EAFNOSUPPORT
+"""As a kernel without that family answers. AF_VSOCK leads to the hypervisor and belongs to no network
+namespace."""
 
-IOCTLS = (0x5412, 0x541C)
-"""`TIOCSTI` and `TIOCLINUX`: typing into the terminal that Suture was started from."""
-
-
-NEWEST = 450
-"""The newest call that the rules were read against, on each machine: `set_mempolicy_home_node`, Linux 6.1."""
+DENIED_IOCTLS = (0x5412, 0x541C)
+"""`TIOCSTI` and `TIOCLINUX`: they type into the terminal that Suture was started from."""
 
 
-def _table(text: str) -> dict[str, int]:
+NEWEST_CALL = 450
+"""The newest call that the rules were checked against, on each machine: `set_mempolicy_home_node` of Linux
+6.1."""
+
+
+def _parse_table(text: str) -> dict[str, int]:
     pairs = (word.split("=") for word in text.split())
     return {name: int(number) for name, number in pairs}
 
 
-# Facts of the kernel's interface, which never change: from `asm/unistd_64.h` and from `asm-generic/unistd.h`,
-# which aarch64 uses. A call that a machine does not have is not in its table.
-X86_64 = _table("""
+# The numbers are part of the kernel's ABI and never change. They come from `asm/unistd_64.h`, and for aarch64
+# from `asm-generic/unistd.h`. A call that a machine does not have is not in its table.
+X86_64 = _parse_table("""
 _sysctl=156 acct=163 add_key=248 adjtimex=159 bpf=321 chroot=161 clock_adjtime=305 clock_settime=227
 clone3=435 clone=56 create_module=174 delete_module=176 fanotify_init=300 fanotify_mark=301 finit_module=313
 fsconfig=431 fsmount=432 fsopen=430 fspick=433 get_kernel_syms=177 get_mempolicy=239 init_module=175
@@ -110,7 +115,7 @@ socketpair=53 swapoff=168 swapon=167 sync=162 syncfs=306 sysfs=139 syslog=103 um
 uselib=134 userfaultfd=323 ustat=136 vhangup=153 vmsplice=278
 """)
 
-AARCH64 = _table("""
+AARCH64 = _parse_table("""
 acct=89 add_key=217 adjtimex=171 bpf=280 chroot=51 clock_adjtime=266 clock_settime=112 clone3=435 clone=220
 delete_module=106 fanotify_init=262 fanotify_mark=263 finit_module=273 fsconfig=431 fsmount=432 fsopen=430
 fspick=433 get_mempolicy=236 init_module=105 inotify_init1=26 io_uring_enter=426 io_uring_register=427

@@ -1,6 +1,8 @@
-"""What a wall is worth: canary attacks on it before its first use, and what they leave of its claim.
+"""The self-test of a sandbox: canary attacks before its first use, which decide how much of its claim is
+believed.
 
-This room knows walls by their contract only, so that one from elsewhere is tried like ours.
+This package knows sandboxes by their contract only, so that third-party ones are tested like the built-in
+ones.
 """
 
 from suture.sandbox.self_test.self_tested_sandbox import SelfTestedSandbox

@@ -1,7 +1,7 @@
-"""Canary attacks, as they run behind a wall: each must fail. See `probe.py` for the host's side.
+"""Canary attacks as they run inside the sandbox: each must fail. `probe.py` is the host's side.
 
-Runs as Python code on a bare interpreter, so it may import the standard library only. It answers with a
-frame of JSON: the names of what was possible, and what was seen.
+Runs as Python code on a bare interpreter, so it may import only the standard library. It answers with a frame
+of JSON: the names of the attacks that succeeded, and what they saw.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ MIB = 1 << 20
 SIGKILL = 9
 
 
-def lurk(words: dict[str, Any]) -> None:
-    """Try to get out, report, and wait to be looked at from outside; leave a child behind at the end.
+def attack_and_wait(bait: dict[str, Any]) -> None:
+    """Try to get out, report, wait for the host to look from outside, and leave a child behind at the end.
 
     Args:
-        words: What the host has laid out: `mark`, `secret`, `files`, `folders`, `addresses`, `abstract`,
-            `kernel`.
+        words: What the host has prepared: `mark`, `secret`, `files`, `folders`, `addresses`, `abstract`,
+            `kernel_signs`.
     """
-    # gVisor refuses; the host finds others by it.
+    # gVisor refuses this. On other kernels the host finds the process by its name.
     with suppress(OSError), open("/proc/self/comm", "w") as file:
-        file.write(words["mark"])
-    send({name: seen for name, attack in ATTACKS.items() if (seen := attempt(attack, words))})
+        file.write(bait["mark"])
+    send({name: seen for name, attack in ATTACKS.items() if (seen := attempt(attack, bait))})
     sys.stdin.buffer.read()
     if os.fork() == 0:
         os.setsid()
@@ -52,54 +52,54 @@ def send(answer: object) -> None:
     sys.stdout.flush()
 
 
-def attempt(attack: Callable[[dict[str, Any]], str], words: dict[str, Any]) -> str:
-    """What an attack has seen; nothing where it failed."""
+def attempt(attack: Callable[[dict[str, Any]], str], bait: dict[str, Any]) -> str:
+    """Return what an attack saw; empty if it failed."""
     try:
-        return attack(words)
+        return attack(bait)
     except OSError:
         return ""
 
 
-def read_files(words: dict[str, Any]) -> str:
-    """Read files of the host's."""
-    for path in words["files"]:
+def read_files(bait: dict[str, Any]) -> str:
+    """Read files of the host."""
+    for path in bait["files"]:
         try:
             with open(path) as file:
-                if words["secret"] in file.read():
+                if bait["secret"] in file.read():
                     return str(path)
         except OSError:
             continue
     return ""
 
 
-def read_environments(words: dict[str, Any]) -> str:
-    """Read what our launchers were given."""
-    if words["secret"] in os.environ.values():
-        return "our own"
+def read_environments(bait: dict[str, Any]) -> str:
+    """Read the environment of the processes that launched the sandbox."""
+    if bait["secret"] in os.environ.values():
+        return "its own"
     for pid in os.listdir("/proc"):
         try:
             with open(f"/proc/{pid}/environ", "rb") as file:
-                if words["secret"].encode() in file.read():
+                if bait["secret"].encode() in file.read():
                     return f"process {pid}"
         except OSError:
             continue
     return ""
 
 
-def write_files(words: dict[str, Any]) -> str:
-    """Write into folders of the host's; the host looks whether something has come."""
-    for folder in words["folders"]:
+def write_files(bait: dict[str, Any]) -> str:
+    """Write into folders of the host. The host checks whether a file has appeared."""
+    for folder in bait["folders"]:
         try:
-            with open(f"{folder}/{words['mark']}", "w"):
+            with open(f"{folder}/{bait['mark']}", "w"):
                 pass
         except OSError:
             continue
     return ""
 
 
-def connect(words: dict[str, Any]) -> str:
-    """Reach a listener of the host's."""
-    for host, port in words["addresses"]:
+def connect(bait: dict[str, Any]) -> str:
+    """Connect to a TCP listener of the host."""
+    for host, port in bait["addresses"]:
         try:
             socket.create_connection((host, port), 1).close()
         except OSError:
@@ -108,21 +108,21 @@ def connect(words: dict[str, Any]) -> str:
     return ""
 
 
-def connect_abstract(words: dict[str, Any]) -> str:
-    """Reach a listener of the host's that has no file and no port."""
+def connect_abstract(bait: dict[str, Any]) -> str:
+    """Connect to an abstract Unix socket of the host, which has neither a file nor a port."""
     with socket.socket(socket.AF_UNIX) as caller:
-        caller.connect("\0" + words["abstract"])
+        caller.connect("\0" + bait["abstract"])
     return "connected"
 
 
 def open_vsock(_: dict[str, Any]) -> str:
-    """Open a socket to whatever runs this machine."""
+    """Open a socket to the hypervisor. AF_VSOCK belongs to no network namespace."""
     socket.socket(AF_VSOCK, socket.SOCK_STREAM).close()
     return "opened"
 
 
 def open_kernel_settings(_: dict[str, Any]) -> str:
-    """Open a setting of the kernel's, without writing to it."""
+    """Open a kernel setting for writing, without writing to it."""
     for path in KERNEL_SETTINGS:
         try:
             os.close(os.open(path, os.O_WRONLY))
@@ -140,8 +140,8 @@ def make_namespace(_: dict[str, Any]) -> str:
     return "made" if os.waitpid(pid, 0)[1] == 0 else ""
 
 
-def kernel() -> list[str]:
-    """What tells this start of a kernel from others: its boot id, where it shows one, and its version."""
+def kernel_signs() -> list[str]:
+    """Return what identifies a boot of a kernel: its boot id, where it shows one, and its version."""
     signs = []
     for path in ("/proc/sys/kernel/random/boot_id", "/proc/version"):
         try:
@@ -152,47 +152,47 @@ def kernel() -> list[str]:
     return signs
 
 
-def meet_kernel(words: dict[str, Any]) -> str:
-    """Meet the host's own kernel."""
-    (boot, version), (host_boot, host_version) = kernel(), words["kernel"]
+def compare_kernel(bait: dict[str, Any]) -> str:
+    """Find out whether this is the host's own kernel."""
+    (boot, version), (host_boot, host_version) = kernel_signs(), bait["kernel"]
     same = boot == host_boot if boot and host_boot else version == host_version
-    return version or "it tells nothing of itself" if same else ""
+    return version or "it shows no version" if same else ""
 
 
 ATTACKS: dict[str, Callable[[dict[str, Any]], str]] = {
-    "files of the host": read_files,
-    "environment of the host": read_environments,
-    "writing on the host": write_files,
-    "network of the host": connect,
-    "abstract sockets of the host": connect_abstract,
+    "host_files": read_files,
+    "host_environment": read_environments,
+    "host_writes": write_files,
+    "host_network": connect,
+    "host_abstract_sockets": connect_abstract,
     "vsock": open_vsock,
-    "settings of the kernel": open_kernel_settings,
+    "kernel_settings": open_kernel_settings,
     "namespaces": make_namespace,
-    "kernel of the host": meet_kernel,
+    "host_kernel": compare_kernel,
 }
 
 
-def hold(limits: dict[str, int]) -> None:
-    """Run against every limit, report which ones hold, then print too much.
+def test_limits(limits: dict[str, int]) -> None:
+    """Exceed every limit, report which ones held, then print more than `output_bytes`.
 
     Args:
-        limits: The names and values of `ProgramLimits`.
+        limits: The fields of `ProgramLimits` and their values.
     """
-    held = {
-        "memory_mb": refused(lambda: bytearray((limits["memory_mb"] + 64) * MIB)),
-        "disk_mb": all(refused(lambda f=f: fill(f, limits)) for f in ("/box", "/tmp")),  # type: ignore[misc] # the default binds
-        "inodes": all(refused(lambda f=f: litter(f, limits)) for f in ("/box", "/tmp")),  # type: ignore[misc] # the default binds
-        "file_mb": refused(lambda: write("/box/long", (limits["file_mb"] + 1) * MIB)),
-        "open_files": refused(lambda: open_many(limits["open_files"] + 1)),
+    results = {
+        "memory_mb": is_refused(lambda: bytearray((limits["memory_mb"] + 64) * MIB)),
+        "disk_mb": all(is_refused(lambda f=f: exceed_disk(f, limits)) for f in ("/box", "/tmp")),  # type: ignore[misc] # the default binds
+        "inodes": all(is_refused(lambda f=f: exceed_inodes(f, limits)) for f in ("/box", "/tmp")),  # type: ignore[misc] # the default binds
+        "file_mb": is_refused(lambda: write_zeros("/box/long", (limits["file_mb"] + 1) * MIB)),
+        "open_files": is_refused(lambda: open_many(limits["open_files"] + 1)),
         "cpu_s": resource.getrlimit(resource.RLIMIT_CPU)[0] <= limits["cpu_s"],
-        "processes": refused(lambda: start_many(limits["processes"])),
+        "processes": is_refused(lambda: start_many(limits["processes"])),
     }
-    send([name for name, holds in held.items() if holds])
+    send([name for name, holds in results.items() if holds])
     os.write(2, b"x" * (8 * limits["output_bytes"]))
 
 
-def refused(act: Callable[[], object]) -> bool:
-    """Whether something cannot be done."""
+def is_refused(act: Callable[[], object]) -> bool:
+    """Return whether an action fails."""
     try:
         act()
     except (OSError, MemoryError, RuntimeError):
@@ -200,41 +200,41 @@ def refused(act: Callable[[], object]) -> bool:
     return False
 
 
-def fill(folder: str, limits: dict[str, int]) -> None:
-    """Write more into a folder than it may hold, in files that each are short enough; then clear it."""
+def exceed_disk(folder: str, limits: dict[str, int]) -> None:
+    """Write more into a folder than it may hold, in files that are each small enough; then remove them."""
     paths = [f"{folder}/{number}" for number in range(limits["disk_mb"] // limits["file_mb"] + 1)]
     try:
         for path in paths:
-            write(path, limits["file_mb"] * MIB)
+            write_zeros(path, limits["file_mb"] * MIB)
     finally:
-        clear(paths)
+        remove_files(paths)
 
 
-def litter(folder: str, limits: dict[str, int]) -> None:
-    """Make more files in a folder than it may hold; then clear it."""
+def exceed_inodes(folder: str, limits: dict[str, int]) -> None:
+    """Create more files in a folder than it may hold; then remove them."""
     paths = [f"{folder}/{number}" for number in range(limits["inodes"] + 1)]
     try:
         for path in paths:
-            write(path, 0)
+            write_zeros(path, 0)
     finally:
-        clear(paths)
+        remove_files(paths)
 
 
-def clear(paths: list[str]) -> None:
-    """Remove what there is of some files."""
+def remove_files(paths: list[str]) -> None:
+    """Remove those of the files that exist."""
     for path in paths:
         if os.path.exists(path):
             os.unlink(path)
 
 
-def write(path: str, size: int) -> None:
-    """Write a file of so many zero bytes, to meet the limit on disk."""
+def write_zeros(path: str, size: int) -> None:
+    """Write a file of `size` zero bytes, which count against the limit on disk."""
     with open(path, "wb") as file:
         file.write(bytes(size))
 
 
 def open_many(number: int) -> None:
-    """Hold so many descriptors at once."""
+    """Hold `number` file descriptors at the same time."""
     handles: list[int] = []
     try:
         while len(handles) < number:
@@ -245,7 +245,7 @@ def open_many(number: int) -> None:
 
 
 def start_many(number: int) -> None:
-    """Hold so many processes at once."""
+    """Hold `number` processes at the same time."""
     pids: list[int] = []
     try:
         while len(pids) < number:
@@ -260,24 +260,24 @@ def start_many(number: int) -> None:
             os.waitpid(pid, 0)
 
 
-def swell(total_memory_mb: int) -> None:
-    """Hold more memory than allowed in all, in processes that each are small enough."""
+def exceed_total_memory(total_memory_mb: int) -> None:
+    """Hold more than the total memory, in processes that are each small enough."""
     for _ in range(3):
         if os.fork() == 0:
             break
-    kept = b"x" * (total_memory_mb * MIB // 2)
+    allocations = b"x" * (total_memory_mb * MIB // 2)
     time.sleep(30)
-    del kept
+    del allocations
 
 
-def hoard(total_memory_mb: int) -> None:
-    """Hold more memory than allowed in all, in files that no process has mapped; report a refusal."""
-    kept = []
+def exceed_with_memory_files(total_memory_mb: int) -> None:
+    """Hold more than the total memory, in memory files that no process has mapped; report a refusal."""
+    allocations = []
     try:
         for _ in range(4):
-            kept.append(os.memfd_create("kept"))
+            allocations.append(os.memfd_create("kept"))
             for _ in range(total_memory_mb):
-                os.write(kept[-1], bytes(MIB))
+                os.write(allocations[-1], bytes(MIB))
     except OSError:
         send("refused")
     else:

@@ -1,4 +1,4 @@
-"""Canary attacks on a wall, from the host's side: what gets through, and which limits hold."""
+"""The host's side of the canary attacks on a sandbox: what gets through, and which limits hold."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from suture.core.settings.schema import IsolationLevel
 from suture.errors import SandboxBroken
 from suture.sandbox.contract import ProgramLimits, RunRequest, Sandbox
-from suture.sandbox.self_test.canary import kernel
+from suture.sandbox.self_test.canary import kernel_signs
 from suture.sandbox.tuning import CANARY_TIMEOUT_S, CANARY_TOTAL_MEMORY_MB, SURVIVOR_TIMEOUT_S
 
-VARIABLE = "CANARY_OF_SUTURE"
-"""How the name of what must not be seen begins; each probe has one of its own."""
-TIGHT = ProgramLimits(
+VARIABLE_PREFIX = "CANARY_OF_SUTURE"
+"""The prefix of the environment variable that must not be visible inside; each attack uses a name of its own.
+"""
+TIGHT_LIMITS = ProgramLimits(
     wall_s=CANARY_TIMEOUT_S,
     cpu_s=7,
     memory_mb=256,
@@ -35,169 +36,206 @@ TIGHT = ProgramLimits(
     open_files=32,
     output_bytes=4096,
 )
-ELSEWHERE: frozenset[IsolationLevel] = frozenset({"wasm", "user_kernel", "vm"})
-"""Levels at which a program meets another kernel than the host's, or none."""
-ON_THE_HOSTS_KERNEL = frozenset({"vsock", "settings of the kernel", "namespaces", "root"})
-"""Attacks that mean nothing where the kernel is not the host's."""
-SAME_KERNEL = "kernel of the host"
-"""A hole in a wall that claims another kernel, and in no other; a runtime's name proves nothing."""
+OTHER_KERNEL_LEVELS: frozenset[IsolationLevel] = frozenset({"wasm", "user_kernel", "vm"})
+"""Levels at which a program does not run on the host's kernel."""
+HOST_KERNEL_HOLES: frozenset[Hole] = frozenset({"vsock", "kernel_settings", "namespaces", "root"})
+"""Attacks that are harmless if the kernel is not the host's."""
+HOST_KERNEL: Hole = "host_kernel"
+"""A hole only in a sandbox that claims another kernel. Seeing the kernel is the test, because a runtime's
+name proves nothing."""
+
+
+Hole = Literal[
+    "host_files",
+    "host_environment",
+    "host_writes",
+    "host_network",
+    "host_abstract_sockets",
+    "vsock",
+    "kernel_settings",
+    "namespaces",
+    "host_kernel",
+    "root",
+    "survivors",
+    "canary_failed",
+]
+"""What an attack got through: the attacks of `canary.ATTACKS`, then what the host sees from outside. `root`: the
+kernel takes the program for root; `survivors`: processes outlive their run; `canary_failed`: a canary did not
+answer, so nothing is known."""
+HOLES: frozenset[str] = frozenset(get_args(Hole))
+HOLE_TEXT: dict[Hole, str] = {
+    "host_files": "files of the host",
+    "host_environment": "environment of the host",
+    "host_writes": "writing on the host",
+    "host_network": "network of the host",
+    "host_abstract_sockets": "abstract sockets of the host",
+    "vsock": "vsock",
+    "kernel_settings": "kernel settings",
+    "namespaces": "new namespaces",
+    "host_kernel": "kernel of the host",
+    "root": "root",
+    "survivors": "processes that outlive their run",
+    "canary_failed": "the canary failed",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeReport:
-    """What canary attacks have found.
+    """What the canary attacks have found.
 
     Attributes:
         holes: Attacks that succeeded -> what was seen.
-        limits: Names of `LIMITS` that held.
+        limits: Members of `LIMIT_NAMES` that held.
     """
 
-    holes: dict[str, str] = field(default_factory=dict)
+    holes: dict[Hole, str] = field(default_factory=dict)
     limits: frozenset[str] = frozenset()
 
 
 async def attack_sandbox(
-    open_one: Callable[[], Sandbox],
+    create: Callable[[], Sandbox],
     level: IsolationLevel,
     *,
     folders: Sequence[Path] = (),
     proc: Path = Path("/proc"),
 ) -> ProbeReport:
-    """Attack a wall that has just been made, and see what holds.
+    """Attack a new sandbox, and return what got through and which limits hold.
 
-    For the moment it takes, this process has one more environment variable, which must not be seen behind
-    the wall.
+    Meanwhile this process has one more environment variable, which must not be visible inside the sandbox.
 
     Args:
-        open_one: Makes the wall; what it inherits is part of what is tried.
-        level: What the wall claims to be.
-        folders: Where to lay a bait, besides the folder of temporary files; each must exist.
-        proc: Where the kernel tells about processes.
+        open_one: Creates the sandbox. What it inherits from this process is part of what is tested.
+        level: The level that the sandbox claims.
+        folders: Folders to place bait in, besides the one for temporary files; each must exist.
+        proc: The folder `/proc`.
 
     Raises:
-        SandboxUnavailable: No wall can be built here.
+        SandboxUnavailable: No sandbox can be built here.
     """
-    async with _bait(folders) as words:
-        sandbox = open_one()
+    async with _place_bait(folders) as bait:
+        sandbox = create()
         try:
-            holes = await _lurk(sandbox, words, proc)
-            limits = await _hold(sandbox)
-            limits |= {name for name, holds in (await _end(sandbox)).items() if holds}
+            holes = await _run_escape_attacks(sandbox, bait, proc)
+            limits = await _test_limits(sandbox)
+            limits |= {name for name, holds in (await _test_ending_limits(sandbox)).items() if holds}
         except SandboxBroken as fault:
-            holes, limits = {"canaries": str(fault)}, frozenset()
+            holes, limits = {"canary_failed": str(fault)}, frozenset()
         finally:
             await sandbox.close()
-    if level not in ELSEWHERE:
-        holes.pop(SAME_KERNEL, None)
-    elif SAME_KERNEL not in holes:
-        holes = {name: seen for name, seen in holes.items() if name not in ON_THE_HOSTS_KERNEL}
+    if level not in OTHER_KERNEL_LEVELS:
+        holes.pop(HOST_KERNEL, None)
+    elif HOST_KERNEL not in holes:
+        holes = {name: seen for name, seen in holes.items() if name not in HOST_KERNEL_HOLES}
     return ProbeReport(holes=holes, limits=limits)
 
 
 @asynccontextmanager
-async def _bait(folders: Sequence[Path]) -> AsyncIterator[dict[str, Any]]:
-    """Lay out what must not be reached; answers what a canary has to know of it."""
+async def _place_bait(folders: Sequence[Path]) -> AsyncIterator[dict[str, Any]]:
+    """Place bait that must not be reached; yields what a canary must know about it."""
     mark, secret = f"canary{secrets.token_hex(4)}", secrets.token_hex(16)
-    async with AsyncExitStack() as held:
-        laid = [
-            held.enter_context(tempfile.TemporaryDirectory(prefix=mark, dir=folder))
+    async with AsyncExitStack() as stack:
+        bait_folders = [
+            stack.enter_context(tempfile.TemporaryDirectory(prefix=mark, dir=folder))
             for folder in (None, *folders)
         ]
-        for folder in laid:
-            os.chmod(folder, 0o777)  # noqa: PTH101 - so that nothing but the wall stands before it
+        for folder in bait_folders:
+            os.chmod(folder, 0o777)  # so that only the sandbox prevents access
             (Path(folder) / "secret").write_text(secret, "ascii")
         listeners = [socket.create_server((host, 0)) for host in _own_addresses()]
         for listener in listeners:
-            held.callback(listener.close)
-        abstract = held.enter_context(socket.socket(socket.AF_UNIX))
+            stack.callback(listener.close)
+        abstract = stack.enter_context(socket.socket(socket.AF_UNIX))
         abstract.bind(f"\0{mark}")
         abstract.listen()
-        variable = f"{VARIABLE}_{mark}"
+        variable = f"{VARIABLE_PREFIX}_{mark}"
         os.environ[variable] = secret
-        held.callback(os.environ.pop, variable, None)
+        stack.callback(os.environ.pop, variable, None)
         yield {
             "mark": mark,
-            "kernel": kernel(),
+            "kernel": kernel_signs(),
             "secret": secret,
-            "files": [f"{folder}/secret" for folder in laid],
-            "folders": laid,
+            "files": [f"{folder}/secret" for folder in bait_folders],
+            "folders": bait_folders,
             "addresses": [listener.getsockname()[:2] for listener in listeners],
             "abstract": mark,
         }
 
 
 def _own_addresses() -> list[str]:
-    found = ["127.0.0.1"]
-    with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as outward:
-        outward.connect(("192.0.2.1", 9))  # sends nothing, and tells which address would
-        found.append(outward.getsockname()[0])
-    return list(dict.fromkeys(found))
+    addresses = ["127.0.0.1"]
+    with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe_socket:
+        probe_socket.connect(("192.0.2.1", 9))  # sends nothing, and shows which local address would be used
+        addresses.append(probe_socket.getsockname()[0])
+    return list(dict.fromkeys(addresses))
 
 
-async def _lurk(sandbox: Sandbox, words: dict[str, Any], proc: Path) -> dict[str, str]:
+async def _run_escape_attacks(sandbox: Sandbox, bait: dict[str, Any], proc: Path) -> dict[Hole, str]:
     limits = ProgramLimits(wall_s=2 * CANARY_TIMEOUT_S)
-    async with sandbox.open(RunRequest(python=_program("lurk", words), limits=limits)) as channel:
+    async with sandbox.open(RunRequest(python=_program("lurk", bait), limits=limits)) as channel:
         answer = await channel.receive(CANARY_TIMEOUT_S)
-        owners = _owners(words["mark"], proc)
+        owners = _find_marked_processes(bait["mark"], proc)
         result = await channel.finish()
     if answer is None:
-        return {"canaries": f"none answered: {result.status} {_last_line(result.stderr)}"}
+        return {"canary_failed": f"no answer: {result.status} {_last_line(result.stderr)}"}
     try:
-        holes = {str(name): str(seen) for name, seen in json.loads(answer).items()}
-    except (ValueError, AttributeError):
-        return {"canaries": "one answered with nonsense"}
-    for folder in words["folders"]:
-        if (Path(folder) / words["mark"]).exists():
-            holes["writing on the host"] = folder
+        holes: dict[Hole, str] = {name: str(seen) for name, seen in json.loads(answer).items()}
+        known = holes.keys() <= HOLES
+    except (ValueError, AttributeError, TypeError):
+        known = False
+    if not known:
+        return {"canary_failed": "the answer makes no sense"}
+    for folder in bait["folders"]:
+        if (Path(folder) / bait["mark"]).exists():
+            holes["host_writes"] = folder
     if 0 in owners.values():
-        holes["root"] = "the kernel takes it for root"
-    if left := await _survivors(words["mark"], proc):
-        holes["survivors"] = f"process {min(left)}"
+        holes["root"] = "the kernel sees uid 0"
+    if survivors := await _find_survivors(bait["mark"], proc):
+        holes["survivors"] = f"process {min(survivors)}"
     return holes
 
 
-async def _survivors(mark: str, proc: Path) -> dict[int, int]:
+async def _find_survivors(mark: str, proc: Path) -> dict[int, int]:
     for _ in range(int(SURVIVOR_TIMEOUT_S / 0.02)):
-        if not (left := _owners(mark, proc)):
+        if not (survivors := _find_marked_processes(mark, proc)):
             break
         await asyncio.sleep(0.02)
-    return left
+    return survivors
 
 
-def _owners(mark: str, proc: Path) -> dict[int, int]:
-    """Process -> user, of everything on this kernel that bears a mark."""
-    found = {}
+def _find_marked_processes(mark: str, proc: Path) -> dict[int, int]:
+    """Return process id -> user id, for every process on this kernel whose name is `mark`."""
+    addresses = {}
     for folder in proc.glob("[0-9]*"):
         with suppress(OSError):
             if (folder / "comm").read_text("utf-8", "replace").strip() == mark:
-                found[int(folder.name)] = folder.stat().st_uid
-    return found
+                addresses[int(folder.name)] = folder.stat().st_uid
+    return addresses
 
 
-async def _hold(sandbox: Sandbox) -> frozenset[str]:
-    code = _program("hold", {name: value for name, value in vars(TIGHT).items() if name != "wall_s"})
-    result = await sandbox.run(RunRequest(python=code, limits=TIGHT))
+async def _test_limits(sandbox: Sandbox) -> frozenset[str]:
+    code = _program("hold", {name: value for name, value in vars(TIGHT_LIMITS).items() if name != "wall_s"})
+    result = await sandbox.run(RunRequest(python=code, limits=TIGHT_LIMITS))
     try:
-        held = {str(name) for name in json.loads(result.stdout[4:])}
+        stack = {str(name) for name in json.loads(result.stdout[4:])}
     except (ValueError, TypeError):
         return frozenset()
-    capped = len(result.stderr) < 2 * TIGHT.output_bytes
-    return frozenset(held | ({"output_bytes"} if capped else set()))
+    is_truncated = len(result.stderr) < 2 * TIGHT_LIMITS.output_bytes
+    return frozenset(stack | ({"output_bytes"} if is_truncated else set()))
 
 
-async def _end(sandbox: Sandbox) -> dict[str, bool]:
-    """Limits that end a program."""
-    large = replace(
-        TIGHT, memory_mb=1024, total_memory_mb=CANARY_TOTAL_MEMORY_MB, file_mb=CANARY_TOTAL_MEMORY_MB
+async def _test_ending_limits(sandbox: Sandbox) -> dict[str, bool]:
+    """Return for each limit that ends a program whether it held."""
+    limits = replace(
+        TIGHT_LIMITS, memory_mb=1024, total_memory_mb=CANARY_TOTAL_MEMORY_MB, file_mb=CANARY_TOTAL_MEMORY_MB
     )
-    swelling = RunRequest(python=_program("swell", CANARY_TOTAL_MEMORY_MB), limits=large)
-    hoarding = RunRequest(python=_program("hoard", CANARY_TOTAL_MEMORY_MB), limits=large)
-    sleeping = RunRequest(python="import time; time.sleep(30)", limits=ProgramLimits(wall_s=0.2))
-    hoarded = await sandbox.run(hoarding)
+    memory_request = RunRequest(python=_program("swell", CANARY_TOTAL_MEMORY_MB), limits=limits)
+    memory_file_request = RunRequest(python=_program("hoard", CANARY_TOTAL_MEMORY_MB), limits=limits)
+    sleep_request = RunRequest(python="import time; time.sleep(30)", limits=ProgramLimits(wall_s=0.2))
+    memory_file_result = await sandbox.run(memory_file_request)
     return {
-        "total_memory_mb": (await sandbox.run(swelling)).status == "memory"
-        and (hoarded.status == "memory" or b"refused" in hoarded.stdout),
-        "wall_s": (await sandbox.run(sleeping)).status == "timeout",
+        "total_memory_mb": (await sandbox.run(memory_request)).status == "memory"
+        and (memory_file_result.status == "memory" or b"refused" in memory_file_result.stdout),
+        "wall_s": (await sandbox.run(sleep_request)).status == "timeout",
     }
 
 
@@ -206,10 +244,10 @@ def _source() -> str:
     return importlib.resources.files("suture.sandbox.self_test").joinpath("canary.py").read_text("utf-8")
 
 
-def _program(name: str, words: object) -> str:
-    return f"{_source()}\n{name}({words!r})\n"
+def _program(name: str, bait: object) -> str:
+    return f"{_source()}\n{name}({bait!r})\n"
 
 
 def _last_line(errors: bytes) -> str:
     lines = errors.decode("utf-8", "replace").strip().splitlines()
-    return lines[-1] if lines else "and no word"
+    return lines[-1] if lines else "(no output)"

@@ -1,7 +1,7 @@
-"""No wall at all: programs run as the user, with limits on what they may use and none on what they may do.
+"""No isolation: programs run as the user, with limits on resources but none on what they may do.
 
-This room is for machines where nothing else can be had, and for people who know what they run. It is never a
-fallback: only its own name opens it, and each run says so.
+This back end is for machines where no sandbox can be had, and for people who know what they run. It is never
+a fallback: only its own name selects it, and each run prints a warning.
 """
 
 from suture.sandbox.unsafe_subprocess.sandbox import UnsafeSubprocess

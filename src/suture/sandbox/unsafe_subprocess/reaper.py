@@ -1,6 +1,6 @@
-"""What stands in for `inside.main` where there is no wall: the same report, and an end for every descendant.
+"""Replaces `supervisor.main` without a sandbox: it sends the same report, and ends every descendant.
 
-It runs on a bare interpreter after `inside.py`, as one program with it; `inside` is that module.
+It runs on a bare interpreter after `supervisor.py`, in the same process; `supervisor` is that module.
 """
 
 from __future__ import annotations
@@ -14,42 +14,44 @@ from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from suture.sandbox.execution import supervisor as inside
+    from suture.sandbox.execution import supervisor
 
 SET_CHILD_SUBREAPER = 36
 """`PR_SET_CHILD_SUBREAPER` of linux/prctl.h; Python's library has no `prctl`."""
 SIGKILL = 9
 TICK_S = 0.02
-"""Seconds between two looks at a program's time and memory."""
+"""Seconds between two checks of a program's time and memory."""
 MIB = 1 << 20
 
 
 def main() -> None:
     """Serve the one request, in the folder that this process was started in."""
     request_fd, report_fd = int(sys.argv[1]), int(sys.argv[2])
-    # Whatever loses its parent becomes our child, so that it can be found.
+    # A process that loses its parent becomes our child, so that it can be found.
     ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    request = marshal.loads(inside.exactly(request_fd, int.from_bytes(inside.exactly(request_fd, 8), "big")))
+    request = marshal.loads(
+        supervisor.exactly(request_fd, int.from_bytes(supervisor.exactly(request_fd, 8), "big"))
+    )
     try:
         for path, content in request["files"].items():
-            inside.lay(path, content)
+            supervisor.lay(path, content)
     except OSError as fault:
         os.write(report_fd, b"X" + os.strerror(fault.errno or 0).encode())
         return
-    box = inside.open_box()
+    box = supervisor.open_box()
     os.write(report_fd, b"S")
     deadline = time.monotonic() + request["wall_s"]
     pid = os.fork()
     if pid == 0:
-        inside.become(request)
+        supervisor.become(request)
     kind, number = watch(pid, deadline, request, request_fd)
     kill_descendants()
     with open(report_fd, "wb") as report:
-        report.writelines(inside.account(kind, number, request, box))
+        report.writelines(supervisor.account(kind, number, request, box))
 
 
 def watch(pid: int, deadline: float, request: dict[str, object], lifeline: int) -> tuple[bytes, int]:
-    """Wait for the program; see `inside.watch`."""
+    """Wait for the program; see `supervisor.watch`."""
     os.set_blocking(lifeline, False)
     limits = request["limits"]
     assert isinstance(limits, dict)
@@ -62,23 +64,23 @@ def watch(pid: int, deadline: float, request: dict[str, object], lifeline: int) 
         if host_is_gone(lifeline):
             kill_descendants()
             os._exit(1)
-        tree = descendants()
-        if sum(inside.resident_bytes(str(each)) for each in tree) > limits["total_memory_mb"] * MIB:
+        pids = find_descendants()
+        if sum(supervisor.resident_bytes(str(pid)) for pid in pids) > limits["total_memory_mb"] * MIB:
             return b"m", 0
         time.sleep(TICK_S)
     return b"t", 0
 
 
 def host_is_gone(lifeline: int) -> bool:
-    """Whether the request's pipe has ended; the host holds it open as long as it lives."""
+    """Return whether the request's pipe has ended; the host keeps it open as long as it lives."""
     try:
         return os.read(lifeline, 1) == b""
     except BlockingIOError:
         return False
 
 
-def descendants() -> list[int]:
-    """Every process that this one has brought about and that still lives."""
+def find_descendants() -> list[int]:
+    """Return every living process that this one has started, directly or indirectly."""
     parents: dict[int, int] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -96,9 +98,9 @@ def descendants() -> list[int]:
 
 
 def kill_descendants() -> None:
-    """End the program and everything that it has brought about, until nothing is left."""
+    """Kill the program and everything that it has started, until nothing is left."""
     for _ in range(400):
-        for pid in descendants():
+        for pid in find_descendants():
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, SIGKILL)
         try:

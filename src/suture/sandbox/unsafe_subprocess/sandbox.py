@@ -1,4 +1,6 @@
-"""The backend `unsafe-subprocess`: a plain process with limits, and no wall; for code that you trust."""
+"""The back end `unsafe-subprocess`: a plain process with resource limits and no isolation, for code that you
+trust.
+"""
 
 from __future__ import annotations
 
@@ -21,114 +23,120 @@ from suture.sandbox.execution.request_encoding import as_program_request, check_
 from suture.sandbox.runtimes.discovery import get_own_interpreter
 from suture.sandbox.tuning import REAPER_KILL_TIMEOUT_S
 
-NOTICE = (
-    "suture: no sandbox (unsafe-subprocess): code that nobody has read runs as you, "
-    "with your files, your keys' files and your network"
+WARNING = (
+    "suture: no sandbox (unsafe-subprocess): untrusted code runs as you, "
+    "with access to your files, your keys and your network"
 )
 NOT_ENFORCED = {"processes", "disk_mb", "inodes"}
-"""The kernel counts processes of a user, not of a program; and folders here are those of the disk."""
-MOST_PROCESSES = 1 << 22
-"""`PID_MAX_LIMIT` of Linux, so no limit: one on the user would hit what else the user runs."""
+"""The kernel counts processes per user, not per program; and the folders are on the disk, without a size of
+their own."""
+UNLIMITED_PROCESSES = 1 << 22
+"""`PID_MAX_LIMIT` of Linux, so no limit: a lower one would also hit the user's other processes."""
 
 
 def _print_notice() -> None:
-    print(NOTICE, file=sys.stderr)
+    print(WARNING, file=sys.stderr)
 
 
 class UnsafeSubprocess:
-    """Runs programs with no wall around them; see `contract.Sandbox`.
+    """Runs programs without isolation; see `contract.Sandbox`.
 
-    Files lie in a folder of their own, and whatever names `BOX` in a request is made to name that folder.
-    Limits on time, memory and output hold, and every process is ended with its program.
+    Files lie in a temporary folder, and wherever a request names `BOX`, that folder is put in its place.
+    Limits on time, memory and output hold, and every process ends with its program.
 
     Args:
-        notice: Tells the user, once for each sandbox.
+        notice: Warns the user; called once for each sandbox.
     """
 
     name = "unsafe-subprocess"
 
     def __init__(self, *, notice: Callable[[], None] = _print_notice) -> None:
         self._notice: Callable[[], None] | None = notice
-        self._running: set[_OneRun] = set()
+        self._runs: set[_SingleRun] = set()
 
     async def capabilities(self) -> Capabilities:
-        """What it can do here: nothing is kept out."""
+        """Return what it can do here. It isolates nothing."""
         return Capabilities(
             level="none",
             mode="cold",
             limits=frozenset(set(LIMIT_NAMES) - NOT_ENFORCED),
             memory_enforcement="sampler",
-            identity="no wall",
-            reason="it was asked for by name",
+            identity="no sandbox",
+            reason="set by sandbox.backend",
         )
 
     async def run(self, request: RunRequest) -> RunResult:
-        """Run a program to its end.
+        """Run a program until it ends.
 
         Raises:
             UsageError: The request is not acceptable.
-            SandboxBroken: What ends programs here failed.
+            SandboxBroken: The reaper failed.
         """
-        async with self._one(request) as one:
-            return one.outward(await one.run(one.inward(request)))
+        async with self._open_single_run(request) as single_run:
+            return single_run.translate_result(await single_run.run(single_run.translate_request(request)))
 
     @asynccontextmanager
     async def open(self, request: RunRequest) -> AsyncIterator[FrameChannel]:
-        """Start a program to talk with; leaving the context ends its whole tree.
+        """Start a program to talk with. Leaving the context ends its whole process tree.
 
         Raises:
             UsageError: The request is not acceptable.
-            SandboxBroken: What ends programs here failed.
+            SandboxBroken: The reaper failed.
         """
-        async with self._one(request) as one, one.open(one.inward(request)) as channel:
+        async with (
+            self._open_single_run(request) as single_run,
+            single_run.open(single_run.translate_request(request)) as channel,
+        ):
             yield channel
 
     async def close(self) -> None:
-        """End everything that still runs; safe to call twice."""
-        for one in tuple(self._running):
-            await one.close()
+        """End everything that still runs. Safe to call twice."""
+        for single_run in tuple(self._runs):
+            await single_run.close()
 
     @asynccontextmanager
-    async def _one(self, request: RunRequest) -> AsyncIterator[_OneRun]:
+    async def _open_single_run(self, request: RunRequest) -> AsyncIterator[_SingleRun]:
         check_and_flatten(request)
         for mount in request.mounts:
             if mount.source != mount.target:
-                raise UsageError(f"{mount.target!r} cannot be shown: without a wall each path is what it is")
+                raise UsageError(
+                    f"{mount.target!r} cannot be mounted: without a sandbox, every path is the host's own"
+                )
         if self._notice is not None:
             self._notice()
             self._notice = None
         try:
             folder = await asyncio.to_thread(_make_folder)
         except OSError as fault:
-            raise system_error(f"{self.name} has no folder for a program", fault) from fault
-        one = _OneRun(folder)
-        self._running.add(one)
+            raise system_error(f"{self.name} cannot make a folder for a program", fault) from fault
+        single_run = _SingleRun(folder)
+        self._runs.add(single_run)
         try:
-            yield one
+            yield single_run
         finally:
-            self._running.discard(one)
+            self._runs.discard(single_run)
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
 
 class ReapedRun(ColdRun):
-    """A process that ends its descendants when its host lets go of it; only it can find all of them."""
+    """A reaper that ends its descendants when the host closes its pipe; only the reaper can find all of them."""
 
-    _ultimatum: asyncio.TimerHandle | None = None
+    _delayed_kill: asyncio.TimerHandle | None = None
 
     def kill(self) -> None:
-        """End everything of this run now; what does not end in a moment loses its supervisor too."""
+        """End everything of this run now. If the reaper does not manage that in time, it is killed too."""
         self.hang_up()
-        if self._ultimatum is None:
-            self._ultimatum = asyncio.get_running_loop().call_later(REAPER_KILL_TIMEOUT_S, super().kill)
+        if self._delayed_kill is None:
+            self._delayed_kill = asyncio.get_running_loop().call_later(REAPER_KILL_TIMEOUT_S, super().kill)
 
-    def give_up(self) -> None:
-        """Take the threat back; all is gone."""
-        if self._ultimatum is not None:
-            self._ultimatum.cancel()
+    def cancel_kill(self) -> None:
+        """Cancel the delayed kill; everything has ended."""
+        if self._delayed_kill is not None:
+            self._delayed_kill.cancel()
 
 
-class _OneRun(ProgramSandbox):
-    """One program in a folder of its own."""
+class _SingleRun(ProgramSandbox):
+    """One program in its own folder."""
 
     name = UnsafeSubprocess.name
 
@@ -137,15 +145,15 @@ class _OneRun(ProgramSandbox):
         self._box, self._tmp = folder / "box", folder / "tmp"
 
     async def capabilities(self) -> Capabilities:
-        """Those of the sandbox that it belongs to."""
+        """Return those of the sandbox that it belongs to."""
         return await UnsafeSubprocess().capabilities()
 
-    def inward(self, request: RunRequest) -> RunRequest:
-        """A request that names this folder in place of `BOX`."""
+    def translate_request(self, request: RunRequest) -> RunRequest:
+        """Return a request that names this folder in place of `BOX`."""
         box = str(self._box)
         environment = {"HOME": box, "TMPDIR": str(self._tmp)}
         environment |= {name: value.replace(BOX, box) for name, value in request.env.items()}
-        named = replace(
+        translated = replace(
             request,
             argv=tuple(word.replace(BOX, box) for word in request.argv),
             python=None if request.python is None else request.python.replace(BOX, box),
@@ -154,10 +162,10 @@ class _OneRun(ProgramSandbox):
             env=environment,
             mounts=(),
         )
-        return as_program_request(named, get_own_interpreter().executable, box)
+        return as_program_request(translated, get_own_interpreter().executable, box)
 
-    def outward(self, result: RunResult) -> RunResult:
-        """A result that names `BOX` in place of this folder."""
+    def translate_result(self, result: RunResult) -> RunResult:
+        """Return a result that names `BOX` in place of this folder."""
         box = str(self._box).encode()
         return replace(
             result,
@@ -168,14 +176,16 @@ class _OneRun(ProgramSandbox):
 
     @asynccontextmanager
     async def start_run(self, request: RunRequest) -> AsyncIterator[SupervisedRun]:
-        """See `ProgramSandbox.start_run`."""
-        packed = encode_request(replace(request, limits=replace(request.limits, processes=MOST_PROCESSES)))
-        command = (get_own_interpreter().executable, "-I", "-S", "-B", "-c", _source(str(self._box)))
-        running = await ReapedRun.start(packed, command, ())
+        """See `BaseSandbox.start_run`."""
+        encoded = encode_request(
+            replace(request, limits=replace(request.limits, processes=UNLIMITED_PROCESSES))
+        )
+        command = (get_own_interpreter().executable, "-I", "-S", "-B", "-c", _reaper_source(str(self._box)))
+        running = await ReapedRun.start(encoded, command, ())
         try:
             yield running
         finally:
-            running.give_up()
+            running.cancel_kill()
 
 
 def _make_folder() -> Path:
@@ -185,17 +195,21 @@ def _make_folder() -> Path:
     return folder
 
 
-def _source(folder: str) -> str:
-    return f"import os; os.chdir({folder!r}); del os\n{_program()}"
+def _reaper_source(folder: str) -> str:
+    return f"import os; os.chdir({folder!r}); del os\n{_combined_source()}"
 
 
 @cache
-def _program() -> str:
-    """`inside.py` as a module, and the supervisor as the program after it."""
-    inside = resources.files("suture.sandbox.execution").joinpath("supervisor.py").read_text("utf-8")
-    supervise = resources.files("suture.sandbox.unsafe_subprocess").joinpath("reaper.py").read_text("utf-8")
+def _combined_source() -> str:
+    """Return `supervisor.py` as a module, followed by the reaper as the program."""
+    supervisor_source = (
+        resources.files("suture.sandbox.execution").joinpath("supervisor.py").read_text("utf-8")
+    )
+    reaper_source = (
+        resources.files("suture.sandbox.unsafe_subprocess").joinpath("reaper.py").read_text("utf-8")
+    )
     return (
-        "import types; inside = types.ModuleType('inside')\n"
-        f"exec(compile({inside!r}, '<inside>', 'exec', dont_inherit=True), inside.__dict__)\n"
-        f"exec(compile({supervise!r}, '<supervise>', 'exec', dont_inherit=True))\nmain()\n"
+        "import types; supervisor = types.ModuleType('supervisor')\n"
+        f"exec(compile({supervisor_source!r}, '<supervisor>', 'exec', dont_inherit=True), supervisor.__dict__)\n"
+        f"exec(compile({reaper_source!r}, '<reaper>', 'exec', dont_inherit=True))\nmain()\n"
     )

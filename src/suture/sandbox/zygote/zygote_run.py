@@ -69,13 +69,13 @@ class DirectPipes:
             fd_sender: Of the zygote whose next run has the program.
         """
         loop = asyncio.get_running_loop()
-        with ExitStack() as remote_fd, ExitStack() as unless_laid:
+        with ExitStack() as remote_ends, ExitStack() as unless_laid:
             stdin_read, stdin_write = os.pipe()
-            remote_fd.callback(os.close, stdin_read)
+            remote_ends.callback(os.close, stdin_read)
             sink = os.fdopen(stdin_write, "wb", buffering=0)
             unless_laid.callback(sink.close)
             stdout_read, stdout_write = os.pipe()
-            remote_fd.callback(os.close, stdout_write)
+            remote_ends.callback(os.close, stdout_write)
             reader = asyncio.StreamReader()
             pipe = os.fdopen(stdout_read, "rb", buffering=0)
             unless_laid.callback(pipe.close)

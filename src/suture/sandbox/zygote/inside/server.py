@@ -117,17 +117,17 @@ class Zygote:
         ours: dict[int, bytes] = {}
         stdin: int | None = None
         if kind == b"d":
-            remote_fd = take_handles(self._fd_socket or 0)
+            child_fds = take_handles(self._fd_socket or 0)
         else:
             (stdin_read, stdin), (stdout, stdout_write) = os.pipe(), os.pipe()
-            remote_fd, ours = [stdin_read, stdout_write], {stdout: b"o"}
+            child_fds, ours = [stdin_read, stdout_write], {stdout: b"o"}
         if kind == b"n" and stdin is not None:
             os.close(stdin)
             stdin = None
         for output in (b"e", b"r"):
             read, write = os.pipe()
             ours[read] = output
-            remote_fd.append(write)
+            child_fds.append(write)
         kills = Kills(self._place.counts)
         try:
             pid = kernel.clone() if self._place.namespaces else os.fork()
@@ -139,8 +139,8 @@ class Zygote:
             # Not here: what a later child is forked from must never have held an earlier one's request.
             request = unpack(exactly(self._host.source, size))
             os.write(read_all, b"x")
-            return live(request, remote_fd, self._code, self._place)
-        for handle in (*remote_fd, read_all):
+            return live(request, child_fds, self._code, self._place)
+        for handle in (*child_fds, read_all):
             os.close(handle)
         if not os.read(has_read, 1):
             raise HostGone  # what comes next is somewhere in the middle of a request
