@@ -53,7 +53,7 @@ def picture(screen: str) -> str:
 
 def pictures() -> dict[str, str]:
     """Each picture's name -> its content."""
-    golden = ROOT / "tests" / "cli" / "golden"
+    golden = ROOT / "tests" / "interfaces" / "cli" / "golden"
     return {f"{name}.svg": picture((golden / file).read_text()) for name, file in SCREENS.items()}
 
 

@@ -63,7 +63,7 @@ def test_a_picture_is_what_a_command_shows(name: str, content: str) -> None:
     path = DOCS / "screens" / name
     assert path.read_text() == content, "run `python docs/screens.py`"
     texts = ["".join(node.itertext()) for node in ET.parse(path).iter("{http://www.w3.org/2000/svg}text")]
-    golden = (ROOT / "tests" / "cli" / "golden" / SCREENS["SCREENS"][path.stem]).read_text()
+    golden = (ROOT / "tests" / "interfaces" / "cli" / "golden" / SCREENS["SCREENS"][path.stem]).read_text()
     assert texts == golden.splitlines()
     assert "http" not in content.replace("http://www.w3.org/2000/svg", "")
 

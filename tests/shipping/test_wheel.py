@@ -17,7 +17,7 @@ LARGEST_WHEEL_BYTES = 2_000_000
 SHOP = "def total(prices):\n    return sum(prices) - 1\n"
 TESTS = "from shop import total\n\n\ndef test_total():\n    assert total([2, 3]) == 5\n"
 PLUGIN = ("-p", "suture.pytest_plugin")
-QUICK = {"SUTURE_PROOF_SECONDS": "0"}
+QUICK = {"SUTURE_CERTIFICATION_SECONDS": "0"}
 LOADED = """
 import json, sys
 

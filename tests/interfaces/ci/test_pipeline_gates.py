@@ -15,7 +15,7 @@ from interfaces.ci.red_pipelines import ADA, RED, commit, git, make_repository
 from suture.core.records import CheckOutcome, Counterexample, Verdict
 from suture.core.settings import Settings, load_settings
 from suture.errors import UsageError
-from suture.interfaces.ci import REFUSAL_TEXTS, HealReport, Refusal, read_pipeline
+from suture.interfaces.ci import REFUSAL_TEXTS, HealReport, read_pipeline
 from suture.interfaces.ci.ci_checkout import base_files, read_checkout
 from suture.interfaces.ci.ci_pipeline import Pipeline
 from suture.interfaces.ci.delivery_gates import (
@@ -74,9 +74,7 @@ def test_what_passes_every_gate_is_not_refused() -> None:
     assert forbidden_paths(["migrations/a.py"], ()) == []
 
 
-def test_a_reason_is_one_of_the_table_and_each_stands_on_the_page() -> None:
-    with pytest.raises(ValueError, match="no gate"):
-        Refusal(reason="because", detail="")
+def test_every_refusal_is_documented() -> None:
     page = (ROOT / "docs" / "ci.md").read_text()
     rows = re.findall(r"^\| `(\w+)` \|", page.partition("## Gates")[2], re.MULTILINE)
     assert rows == list(REFUSAL_TEXTS)

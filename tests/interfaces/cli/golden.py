@@ -1,8 +1,8 @@
-"""What a person sees of eight commands, on real terminals of 60 and 100 columns.
+"""Golden screens: what four commands show on real terminals of 60 and 100 columns.
 
-`python tests/interfaces/cli/golden.py [NAME]` writes the golden files anew; read the difference before it is committed.
-Each screen is that of a terminal emulator, so what it shows is what a person sees: moving lines are gone,
-and what was too long is wrapped where a terminal would wrap it.
+`python tests/interfaces/cli/golden.py [NAME]` writes the golden files; review the difference before you commit it.
+Each screen comes from a terminal emulator, so it is what a person sees in the end: progress lines that were erased
+are gone, and long lines are wrapped where a terminal wraps them.
 """
 
 from __future__ import annotations
@@ -34,31 +34,29 @@ NO_HURRY = {
     "SUTURE_SANDBOX_CHECK_TIMEOUT_S": "120",
     "SUTURE_SANDBOX_TEST_TIMEOUT_S": "240",
 }
-"""Limits that no machine reaches, however busy: what a screen says must not hang on seconds."""
+"""Limits that even a busy machine does not reach, so that no screen depends on timing."""
 TASK = "Write a function double(n) that doubles a number. For example: double(4) == 8"
 RIGHT = "```python\ndef double(n):\n    return 2 * n\n```"
 WRONG = "```python\ndef double(n):\n    return n + 2\n```"
 
 Step = tuple[Sequence[str], Sequence[tuple[str, str]]]
-"""Arguments, and what is typed after which words."""
+"""The arguments, and what is typed after which text appears."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scene:
-    """Commands in a row, in a folder with the broken example."""
+    """A sequence of commands in a folder with the broken example."""
 
     name: str
     steps: Sequence[Step]
     shown: int = 0
-    """From which step on the screen is kept; what comes before only prepares."""
+    """The first step whose screen is kept; earlier steps are preparation."""
 
 
 HEAL: Step = (("heal", ".", "--test", PYTEST, *NO_MODEL), ())
 WRITE: Step = (("run", TASK, "--model", "scripted:right.json"), ())
 SCENES = (
     Scene(name="heal", steps=(HEAL, (("apply",), ()), (("undo",), ()))),
-    Scene(name="heal-verbose", steps=(((*HEAL[0], "--verbose"), ()),)),
-    Scene(name="write", steps=(WRITE,)),
     Scene(
         name="stuck",
         steps=((("run", TASK, "--model", "scripted:wrong.json", "--recipe", "always_repair"), ()),),
@@ -70,27 +68,17 @@ SCENES = (
         ),
     ),
     Scene(name="show", steps=(WRITE, (("show",), ())), shown=1),
-    Scene(name="history", steps=(WRITE, WRITE, (("history",), ()), (("show", "--list"), ())), shown=2),
-    Scene(
-        name="lists",
-        steps=(
-            (("models", "list"), ()),
-            (("recipes", "list"), ()),
-            (("show", "nobody"), ()),
-            (("heal", "--tset", "x"), ()),
-        ),
-    ),
 )
 
 
 def play(scene: Scene, columns: int, environ: dict[str, str], cache: Path | None = None) -> str:
-    """The screens of a scene, one under the other, with what differs from time to time replaced.
+    """Return the screens of a scene, with everything replaced that differs between runs.
 
     Args:
-        scene: What is typed.
-        columns: How wide the terminal is.
-        environ: Of the commands.
-        cache: What Suture's cache holds before.
+        scene: The scene.
+        columns: The width of the terminal.
+        environ: The environment of the commands.
+        cache: The initial contents of Suture's cache.
     """
     with tempfile.TemporaryDirectory(dir="/tmp") as name:  # a path of the same length everywhere
         folder = Path(name) / "cart"
@@ -115,53 +103,55 @@ def play(scene: Scene, columns: int, environ: dict[str, str], cache: Path | None
                 terminal.wait_for(words)
                 terminal.type(text)
             terminal.end()
-            said = " ".join(f'"{word}"' if " " in word else word for word in arguments)
-            screens.append(f"$ suture {said}\n{steady(on_screen(terminal.screen, columns), Path(name))}\n")
+            command = " ".join(f'"{word}"' if " " in word else word for word in arguments)
+            screens.append(
+                f"$ suture {command}\n{stabilize(on_screen(terminal.screen, columns), Path(name))}\n"
+            )
         return "\n".join(screens[scene.shown :])
 
 
 def on_screen(sent: str, columns: int) -> str:
-    """What a terminal shows after it was sent a text."""
+    """Return what a terminal shows after it has received this text."""
     screen = pyte.Screen(columns, ROWS)
     pyte.Stream(screen).feed(sent)
     return "\n".join(line.rstrip() for line in screen.display).rstrip()
 
 
-def steady(text: str, folder: Path) -> str:
-    """A screen without what differs from run to run: each such thing is replaced by one of its length."""
-    for pattern, instead in STEADY:
+def stabilize(text: str, folder: Path) -> str:
+    """Replace everything that differs between runs by text of the same length."""
+    for pattern, instead in REPLACEMENTS:
         text = re.sub(pattern, instead, text)
     return text.replace(str(folder), same_length("/tmp/folder", str(folder)))
 
 
-def same_length(text: str, as_long_as: str) -> str:
-    """A text made as long as another one, so that lines break where they did."""
-    return text.ljust(len(as_long_as), "_")[: len(as_long_as)]
+def same_length(text: str, reference: str) -> str:
+    """Pad or cut a text to the length of another, so that lines wrap at the same places."""
+    return text.ljust(len(reference), "_")[: len(reference)]
 
 
-def zeros(found: re.Match[str]) -> str:
-    """The same number, all of zeros."""
+def with_zeros(found: re.Match[str]) -> str:
+    """Return the number with every digit replaced by zero."""
     return re.sub(r"[0-9a-f]", "0", found[0])
 
 
-STEADY: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
-    (r"\d{8}-\d{9}-[0-9a-f]{6}", zeros),
-    (r"\b[0-9a-f]{8,64}\b", zeros),
-    (r"\b\d{4}-\d\d-\d\d\b", zeros),
-    (r"\b\d\d:\d\d\b", zeros),
+REPLACEMENTS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
+    (r"\d{8}-\d{9}-[0-9a-f]{6}", with_zeros),
+    (r"\b[0-9a-f]{8,64}\b", with_zeros),
+    (r"\b\d{4}-\d\d-\d\d\b", with_zeros),
+    (r"\b\d\d:\d\d\b", with_zeros),
     (r"\b\d+(\.\d+)?( of \d+)? s\b", "N s"),
     (r"\b\d+ edits", "N edits"),
-    (r"(?s)python\s+is\s.*?\n(?=checked )", "python is PYTHON\n"),
+    (r"(?s)Python\s+is\s.*?\n(?=checked )", "Python is PYTHON\n"),
 )
 
 
 def scenes() -> Iterator[tuple[Scene, int]]:
-    """Every scene at every width."""
+    """Yield every scene at every width."""
     yield from ((scene, columns) for scene in SCENES for columns in COLUMNS)
 
 
 def golden_file(scene: Scene, columns: int) -> Path:
-    """Where the screen of a scene is kept."""
+    """Return the golden file of a scene."""
     return GOLDEN / f"{scene.name}-{columns}.txt"
 
 

@@ -31,7 +31,7 @@ async def test_the_question_is_asked_until_it_is_answered(
     assert await ask_right_repair(DIFFERENCE, read) == choice
     told = capsys.readouterr()
     assert told.out == ""
-    assert "For joined(3, 2) they give:\n  1: 5\n  2: 6\n" in told.err
+    assert "For joined(3, 2) they return:\n  1: 5\n  2: 6\n" in told.err
     assert told.err.count("Which is right") == typed.count("\n") + (choice is None)
 
 

@@ -62,7 +62,10 @@ def test_a_gate_whose_tasks_have_no_truth_is_broken(
     plain = json.loads(cli("bench", "gate", baseline, folder, "--min", "0.8", "--json").stdout)
     if code:
         assert shown.stdout.startswith("broken: adaptive with local:tiny on set, regime visible: ")
-        assert f"{broken} more have no truth, as the machinery failed, so nothing is said" in shown.stdout
+        assert (
+            f"{broken} more have no grade because the infrastructure failed, using there is no verdict"
+            in shown.stdout
+        )
         assert plain["standing"] == "broken"
     assert len(plain["skipped"]) == broken
 
@@ -109,5 +112,5 @@ def test_replies_have_no_use_where_nothing_is_run(
 ) -> None:
     shown = cli("bench", "gate", baseline, str(tmp_path / "recorded"), *option)
     assert shown.exit_code == 2
-    assert f"so {option[0]} has no use" in shown.stderr
+    assert f"so {option[0]} needs --measure, because nothing is run without it" in shown.stderr
     assert "--measure" in shown.stderr

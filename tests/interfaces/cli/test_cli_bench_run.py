@@ -48,11 +48,11 @@ def test_a_benchmark_without_a_number_is_no_success(cli: Cli) -> None:
         shown = cli("bench", "run", "mine", *set_and_arm, env=environ)
     assert shown.exit_code == 6, shown.output
     assert "no number: " in shown.stderr
-    assert "not one of 2 rows has a number" in shown.stderr
+    assert "none of the 2 rows has a number" in shown.stderr
     assert "--resume" in shown.stderr
     again = cli("bench", "regrade", "mine")
     assert again.exit_code == 6, again.output
-    assert "0 of 2 rows came out otherwise" in again.stderr
+    assert "0 of 2 rows changed" in again.stderr
 
 
 def requests_at(cli: Cli, *models: str, **environ: str) -> tuple[int, str]:
@@ -84,7 +84,7 @@ def test_an_address_that_may_be_anybodys_is_refused(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("stopped", "begun", "told"),
     [
-        (KeyboardInterrupt(), True, "what is done stays; go on: suture bench run 'my set' --resume"),
+        (KeyboardInterrupt(), True, "results so far are kept; continue: suture bench run 'my set' --resume"),
         (ModelError("gone"), True, "go on: suture bench run 'my set' --resume"),
         (KeyboardInterrupt(), False, ""),
         (UsageError("of another regime"), True, ""),

@@ -62,7 +62,7 @@ def test_verbose_says_what_each_step_is_worth(suture: Suture, broken: Path) -> N
         "heal with no model",
         "3 failing tests to mend",
         "next: small edits",
-        "checked by the test runner's report, signed",
+        "judged by the test runner's report, signed",
         "Certificate: /",
     ):
         assert words in done.stderr
@@ -118,7 +118,7 @@ def test_what_is_told_at_the_end_works_where_pytest_counts_from_another_folder(
     )
     assert done.returncode == 1, done.stderr
     end = next(line for line in done.stderr.splitlines() if "Heal without: " in line)
-    assert end.startswith("30 tests cannot pass by any change of the code, so nothing could count as healed.")
+    assert end.startswith("30 tests cannot pass by any change of the code, so the run could count as healed.")
     assert "Ask a model too" not in done.stderr
     words = shlex.split(end.partition("Heal without: suture ")[2])
     assert words[-1].endswith("--deselect test_till.py::test_till")

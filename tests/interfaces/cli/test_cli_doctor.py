@@ -78,7 +78,7 @@ def test_weights_that_are_here_are_found_and_deleted(cli: Cli, tmp_path: Path) -
     removed = cli("models", "rm", "qwen2.5-coder-0.5b")
     assert (removed.exit_code, removed.stderr) == (0, "491 MB freed\n")
     assert not weights.exists()
-    assert "was not here" in cli("models", "rm", "qwen2.5-coder-0.5b").stderr
+    assert "was not downloaded" in cli("models", "rm", "qwen2.5-coder-0.5b").stderr
     assert cli("models", "path", "qwen2.5-coder-0.5b").exit_code == 3
 
 

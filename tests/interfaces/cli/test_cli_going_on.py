@@ -65,7 +65,7 @@ def test_a_run_that_met_no_server_goes_on_when_there_is_one(cli: Cli) -> None:
         pass
     refused = run_at(stub, cli)
     assert refused.exit_code == 3, refused.stderr
-    assert "nobody takes the connection" in refused.stderr
+    assert "no connection is accepted" in refused.stderr
     assert "suture resume" in refused.stderr
     again = cli("resume", "last", env={"OPENAI_API_KEY": "sk-old"})
     assert again.exit_code == 3, again.stderr  # it may be tried as often as one likes

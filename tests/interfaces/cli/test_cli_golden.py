@@ -1,4 +1,4 @@
-"""What a person sees at 60 and 100 columns is as in the golden files; golden.py says how to renew them."""
+"""The screens at 60 and 100 columns equal the golden files; golden.py describes how to regenerate them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]
     ("scene", "columns"),
     [pytest.param(scene, columns, id=f"{scene.name}-{columns}") for scene, columns in scenes()],
 )
-def test_a_screen_is_as_its_golden_file(
+def test_a_screen_equals_its_golden_file(
     scene: Scene, columns: int, environ: dict[str, str], bare: Path, vetted: Path
 ) -> None:
-    """Word by word, as a longer number moves a line's end; a word that a line's end cuts is two."""
+    # Compared word by word, because a longer number can move the end of a line.
     own = {**environ, "VIRTUAL_ENV": str(bare)}
     assert play(scene, columns, own, vetted).split() == golden_file(scene, columns).read_text().split()
 
@@ -26,5 +26,5 @@ def test_a_screen_is_as_its_golden_file(
 @pytest.mark.parametrize("columns", COLUMNS)
 def test_no_screen_is_wider_than_its_terminal(columns: int) -> None:
     for file in GOLDEN.glob(f"*-{columns}.txt"):
-        said = [line for line in file.read_text().splitlines() if not line.startswith("$ ")]
-        assert max(map(len, said)) <= columns, file.name
+        lines = [line for line in file.read_text().splitlines() if not line.startswith("$ ")]
+        assert max(map(len, lines)) <= columns, file.name

@@ -22,7 +22,7 @@ from suture.interfaces.cli.terminal.live_view import LiveView
 
 STORY: tuple[tuple[str, dict[str, Any]], ...] = (
     ("run.started", {"kind": "write"}),
-    ("decided", {"round": 0, "best": None, "moves": [{"kind": "sample"}]}),
+    ("moves.decided", {"round": 0, "best": None, "moves": [{"kind": "sample"}]}),
     (
         "candidate.checked",
         {"candidate": "a" * 64, "label": "sample 1, greedy", "passed": 1, "failed": 2, "verdict": "v"},
@@ -32,7 +32,7 @@ STORY: tuple[tuple[str, dict[str, Any]], ...] = (
         {"candidate": "b" * 64, "label": "sample\x1b[2J 2", "passed": 3, "failed": 0, "verdict": "v"},
     ),
     ("lessons.drawn", {"lessons": [{"text": "an empty list is a case too"}]}),
-    ("decided", {"round": 1, "best": "b" * 64, "moves": [{"kind": "repair"}]}),
+    ("moves.decided", {"round": 1, "best": "b" * 64, "moves": [{"kind": "repair"}]}),
     ("candidate.checked", {"candidate": 7}),
 )
 

@@ -58,7 +58,7 @@ def test_what_is_shown_can_be_put_into_a_project_and_means_the_same(cli: Cli, tm
         for flags in ([], ["--packaged"])
     ]
     assert hashes[0] == hashes[1]
-    assert "say the same" in cli("prompts", "diff", "coder").stderr
+    assert "are the same" in cli("prompts", "diff", "coder").stderr
 
 
 def test_an_own_prompt_is_shown_whole_and_ours_on_request(cli: Cli, own: Path) -> None:

@@ -48,7 +48,7 @@ def test_heal_verify_and_undo(
     undone = suture("undo", cwd=broken)
     assert undone.returncode == 0, undone.stderr
     assert files_of(broken) == before
-    assert "Taken back: cart.py" in suture("show", "last").stdout
+    assert "Reverted: cart.py" in suture("show", "last").stdout
     again = suture("undo", cwd=broken)
     assert (again.returncode, "nothing to undo" in again.stderr) == (2, True)
 

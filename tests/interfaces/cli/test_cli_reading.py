@@ -54,7 +54,9 @@ def write_run(home: Path, *, finish: bool = True) -> RunFolder:
         )
         ledger.append(RawPayload(kind="candidate.checked", data=checked(run, failing, "the code as it is")))
         ledger.append(
-            RawPayload(kind="decided", data={"moves": [{"kind": "repair", "reason": "repair from facts"}]})
+            RawPayload(
+                kind="moves.decided", data={"moves": [{"kind": "repair", "reason": "repair from facts"}]}
+            )
         )
         held = ledger.append(
             RawPayload(
@@ -174,12 +176,12 @@ def test_a_killed_run_says_so_and_reports_the_torn_line(cli: Cli, home: Path) ->
 def test_a_run_that_still_goes_on_says_so(cli: Cli, home: Path) -> None:
     run = write_run(home, finish=False)
     with Ledger(run.ledger_path):
-        assert "the run still goes on" in cli("show").stdout
-    assert "the run still goes on" not in cli("show").stdout
+        assert "the run is still in progress" in cli("show").stdout
+    assert "the run is still in progress" not in cli("show").stdout
 
 
 @pytest.mark.parametrize(
-    "line", [{"kind": "some.thing", "data": {"a": 1}}, {"kind": "decided", "data": {"b": 2}}]
+    "line", [{"kind": "some.thing", "data": {"a": 1}}, {"kind": "moves.decided", "data": {"b": 2}}]
 )
 def test_events_of_another_version_are_told_by_their_data(
     cli: Cli, home: Path, line: dict[str, object]

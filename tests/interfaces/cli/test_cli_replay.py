@@ -52,7 +52,7 @@ def test_a_run_replays_without_its_script(suture: Suture, script: Script, tmp_pa
     (tmp_path / "script.json").unlink()
     done = suture("replay")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("the same: ")
+    assert done.stdout.startswith("same: ")
     assert "0 model calls" in done.stderr
     told = json.loads(suture("replay", "--json").stdout)
     assert (told["same"], told["difference"], told["model_calls"]) == (True, None, 0)
@@ -64,7 +64,7 @@ def test_a_replay_that_differs_says_where_and_exits_1(suture: Suture, script: Sc
     ledger.write_text(ledger.read_text().replace('"passed":1', '"passed":7'))
     done = suture("replay")
     assert done.returncode == 1
-    assert done.stdout.startswith("not the same: event ")
+    assert done.stdout.startswith("different: event ")
     assert "candidate.checked, passed: 7 | 1" in done.stdout
 
 

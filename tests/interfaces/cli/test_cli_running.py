@@ -78,7 +78,7 @@ def test_code_that_nothing_can_verify_is_no_success(suture: Suture, script: Scri
     assert done.returncode == 1
     assert "def double" in done.stdout
     assert "Not verified: " in done.stderr
-    assert "nothing to check it against" in done.stderr
+    assert "no test or example to check it against" in done.stderr
     assert "with --test." in done.stderr
 
 
@@ -90,7 +90,7 @@ def test_a_fix_is_printed_and_nothing_changes(
     assert done.returncode == 0, done.stderr
     assert files_of(broken) == before
     assert "+        goods += price * quantity" in done.stdout
-    assert "checked by the test runner's report, signed" in done.stderr
+    assert "judged by the test runner's report, signed" in done.stderr
     assert "python is " in done.stderr
     saved = next((home / "runs").glob("*/result.diff"))
     assert saved.read_text() == done.stdout

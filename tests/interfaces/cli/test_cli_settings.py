@@ -27,7 +27,7 @@ def test_init_finds_the_test_command_and_overwrites_nothing(cli: Cli, project: P
     assert "pytest" in tomllib.loads(text)["project"]["test"]
     again = cli("init", str(project))
     assert (again.exit_code, (project / "suture.toml").read_text()) == (2, text)
-    assert "is there already" in again.stderr
+    assert "exists already" in again.stderr
 
 
 def test_init_says_why_it_found_no_test_command(cli: Cli, tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def test_all_files_go_into_the_folder_and_come_back_out(
     assert files_of(tmp_path / "out") == {"shop/cart.py": CART.encode(), "shop/cli.py": CLI.encode()}
     assert "==> shop/cart.py <==\ndef total" in done.stdout
     assert "==> shop/cli.py <==\nfrom shop" in done.stdout
-    assert "No check loads shop/cli.py: whether that works is not known." in done.stderr
+    assert "No check imports shop/cli.py, so it is not known whether they work." in done.stderr
     assert suture("verify", "last").returncode == 0
     told = json.loads(suture("replay", "--json").stdout)
     assert told["same"], told

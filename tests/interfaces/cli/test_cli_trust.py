@@ -42,7 +42,7 @@ def test_a_hostile_clone_runs_nothing_and_is_still_looked_at(
 
 def test_trust_is_shown_given_listed_and_taken_back(suture: Suture, project: Path) -> None:
     asked = suture("trust", str(project))
-    assert (asked.returncode, "nobody can be asked here" in asked.stderr) == (2, True)
+    assert (asked.returncode, "cannot ask without a terminal" in asked.stderr) == (2, True)
     assert "budget.tokens" in asked.stdout
     assert "60000" in asked.stdout
     assert "pw" not in asked.stdout

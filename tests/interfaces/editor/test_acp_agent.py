@@ -221,7 +221,7 @@ async def test_bad_input_is_told_in_words_and_the_agent_goes_on(tmp_path: Path) 
     empty.mkdir()
     async with opened(tmp_path, Editor(), "--model", "none") as agent:
         for cwd in ("relative", str(tmp_path / "nowhere"), "/\0"):
-            with pytest.raises(RequestError, match="is no folder"):
+            with pytest.raises(RequestError, match="is not a folder"):
                 await agent.new_session(cwd)
         session = (await agent.new_session(str(empty))).session_id
         for name in ("../../etc", "20260101-000000000-abcdef"):

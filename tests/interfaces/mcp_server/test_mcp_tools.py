@@ -154,7 +154,7 @@ BAD_CALLS: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("write", {"task": ""}, "task: a text is wanted, not ''"),
     ("write", {"task": TASK, "recipe": "mine.toml"}, "there is no recipe 'mine.toml'"),
     ("write", {"task": TASK, "autonomy": "never"}, "autonomy: one of 'full_auto', "),
-    ("show", {"run": "../../etc"}, "'../../etc' is no run's id; try: last"),
+    ("show", {"run": "../../etc"}, "'../../etc' is not a run id; try: last"),
     ("show", {"run": "last"}, "there are no runs under"),
     ("show", {"run": "20260101-000000000-abcdef"}, "there are no runs under"),
     ("verify", {"run": "20260101-000000000-abcdef"}, "there are no runs under"),
@@ -278,5 +278,5 @@ def test_a_question_that_is_cut_says_so_and_where_the_whole_is() -> None:
     )
     assert review_as_text(short).endswith("+x\n")
     long = review_as_text(replace(short, diff="+x\n" * 4000))
-    assert long.endswith("characters in all; the whole of it: `suture review run-1`)")
+    assert long.endswith("characters: `suture review run-1`)")
     assert len(long) < MAX_QUESTION_CHARS + 200

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from suture.core.ledger import list_runs, read_ledger
-from suture.core.records import Result, Spend
+from suture.core.records import Reason, Result, Spend
 from suture.errors import StorageError, UsageError
 from suture.interfaces.watch.project_watch import RunEnded, RunFailed, RunSuperseded, watch
 
@@ -70,7 +70,7 @@ class Runs:
 
 
 def healed() -> Result:
-    return Result(run_id="a-run", outcome="healed", reason="", spend=Spend())
+    return Result(run_id="a-run", outcome="healed", reason=Reason(code="checks_pass"), spend=Spend())
 
 
 async def test_a_change_under_a_run_cancels_it_and_the_next_one_begins(project: Path) -> None:

@@ -74,11 +74,11 @@ def test_every_field_of_a_repair_arrives(opened: Opened) -> None:
     page.get_by_label("What", exact=True).select_option("heal")
     expect(page.get_by_text("One that begins with https://git.example.com/team/.")).to_be_visible()
     for label, text in (
-        ("Or a git address", "https://git.example.com/other/shop"),
+        ("Or a git URL", "https://git.example.com/other/shop"),
         ("Branch or tag", "v1"),
         ("Test command", "pytest"),
         ("Files that may change", "shop/*.py, cart.py"),
-        ("Files that stay as they are", "*.lock"),
+        ("Files that must not change", "*.lock"),
         ("Most money", "0.25"),
         ("Most attempts", "3"),
     ):
@@ -91,7 +91,7 @@ def test_every_field_of_a_repair_arrives(opened: Opened) -> None:
         **{
             "only": ["shop/*.py", "cart.py"],
             "protect": ["*.lock"],
-            "words": "",
+            "bug_report": "",
             "money": 0.25,
             "attempts": 3,
         },

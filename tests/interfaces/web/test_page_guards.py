@@ -106,10 +106,10 @@ def test_whoever_has_no_token_is_asked_for_it(
         one = Opened(browser, server.url)
         page = one.page
         page.goto(f"{server.url}/")
-        expect(page.get_by_role("heading", name="A token is needed")).to_be_visible()
+        expect(page.get_by_role("heading", name="Token required")).to_be_visible()
         page.get_by_label("Token").fill("sut_wrong")
         page.get_by_role("button", name="Go on").click()
-        expect(page.get_by_role("alert")).to_contain_text("this token is not known")
+        expect(page.get_by_role("alert")).to_contain_text("this token is unknown")
         page.get_by_label("Token").fill(token)
         page.keyboard.press("Enter")
         expect(page.get_by_text("anna (viewer)")).to_be_visible()
@@ -121,7 +121,7 @@ def test_whoever_has_no_token_is_asked_for_it(
         expect(page.get_by_text("anna (viewer)")).to_be_visible()
         other = page.context.new_page()  # another tab knows nothing of it
         other.goto(f"{server.url}/")
-        expect(other.get_by_role("heading", name="A token is needed")).to_be_visible()
+        expect(other.get_by_role("heading", name="Token required")).to_be_visible()
         one.close()
     assert token not in server.words()
 

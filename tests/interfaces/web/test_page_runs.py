@@ -77,8 +77,8 @@ def test_there_is_nothing_at_first(opened: Opened, server: Server) -> None:
     expect(opened.go("/totals").get_by_text("No runs yet.")).to_be_visible()
     expect(opened.go("/benchmarks").get_by_text("No benchmark has measured anything here")).to_be_visible()
     page = opened.go("/runs/20260101-000000000-abcdef")
-    expect(page.get_by_role("alert")).to_contain_text("there is no run called")
-    expect(opened.go("/nowhere").get_by_text("There is no such page.")).to_be_visible()
+    expect(page.get_by_role("alert")).to_contain_text("there is no run")
+    expect(opened.go("/nowhere").get_by_text("This page does not exist.")).to_be_visible()
 
 
 def test_a_run_is_started_by_keyboard_and_watched_as_it_goes_on(opened: Opened) -> None:
@@ -137,7 +137,7 @@ def test_a_question_is_answered_while_another_tab_watches(opened: Opened, server
     expect(page.locator(".fact").first).to_contain_text("double(4)")
     page.get_by_text("Edit the code").click()
     page.get_by_role("textbox", name="solution.py").fill("def double(n):\n    return n + n\n")
-    page.get_by_role("button", name="Use my edit").click()
+    page.get_by_role("button", name="Use my edits").click()
     expect(page.get_by_text("May it hand this over as the result?")).to_be_visible()
     expect(page.locator("td.come").last).to_contain_text("return n + n")
     page.get_by_role("button", name="Approve").click()
@@ -165,14 +165,14 @@ def test_every_other_answer_reaches_the_run(opened: Opened, server: Server) -> N
     page = opened.go(f"/runs/{run}/graph")
     expect(page.locator("svg.graph .node.active")).to_contain_text("review")
     opened.go(f"/runs/{run}/review")
-    page.get_by_text("Redirect with a hint").click()
+    page.get_by_text("Reject with a hint").click()
     page.get_by_role("button", name="Redirect").click()
     expect(page.get_by_role("alert")).to_contain_text("a redirect needs a hint")
     page.get_by_label("Hint").fill("add it to itself")
     page.get_by_role("button", name="Redirect").click()
     for answered, choice in ((1, "Reject"), (2, "Abort the run")):
         until_asked_again(server, run, answered)
-        expect(page.get_by_text("Redirect with a hint")).to_be_visible()
+        expect(page.get_by_text("Reject with a hint")).to_be_visible()
         page.get_by_role("button", name=choice).click()
     expect(page.get_by_text("It has ended, and asks nothing.")).to_be_visible()
     expect(page.locator(".badge")).to_have_text("cancelled")
@@ -215,7 +215,7 @@ def test_a_diff_shows_where_only_the_last_line_end_differs(opened: Opened) -> No
         }""",
         diff,
     )
-    expect(page.locator("td.gone")).to_have_text(["-y = 2 no line end", "-x = 1"])
+    expect(page.locator("td.gone")).to_have_text(["-y = 2 no newline at end of file", "-x = 1"])
     expect(page.locator("td.come")).to_have_text(["+y = 2", "+x = 2"])
     expect(page.locator(".diff .end")).to_have_count(3)
 
@@ -227,8 +227,8 @@ def test_graph_performance_and_certificate(opened: Opened, written: str) -> None
     opened.go(f"/runs/{written}/performance")
     expect(page.get_by_role("img", name=re.compile("Tokens by role: coder"))).to_be_visible()
     opened.go(f"/runs/{written}/proof")
-    page.get_by_role("button", name="Verify it now").click()
-    expect(page.get_by_text("It holds.")).to_be_visible()
+    page.get_by_role("button", name="Verify").click()
+    expect(page.get_by_text("The certificate holds.")).to_be_visible()
 
 
 def test_a_run_is_forked_and_the_two_are_compared(opened: Opened, server: Server, written: str) -> None:
@@ -246,10 +246,10 @@ def test_a_run_is_forked_and_the_two_are_compared(opened: Opened, server: Server
     expect(page.get_by_text(f"fork of {written}, step 1")).to_be_visible()
     page.get_by_label(f"Choose {written} to compare").check()
     page.get_by_label(f"Choose {fork} to compare").check()
-    page.get_by_role("button", name="Compare two").click()
+    page.get_by_role("button", name="Compare two runs").click()
     expect(page.get_by_role("heading", name="Two runs")).to_be_visible()
     expect(page.get_by_role("table", name="Side by side")).to_contain_text("best_of_k")
-    expect(page.get_by_role("heading", name="Where they part")).to_be_visible()
+    expect(page.get_by_role("heading", name="First difference")).to_be_visible()
 
 
 def test_runs_are_searched(opened: Opened, written: str) -> None:
@@ -260,7 +260,7 @@ def test_runs_are_searched(opened: Opened, written: str) -> None:
     expect(page.get_by_role("link", name=written)).to_be_visible()
     page.get_by_label("Search").fill("nobody wrote this")
     page.keyboard.press("Enter")
-    expect(page.get_by_text("No run is like that.")).to_be_visible()
+    expect(page.get_by_text("No run matches.")).to_be_visible()
 
 
 def test_a_search_that_answers_late_is_not_shown(opened: Opened, written: str) -> None:
@@ -275,11 +275,11 @@ def test_a_search_that_answers_late_is_not_shown(opened: Opened, written: str) -
     page.get_by_role("button", name="Find").click()
     page.get_by_label("Search").fill("nobody wrote this")
     page.keyboard.press("Enter")
-    expect(page.get_by_text("No run is like that.")).to_be_visible()
+    expect(page.get_by_text("No run matches.")).to_be_visible()
     with page.expect_response(re.compile("search=doubles")):
         late[0].continue_()
     page.wait_for_timeout(200)
-    expect(page.get_by_text("No run is like that.")).to_be_visible()
+    expect(page.get_by_text("No run matches.")).to_be_visible()
     expect(page.get_by_role("link", name=written)).to_be_hidden()
 
 
@@ -307,12 +307,12 @@ def test_a_reload_and_a_new_server_lose_nothing(opened: Opened, server: Server) 
     server.until(run, "waiting")
     page = opened.go(f"/runs/{run}")
     seen = page.locator(".timeline li")
-    expect(seen.last).to_contain_text("run.parked")
+    expect(seen.last).to_contain_text("run.paused")
     count = seen.count()
     page.reload()
     expect(seen).to_have_count(count)
     server.stop()
-    expect(page.get_by_text("the server does not answer: trying again.")).to_be_visible()
+    expect(page.get_by_text("the server does not respond: trying again.")).to_be_visible()
     server.start()
     expect(page.get_by_text("trying again.")).to_be_hidden()
     expect(seen).to_have_count(count)

@@ -12,6 +12,7 @@ from interfaces.web.projects import BROKEN, zipped
 from interfaces.web.server import Server
 from suture.core.ledger import Ledger, Payload, RunFolder
 from suture.core.ledger.kinds import RunFinished, RunStarted
+from suture.core.records import Reason
 from suture.interfaces.jobs import Job
 from suture.interfaces.jobs.project_archives import ArchiveLimits, ProjectArchives
 from suture.interfaces.jobs.upload_cleanup import DAY_S, names_in_use, remove_unused_uploads
@@ -19,7 +20,9 @@ from suture.testing import FakeClock
 
 LIMITS = ArchiveLimits(files=50, unpacked_bytes=2**20)
 HEALED, CANCELLED = (
-    RunFinished(outcome=outcome, reason="", result="", best="", confidence=0.0, warnings=())
+    RunFinished(
+        outcome=outcome, reason=Reason(code="checks_pass"), result="", best="", confidence=0.0, warnings=()
+    )
     for outcome in ("healed", "cancelled")
 )
 

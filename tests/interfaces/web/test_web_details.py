@@ -109,12 +109,12 @@ def test_two_runs_side_by_side(server: Server, written: str, healed: str) -> Non
 
 def test_events_say_in_words_what_happened(server: Server, written: str) -> None:
     plain = [json.loads(line) for line in _data(server, f"/v1/runs/{written}/events")]
-    told = [json.loads(line) for line in _data(server, f"/v1/runs/{written}/events?told=true")]
-    assert [{k: v for k, v in one.items() if k != "told"} for one in told] == plain
+    described = [json.loads(line) for line in _data(server, f"/v1/runs/{written}/events?text=true")]
+    assert [{k: v for k, v in one.items() if k != "text"} for one in described] == plain
     assert plain == ledger_of(server.home, written)
-    words = {one["kind"]: one["told"] for one in told}
-    assert words["run.finished"].startswith("healed: every trusted check passes; confidence 0.")
-    assert words["budget.settled"] is None
+    texts = {one["kind"]: one["text"] for one in described}
+    assert texts["run.finished"].startswith("healed: every trusted check passes; confidence 0.")
+    assert texts["budget.settled"] is None
 
 
 def _data(server: Server, path: str) -> list[str]:

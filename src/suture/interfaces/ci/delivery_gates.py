@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from suture.core.records import Evidence
 from suture.core.settings import Settings
@@ -12,7 +13,23 @@ from suture.interfaces.ci.ci_pipeline import Pipeline
 from suture.project.workspace.globs import parse_globs
 from suture.project.workspace.secret_detection import has_secret_name
 
-REFUSAL_TEXTS: Mapping[str, str] = {
+RefusalReason = Literal[
+    "fork_with_secrets",
+    "bot_commit",
+    "too_many_heals",
+    "base_unknown",
+    "not_new",
+    "weak_evidence",
+    "low_confidence",
+    "too_many_files",
+    "too_many_lines",
+    "forbidden_path",
+    "other_command",
+    "not_verified",
+    "already_delivered",
+]
+"""Every reason for which `suture ci` refuses, in the order of the checks."""
+REFUSAL_TEXTS: Mapping[RefusalReason, str] = {
     "fork_with_secrets": "the code comes from a fork while a key or token is configured",
     "bot_commit": "the last commit was made by a bot or by Suture",
     "too_many_heals": "the branch already has `ci.max_heals` heals",
@@ -27,7 +44,7 @@ REFUSAL_TEXTS: Mapping[str, str] = {
     "not_verified": "`suture verify` rejects the certificate",
     "already_delivered": "the heal of this commit has been delivered already",
 }
-"""Every reason for which `suture ci` refuses, as text, in the order of the checks."""
+"""What each refusal means."""
 EVIDENCE_BY_STRENGTH: tuple[Evidence, ...] = ("exit_status", "report", "nonce", "split")
 """Kinds of evidence, weakest first."""
 MAX_LISTED_PATHS = 5
@@ -43,12 +60,8 @@ class Refusal:
         detail: What was found, for people; it can contain untrusted text.
     """
 
-    reason: str
+    reason: RefusalReason
     detail: str
-
-    def __post_init__(self) -> None:
-        if self.reason not in REFUSAL_TEXTS:
-            raise ValueError(f"{self.reason!r} is no gate's reason")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -75,8 +75,11 @@ def _argument_error(tool: str, fault: ValidationError, known: Mapping[str, Any])
     error = fault.errors()[0]
     name = str(error["loc"][0])
     missing = error["type"] == "missing"
-    said = f"the argument {name!r} is "
-    "missing" if missing else describe_invalid_value(name, {**error}, error["input"])
+    said = (
+        f"the argument {name!r} is missing"
+        if missing
+        else describe_invalid_value(name, {**error}, error["input"])
+    )
     return f"{tool}: {said}; try: {name}: {known.get(name, {}).get('description', '')}"
 
 

@@ -111,8 +111,11 @@ def _task_prepared(prepared: TaskPrepared) -> str:
     origin = f" ({prepared.test_origin})" if prepared.test_origin else ""
     parts += [f"{command}{origin}"] if command else []
     python = f"; Python is {prepared.python}, {prepared.python_origin}" if prepared.python else ""
-    unread = "; could not be parsed and is not checked: "
-    f"{'; '.join(prepared.unused_examples)}" if prepared.unused_examples else ""
+    unread = (
+        f"; could not be parsed and is not checked: {'; '.join(prepared.unused_examples)}"
+        if prepared.unused_examples
+        else ""
+    )
     python += f"; {prepared.language} is {prepared.toolchain}" if prepared.toolchain else ""
     return "checks: " + (" and ".join(parts) or "none, so nothing can be verified") + python + unread
 
@@ -180,8 +183,9 @@ def _move_failed(failed: MoveFailed) -> str:
 
 
 def _candidate_proposed(proposed: CandidateProposed) -> str:
-    surplus = "; not taken from the reply: "
-    f"{', '.join(proposed.surplus_files)}" if proposed.surplus_files else ""
+    surplus = (
+        f"; not taken from the reply: {', '.join(proposed.surplus_files)}" if proposed.surplus_files else ""
+    )
     label = render_label(proposed.label)
     return f"candidate {proposed.candidate[:8]}: {label}, writes {', '.join(proposed.files)}{surplus}"
 
@@ -258,8 +262,10 @@ def _search_finished(ended: SearchFinished) -> str:
         if ended.plausible_count
         else "none makes all tests pass"
     )
-    text = f"tried {format_count(ended.candidates_tried, 'edit')} in {ended.seconds:.1f} s, {found} "
-    f"({ended.ending})"
+    text = (
+        f"tried {format_count(ended.candidates_tried, 'edit')} in {ended.seconds:.1f} s, {found} "
+        f"({ended.ending})"
+    )
     text += trial_caveats(ended.agreement)
     if difference := ended.distinguishing_input:
         answers = "; ".join(f"{answer} with {label!r}" for label, answer in difference.answers.items())

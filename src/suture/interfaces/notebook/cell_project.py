@@ -72,8 +72,9 @@ def make_cell_project(source: str, names: Mapping[str, object]) -> CellProject:
     code, written = _replace_asserts(lines, tree, asserts)
     defined, used = _defined_and_used_names(source)
     imported = _earlier_definitions(used - defined, names)
-    header = f"from {EARLIER_FILE.removesuffix('.py')} import "
-    f"{', '.join(sorted(imported))}\n" if imported else ""
+    header = (
+        f"from {EARLIER_FILE.removesuffix('.py')} import {', '.join(sorted(imported))}\n" if imported else ""
+    )
     earlier = "\n\n".join(imported.values())
     return CellProject(
         files={

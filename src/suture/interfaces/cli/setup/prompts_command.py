@@ -165,10 +165,10 @@ def show_recipe(
     as_json: Json = False,
 ) -> None:
     """Print every key of a recipe with its value, including defaults."""
-    from suture.loop import describe_recipe, recipe_as_toml
+    from suture.loop import describe_recipe, render_recipe_toml
 
     recipe = describe_recipe(name)
     if as_json:
         print_json(recipe.model_dump(mode="json"))
     else:
-        print_raw(recipe_as_toml(recipe))
+        print_raw(render_recipe_toml(recipe))

@@ -3,16 +3,16 @@
 import { el, fill, note, table } from "./dom.js";
 import { drawIfChanged } from "./panel.js";
 
-const KINDS = new Set(["lessons.drawn", "memory.recalled", "memory.kept", "planned", "diagnosed", "criticised", "advised", "reviewed", "tests.written", "tests.assessed", "role.degraded"]);
+const KINDS = new Set(["lessons.drawn", "memory.recalled", "memory.stored", "plan.made", "diagnosis.made", "candidate.criticised", "advice.given", "candidate.reviewed", "tests.written", "tests.assessed", "role.degraded"]);
 
 export async function learningPanel(body, state) {
   const draw = drawIfChanged((events) => {
     const of = (kind) => events.filter((event) => event.kind === kind).map((event) => event.data);
-    const parts = [lessons(of("lessons.drawn").at(-1)), recalled(of("memory.recalled")), kept(of("memory.kept").at(-1)), plan(of("planned").at(-1)),
-      said(of("diagnosed"), "Diagnoses", ["kind", "cause", "strategy", "confidence"], ({ diagnosis }) => [diagnosis.category, diagnosis.root_cause, diagnosis.strategy, diagnosis.confidence]),
-      said(of("criticised"), "Critiques", ["score", "approved", "issues"], ({ critique }) => [critique.score, critique.approved ? "yes" : "no", (critique.issues ?? []).join("; ")]),
-      said(of("advised"), "Advice", ["role", "advice"], ({ role, advice }) => [role, advice.join("; ")]),
-      said(of("reviewed").flatMap(({ review }) => review.concerns), "Code review", ["severity", "kind", "line", "problem"], (one) => [one.severity, one.kind, one.line || "", one.problem]),
+    const parts = [lessons(of("lessons.drawn").at(-1)), recalled(of("memory.recalled")), kept(of("memory.stored").at(-1)), plan(of("plan.made").at(-1)),
+      said(of("diagnosis.made"), "Diagnoses", ["kind", "cause", "strategy", "confidence"], ({ diagnosis }) => [diagnosis.category, diagnosis.root_cause, diagnosis.strategy, diagnosis.confidence]),
+      said(of("candidate.criticised"), "Critiques", ["score", "approved", "issues"], ({ critique }) => [critique.score, critique.approved ? "yes" : "no", (critique.issues ?? []).join("; ")]),
+      said(of("advice.given"), "Advice", ["role", "advice"], ({ role, advice }) => [role, advice.join("; ")]),
+      said(of("candidate.reviewed").flatMap(({ review }) => review.concerns), "Code review", ["severity", "kind", "line", "problem"], (one) => [one.severity, one.kind, one.line || "", one.problem]),
       said(of("tests.assessed").flatMap(({ tests }) => tests), "Generated tests and their trust", ["trust", "test", "reason"], (one) => [one.trust, el("code", {}, one.test), one.reasons.join("; ")]),
       said(of("role.degraded"), "Failed roles", ["role", "reason"], (one) => [one.role, one.message])].filter(Boolean);
     return fill(body, el("h2", {}, "Learning log"), parts.length ? parts : note("Nothing has been learned or recalled yet, and no other role has said anything."));

@@ -26,7 +26,7 @@ const TABS = [
 const SETTLED_MS = 250;
 const POLL_MS = 1000;
 // Frequent events that do not change the run's state as reported by the service.
-const QUIET = new Set(["budget.reserved", "budget.settled", "agent.stepped", "part.stepped", "debugger.stepped", "prompt.shrunk"]);
+const QUIET = new Set(["budget.reserved", "budget.settled", "agent.stepped", "subtask.stepped", "debugger.stepped", "prompt.shrunk"]);
 
 export async function runPage({ view, signal, caller, parts: [run, tab, item], title }) {
   title(`Run ${run}`);

@@ -46,7 +46,7 @@ export async function stepsPanel(body, state) {
   fill(body, el("h2", {}, "Steps"), el("p", { class: "hint" }, "A step is an executed decision. Look at the run's state at that point, and start a new run from there."),
     field("Step", steps), slot);
   return async () => {
-    const decided = state.events.filter((event) => event.kind === "decided" && event.data.decision).length;
+    const decided = state.events.filter((event) => event.kind === "moves.decided" && event.data.decision).length;
     const ended = state.shown.state === "ended";
     const newest = decided - (ended ? 1 : 0);
     if (decided === 0) { fill(slot, note(state.events.length ? "The run has not completed a step yet." : "Loading ...", "loading")); return; }
