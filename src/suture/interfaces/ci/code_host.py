@@ -19,6 +19,9 @@ from suture.interfaces.narrative.plain_text import escape_line_breaks, escape_un
 MAX_PAGES = 5
 PAGE_SIZE = 100
 """Entries per page, the maximum that both services return."""
+REQUEST_TIMEOUT_S = 30.0
+MAX_RESPONSE_BYTES = 8 * 2**20
+MAX_ERROR_CHARS = 300
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,11 +89,6 @@ def require_pull(pipeline: Pipeline) -> int:
             remedy="set ci.delivery=pull_request",
         )
     return pipeline.pull
-
-
-REQUEST_TIMEOUT_S = 30.0
-MAX_RESPONSE_BYTES = 8 * 2**20
-MAX_ERROR_CHARS = 300
 
 
 class RestClient:

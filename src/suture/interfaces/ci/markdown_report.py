@@ -13,6 +13,9 @@ from suture.interfaces.narrative.plain_text import escape_unprintable
 MAX_LISTED_NAMES = 10
 MARK = "<!-- suture-heal {commit} -->"
 """Hidden text by which Suture recognizes its own comments."""
+MAX_BLOCK_CHARS = 20_000
+"""Length of one block; a comment on GitHub holds 65,536 characters."""
+MAX_SPAN_CHARS = 200
 
 
 def render_job_summary(report: HealReport) -> str:
@@ -84,11 +87,6 @@ def render_comment(
         f"- confidence {confidence:.2f}, evidence {evidence}\n\n"
         f"{code_block(diff, 'diff')}"
     )
-
-
-MAX_BLOCK_CHARS = 20_000
-"""Length of one block; a comment on GitHub holds 65,536 characters."""
-MAX_SPAN_CHARS = 200
 
 
 def code_block(text: str, language: str = "") -> str:

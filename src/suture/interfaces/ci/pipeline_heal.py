@@ -34,7 +34,10 @@ from suture.loop.intake.heal_task import build_heal_task
 from suture.project.workspace import overlay_candidate
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
 
-Report = Callable[[str], None]
+StepReporter = Callable[[str], None]
+MAX_DESELECTED = 500
+"""Tests that are deselected by name; each adds an argument to the test command."""
+FAILING_STATUSES = ("failed", "error", "timeout")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +86,7 @@ async def heal_in_pipeline(
     request: HealRequest,
     pipeline: Pipeline,
     settings: Settings,
-    report_step: Report,
+    report_step: StepReporter,
     *,
     sandbox: Sandbox | None = None,
 ) -> HealReport:
@@ -152,7 +155,7 @@ def _limit_seconds(settings: Settings, left_s: float) -> Settings:
 
 
 async def _report_from_tests(
-    reproduced: ReproducedFailure, checkout: Checkout, settings: Settings, report_step: Report
+    reproduced: ReproducedFailure, checkout: Checkout, settings: Settings, report_step: StepReporter
 ) -> HealReport:
     """Return the report as far as the tests decide it; the outcome is empty if there is something to heal."""
     verdict, found = reproduced.verdict, reproduced.triage
@@ -217,11 +220,6 @@ def _result_edits(task: Task, result: Result) -> tuple[LineEdit, ...]:
     if result.candidate is None or not result.diff:
         return ()
     return line_edits_between(task.files, overlay_candidate(task.files, result.candidate.files))
-
-
-MAX_DESELECTED = 500
-"""Tests that are deselected by name; each adds an argument to the test command."""
-FAILING_STATUSES = ("failed", "error", "timeout")
 
 
 @dataclass(frozen=True, kw_only=True)

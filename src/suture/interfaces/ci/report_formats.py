@@ -22,6 +22,7 @@ RULES = {
 }
 MAX_RESULTS = 1000
 MAX_TEXT_CHARS = 2000
+NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def render_sarif(report: HealReport) -> str:
@@ -98,9 +99,6 @@ def _artifact_location(path: str) -> dict[str, str]:
 
 def _sarif_text(text: str) -> str:
     return escape_unprintable(text)[:MAX_TEXT_CHARS]
-
-
-NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def _failure_text(fact: Counterexample) -> str:

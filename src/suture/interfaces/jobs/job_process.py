@@ -23,6 +23,11 @@ STOP_TIMEOUT_S = 30.0
 """How long a process may take to stop cleanly before it is killed."""
 MAX_END_BYTES = 64 * 2**20
 MAX_LOG_TAIL_BYTES = 2000
+LEDGER_POLL_S = 0.1
+"""Seconds between two reads of the run's ledger; a person is watching."""
+FINAL_EVENTS_TIMEOUT_S = 5.0
+"""How long forwarding the last events may take after the run has ended."""
+EventHandler = Callable[[Event], Awaitable[None]]
 
 
 class JobProcess:
@@ -117,14 +122,6 @@ async def start_standalone_job(
     return process, folder
 
 
-LEDGER_POLL_S = 0.1
-"""Seconds between two reads of the run's ledger; a person is watching."""
-FINAL_EVENTS_TIMEOUT_S = 5.0
-"""How long forwarding the last events may take after the run has ended."""
-
-EventHandler = Callable[[Event], Awaitable[None]]
-
-
 async def run_standalone_job(
     home: Path,
     kind: JobKind,
@@ -197,6 +194,6 @@ class _EventForwarder:
 
     async def wait_until_forwarded(self, forwarding: asyncio.Task[None]) -> None:
         """Wait until every event written so far has been forwarded, or forwarding has stopped."""
-        forwarder = len(read_ledger(self._ledger).events) if self._ledger.is_file() else 0
-        while self._forwarded < forwarder and not forwarding.done():  # noqa: ASYNC110  # another task forwards them
+        written = len(read_ledger(self._ledger).events) if self._ledger.is_file() else 0
+        while self._forwarded < written and not forwarding.done():  # noqa: ASYNC110  # another task forwards them
             await asyncio.sleep(LEDGER_POLL_S)

@@ -14,6 +14,8 @@ RETRY_AFTER_S = 5
 """Seconds after which a refused caller should retry."""
 DAY_S = 86_400.0
 CANCELLED = JobEnd(exit_code=130, error="cancelled", fault="Cancelled")
+_NOTIFICATIONS: set[asyncio.Task[None]] = set()
+"""Tasks that nobody awaits; the event loop itself holds only weak references to them."""
 
 
 class QueueFull(UsageError):
@@ -143,7 +145,3 @@ class JobRegistry(ABC):
         task = asyncio.get_running_loop().create_task(notify())
         _NOTIFICATIONS.add(task)
         task.add_done_callback(_NOTIFICATIONS.discard)
-
-
-_NOTIFICATIONS: set[asyncio.Task[None]] = set()
-"""Tasks that nobody awaits; the event loop itself holds only weak references to them."""

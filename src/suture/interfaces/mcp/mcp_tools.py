@@ -51,6 +51,8 @@ Run = Annotated[str, Field(description="A run's id; `last` is the newest.")]
 RUN_ID = re.compile(r"last|[0-9]{8}-[0-9]{9}-[0-9a-f]{6}")
 READ_ONLY = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 RUNS_CODE = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
+MAX_DIFF_BYTES = 2**20
+"""A longer diff is only available as a resource: megabytes would fill an agent's context."""
 
 
 def add_tools(server: MCPServer[Any], context: ServerContext) -> None:
@@ -197,10 +199,6 @@ def _answer_values(answer: BaseModel) -> dict[str, Any]:
     if plain.get("choice") == "redirect" and not plain.get("hint", "").strip():
         plain["choice"] = "reject"  # a redirect without a hint
     return plain
-
-
-MAX_DIFF_BYTES = 2**20
-"""A longer diff is only available as a resource: megabytes would fill an agent's context."""
 
 
 class RunReport(BaseModel):

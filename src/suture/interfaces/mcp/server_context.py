@@ -20,6 +20,9 @@ from suture.interfaces.jobs import JobEnd, JobFailed, JobKind
 from suture.interfaces.jobs.job_process import run_standalone_job
 from suture.interfaces.narrative.event_text import render_event
 
+MAX_PROGRESS_CHARS = 300
+"""Length of a progress line."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ServerContext:
@@ -80,10 +83,6 @@ def require_allowed_folder(path: str, roots: Sequence[Path]) -> Path:
             raise ToolError(f"{fault}: there are none; try: {way}")
         raise ToolError(f"{fault}; try: an absolute path below one of: {', '.join(map(str, roots))}")
     return real
-
-
-MAX_PROGRESS_CHARS = 300
-"""Length of a progress line."""
 
 
 async def run_tool_job(

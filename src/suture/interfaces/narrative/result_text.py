@@ -112,9 +112,9 @@ def render_full_result(result: Result, budget: BudgetSettings, folder: RunFolder
     yield f"More: suture show {folder.id}"
 
 
-def caution_lines(result: Result, folder: RunFolder, *, typed: bool = True) -> Iterator[str]:
+def caution_lines(result: Result, folder: RunFolder, *, suggest_commands: bool = True) -> Iterator[str]:
     """Yield everything that qualifies a result: doubts, rivals, untested and ignored files, warnings."""
-    yield from difference_lines(result, folder, typed=typed)
+    yield from difference_lines(result, folder, suggest_commands=suggest_commands)
     yield from rival_lines(result)
     yield from untested_lines(result, folder)
     yield from ignored_reply_lines(result, folder)
@@ -141,7 +141,7 @@ def next_step_lines(result: Result, folder: RunFolder) -> Iterator[str]:
         )
     if result.outcome == "waiting":
         review_event = last_payload(events, ReviewAsked)
-        yield from answer_instructions(folder.id, review_event.stage if review_event else "hand_over")
+        yield from answer_instructions(folder.id, review_event.stage if review_event else "delivery")
     if result.outcome == "not_healed" and (ran := last_payload(events, ProposerRan)) is not None:
         yield f"Your program ran {format_count(ran.turn, 'time')}. Its output: suture show {folder.id}"
         return
@@ -239,12 +239,12 @@ def rival_lines(result: Result) -> Iterator[str]:
         )
 
 
-def difference_lines(result: Result, folder: RunFolder, *, typed: bool = True) -> Iterator[str]:
+def difference_lines(result: Result, folder: RunFolder, *, suggest_commands: bool = True) -> Iterator[str]:
     """Yield an input that distinguishes the result from another passing repair, unless the user chose."""
     events = read_ledger(folder.ledger_path).events
     searched = last_payload(events, SearchFinished)
     difference = searched.distinguishing_input if searched else None
     if result.ok and difference and first_payload(events, UserAnswered) is None:
         answers = " or ".join(dict.fromkeys(difference.answers.values()))
-        way = " (--ask lets you choose)" if typed else ""
+        way = " (--ask lets you choose)" if suggest_commands else ""
         yield f"Ambiguous: other repairs pass too; {difference.call} gives {answers}{way}"

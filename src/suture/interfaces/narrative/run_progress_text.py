@@ -151,13 +151,13 @@ class ProgressNarrator:
         )
 
 
-def render_short_result(result: Result, folder: RunFolder, *, typed: bool = True) -> Iterator[str]:
+def render_short_result(result: Result, folder: RunFolder, *, suggest_commands: bool = True) -> Iterator[str]:
     """Yield the last lines of a run: the outcome, what it is worth, and what to do next.
 
     Args:
         result: The result of the run.
         folder: The run's folder.
-        typed: Whether to suggest commands to type; an editor or a page has buttons instead.
+        suggest_commands: Whether to suggest commands to type; an editor or a page has buttons instead.
     """
     yield _outcome_line(result, heals=is_heal_run(folder))
     if not result.ok:
@@ -165,8 +165,8 @@ def render_short_result(result: Result, folder: RunFolder, *, typed: bool = True
     events = read_ledger(folder.ledger_path).events
     if (written := last_payload(events, CertificateWritten)) is not None:
         yield from certificate_summary_lines(written, folder.id, result.confidence)
-    yield from caution_lines(result, folder, typed=typed)
-    if typed:
+    yield from caution_lines(result, folder, suggest_commands=suggest_commands)
+    if suggest_commands:
         yield from next_step_lines(result, folder)
     yield f"{_spend_summary(result.spend)}. More: suture show {folder.id}"
 

@@ -24,6 +24,16 @@ from suture.interfaces.jobs import QueueFull, RunBusy
 
 MEDIA_TYPE = "application/problem+json"
 MAX_VALIDATION_ERRORS = 5
+STATUS_OF_ERROR: tuple[tuple[type[SutureError], int], ...] = (
+    (QueueFull, 429),
+    (RunBusy, 409),
+    (UsageError, 400),
+    (PrerequisiteError, 503),
+    (ModelError, 502),
+    (StorageError, 500),
+    (BudgetExceeded, 409),
+    (Cancelled, 409),
+)
 
 
 class Problem(BaseModel):
@@ -61,18 +71,6 @@ class RequestRefused(UsageError):
     def __init__(self, status: int, message: str, *, remedy: str = "") -> None:
         super().__init__(message, remedy=remedy)
         self.status = status
-
-
-STATUS_OF_ERROR: tuple[tuple[type[SutureError], int], ...] = (
-    (QueueFull, 429),
-    (RunBusy, 409),
-    (UsageError, 400),
-    (PrerequisiteError, 503),
-    (ModelError, 502),
-    (StorageError, 500),
-    (BudgetExceeded, 409),
-    (Cancelled, 409),
-)
 
 
 def problem_from_error(fault: SutureError) -> Problem:

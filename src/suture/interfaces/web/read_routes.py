@@ -65,6 +65,13 @@ EVENT_RESPONSES: dict[int | str, dict[str, Any]] = {
 DIFF_RESPONSE: dict[int | str, dict[str, Any]] = {
     200: {"content": {"text/x-diff": {"schema": {"type": "string"}}}}
 }
+CandidateHash = Annotated[str, PathPart(pattern=r"^[0-9a-f]{64}$", description="A candidate's hash.")]
+StepNumber = Annotated[int, PathPart(ge=0, le=10**6, description="The number of executed decisions.")]
+BenchmarkName = Annotated[
+    str, PathPart(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$", description="The benchmark's name.")
+]
+MAX_FOLDERS = 500
+ResultT = TypeVar("ResultT")
 
 
 @router.get("/runs", responses=problem_responses())
@@ -236,15 +243,6 @@ async def metrics(
             return summarise_runs(store, RunQuery(kind=kind, model=model, project=project))
 
     return await asyncio.to_thread(summarize)
-
-
-CandidateHash = Annotated[str, PathPart(pattern=r"^[0-9a-f]{64}$", description="A candidate's hash.")]
-StepNumber = Annotated[int, PathPart(ge=0, le=10**6, description="The number of executed decisions.")]
-BenchmarkName = Annotated[
-    str, PathPart(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$", description="The benchmark's name.")
-]
-MAX_FOLDERS = 500
-ResultT = TypeVar("ResultT")
 
 
 @router.get("/caller", responses=problem_responses())

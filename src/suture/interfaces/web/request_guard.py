@@ -18,6 +18,14 @@ from suture.interfaces.web.problem_details import refusal_response
 
 BUILT_IN_LANGUAGES = ("localhost", "127.0.0.1", "::1")
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+SECURITY_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+"""Default headers of every response: it is data, cannot be framed, and must not be cached."""
 
 
 class RequestGuard:
@@ -91,16 +99,6 @@ class RequestGuard:
         if kind in ("application/x-www-form-urlencoded", "multipart/form-data", "text/plain"):
             return 415, f"a body of type {kind!r} is not accepted", "send application/json, or an archive"
         return None
-
-
-SECURITY_HEADERS = (
-    (b"x-content-type-options", b"nosniff"),
-    (b"cache-control", b"no-store"),
-    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-)
-"""Default headers of every response: it is data, cannot be framed, and must not be cached."""
 
 
 def _get_host(address: str) -> str:

@@ -29,6 +29,31 @@ probes = APIRouter()
 """Routes for monitoring: is the process alive, does it accept work, what are its metrics."""
 ANY_ADDRESS = ("0.0.0.0", "::")
 """Wildcard addresses, which are not host names; browsers connect to this machine for them."""
+CONTENT_TYPES = {
+    "html": "text/html; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+PAGE_CONTENT_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self'",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+        # Prevents text from becoming markup or code, even through a mistake in our scripts.
+        "require-trusted-types-for 'script'",
+        "trusted-types 'none'",
+    )
+)
+PAGE_FOLDER = files("suture.interfaces.web") / "page"
+PAGE_FILES = frozenset(
+    file.name for file in PAGE_FOLDER.iterdir() if file.name.rpartition(".")[2] in CONTENT_TYPES
+)
 
 
 def make_app(service: WebService, journal: JobJournal) -> FastAPI:
@@ -109,31 +134,6 @@ async def prometheus(request: Request, _: Viewer) -> Response:
 
 
 page_router = APIRouter(include_in_schema=False)
-CONTENT_TYPES = {
-    "html": "text/html; charset=utf-8",
-    "css": "text/css; charset=utf-8",
-    "js": "text/javascript; charset=utf-8",
-    "svg": "image/svg+xml",
-}
-PAGE_CONTENT_POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self'",
-        "connect-src 'self'",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",
-        # Prevents text from becoming markup or code, even through a mistake in our scripts.
-        "require-trusted-types-for 'script'",
-        "trusted-types 'none'",
-    )
-)
-PAGE_FOLDER = files("suture.interfaces.web") / "page"
-PAGE_FILES = frozenset(
-    file.name for file in PAGE_FOLDER.iterdir() if file.name.rpartition(".")[2] in CONTENT_TYPES
-)
 
 
 @page_router.get("/")

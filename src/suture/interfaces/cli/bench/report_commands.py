@@ -22,6 +22,8 @@ from suture.interfaces.cli.terminal.terminal_output import (
 if TYPE_CHECKING:
     from suture.bench.rows import Row
 
+TRACKING_VARIABLE = "MLFLOW_TRACKING_URI"
+
 
 @handle_errors
 def report_command(
@@ -160,9 +162,6 @@ def _grade_text(row: Row) -> str:
     if row.fault or row.felled:
         return row.fault or row.felled
     return step.grade.standing if step and step.grade else "not graded"
-
-
-TRACKING_VARIABLE = "MLFLOW_TRACKING_URI"
 
 
 @handle_errors

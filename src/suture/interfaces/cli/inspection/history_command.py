@@ -23,6 +23,12 @@ SinceOption = Annotated[
 Project = Annotated[str, typer.Option("--project", metavar="PART", help="Part of the project's folder name.")]
 ModelPart = Annotated[str, typer.Option("--model", metavar="PART", help="Part of the model's name.")]
 RunKind = Annotated[str, typer.Option("--kind", metavar="KIND", help="`write` or `heal`.")]
+NUMBERS = (
+    ("tokens_by_role", "tokens, {}"),
+    ("seconds_by_phase", "seconds, {}"),
+    ("errors", "errors, {}"),
+    ("candidates", "candidates, {}"),
+)
 
 
 @handle_errors
@@ -116,14 +122,6 @@ def _row(run: dict[str, Any]) -> tuple[str, ...]:
     )
     spent = f"{spend['seconds']:.0f} s{run_filter}{money}"
     return (run["run"], origin, run["outcome"], run["recipe"], run["model"], spent, when)
-
-
-NUMBERS = (
-    ("tokens_by_role", "tokens, {}"),
-    ("seconds_by_phase", "seconds, {}"),
-    ("errors", "errors, {}"),
-    ("candidates", "candidates, {}"),
-)
 
 
 @handle_errors

@@ -17,6 +17,19 @@ from suture.interfaces.cli.terminal.terminal_output import format_table, print_j
 from suture.interfaces.narrative.plain_text import escape_unprintable
 
 config_app = typer.Typer(name="config", help="Show and change settings.", no_args_is_help=True)
+SETTINGS_TEMPLATE = """\
+# Suture's settings for this project. `suture config show` lists all settings; docs/settings.md explains them.
+# Without `suture trust`, only harmless settings of a project's own file apply.
+
+[project]
+{test}
+
+# [repair]
+# candidates = 20000   # max number of small edits to try
+
+# [certification]
+# mutants = 12         # deliberate mistakes that the tests should catch
+"""
 
 
 @config_app.callback()
@@ -69,21 +82,6 @@ def set_one(
     if project is not None and not project.is_dir():
         raise UsageError(f"{str(project)!r} is not a folder", remedy="name the project's folder")
     print_note(f"written: {set_value(key, value, project=project, environ=os.environ)}")
-
-
-SETTINGS_TEMPLATE = """\
-# Suture's settings for this project. `suture config show` lists all settings; docs/settings.md explains them.
-# Without `suture trust`, only harmless settings of a project's own file apply.
-
-[project]
-{test}
-
-# [repair]
-# candidates = 20000   # max number of small edits to try
-
-# [proof]
-# mutants = 12         # deliberate mistakes that the tests should catch
-"""
 
 
 @handle_errors

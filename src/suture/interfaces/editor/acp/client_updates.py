@@ -59,6 +59,21 @@ PLAN_STAGES = {
     "heal": ("Run the tests on the unchanged code", "Find a change that makes them pass", "Certify it"),
     "write": ("Read the task and its checks", "Write code that passes them", "Certify it"),
 }
+REVIEW_OPTIONS = (
+    PermissionOption(option_id="approve", name="Yes", kind="allow_once"),
+    PermissionOption(option_id="reject", name="No, try something else", kind="reject_once"),
+    PermissionOption(option_id="abort", name="Stop the run", kind="reject_always"),
+)
+REPAIR_CHOICE_OPTIONS = (
+    PermissionOption(option_id="first", name="The first one", kind="allow_once"),
+    PermissionOption(option_id="second", name="The second one", kind="allow_once"),
+    PermissionOption(option_id="neither", name="Neither", kind="reject_once"),
+    PermissionOption(option_id="unsure", name="I do not know", kind="reject_once"),
+)
+APPLY_OPTIONS = (
+    PermissionOption(option_id="apply", name="Apply to my files", kind="allow_once"),
+    PermissionOption(option_id="leave", name="Do not change my files", kind="reject_once"),
+)
 
 
 def candidate_diffs(
@@ -190,23 +205,6 @@ def load_task_if_present(folder: RunFolder) -> Task | None:
         return load_task(folder)
     except StorageError:
         return None
-
-
-REVIEW_OPTIONS = (
-    PermissionOption(option_id="approve", name="Yes", kind="allow_once"),
-    PermissionOption(option_id="reject", name="No, try something else", kind="reject_once"),
-    PermissionOption(option_id="abort", name="Stop the run", kind="reject_always"),
-)
-REPAIR_CHOICE_OPTIONS = (
-    PermissionOption(option_id="first", name="The first one", kind="allow_once"),
-    PermissionOption(option_id="second", name="The second one", kind="allow_once"),
-    PermissionOption(option_id="neither", name="Neither", kind="reject_once"),
-    PermissionOption(option_id="unsure", name="I do not know", kind="reject_once"),
-)
-APPLY_OPTIONS = (
-    PermissionOption(option_id="apply", name="Apply to my files", kind="allow_once"),
-    PermissionOption(option_id="leave", name="Do not change my files", kind="reject_once"),
-)
 
 
 async def request_answer(client: Client, session: str, review: Review, root: Path) -> str:

@@ -159,7 +159,7 @@ class PromptTurn:
                 return await self.say(
                     "The run waits for your answer. Write a hint for the model, or /resume."
                 )
-            approved = review.stage == "hand_over" and choice == "approve"
+            approved = review.stage == "delivery" and choice == "approve"
             folder = await self._run_job("resume", {"answer": {"choice": choice}}, folder)
         if (result := load_result(folder)) is not None:
             await self._say_result(folder, result)
@@ -168,7 +168,9 @@ class PromptTurn:
         return None
 
     async def _say_result(self, folder: RunFolder, result: Result) -> None:
-        await self.say("\n\n".join(map(escape_markdown, render_short_result(result, folder, typed=False))))
+        await self.say(
+            "\n\n".join(map(escape_markdown, render_short_result(result, folder, suggest_commands=False)))
+        )
 
     async def _offer_change(self, folder: RunFolder, *, is_approved: bool = False) -> None:
         """Ask whether to apply a verified change to the user's files, and apply it."""
