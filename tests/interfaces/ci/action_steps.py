@@ -1,4 +1,4 @@
-"""Runs the steps of `action.yml` as GitHub's runner does: expressions into variables, then bash on a file."""
+"""Run the steps of `action.yml` as GitHub's runner does: expressions into variables, then bash on a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A thousand tests are not run for each candidate: all runs are counted; an old failure is left out."""
+"""With a thousand tests, not all are run for each candidate, and old failures are left out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from bare_pytest import BARE_PYTEST
-from interfaces.ci.red_pipelines import ADA, RedPipeline, commit, git, make_repository
+from interfaces.ci.failing_pipelines import ADA, RedPipeline, commit, git, make_repository
 from requirements import Require
 from suture.core.settings import Settings
 from suture.interfaces.ci import HealRequest, heal_in_pipeline

@@ -1,4 +1,4 @@
-"""What services say of a change, the gates, and text of others in what we write."""
+"""Reading the pipeline, the gates, and untrusted text in what Suture writes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from pydantic import SecretStr
 
-from interfaces.ci.red_pipelines import ADA, RED, commit, git, make_repository
+from interfaces.ci.failing_pipelines import ADA, RED, commit, git, make_repository
 from suture.core.records import CheckOutcome, Counterexample, Verdict
 from suture.core.settings import Settings, load_settings
 from suture.errors import UsageError

@@ -1,4 +1,4 @@
-"""A home of its own for each test, so that no run of the person who tests is seen or touched."""
+"""Fixtures: each test gets its own home, so that no run of the developer is read or changed."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ import pyte
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from interfaces.cli.terminals import Terminal
+from interfaces.cli.real_terminal import Terminal
 
 ROOT = Path(__file__).parents[3]
 GOLDEN = Path(__file__).parent / "golden"

@@ -1,4 +1,4 @@
-"""Bad input is one line, a remedy, the documented exit code, and files that stay as they are."""
+"""Bad input ends in one line, a remedy and the documented exit code, and no file changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `suture bench run` refuses before anything is measured."""
+"""What `suture bench run` rejects before anything is measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A database that is full, newer, or elsewhere: one line, the right exit code, and nothing lost."""
+"""A database that is full, newer or unreachable: one line, the right exit code, and nothing lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages tell the truth: generated ones are fresh, their code runs, their commands and links exist."""
+"""The documentation is correct: generated pages are current, code runs, commands and links exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`suture doctor` and `suture models`: what is there, what is missing, how to get it."""
+"""`suture doctor` and `suture models`: what is installed, what is missing, how to get it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`suture heal --issue` where every test passes: a test comes first, and decides when a person accepts it."""
+"""`suture heal --issue` when every test passes: a test is written first, and decides if a person accepts it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The live view: what it shows of a run, in any width, and that a terminal is left as it was."""
+"""The live view: what it shows of a run at any width, and that it leaves the terminal as it was."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 from rich.segment import Segment
 
-from interfaces.cli.terminals import Terminal
+from interfaces.cli.real_terminal import Terminal
 from suture.core.ledger import Event
 from suture.core.settings import BudgetSettings
 from suture.interfaces.cli.terminal import run_progress as progress

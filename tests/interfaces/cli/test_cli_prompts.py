@@ -1,4 +1,4 @@
-"""`suture prompts`: list, show, compare and check what the models are told."""
+"""`suture prompts`: list, show, compare and check the prompts of the models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`suture replay`, `--replies` and `suture resume`, as processes of their own."""
+"""`suture replay`, `--replies` and `suture resume`, each in its own process."""
 
 from __future__ import annotations
 

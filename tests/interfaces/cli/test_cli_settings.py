@@ -1,4 +1,4 @@
-"""`suture init` and `suture config set`: files of settings, written for the user."""
+"""`suture init` and `suture config set` write settings files for the user."""
 
 from __future__ import annotations
 

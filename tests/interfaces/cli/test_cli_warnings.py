@@ -1,4 +1,4 @@
-"""A reply that answers the tests' own literal is healed by them, and told as suspicious."""
+"""A reply that returns the tests' own literal is healed by them, and reported as suspicious."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is forked for the tests of this room does what the program does, seen from without."""
+"""The forked program of these tests behaves like the real program."""
 
 from __future__ import annotations
 

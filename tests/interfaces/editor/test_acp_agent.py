@@ -28,8 +28,8 @@ from acp.schema import (
 )
 
 from bare_pytest import BARE_PYTEST
-from interfaces.web.projects import BROKEN, HANGING, laid
-from interfaces.web.server import RIGHT, TASK, environ_of, job_processes, ledger_of, scripted
+from interfaces.web.real_server import RIGHT, TASK, environ_of, job_processes, ledger_of, scripted
+from interfaces.web.uploaded_projects import BROKEN, HANGING, laid
 
 pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]
 

@@ -1,4 +1,4 @@
-"""A verified change as an edit of documents: applied, it is that change, whatever the line ends."""
+"""Applying the edit of a verified change produces exactly that change, whatever the line ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real Neovim, set up as docs/editors.md says: a failing test is shown, and healed by a quick fix."""
+"""A real Neovim, configured as in docs/editors.md, shows a failing test and heals it with a quick fix."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from interfaces.web.projects import BROKEN, laid
-from interfaces.web.server import environ_of
+from interfaces.web.real_server import environ_of
+from interfaces.web.uploaded_projects import BROKEN, laid
 from requirements import Require
 
 pytestmark = [pytest.mark.usefixtures("sandbox")]

@@ -18,8 +18,8 @@ from pygls.lsp.client import LanguageClient
 
 from bare_pytest import BARE_PYTEST
 from interfaces.editor.test_acp_agent import begun
-from interfaces.web.projects import BROKEN, HANGING, laid
-from interfaces.web.server import environ_of, job_processes, ledger_of, scripted
+from interfaces.web.real_server import environ_of, job_processes, ledger_of, scripted
+from interfaces.web.uploaded_projects import BROKEN, HANGING, laid
 
 pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]
 

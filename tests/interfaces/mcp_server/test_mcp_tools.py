@@ -23,8 +23,8 @@ from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, ListRoo
 from pydantic import FileUrl
 
 from bare_pytest import BARE_PYTEST
-from interfaces.web.projects import BROKEN, HANGING, laid
-from interfaces.web.server import PATIENCE_S, RIGHT, TASK, environ_of, job_processes, ledger_of, scripted
+from interfaces.web.real_server import PATIENCE_S, RIGHT, TASK, environ_of, job_processes, ledger_of, scripted
+from interfaces.web.uploaded_projects import BROKEN, HANGING, laid
 from suture.api import Review
 from suture.core.records import Task
 from suture.interfaces.narrative.review_text import MAX_QUESTION_CHARS, review_as_text
@@ -268,7 +268,7 @@ def test_a_question_that_is_cut_says_so_and_where_the_whole_is() -> None:
     short = Review(
         run_id="run-1",
         key="k",
-        stage="hand_over",
+        stage="delivery",
         moves=(),
         candidate=None,
         verdict=None,

@@ -1,4 +1,4 @@
-"""`%%heal` in a real kernel, driven by nbclient; and what a cell becomes."""
+"""`%%heal` in a real kernel, driven by nbclient; and cells as projects."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from interfaces.web.server import environ_of, scripted
+from interfaces.web.real_server import environ_of, scripted
 from suture.errors import UsageError
 from suture.interfaces.notebook.cell_project import CODE_FILE, EARLIER_FILE, TESTS_FILE, make_cell_project
 

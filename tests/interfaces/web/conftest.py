@@ -1,4 +1,4 @@
-"""A real browser, a folder for a server that runs code behind a wall, and a run that all tests look at."""
+"""Fixtures: a real browser, a folder for a server that runs code in a sandbox, and a finished run."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from interfaces.web.browser import CHROMIUM, chromium
-from interfaces.web.server import TASK, Server
+from interfaces.web.real_browser import CHROMIUM, chromium
+from interfaces.web.real_server import TASK, Server
 from requirements import Require
 from suture.sandbox import Requirement
 

@@ -1,4 +1,4 @@
-"""Archives of strangers: what is a project is unpacked, and everything else is refused with nothing left."""
+"""Uploaded archives: projects are unpacked, everything else is refused and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from interfaces.web.projects import BROKEN, tarred, zipped
+from interfaces.web.uploaded_projects import BROKEN, tarred, zipped
 from suture.interfaces.jobs.project_archives import ArchiveLimits, ArchiveRefused, ProjectArchives, unpack
 
 LIMITS = ArchiveLimits(files=50, unpacked_bytes=2**20)

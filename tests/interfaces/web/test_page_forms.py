@@ -1,4 +1,4 @@
-"""The page in a real browser: an archive is sent, every field arrives, lessons and reports are read."""
+"""The page in a real browser: uploading an archive, filling in every field, reading lessons and reports."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 from playwright.sync_api import Browser, FilePayload, expect
 
 from bench.made_rows import benchmark_rows, write_rows
-from interfaces.web.browser import PATIENCE_MS, Opened
-from interfaces.web.projects import BROKEN, zipped
-from interfaces.web.server import RIGHT, Server, scripted
+from interfaces.web.real_browser import PATIENCE_MS, Opened
+from interfaces.web.real_server import RIGHT, Server, scripted
+from interfaces.web.uploaded_projects import BROKEN, zipped
 
 pytestmark = pytest.mark.timeout(300)
 WRONG = "```python\ndef double(n):\n    return 4 * n\n```"

@@ -1,4 +1,4 @@
-"""The page in a real browser: whose text it shows, whom it asks, who may see it, and who can read it."""
+"""The page in a real browser: untrusted text, requests of other sites, roles, and accessibility."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # it has no types
 from playwright.sync_api import Browser, Error, expect
 
-from interfaces.web.browser import PATIENCE_MS, SCHEMES, WIDTHS, Opened
-from interfaces.web.projects import laid
-from interfaces.web.server import Server, scripted
+from interfaces.web.real_browser import PATIENCE_MS, SCHEMES, WIDTHS, Opened
+from interfaces.web.real_server import Server, scripted
+from interfaces.web.uploaded_projects import laid
 
 pytestmark = pytest.mark.timeout(300)
 EVIL = "<img src=x onerror=\"window.pwned='{}'\"><script>window.pwned='{}'</script>"

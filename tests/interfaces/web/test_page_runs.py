@@ -1,4 +1,4 @@
-"""The page in a real browser: a run is started, watched, answered, looked at, forked; nothing is lost."""
+"""The page in a real browser: runs are started, watched, answered, inspected and forked."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
-from interfaces.web.browser import PATIENCE_MS, Opened
-from interfaces.web.projects import BROKEN, laid
-from interfaces.web.server import Server, scripted
+from interfaces.web.real_browser import PATIENCE_MS, Opened
+from interfaces.web.real_server import Server, scripted
+from interfaces.web.uploaded_projects import BROKEN, laid
 
 pytestmark = pytest.mark.timeout(300)
 TASK = "Write a function double(n) that doubles a number. For example: double(4) == 8 and double(5) == 10"

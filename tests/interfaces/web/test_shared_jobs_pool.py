@@ -1,4 +1,4 @@
-"""What a server makes of the rows and the workers that others have a hand in."""
+"""How a server handles shared job rows and workers that others change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two servers on one PostgreSQL and a Ray cluster of two nodes, one of which is killed in the middle."""
+"""Two servers share one PostgreSQL and a Ray cluster of two nodes, one of which is killed during a run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from interfaces.web.server import PATIENCE_S, Server, ledger_of
+from interfaces.web.real_server import PATIENCE_S, Server, ledger_of
 from interfaces.web.two_nodes import CountingModel, TwoNodes, task
 from requirements import Require
 

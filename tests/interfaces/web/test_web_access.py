@@ -1,4 +1,4 @@
-"""Who may do what: each role at each route, strange hosts and pages, and tokens that stand nowhere."""
+"""Access control: each role at each route, foreign hosts and pages, and tokens that appear nowhere."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from interfaces.web.projects import BROKEN, zipped
-from interfaces.web.server import TASK, Server
+from interfaces.web.real_server import TASK, Server
+from interfaces.web.uploaded_projects import BROKEN, zipped
 
 ROLES = ("viewer", "runner", "reviewer", "admin")
 NOBODY, OTHER = "20260101-000000000-abcdef", "20260101-000000000-abcde0"

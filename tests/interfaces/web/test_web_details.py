@@ -1,4 +1,4 @@
-"""What the page asks besides: candidates, their diffs, the graph, steps, two runs, benchmarks, who asks."""
+"""Further requests of the page: candidates, diffs, the graph, steps, two runs, benchmarks, the caller."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from bench.made_rows import benchmark_rows, write_rows
-from interfaces.web.projects import BROKEN, laid
-from interfaces.web.server import TASK, Server, ledger_of, scripted
+from interfaces.web.real_server import TASK, Server, ledger_of, scripted
+from interfaces.web.uploaded_projects import BROKEN, laid
 from suture.core.ledger import CATALOGUE, read_ledger
 from suture.core.ledger.kinds import SearchSkipped
 from suture.interfaces.narrative.graph_progress import visited_nodes

@@ -1,4 +1,4 @@
-"""Repositories that callers name: fetched where the settings allow it, from nowhere else, without running."""
+"""Repositories that callers name are cloned only if the settings allow it, and nothing in them is run."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from interfaces.web.projects import BROKEN, laid
-from interfaces.web.server import Server
+from interfaces.web.real_server import Server
+from interfaces.web.uploaded_projects import BROKEN, laid
 from suture.errors import UsageError
 from suture.interfaces.jobs.project_sources import require_allowed_git_url
 from suture.project.workspace.cloning import CloneLimits, clone

@@ -1,4 +1,4 @@
-"""A repository behind https and an authority of the operator's own: fetched, and healed."""
+"""A repository served over HTTPS with the operator's own certificate authority is cloned and healed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import pytest
 
-from interfaces.web.server import Server
+from interfaces.web.real_server import Server
 from interfaces.web.test_web_git import git, repository
 from requirements import Require
 from suture.errors import UsageError

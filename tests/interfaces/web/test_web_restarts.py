@@ -1,4 +1,4 @@
-"""A server that is stopped or killed in the middle of a run: the next goes on with it, nothing is twice."""
+"""A server is stopped or killed during a run: the next server continues it, and nothing is done twice."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from interfaces.web.server import PATIENCE_S, TASK, Server, ledger_of
+from interfaces.web.real_server import PATIENCE_S, TASK, Server, ledger_of
 from models.openai_stub import Answer, OpenAIStub, chat_completion
 
 pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]

@@ -1,4 +1,4 @@
-"""Runs over HTTP, from the question to the certificate: a real server, real sandboxes, a scripted model."""
+"""Runs over HTTP, from the request to the certificate: a real server, real sandboxes, a scripted model."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from bare_pytest import BARE_PYTEST
-from interfaces.web.projects import BROKEN, HANGING, laid, tarred, zipped
-from interfaces.web.server import RIGHT, TASK, Server, ledger_of, scripted
+from interfaces.web.real_server import RIGHT, TASK, Server, ledger_of, scripted
+from interfaces.web.uploaded_projects import BROKEN, HANGING, laid, tarred, zipped
 
 pytestmark = pytest.mark.timeout(300)
 PYTEST = BARE_PYTEST

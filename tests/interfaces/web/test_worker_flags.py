@@ -1,4 +1,4 @@
-"""What of a server's command line goes to Ray, which shows it to the whole cluster."""
+"""Which command-line settings of a server Ray workers get, since everyone in the cluster can see them."""
 
 from __future__ import annotations
 

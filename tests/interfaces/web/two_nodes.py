@@ -1,4 +1,4 @@
-"""A Ray cluster of two nodes on this machine, either of which can be killed, and a model that counts."""
+"""A Ray cluster of two nodes on this machine, either of which can be killed, and a model that counts calls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from interfaces.web.server import Server, environ_of
+from interfaces.web.real_server import Server, environ_of
 from models.openai_stub import chat_completion
 
 START_S = 120.0

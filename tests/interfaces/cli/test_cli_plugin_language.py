@@ -1,4 +1,4 @@
-"""The language that docs/extending.md adds from outside the package: found, run, judged and healed."""
+"""The language that docs/extending.md adds through a plugin is found, run, judged and healed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Projects that callers send."""
+"""Projects that callers upload."""
 
 from __future__ import annotations
 

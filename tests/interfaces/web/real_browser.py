@@ -1,4 +1,4 @@
-"""A real Chromium before the page: it reaches the server under test and nothing else."""
+"""A real Chromium that can reach only the server under test."""
 
 from __future__ import annotations
 

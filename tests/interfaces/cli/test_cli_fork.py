@@ -1,4 +1,4 @@
-"""`suture history`, `suture show --at` and `suture fork`, as processes of their own."""
+"""`suture history`, `suture show --at` and `suture fork`, each in its own process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real server in a process of its own, on a free port."""
+"""A real server in its own process, on a free port."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What callers have sent is removed when nobody needs it, and never while a run can go on."""
+"""Uploads are removed when nobody needs them, and never while a run in them can be resumed."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from interfaces.web.projects import BROKEN, zipped
-from interfaces.web.server import Server
+from interfaces.web.real_server import Server
+from interfaces.web.uploaded_projects import BROKEN, zipped
 from suture.core.ledger import Ledger, Payload, RunFolder
 from suture.core.ledger.kinds import RunFinished, RunStarted
 from suture.core.records import Reason

@@ -1,4 +1,4 @@
-"""What a user knows of a fault reaches the model, and decides nothing."""
+"""What a user knows about a fault reaches the model, and decides nothing."""
 
 from __future__ import annotations
 

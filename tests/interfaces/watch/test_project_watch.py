@@ -1,4 +1,4 @@
-"""Real files and the system's word of their changes; once the whole command, with a real sandbox."""
+"""Watching real files with the system's change notifications; once the whole command with a real sandbox."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person sees of a run: few words, the outcome once, and what to type next."""
+"""The short story of a run: few lines, the outcome once, and what to type next."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bare_pytest import BARE_PYTEST
-from interfaces.cli.terminals import Terminal
+from interfaces.cli.real_terminal import Terminal
 
 Suture = Callable[..., subprocess.CompletedProcess[str]]
 MOST_LINES = 8

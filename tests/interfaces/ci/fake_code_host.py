@@ -1,4 +1,4 @@
-"""A server on this machine that speaks what GitHub's and GitLab's REST documents say, and notes each call."""
+"""A local server that implements the documented REST interfaces of GitHub and GitLab and records each call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A command on a terminal of its own."""
+"""Run a command on its own pseudo-terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No text of a ledger, a project or a certificate steers the terminal, whichever door it comes by."""
+"""No text of a ledger, a project or a certificate controls the terminal, whichever command prints it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
-from interfaces.cli.terminals import Terminal
+from interfaces.cli.real_terminal import Terminal
 from suture.core.ledger import RawPayload, RunFolder
 from suture.core.ledger.event import decode_event
 from suture.core.records import Candidate, Task, encode_record

@@ -1,4 +1,4 @@
-"""A person in the loop, by the command line: parked runs, answers from another process, and a terminal."""
+"""Reviews on the command line: parked runs, answers from another process, and a terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from interfaces.cli.terminals import Terminal
+from interfaces.cli.real_terminal import Terminal
 
 Suture = Callable[..., subprocess.CompletedProcess[str]]
 Script = Callable[..., str]

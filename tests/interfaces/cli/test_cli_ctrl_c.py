@@ -1,4 +1,4 @@
-"""Ctrl-C on a real terminal while the process computes and does not come back to its event loop."""
+"""Ctrl-C on a real terminal while the process computes and does not return to its event loop."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from interfaces.cli.terminals import Terminal, own_terminal
+from interfaces.cli.real_terminal import Terminal, own_terminal
 from suture.core.ledger import read_ledger
 
 CTRL_C = "\x03"

@@ -1,4 +1,4 @@
-"""A run that a fault stopped, or its user, goes on where it was: a real server dies and comes back."""
+"""A run that an error or its user stopped is resumed where it was; a real server dies and comes back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that read: they tell a run from its folder alone, whatever became of it."""
+"""Commands that read: they show a run from its folder alone, whatever happened to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`suture verify` and `suture undo`, and the ways to hand over, as a user types them."""
+"""`suture verify`, `suture undo` and the ways of delivery, as a user types them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`action.yml` itself on ten pipelines, with the real graph and sandbox, and its hand-over to a stub."""
+"""`action.yml` on ten pipelines, with the real graph and sandbox, and delivery to a fake code host."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ import yaml
 
 from bare_pytest import BARE_PYTEST
 from interfaces.ci.action_steps import ACTION, ROOT, SHELL, Ended, job_variables, run_action
-from interfaces.ci.code_host import TOKEN, CodeHost, serving
-from interfaces.ci.red_pipelines import RED, RedPipeline, git, github_variables, heal, suture
+from interfaces.ci.failing_pipelines import RED, RedPipeline, git, github_variables, heal, suture
+from interfaces.ci.fake_code_host import TOKEN, CodeHost, serving
 from requirements import Require
 from suture.sandbox import Requirement
 
