@@ -2,8 +2,7 @@
 
 The plugin changes no file. It is not an entry point, because every pytest of the environment would load that,
 including the one inside the sandbox, where the source of an editable installation is not visible. The heal
-runs in
-its own process, so that it is not affected by what the tests did to this one.
+runs in its own process, so that it is not affected by what the tests did to this one.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ def pytest_terminal_summary(
 
 
 def _has_failures(reporter: pytest.TerminalReporter, exitstatus: int) -> bool:
-    """Return whether tests failed or test files could not be imported, which pytest reports as an interruption."""
+    """Return whether tests failed or could not be imported, which pytest reports as an interruption."""
     return exitstatus == TESTS_FAILED or (exitstatus == INTERRUPTED and bool(reporter.stats.get("error")))
 
 

@@ -1,6 +1,6 @@
 """Ten pipelines, each a small repository with a job's variables and how its heal must end.
 
-python tests/interfaces/ci/failing_pipelines.py     # runs action.yml on each, and prints the table
+python tests/interfaces/ci/failing_pipelines.py # runs action.yml on each, and prints the table
 """
 
 from __future__ import annotations

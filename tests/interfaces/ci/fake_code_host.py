@@ -1,4 +1,4 @@
-"""A local server that implements the documented REST interfaces of GitHub and GitLab and records each call."""
+"""A local server that implements GitHub's and GitLab's REST interfaces and records each call."""
 
 from __future__ import annotations
 

@@ -130,8 +130,8 @@ def broken(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def mended() -> str:
-    """The reply that mends `broken`."""
+def fixing_reply() -> str:
+    """The reply that fixes `broken`."""
     fix = tomllib.loads((ROOT / "tests" / "examples" / "fixes.toml").read_text())["broken"]
     text = (ROOT / "examples" / "broken" / fix["file"]).read_text()
     return f"```python\n{text.replace(fix['wrong'], fix['right'])}```"

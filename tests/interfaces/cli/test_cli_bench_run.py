@@ -39,7 +39,7 @@ def test_an_empty_file_of_ids_does_not_mean_every_task(cli: Cli, tmp_path: Path)
 
 @pytest.mark.usefixtures("sandbox")
 def test_a_benchmark_without_a_number_is_no_success(cli: Cli) -> None:
-    """Neither when it is measured, nor when it is graded anew."""
+    """Neither when it is measured, nor when it is graded again."""
     broken = Answer(status=400, body={"error": {"message": "no such thing"}})
     set_and_arm = ("--dataset", "suture", "--first", "2", "--arm", "greedy", "--model", "openai:stub")
     with OpenAIStub() as server:

@@ -24,12 +24,12 @@ def prompts(home: Path) -> list[str]:
 
 
 def test_a_hint_and_a_report_are_in_the_prompt(
-    suture: Suture, script: Script, broken: Path, mended: str, home: Path, tmp_path: Path
+    suture: Suture, script: Script, broken: Path, fixing_reply: str, home: Path, tmp_path: Path
 ) -> None:
     report = tmp_path / "report.txt"
     report.write_text("Three pens cost as much as one.\n")
     told = ("--hint", "look at the quantity", "--issue", str(report), "--set", "certification.seconds=0")
-    done = suture("heal", str(broken), "--test", BARE_PYTEST, *told, "--model", script(mended))
+    done = suture("heal", str(broken), "--test", BARE_PYTEST, *told, "--model", script(fixing_reply))
     assert done.returncode == 0, done.stderr
     (prompt, *_) = prompts(home)
     assert "Three pens cost as much as one.\n\nHint: look at the quantity" in prompt
@@ -37,11 +37,11 @@ def test_a_hint_and_a_report_are_in_the_prompt(
 
 
 def test_a_long_log_keeps_both_ends(
-    suture: Suture, script: Script, broken: Path, mended: str, home: Path
+    suture: Suture, script: Script, broken: Path, fixing_reply: str, home: Path
 ) -> None:
     log = "first line\n" + "x" * 50_000 + "\nlast line\n"
     options = ("--issue", "-", "--test", BARE_PYTEST, "--set", "certification.seconds=0")
-    done = suture("heal", str(broken), *options, "--model", script(mended), stdin=log)
+    done = suture("heal", str(broken), *options, "--model", script(fixing_reply), stdin=log)
     assert done.returncode == 0, done.stderr
     (prompt, *_) = prompts(home)
     assert "first line" in prompt

@@ -23,10 +23,10 @@ TEST = ("--test", BARE_PYTEST, "--set", "repair.enabled=false", "--set", "certif
 
 @pytest.mark.timeout(300)
 def test_heal_verify_and_undo(
-    suture: Suture, script: Script, broken: Path, mended: str, home: Path, files_of: FilesOf
+    suture: Suture, script: Script, broken: Path, fixing_reply: str, home: Path, files_of: FilesOf
 ) -> None:
     before = files_of(broken)
-    done = suture("heal", str(broken), *TEST, "--apply", "--model", script(mended))
+    done = suture("heal", str(broken), *TEST, "--apply", "--model", script(fixing_reply))
     assert done.returncode == 0, done.stderr
     assert "Your tests run every changed line and catch " in done.stderr
     assert "Confidence 0." in done.stderr
@@ -95,7 +95,7 @@ def test_a_healed_result_is_told_also_where_it_cannot_be_handed_over(
     suture: Suture,
     script: Script,
     broken: Path,
-    mended: str,
+    fixing_reply: str,
     home: Path,
     tmp_path: Path,
 ) -> None:
@@ -103,7 +103,7 @@ def test_a_healed_result_is_told_also_where_it_cannot_be_handed_over(
     for arguments in (("init", "-q"), ("add", "cart.py"), ("commit", "-qm", "without the tests")):
         git = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
         subprocess.run(["git", *arguments], cwd=broken, env=git, check=True)
-    model = ("--model", script(mended), "--set", "certification.seconds=0")
+    model = ("--model", script(fixing_reply), "--set", "certification.seconds=0")
     done = suture("heal", str(broken), *TEST, *model, "--commit", *options)
     (diff,) = home.glob("runs/*/result.diff")
     run = diff.parent.name

@@ -78,7 +78,7 @@ def planted_run(home: Path, age: str) -> RunFolder:
     folder = RunFolder(home / "runs" / RUN)
     folder.path.mkdir(parents=True)
     events = [json.loads(line) for line in (AGES / f"{age}.jsonl").read_text("utf-8").splitlines()]
-    code = folder.put_json({"files": {f"a{HOSTILE}.py": HOSTILE}, "origin": "sample", "label": HOSTILE})
+    code = folder.save_json({"files": {f"a{HOSTILE}.py": HOSTILE}, "origin": "sample", "label": HOSTILE})
     for event in events:
         if event["kind"] == "candidate.proposed":
             event["data"]["blob"] = code
@@ -169,9 +169,9 @@ def test_a_fork_without_its_state_is_damage(state: object, home: Path, cli: Cli)
     first, *rest = run.ledger_path.read_text("ascii").splitlines()
     started = json.loads(first)
     started["data"] |= {
-        "forks": {"run": "x", "at": 1, "state": run.put_json(state), "events": 1},
-        "task": run.put_json(encode_record(Task(statement="a", kind="write"))),
-        "settings": run.put_json({}),
+        "forks": {"run": "x", "at": 1, "state": run.save_json(state), "events": 1},
+        "task": run.save_record(Task(statement="a", kind="write")),
+        "settings": run.save_json({}),
     }
     run.ledger_path.write_text("\n".join([json.dumps(started), *rest, ""]), "ascii")
     done = cli("replay", RUN)
@@ -186,9 +186,9 @@ def test_undo_takes_back_nothing_that_a_run_does_not_tell(home: Path, cli: Cli, 
     result = {"run_id": RUN, "outcome": "healed", "reason": "", "candidate": candidate}
     for event in events:
         if event["kind"] == "run.started":
-            event["data"]["task"] = run.put_json(encode_record(Task(statement="a", kind="write")))
+            event["data"]["task"] = run.save_record(Task(statement="a", kind="write"))
         if event["kind"] == "run.finished":
-            event["data"]["result"] = run.put_json(result)
+            event["data"]["result"] = run.save_json(result)
     events.append({"seq": 900, "time_s": 1.0, "kind": "tree.applied", "data": told})
     run.ledger_path.write_text("".join(json.dumps(event) + "\n" for event in events), "ascii")
     done = cli("undo", RUN)

@@ -152,7 +152,7 @@ def test_nothing_of_it_runs_from_heal_to_undo(
     killed: str,
     suture: Suture,
     script: Script,
-    mended: str,
+    fixing_reply: str,
     home: Path,
     environ: dict[str, str],
 ) -> None:
@@ -160,7 +160,7 @@ def test_nothing_of_it_runs_from_heal_to_undo(
         pytest.skip("there is no commit")
     refs = hostile / ".git" / "refs" / "heads"
     before = {path.name: path.read_text() for path in refs.iterdir()}
-    done = suture("heal", str(hostile), *OPTIONS, *how, "--model", script(mended))
+    done = suture("heal", str(hostile), *OPTIONS, *how, "--model", script(fixing_reply))
     assert done.returncode == 0, done.stderr
     if killed:
         (ledger,) = home.glob("runs/*/ledger.jsonl")
@@ -180,14 +180,14 @@ def test_nothing_of_it_runs_from_heal_to_undo(
 
 
 def test_no_program_called_git_is_taken_from_the_project(
-    hostile: Path, mark: Path, suture: Suture, script: Script, mended: str, environ: dict[str, str]
+    hostile: Path, mark: Path, suture: Suture, script: Script, fixing_reply: str, environ: dict[str, str]
 ) -> None:
     planted = hostile / "git"
     planted.write_text(f"#!/bin/sh\necho planted >>'{mark}'\nexec {shutil.which('git')} \"$@\"\n")
     planted.chmod(0o755)
     path = os.pathsep.join((".", str(hostile), environ["PATH"]))
     done = suture(
-        "heal", ".", *OPTIONS, "--commit", "--model", script(mended), cwd=hostile, env={"PATH": path}
+        "heal", ".", *OPTIONS, "--commit", "--model", script(fixing_reply), cwd=hostile, env={"PATH": path}
     )
     assert done.returncode == 0, done.stderr
     assert not mark.exists(), mark.read_text()

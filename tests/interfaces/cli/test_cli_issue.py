@@ -1,4 +1,4 @@
-"""`suture heal --issue` when every test passes: a test is written first, and decides if a person accepts it."""
+"""`suture heal --issue` when every test passes: Suture first writes a test, which a person must accept."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ ISSUE = "total([100, 100], discount=10) in prices.py gives 190. Ten percent off 
 CODE = "def total(prices, discount=0):\n    return sum(prices) - discount\n"
 FIXED = "def total(prices, discount=0):\n    return sum(prices) * (100 - discount) / 100\n"
 OLD_TEST = "from prices import total\n\n\ndef test_total():\n    assert total([1, 2]) == 3\n"
-TELLING = (
+SHOWS_BUG = (
     "from prices import total\n\n\ndef test_percent():\n    assert total([100, 100], discount=10) == 180\n"
 )
-AS_IT_IS = TELLING.replace("180", "190")
-OF_ITS_OWN = TELLING.replace("import total", "import totals")
+PASSES = SHOWS_BUG.replace("180", "190")
+BROKEN_IMPORT = SHOWS_BUG.replace("import total", "import totals")
 PATH = "tests/test_issue.py"
 
 
@@ -45,7 +45,7 @@ def test_a_test_is_shown_and_decides_once_it_is_accepted(
     suture: Suture, script: Script, project: Path, files_of: FilesOf
 ) -> None:
     before = files_of(project)
-    model = script(block(AS_IT_IS), block(OF_ITS_OWN), block(TELLING), *[block(FIXED)] * 3)
+    model = script(block(PASSES), block(BROKEN_IMPORT), block(SHOWS_BUG), *[block(FIXED)] * 3)
     waits = suture("heal", "--issue", "-", "--model", model, stdin=ISSUE, cwd=project)
     assert waits.returncode == 5, waits.stderr
     assert "--answer approve" in waits.stderr
@@ -65,7 +65,7 @@ def test_a_test_is_shown_and_decides_once_it_is_accepted(
     told = json.loads(healed.stdout)
     assert told["candidate"]["files"] == {"prices.py": FIXED}
     assert sorted(told["applied"]) == ["prices.py", PATH]
-    assert (project / PATH).read_text() == TELLING
+    assert (project / PATH).read_text() == SHOWS_BUG
     assert suture("undo", cwd=project).returncode == 0
     assert files_of(project) == before
 
@@ -73,7 +73,7 @@ def test_a_test_is_shown_and_decides_once_it_is_accepted(
 def test_the_accepted_test_is_in_the_proof_and_in_a_replay(
     suture: Suture, script: Script, project: Path
 ) -> None:
-    model = script(block(TELLING), *[block(FIXED)] * 3)
+    model = script(block(SHOWS_BUG), *[block(FIXED)] * 3)
     assert suture("heal", "--issue", "issue.txt", "--model", model, cwd=project).returncode == 5
     healed = suture("resume", "last", "--answer", "approve", "--json", cwd=project)
     told = json.loads(healed.stdout)
@@ -91,7 +91,7 @@ def test_the_accepted_test_is_in_the_proof_and_in_a_replay(
 def test_a_test_that_is_not_accepted_decides_nothing(
     suture: Suture, script: Script, project: Path, answer: str, code: int
 ) -> None:
-    model = script(block(TELLING), *[block(FIXED)] * 3)
+    model = script(block(SHOWS_BUG), *[block(FIXED)] * 3)
     assert suture("heal", "--issue", "issue.txt", "--model", model, cwd=project).returncode == 5
     ended = suture("resume", "last", "--answer", answer, cwd=project)
     assert (ended.returncode, ended.stdout) == (code, "")
@@ -99,15 +99,15 @@ def test_a_test_that_is_not_accepted_decides_nothing(
 
 
 def test_with_a_hint_another_test_is_written(suture: Suture, script: Script, project: Path) -> None:
-    better = TELLING.replace("test_percent", "test_better")
-    model = script(block(TELLING), block(better), *[block(FIXED)] * 3)
+    better = SHOWS_BUG.replace("test_percent", "test_better")
+    model = script(block(SHOWS_BUG), block(better), *[block(FIXED)] * 3)
     assert suture("heal", "--issue", "issue.txt", "--model", model, cwd=project).returncode == 5
     assert suture("resume", "last", "--hint", "call it better", cwd=project).returncode == 5
     assert "def test_better" in suture("review", "last", cwd=project).stdout
 
 
 def test_where_no_test_shows_the_fault_the_run_says_so(suture: Suture, script: Script, project: Path) -> None:
-    model = script(*[block(AS_IT_IS)] * 6)
+    model = script(*[block(PASSES)] * 6)
     ended = suture("heal", "--issue", "issue.txt", "--model", model, cwd=project)
     assert ended.returncode == 1, ended.stderr
     assert "passes on the present code" in ended.stderr

@@ -83,10 +83,10 @@ def test_code_that_nothing_can_verify_is_no_success(suture: Suture, script: Scri
 
 
 def test_a_fix_is_printed_and_nothing_changes(
-    suture: Suture, script: Script, broken: Path, mended: str, home: Path, files_of: FilesOf
+    suture: Suture, script: Script, broken: Path, fixing_reply: str, home: Path, files_of: FilesOf
 ) -> None:
     before = files_of(broken)
-    done = suture("heal", str(broken), "--test", BARE_PYTEST, "-v", "--model", script(mended))
+    done = suture("heal", str(broken), "--test", BARE_PYTEST, "-v", "--model", script(fixing_reply))
     assert done.returncode == 0, done.stderr
     assert files_of(broken) == before
     assert "+        goods += price * quantity" in done.stdout
@@ -98,10 +98,10 @@ def test_a_fix_is_printed_and_nothing_changes(
 
 
 def test_the_printed_diff_and_the_printed_undo_work(
-    suture: Suture, script: Script, broken: Path, mended: str, files_of: FilesOf
+    suture: Suture, script: Script, broken: Path, fixing_reply: str, files_of: FilesOf
 ) -> None:
     before = files_of(broken)
-    done = suture("heal", str(broken), "--test", BARE_PYTEST, "--apply", "--model", script(mended))
+    done = suture("heal", str(broken), "--test", BARE_PYTEST, "--apply", "--model", script(fixing_reply))
     assert done.returncode == 0, done.stderr
     after = files_of(broken)
     assert {path for path in after if after[path] != before.get(path)} == {"cart.py"}

@@ -60,7 +60,7 @@ def test_verbose_says_what_each_step_is_worth(suture: Suture, broken: Path) -> N
     assert done.returncode == 0, done.stderr
     for words in (
         "heal with no model",
-        "3 failing tests to mend",
+        "3 failing tests to fix",
         "next: small edits",
         "judged by the test runner's report, signed",
         "Certificate: /",
@@ -126,10 +126,10 @@ def test_what_is_told_at_the_end_works_where_pytest_counts_from_another_folder(
 
 
 def test_a_command_without_a_report_says_what_its_pass_is_worth(
-    suture: Suture, script: Callable[..., str], broken: Path, mended: str
+    suture: Suture, script: Callable[..., str], broken: Path, fixing_reply: str
 ) -> None:
     check = "import cart; assert cart.cart_total([('a', 1000, 3)]) == 3490"
-    model = ("--model", script(mended), "--set", "certification.seconds=0")
+    model = ("--model", script(fixing_reply), "--set", "certification.seconds=0")
     done = suture("heal", str(broken), "--test", f'python -c "{check}"', *model)
     assert done.returncode == 0, done.stderr
     assert "Healed: the test command passes, judged by its exit status alone." in done.stderr

@@ -45,7 +45,7 @@ def write_run(home: Path, *, finish: bool = True) -> RunFolder:
                     "statement": task.statement,
                     "model": "scripted:x",
                     "recipe": "adaptive",
-                    "task": run.put_json(encode_record(task)),
+                    "task": run.save_record(task),
                 },
             )
         )
@@ -102,7 +102,7 @@ def write_run(home: Path, *, finish: bool = True) -> RunFolder:
                 kind="candidate.proposed",
                 data={
                     "candidate": candidate.hash,
-                    "blob": run.put_json(encode_record(candidate)),
+                    "blob": run.save_record(candidate),
                     "origin": candidate.origin,
                     "label": candidate.label,
                     "files": ["calc.py"],
@@ -125,7 +125,7 @@ def checked(run: RunFolder, verdict: Verdict, label: str) -> dict[str, object]:
         "label": label,
         "passed": len(verdict.passed),
         "failed": len(verdict.failed),
-        "verdict": run.put_json(encode_record(verdict)),
+        "verdict": run.save_record(verdict),
     }
 
 

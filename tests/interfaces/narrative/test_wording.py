@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import ast
-import importlib
-from pathlib import Path
-from typing import get_args, get_type_hints
+from typing import get_args
 
 import pytest
 
-import suture
 from suture.core.ledger.event import CATALOGUE
 from suture.core.ledger.kinds import BudgetRefused, BudgetReserved, BudgetSettled, ReviewStage
 from suture.core.records import Evidence, MoveKind, Outcome, Reason, ReasonCode, render_reason
@@ -49,34 +45,3 @@ def test_every_kind_of_event_is_rendered_except_bookkeeping() -> None:
 
 GENERIC_EVENTS = {"AdviceGiven", "PromptShrunk", "SearchSkipped"}
 """Events that are shown by their kind and data."""
-
-
-def tables_of_texts() -> list[tuple[str, str, object]]:
-    """Every module-level `dict[SomeCode, str]` named `*_TEXTS` in the package."""
-    root = Path(suture.__file__).parent
-    found = []
-    for path in sorted(root.rglob("*.py")):
-        text = path.read_text("utf-8")
-        if "_TEXTS: " not in text:
-            continue
-        module = ".".join(("suture", *path.relative_to(root).with_suffix("").parts))
-        for node in ast.parse(text).body:
-            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-                if node.target.id.endswith("_TEXTS"):
-                    found.append((module, node.target.id, node))
-    return found
-
-
-@pytest.mark.parametrize(("module", "name"), [(module, name) for module, name, _ in tables_of_texts()])
-def test_a_table_of_texts_covers_its_closed_set(module: str, name: str) -> None:
-    loaded = importlib.import_module(module)
-    namespace = {**vars(importlib.import_module("suture.core.records")), **vars(loaded)}
-    for extra in ("suture.core.ledger.kinds", "suture.judge"):
-        namespace = {**vars(importlib.import_module(extra)), **namespace}
-    try:
-        annotation = get_type_hints(loaded, globalns=namespace)[name]
-    except NameError as missing:
-        pytest.skip(f"its codes are imported for type checkers alone: {missing}")
-    codes = get_args(get_args(annotation)[0])
-    if codes:
-        assert set(codes) <= set(getattr(loaded, name))

@@ -47,7 +47,7 @@ def test_a_cell_becomes_code_tests_and_what_it_uses_of_others() -> None:
     ("source", "says"),
     [
         ("!ls\nassert True", "no plain Python"),
-        ("def f(:\n", "no plain Python at line 1 below %%heal: invalid syntax .mend that first"),
+        ("def f(:\n", "is not plain Python at line 1 below %%heal: invalid syntax .fix that first"),
         ("x = 1", "no assert"),
         ("x = 1; assert x", "more than an assert"),
         ("assert thing", "'thing' comes from another cell"),

@@ -17,7 +17,7 @@ import pytest
 from suture.core.ledger import list_runs, read_ledger
 from suture.core.records import Reason, Result, Spend
 from suture.errors import StorageError, UsageError
-from suture.interfaces.watch.project_watch import RunEnded, RunFailed, RunSuperseded, watch
+from suture.interfaces.watch.project_watch import HealEnded, HealFailed, HealSuperseded, watch_project
 
 BROKEN = "def double(n):\n    return n * 3\n"
 CHECK = """import unittest
@@ -75,20 +75,20 @@ def healed() -> Result:
 
 async def test_a_change_under_a_run_cancels_it_and_the_next_one_begins(project: Path) -> None:
     runs = Runs()
-    async with aclosing(watch(project, runs.heal)) as seen:
+    async with aclosing(watch_project(project, runs.heal)) as seen:
         told = asyncio.ensure_future(anext(seen))
         await runs.begun.get()
         replace(project / "code_here.py", BROKEN + "# more\n")
-        assert await told == RunSuperseded(changed=("code_here.py",))
+        assert await told == HealSuperseded(changed=("code_here.py",))
         assert runs.cancelled == 1
         told = asyncio.ensure_future(anext(seen))
         (await runs.begun.get()).set_result(healed())
-        assert await told == RunEnded(result=healed())
+        assert await told == HealEnded(result=healed())
 
 
 async def test_what_is_no_change_of_the_project_neither_stops_nor_starts_a_run(project: Path) -> None:
     runs = Runs()
-    async with aclosing(watch(project, runs.heal)) as seen:
+    async with aclosing(watch_project(project, runs.heal)) as seen:
         told = asyncio.ensure_future(anext(seen))
         end = await runs.begun.get()
         replace(project / "code_here.py", BROKEN)  # the same text
@@ -104,7 +104,7 @@ async def test_what_is_no_change_of_the_project_neither_stops_nor_starts_a_run(p
         assert runs.begun.empty()
         (project / "new.py").write_text("")
         (await runs.begun.get()).set_result(healed())
-        assert isinstance(await told, RunEnded)
+        assert isinstance(await told, HealEnded)
 
 
 async def test_a_fix_is_not_written_over_what_the_user_wrote_meanwhile(project: Path) -> None:
@@ -115,8 +115,8 @@ async def test_a_fix_is_not_written_over_what_the_user_wrote_meanwhile(project: 
         (project / "code_here.py").write_text("# mine\n")
         return healed()
 
-    async with aclosing(watch(project, heal, _noting(applied))) as seen:
-        assert await anext(seen) == RunSuperseded(changed=("code_here.py",))
+    async with aclosing(watch_project(project, heal, _noting(applied))) as seen:
+        assert await anext(seen) == HealSuperseded(changed=("code_here.py",))
     assert not applied
 
 
@@ -131,14 +131,14 @@ async def test_faults_of_a_run_and_of_writing_are_told_and_the_watch_goes_on(pro
     async def full(_: str) -> None:
         raise StorageError("the disk is full")
 
-    async with aclosing(watch(project, heal, full)) as seen:
+    async with aclosing(watch_project(project, heal, full)) as seen:
         first = await anext(seen)
-        assert isinstance(first, RunFailed)
+        assert isinstance(first, HealFailed)
         assert str(first.fault) == "no test"
         told = asyncio.ensure_future(anext(seen))
         (project / "new.py").write_text("")
         second = await told
-        assert isinstance(second, RunEnded)
+        assert isinstance(second, HealEnded)
         assert not second.applied
         assert str(second.fault) == "the disk is full"
 

@@ -13,7 +13,12 @@ from pathlib import Path
 import pytest
 
 from interfaces.web.uploaded_projects import BROKEN, tarred, zipped
-from suture.interfaces.jobs.project_archives import ArchiveLimits, ArchiveRefused, ProjectArchives, unpack
+from suture.interfaces.jobs.project_archives import (
+    ArchiveLimits,
+    ArchiveRefused,
+    ProjectArchives,
+    unpack_archive,
+)
 
 LIMITS = ArchiveLimits(files=50, unpacked_bytes=2**20)
 
@@ -141,14 +146,14 @@ def test_one_that_is_sent_twice_at_once_is_kept_once(tmp_path: Path) -> None:
 
 def test_a_tar_of_the_folder_itself_is_a_project(tmp_path: Path) -> None:
     folders = [(entry(name, tarfile.DIRTYPE), b"") for name in (".", "./", "./sub")]
-    unpack(tar_of(*folders, (entry("./sub/a.py"), b"x")), tmp_path, LIMITS)
+    unpack_archive(tar_of(*folders, (entry("./sub/a.py"), b"x")), tmp_path, LIMITS)
     assert (tmp_path / "sub" / "a.py").read_text() == "x"
 
 
 def test_whoever_may_run_a_file_may_still(tmp_path: Path) -> None:
     info = entry("run.sh")
     info.mode = 0o4755
-    unpack(tar_of((info, b"x")), tmp_path, LIMITS)
+    unpack_archive(tar_of((info, b"x")), tmp_path, LIMITS)
     assert (tmp_path / "run.sh").stat().st_mode & 0o7777 == 0o700  # and as no other user
 
 

@@ -57,11 +57,11 @@ def test_what_changes_between_two_candidates(server: Server, written: str, heale
     assert "-    return 4 * n\n+    return 2 * n\n" in between
     back = server.get(f"/v1/runs/{written}/diff", params={"from": right, "to": wrong}).text
     assert "-    return 2 * n\n+    return 4 * n\n" in back
-    given, mended = (one["candidate"] for one in server.get(f"/v1/runs/{healed}/candidates").json())
-    own = server.get(f"/v1/runs/{healed}/diff", params={"to": mended}).text
+    original, fixed = (one["candidate"] for one in server.get(f"/v1/runs/{healed}/candidates").json())
+    own = server.get(f"/v1/runs/{healed}/diff", params={"to": fixed}).text
     assert own == server.get(f"/v1/runs/{healed}/diff").text
-    assert own == server.get(f"/v1/runs/{healed}/diff", params={"from": given, "to": mended}).text
-    assert server.get(f"/v1/runs/{healed}/diff", params={"from": mended, "to": mended}).text == ""
+    assert own == server.get(f"/v1/runs/{healed}/diff", params={"from": original, "to": fixed}).text
+    assert server.get(f"/v1/runs/{healed}/diff", params={"from": fixed, "to": fixed}).text == ""
     assert server.get(f"/v1/runs/{healed}/diff", params={"to": "nothing"}).status_code == 400
 
 

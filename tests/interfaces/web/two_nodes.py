@@ -1,4 +1,4 @@
-"""A Ray cluster of two nodes on this machine, either of which can be killed, and a model that counts calls."""
+"""A Ray cluster of two nodes on this machine, either of which can be killed, and a counting model."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ Markdown only through `markdown_report`. A token is sent only to the service's o
 from suture.interfaces.ci.ci_pipeline import read_pipeline
 from suture.interfaces.ci.delivery_gates import REFUSAL_TEXTS, Refusal
 from suture.interfaces.ci.heal_report import REFUSED, HealReport
-from suture.interfaces.ci.pipeline_delivery import check_open_heals, deliver, prepare_delivery
+from suture.interfaces.ci.pipeline_delivery import check_open_heals, deliver_change, prepare_delivery
 from suture.interfaces.ci.pipeline_heal import HealRequest, heal_in_pipeline, plan_heal
 
 __all__ = [
@@ -18,7 +18,7 @@ __all__ = [
     "HealRequest",
     "Refusal",
     "check_open_heals",
-    "deliver",
+    "deliver_change",
     "heal_in_pipeline",
     "plan_heal",
     "prepare_delivery",

@@ -96,11 +96,13 @@ def code_block(text: str, language: str = "") -> str:
         text: Any text; it is cut after `MAX_BLOCK_CHARS`.
         language: The language of the fence, such as `diff`.
     """
-    shown = escape_unprintable(text)
-    if len(shown) > MAX_BLOCK_CHARS:
-        shown = f"{shown[:MAX_BLOCK_CHARS]}\n... {len(shown) - MAX_BLOCK_CHARS:,} more characters"
-    fence = "`" * max(3, 1 + _longest_backtick_run(shown))
-    return f"{fence}{language}\n{shown.rstrip()}\n{fence}\n"
+    text_shown = escape_unprintable(text)
+    if len(text_shown) > MAX_BLOCK_CHARS:
+        text_shown = (
+            f"{text_shown[:MAX_BLOCK_CHARS]}\n... {len(text_shown) - MAX_BLOCK_CHARS:,} more characters"
+        )
+    fence = "`" * max(3, 1 + _longest_backtick_run(text_shown))
+    return f"{fence}{language}\n{text_shown.rstrip()}\n{fence}\n"
 
 
 def is_shown_whole(text: str) -> bool:
@@ -110,13 +112,13 @@ def is_shown_whole(text: str) -> bool:
 
 def code_span(text: str) -> str:
     """Return text as inline code, in which nothing mentions a person, links, or ends a table cell."""
-    shown = " ".join(escape_unprintable(text).split())
-    if len(shown) > MAX_SPAN_CHARS:
-        shown = f"{shown[: MAX_SPAN_CHARS - 1]}…"
+    text_shown = " ".join(escape_unprintable(text).split())
+    if len(text_shown) > MAX_SPAN_CHARS:
+        text_shown = f"{text_shown[: MAX_SPAN_CHARS - 1]}…"
     # A bar ends a table cell even in code; `\|` is the only escape that works there.
-    ticks = "`" * (1 + _longest_backtick_run(shown))
-    space = " " if shown.startswith("`") or shown.endswith("`") or not shown else ""
-    return f"{ticks}{space}{shown.replace('|', chr(92) + '|')}{space}{ticks}"
+    ticks = "`" * (1 + _longest_backtick_run(text_shown))
+    space = " " if text_shown.startswith("`") or text_shown.endswith("`") or not text_shown else ""
+    return f"{ticks}{space}{text_shown.replace('|', chr(92) + '|')}{space}{ticks}"
 
 
 def _longest_backtick_run(text: str) -> int:

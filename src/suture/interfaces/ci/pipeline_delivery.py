@@ -30,7 +30,7 @@ MAX_TITLE_CHARS = 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class Delivery:
+class PipelineDelivery:
     """The state of a delivery.
 
     Attributes:
@@ -50,7 +50,7 @@ class Delivery:
 
 def prepare_delivery(
     certificate_file: Path, request: HealRequest, pipeline: Pipeline, settings: Settings
-) -> Delivery:
+) -> PipelineDelivery:
     """Read a certificate, check the gates, and build the change to deliver. Nothing is run.
 
     Args:
@@ -66,29 +66,31 @@ def prepare_delivery(
     checkout = read_checkout(request.root, pipeline, request.base)
     refusal = check_pipeline_gates(pipeline, checkout, settings)
     if refusal is not None:
-        return Delivery(refusal=refusal)
+        return PipelineDelivery(refusal=refusal)
     try:
         certificate = load_certificate(certificate_file)
     except InvalidCertificate as fault:
-        return Delivery(refusal=Refusal(reason="not_verified", detail=str(fault)))
+        return PipelineDelivery(refusal=Refusal(reason="not_verified", detail=str(fault)))
     task = load_heal_task(request, settings)
     try:
         after = apply_diff(task.files, certificate.diff)
     except DiffDoesNotApply as fault:
-        return Delivery(refusal=Refusal(reason="not_verified", detail=str(fault)))
+        return PipelineDelivery(refusal=Refusal(reason="not_verified", detail=str(fault)))
     changes = any(task.files.get(path) != content for path, content in after.items())
     if not changes or task.files.keys() - after.keys():  # no heal of Suture does either
-        return Delivery(
+        return PipelineDelivery(
             refusal=Refusal(reason="not_verified", detail="the change is empty or deletes a file")
         )
     refusal = _gate_certificate(certificate, task, after, settings)
     if refusal is not None:
-        return Delivery(refusal=refusal)
+        return PipelineDelivery(refusal=refusal)
     change = _make_change(certificate, task.files, after, checkout)
-    return Delivery(change=change, heals=checkout.heals)
+    return PipelineDelivery(change=change, heals=checkout.heals)
 
 
-def deliver(prepared: Delivery, pipeline: Pipeline, settings: Settings, *, dry_run: bool = False) -> Delivery:
+def deliver_change(
+    prepared: PipelineDelivery, pipeline: Pipeline, settings: Settings, *, dry_run: bool = False
+) -> PipelineDelivery:
     """Deliver a prepared change whose certificate has been verified.
 
     Args:
@@ -106,13 +108,13 @@ def deliver(prepared: Delivery, pipeline: Pipeline, settings: Settings, *, dry_r
     if change is None:
         raise ValueError("a refused change cannot be delivered")
     if how == "artifact" or dry_run:
-        return Delivery(change=change, how=how)
+        return PipelineDelivery(change=change, how=how)
     host = open_host(pipeline, settings.keys.ci)
     sent = host.comment(change) if how == "comment" else host.open_draft(change)
-    return Delivery(change=change, how=how, address=sent)
+    return PipelineDelivery(change=change, how=how, address=sent)
 
 
-def check_open_heals(prepared: Delivery, pipeline: Pipeline, settings: Settings) -> Refusal | None:
+def check_open_heals(prepared: PipelineDelivery, pipeline: Pipeline, settings: Settings) -> Refusal | None:
     """Ask the service which heals of the branch are open, before time is spent on verification.
 
     Raises:

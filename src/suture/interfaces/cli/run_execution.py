@@ -45,8 +45,12 @@ def _add_continuation_hint(fault: SutureError) -> SutureError:
     """Add to the error's remedy how the run that it stopped can be continued."""
     from suture.interfaces.narrative.result_text import continuation_hint
 
-    if fault.stopped_run and not (isinstance(fault, UsageError) and not isinstance(fault, PrerequisiteError)):
-        fault.remedy = "; ".join(filter(None, (fault.remedy, f"then {continuation_hint(fault.stopped_run)}")))
+    if fault.stopped_run_id and not (
+        isinstance(fault, UsageError) and not isinstance(fault, PrerequisiteError)
+    ):
+        fault.remedy = "; ".join(
+            filter(None, (fault.remedy, f"then {continuation_hint(fault.stopped_run_id)}"))
+        )
     return fault
 
 
@@ -100,7 +104,7 @@ def _last_lines(result: Result, settings: Settings, folder: RunFolder, detail: D
         yield from (f"Warning: {sign}" for sign in result.warnings)
 
 
-def execute_run(
+def run_and_report(
     start: Callable[[RunProgress], Coroutine[Any, Any, Result]],
     loaded: LoadedSettings,
     *,

@@ -146,7 +146,7 @@ async def _resume_run(job: Job, settings: Settings, folder: RunFolder) -> JobEnd
     finished = last_payload(recorded.events, RunFinished)
     if recorded.ended and not recorded.may_go_on and finished is not None and job.kind != "resume":
         # Only the job's end had not been recorded.
-        return _job_end(folder.get_record(Result, finished.result))
+        return _job_end(folder.load_record(Result, finished.result))
     answer_values: Mapping[str, Any] = job.request.get("answer") or {}
     answer = None
     # Otherwise an earlier process has used the answer already.

@@ -121,7 +121,7 @@ class ProjectArchives:
         except OSError as fault:
             raise StorageError(f"the archive cannot be stored: {fault.strerror}") from fault
         try:
-            unpack(content, temporary, self._limits)
+            unpack_archive(content, temporary, self._limits)
             try:
                 temporary.rename(self._folder / name)
             except OSError:
@@ -140,7 +140,7 @@ def _touch(folder: Path) -> None:
         os.utime(folder)
 
 
-def unpack(content: bytes, target: Path, limits: ArchiveLimits) -> None:
+def unpack_archive(content: bytes, target: Path, limits: ArchiveLimits) -> None:
     """Write the contents of an archive to an empty folder.
 
     Args:

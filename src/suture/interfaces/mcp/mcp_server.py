@@ -75,12 +75,12 @@ def _argument_error(tool: str, fault: ValidationError, known: Mapping[str, Any])
     error = fault.errors()[0]
     name = str(error["loc"][0])
     missing = error["type"] == "missing"
-    said = (
+    message = (
         f"the argument {name!r} is missing"
         if missing
         else describe_invalid_value(name, {**error}, error["input"])
     )
-    return f"{tool}: {said}; try: {name}: {known.get(name, {}).get('description', '')}"
+    return f"{tool}: {message}; try: {name}: {known.get(name, {}).get('description', '')}"
 
 
 def make_server(context: ServerContext) -> MCPServer[Any]:
@@ -93,7 +93,7 @@ def make_server(context: ServerContext) -> MCPServer[Any]:
     return server
 
 
-def serve(
+def serve_mcp(
     settings: Settings, flags: Mapping[str, object], roots: tuple[Path, ...], *, http: tuple[str, int] | None
 ) -> None:
     """Communicate with a client until it disconnects.

@@ -158,12 +158,12 @@ def tool_settings(
     if recipe is not None and recipe not in list_recipes():
         raise ToolError(f"there is no recipe {recipe!r:.80}; use one of: {', '.join(list_recipes())}")
     most = context.settings.budget.seconds
-    given = {
+    values = {
         "loop.recipe": recipe,
         "loop.autonomy": autonomy,
         "budget.seconds": min(seconds, most) if seconds is not None else None,
     }
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 async def _run_to_end(

@@ -100,9 +100,9 @@ def candidate_as_json(run: RunFolder, candidate: str) -> dict[str, Any]:
         raise _unknown_candidate(run, candidate)
     judged = None
     if verdict:
-        record = run.get_record(Verdict, verdict)
+        record = run.load_record(Verdict, verdict)
         judged = {**encode_record(record), "notes": [render_verdict_note(note) for note in record.notes]}
-    made = dict(run.get_record(Candidate, blob).files) if blob else {}
+    made = dict(run.load_record(Candidate, blob).files) if blob else {}
     return {"run": run.id, "candidate": candidate, "files": made, "verdict": judged}
 
 
@@ -145,7 +145,7 @@ def diff_of_results(run: RunFolder, other: RunFolder) -> str:
 
 def _task_files(run: RunFolder, reading: LedgerContents) -> Mapping[str, bytes]:
     started = first_payload(reading.events, RunStarted)
-    return run.get_record(Task, started.task).files if started is not None and started.task else {}
+    return run.load_record(Task, started.task).files if started is not None and started.task else {}
 
 
 def _candidate_files(run: RunFolder, reading: LedgerContents, candidate: str) -> Mapping[str, bytes]:
@@ -154,7 +154,7 @@ def _candidate_files(run: RunFolder, reading: LedgerContents, candidate: str) ->
     for event in reading.events:
         match event.payload:
             case CandidateProposed() as proposed if proposed.candidate == candidate:
-                files = run.get_record(Candidate, proposed.blob).files
+                files = run.load_record(Candidate, proposed.blob).files
                 return {path: text.encode("utf-8", "surrogatepass") for path, text in files.items()}
             case CandidateChecked() as checked if checked.candidate == candidate:
                 return {}  # the unchanged code, which nobody proposed

@@ -67,7 +67,7 @@ def untested_files(result: Result, folder: RunFolder) -> tuple[str, ...]:
     written = {path: text for path, text in result.candidate.files.items() if path.endswith(".py")}
     if len(written) < 2:
         return ()
-    task = folder.get_record(Task, started.task)
+    task = folder.load_record(Task, started.task)
     original_files = {
         path: text.decode(errors="replace") for path, text in task.files.items() if path.endswith(".py")
     }

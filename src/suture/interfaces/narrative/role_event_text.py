@@ -52,8 +52,8 @@ def _tests_assessed(assessed: TestsAssessed) -> str:
 def _criticised(criticised: CandidateCriticised) -> str:
     critique = criticised.critique
     word = "approves" if critique.approved else "does not approve"
-    said = f": {'; '.join(critique.issues)}" if critique.issues else ""
-    return f"critic {word} of {criticised.candidate[:8]}{said}"
+    issues = f": {'; '.join(critique.issues)}" if critique.issues else ""
+    return f"critic {word} of {criticised.candidate[:8]}{issues}"
 
 
 def _diagnosed(diagnosed: DiagnosisMade) -> str:

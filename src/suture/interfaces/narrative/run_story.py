@@ -158,9 +158,9 @@ def _event_details(
     try:
         match event.payload:
             case CandidateProposed(blob=blob):
-                return list(_candidate_code_lines(run.get_record(Candidate, blob), base))
+                return list(_candidate_code_lines(run.load_record(Candidate, blob), base))
             case CandidateChecked(verdict=blob):
-                return list(_verdict_lines(run.get_record(Verdict, blob), shown_notes))
+                return list(_verdict_lines(run.load_record(Verdict, blob), shown_notes))
     except (StorageError, ValueError, KeyError, TypeError) as fault:
         return [f"(unreadable: {fault})"]
     return []
@@ -199,7 +199,7 @@ def _task_files(run: RunFolder, reading: LedgerContents) -> Mapping[str, bytes]:
     """Return the task's own files; empty if the run folder no longer has them."""
     try:
         started = first_payload(reading.events, RunStarted)
-        return run.get_record(Task, started.task).files if started else {}
+        return run.load_record(Task, started.task).files if started else {}
     except StorageError:
         return {}
 
@@ -287,11 +287,11 @@ def _best_label(events: Sequence[Event], best: str | None) -> str:
 
 def _best_verdict(run: RunFolder, events: Sequence[Event], best: str | None) -> Verdict | None:
     checked = _first_check(events, best)
-    return run.get_record(Verdict, checked.verdict) if checked else None
+    return run.load_record(Verdict, checked.verdict) if checked else None
 
 
 def _best_files(run: RunFolder, events: Sequence[Event], best: str | None) -> Iterator[tuple[str, str]]:
     for _, proposed in select_events(events, CandidateProposed):
         if proposed.candidate == best:
-            yield from run.get_record(Candidate, proposed.blob).files.items()
+            yield from run.load_record(Candidate, proposed.blob).files.items()
             return

@@ -89,7 +89,7 @@ def make_cell_project(source: str, names: Mapping[str, object]) -> CellProject:
 
 def _replace_asserts(lines: list[str], tree: ast.Module, asserts: list[ast.Assert]) -> tuple[str, list[str]]:
     """Return the code with a placeholder comment for each assert, and the asserts."""
-    kept, written = list(lines), list[str]()
+    code_lines, written = list(lines), list[str]()
     for number, node in reversed(list(enumerate(asserts, 1))):
         first, last = node.lineno - 1, node.end_lineno or node.lineno
         other_statements = (one for one in tree.body if one is not node)
@@ -98,8 +98,8 @@ def _replace_asserts(lines: list[str], tree: ast.Module, asserts: list[ast.Asser
                 f"line {node.lineno} contains more than an assert", remedy="move the assert to its own line"
             )
         written.insert(0, "\n".join(lines[first:last]))
-        kept[first:last] = [ASSERT_PLACEHOLDER.format(number)]
-    return "\n".join(kept), written
+        code_lines[first:last] = [ASSERT_PLACEHOLDER.format(number)]
+    return "\n".join(code_lines), written
 
 
 def _test_sources(
@@ -134,13 +134,13 @@ def _defined_and_used_names(source: str) -> tuple[set[str], set[str]]:
     return defined, used - set(dir(builtins))
 
 
-def _earlier_definitions(wanted: set[str], names: Mapping[str, object]) -> Mapping[str, str]:
+def _earlier_definitions(names_needed: set[str], names: Mapping[str, object]) -> Mapping[str, str]:
     """Return the sources of definitions from earlier cells, with their own dependencies, by name.
 
     Unknown names are skipped: using one may be the bug to fix.
     """
     found: dict[str, str] = {}
-    waiting = sorted(wanted)
+    waiting = sorted(names_needed)
     while waiting:
         name = waiting.pop(0)
         if name in found or name not in names:

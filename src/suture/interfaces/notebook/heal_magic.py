@@ -91,12 +91,12 @@ def _parse_arguments(line: str) -> Namespace:
 
 
 def _settings_from(arguments: Namespace) -> dict[str, object]:
-    given = {
+    values = {
         "model.name": arguments.model,
         "budget.seconds": arguments.seconds,
         "sandbox.python": sys.executable,
     }
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 async def _run_project(project: CellProject, arguments: Namespace, settings: Settings) -> Result:
@@ -125,7 +125,7 @@ def _load_run_result(folder: RunFolder) -> Result:
     events = read_ledger(folder.ledger_path).events
     end = last_payload(events, RunFinished) or last_payload(events, RunPaused)
     assert end is not None  # a job without an error has finished or parked its run
-    return folder.get_record(Result, end.result)
+    return folder.load_record(Result, end.result)
 
 
 def _wait_in_thread(work: Any) -> Result:

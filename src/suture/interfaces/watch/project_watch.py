@@ -26,7 +26,7 @@ Apply = Callable[[str], Awaitable[object]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunEnded:
+class HealEnded:
     """A run has ended.
 
     Attributes:
@@ -41,14 +41,14 @@ class RunEnded:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunFailed:
+class HealFailed:
     """A run could not be executed, such as without a test command."""
 
     fault: SutureError
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunSuperseded:
+class HealSuperseded:
     """The user changed files during a run: it was cancelled, and another run follows.
 
     Attributes:
@@ -58,10 +58,12 @@ class RunSuperseded:
     changed: tuple[str, ...]
 
 
-WatchEvent = RunEnded | RunFailed | RunSuperseded
+WatchEvent = HealEnded | HealFailed | HealSuperseded
 
 
-async def watch(project: Path, heal: Heal, apply: Apply | None = None) -> AsyncGenerator[WatchEvent, None]:
+async def watch_project(
+    project: Path, heal: Heal, apply: Apply | None = None
+) -> AsyncGenerator[WatchEvent, None]:
     """Heal a project, and again after each change, forever.
 
     A change counts if the content of a file changes that is part of the project as in `take_snapshot`: saving
@@ -91,11 +93,11 @@ async def watch(project: Path, heal: Heal, apply: Apply | None = None) -> AsyncG
             finally:
                 await _cancel_and_wait(run)
             if now is not None:
-                yield RunSuperseded(changed=changed_paths(files, now))
+                yield HealSuperseded(changed=changed_paths(files, now))
                 files = now
                 continue
             yield (event := await _finish_run(run, project, files, apply))
-            if isinstance(event, RunEnded) and event.applied and event.result.candidate is not None:
+            if isinstance(event, HealEnded) and event.applied and event.result.candidate is not None:
                 files = {**files, **_hash_texts(event.result.candidate.files)}
             files = await _wait_for_change(changed, project, files, listener)
     finally:
@@ -170,17 +172,17 @@ async def _finish_run(
     except Cancelled:
         raise
     except SutureError as fault:
-        return RunFailed(fault=fault)
+        return HealFailed(fault=fault)
     if apply is None or result.outcome != "healed":
-        return RunEnded(result=result)
+        return HealEnded(result=result)
     now = await run_in_daemon_thread(lambda: hash_files(project))
     if now != files:
-        return RunSuperseded(changed=changed_paths(files, now))
+        return HealSuperseded(changed=changed_paths(files, now))
     try:
         await apply(result.run_id)
     except SutureError as fault:
-        return RunEnded(result=result, fault=fault)
-    return RunEnded(result=result, applied=True)
+        return HealEnded(result=result, fault=fault)
+    return HealEnded(result=result, applied=True)
 
 
 async def _wait_for_change(

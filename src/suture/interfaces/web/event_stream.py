@@ -8,8 +8,8 @@ import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
-from suture.core.ledger import FINAL_EVENT_KINDS, PARKED, RunFolder, is_being_written
-from suture.core.ledger.reading import parse_event
+from suture.core.ledger import FINAL_EVENT_KINDS, PAUSED_KIND, RunFolder, is_being_written
+from suture.core.ledger.reading import parse_line
 from suture.core.ledger.run_state import RESUMED
 from suture.errors import StorageError
 from suture.interfaces.narrative.event_text import render_event
@@ -28,11 +28,11 @@ END_EVENT = b"event: end\ndata: {}\n\n"
 class _LedgerReader:
     """A client's position in the ledger, and whether the run has ended at that position."""
 
-    def __init__(self, seen: int, run: str, *, with_text: bool) -> None:
+    def __init__(self, last_seq: int, run: str, *, with_text: bool) -> None:
         self._run = run
         self._with_text = with_text
         self.offset = 0
-        self.seen = seen
+        self.last_seq = last_seq
         self.ended = False
         self.kind = ""
 
@@ -44,7 +44,7 @@ class _LedgerReader:
         except (ValueError, KeyError, TypeError, RecursionError):
             return None  # an incomplete line after a crash
         self.ended = self.kind in FINAL_EVENT_KINDS or (self.ended and self.kind != RESUMED)
-        if seq <= self.seen:
+        if seq <= self.last_seq:
             return None
         if self._with_text:
             plain["text"] = self._render_line(line)
@@ -53,7 +53,7 @@ class _LedgerReader:
 
     def _render_line(self, line: bytes) -> str | None:
         try:
-            event = parse_event(line, where="a line", run=self._run)
+            event = parse_line(line, where="a line", run=self._run)
         except StorageError as fault:
             return f"(unreadable: {fault.message})"
         return render_event(event) if event is not None else None
@@ -64,7 +64,7 @@ async def stream_events(
     *,
     is_active: Callable[[], bool],
     is_stopping: Callable[[], bool],
-    seen: int = -1,
+    last_seq: int = -1,
     with_text: bool = False,
 ) -> AsyncIterator[bytes]:
     """Yield the events after the last received one as they are written, until the run is over.
@@ -73,11 +73,11 @@ async def stream_events(
         folder: The run's folder, which may not exist yet.
         is_active: Returns whether a job works on the run or will.
         is_stopping: Returns whether the server is stopping; the stream ends then.
-        seen: The number of the last event that the client has.
+        last_seq: The number of the last event that the client has.
         with_text: Whether to add a description of each event, as in `suture show`.
     """
     yield f"retry: {RETRY_MS}\n\n".encode()
-    reader, last_sent_s = _LedgerReader(seen, folder.id, with_text=with_text), time.monotonic()
+    reader, last_sent_s = _LedgerReader(last_seq, folder.id, with_text=with_text), time.monotonic()
     while not is_stopping():
         # Checked before reading, so that everything written until then is read below.
         is_quiet = not is_active() and not _is_being_written(folder)
@@ -88,7 +88,7 @@ async def stream_events(
                 last_sent_s = time.monotonic()
         if lines:
             continue
-        if is_quiet and (reader.ended or reader.kind != PARKED):
+        if is_quiet and (reader.ended or reader.kind != PAUSED_KIND):
             yield END_EVENT
             return
         if time.monotonic() - last_sent_s >= HEARTBEAT_S:

@@ -36,7 +36,7 @@ STATUS_OF_ERROR: tuple[tuple[type[SutureError], int], ...] = (
 )
 
 
-class Problem(BaseModel):
+class ProblemDetails(BaseModel):
     """What went wrong, and what the caller can do about it (RFC 9457)."""
 
     model_config = ConfigDict(
@@ -73,14 +73,14 @@ class RequestRefused(UsageError):
         self.status = status
 
 
-def problem_from_error(fault: SutureError) -> Problem:
+def problem_from_error(fault: SutureError) -> ProblemDetails:
     """Return Suture's error as a problem."""
     known = (status for cls, status in STATUS_OF_ERROR if isinstance(fault, cls))
     status = fault.status if isinstance(fault, RequestRefused) else next(known, 500)
     return _problem(status, fault.message, remedy=fault.remedy, exit_code=fault.exit_code)
 
 
-def problem_response(problem: Problem, headers: dict[str, str] | None = None) -> JSONResponse:
+def problem_response(problem: ProblemDetails, headers: dict[str, str] | None = None) -> JSONResponse:
     """Return a problem as a response."""
     plain = problem.model_dump(exclude_none=True)
     return JSONResponse(plain, status_code=problem.status, media_type=MEDIA_TYPE, headers=headers)
@@ -123,10 +123,12 @@ def add_problems(app: FastAPI) -> None:
         return problem_response(_problem(fault.status_code, detail), dict(fault.headers or {}))
 
 
-def _problem(status: int, detail: str, **more: Any) -> Problem:
+def _problem(status: int, detail: str, **more: Any) -> ProblemDetails:
     title = HTTPStatus(status).phrase
     name = title.lower().replace(" ", "-")
-    return Problem(type=f"urn:suture:problem:{name}", title=title, status=status, detail=detail, **more)
+    return ProblemDetails(
+        type=f"urn:suture:problem:{name}", title=title, status=status, detail=detail, **more
+    )
 
 
 def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:

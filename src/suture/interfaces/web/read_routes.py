@@ -35,9 +35,9 @@ from suture.interfaces.web.problem_details import RequestRefused, problem_respon
 from suture.interfaces.web.rest_schemas import (
     RUN_ID,
     CallerDetails,
-    Comparison,
     ModelChoices,
     ProjectChoices,
+    RunComparison,
     RunDetails,
     RunFiles,
     RunPage,
@@ -134,17 +134,17 @@ async def follow_run(
     text: Annotated[bool, Query(description="Add a description of each event as `text`.")] = False,
 ) -> Response:
     """Stream a run's events as they are written, each once, after the last received one."""
-    folder, seen = service.find_run_folder_or_404(run), -1 if last is None else last
+    folder, last_seq = service.find_run_folder_or_404(run), -1 if last is None else last
     if last is not None and has_ledger(folder) and is_finished(service.pool, folder):
         events = read_ledger(folder.ledger_path).events
-        if events and seen >= events[-1].seq:
+        if events and last_seq >= events[-1].seq:
             return Response(status_code=204)  # tells the browser not to reconnect
     pool, state = service.pool, request.app.state
     stream = stream_events(
         folder,
         is_active=lambda: pool.find_active_job(run) is not None,
         is_stopping=lambda: bool(state.stopping),
-        seen=seen,
+        last_seq=last_seq,
         with_text=text,
     )
     return StreamingResponse(stream, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
@@ -311,15 +311,15 @@ async def step(run: Run, step: StepNumber, service: WebServiceDependency, _: Vie
 @router.get("/runs/{run}/compare/{other}", responses=problem_responses(404))
 async def compare(
     run: Run, other: Annotated[str, PathPart(pattern=RUN_ID)], service: WebServiceDependency, _: Viewer
-) -> Comparison:
+) -> RunComparison:
     """Two runs side by side: their first difference, and the diff of their results."""
     one, two = require_ledger(service, run), require_ledger(service, other)
 
-    def compare_both(one: RunFolder, two: RunFolder) -> Comparison:
+    def compare_both(one: RunFolder, two: RunFolder) -> RunComparison:
         found = compare_runs(one, two)
         difference = asdict(found) if found is not None else None
         diff = diff_of_results(one, two).encode("utf-8", "replace").decode()
-        return Comparison(run=run, other=other, difference=difference, diff=diff)
+        return RunComparison(run=run, other=other, difference=difference, diff=diff)
 
     return await _read_or_404(compare_both, one, two)
 

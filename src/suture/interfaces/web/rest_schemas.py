@@ -12,7 +12,7 @@ Line = Annotated[str, StringConstraints(max_length=4_000)]
 Lines = Annotated[list[Line], Field(max_length=200)]
 
 
-class RunRequest(BaseModel):
+class RunChoices(BaseModel):
     """Choices of every request for a run."""
 
     model_config = ConfigDict(extra="forbid")
@@ -25,7 +25,7 @@ class RunRequest(BaseModel):
     seconds: float | None = Field(default=None, gt=0, le=10**6)
 
 
-class WriteRequest(RunRequest):
+class WriteRequest(RunChoices):
     """Write new code, as `suture run` does."""
 
     kind: Literal["write"]
@@ -37,7 +37,7 @@ class WriteRequest(RunRequest):
     entry_point: Line | None = Field(default=None, description="The name to define.")
 
 
-class HealProjectRequest(RunRequest):
+class HealProjectRequest(RunChoices):
     """Repair a project: a folder below an allowed root, an uploaded archive, or a git repository."""
 
     kind: Literal["heal"]
@@ -55,7 +55,7 @@ class HealProjectRequest(RunRequest):
 NewRunRequest = Annotated[WriteRequest | HealProjectRequest, Field(discriminator="kind")]
 
 
-class ForkRequest(RunRequest):
+class ForkRequest(RunChoices):
     """Start a new run from a step of another run."""
 
     at: int = Field(ge=0, le=10**6, description="The number of executed decisions.")
@@ -109,7 +109,7 @@ class RunFiles(BaseModel):
     files: dict[str, str]
 
 
-class Comparison(BaseModel):
+class RunComparison(BaseModel):
     """Two runs side by side."""
 
     run: str

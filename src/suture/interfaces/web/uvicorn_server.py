@@ -25,7 +25,7 @@ SHUTDOWN_TIMEOUT_S = 5
 """How long running responses may take after the server is stopped."""
 
 
-def serve(settings: Settings, flags: Mapping[str, object], announce: Callable[[str], None]) -> None:
+def serve_web(settings: Settings, flags: Mapping[str, object], announce: Callable[[str], None]) -> None:
     """Serve until SIGTERM or Ctrl-C; running runs are recorded and resumed at the next start.
 
     Args:
@@ -42,7 +42,7 @@ def serve(settings: Settings, flags: Mapping[str, object], announce: Callable[[s
     require_sandbox(settings)
     host = settings.serve.host
     has_tokens = bool(AccessTokens(settings.paths.home).list_callers())
-    if not is_loopback(host) and not has_tokens:
+    if not is_loopback_address(host) and not has_tokens:
         raise UsageError(
             f"others can reach {host!r}, and there is no token to identify them",
             remedy="suture serve token add NAME --role runner, or leave out --host",
@@ -81,7 +81,7 @@ class _QuietServer(uvicorn.Server):
         self.should_exit = True
 
 
-def is_loopback(host: str) -> bool:
+def is_loopback_address(host: str) -> bool:
     """Return whether an address is reachable only from this machine."""
     if host == "localhost":
         return True

@@ -15,7 +15,12 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from suture.interfaces.jobs import JobJournal
 from suture.interfaces.web import read_routes, run_routes
-from suture.interfaces.web.problem_details import Problem, RequestRefused, add_problems, problem_responses
+from suture.interfaces.web.problem_details import (
+    ProblemDetails,
+    RequestRefused,
+    add_problems,
+    problem_responses,
+)
 from suture.interfaces.web.read_routes import Viewer
 from suture.interfaces.web.request_guard import RequestGuard
 from suture.interfaces.web.rest_schemas import Health
@@ -106,7 +111,7 @@ def _openapi(app: FastAPI) -> dict[str, object]:
             title=app.title, version=app.version, description=API_DESCRIPTION, routes=app.routes
         )
         components = plain.setdefault("components", {})
-        components.setdefault("schemas", {})["Problem"] = Problem.model_json_schema()
+        components.setdefault("schemas", {})["Problem"] = ProblemDetails.model_json_schema()
         components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         plain["security"] = [{}, {"token": []}]
         app.openapi_schema = plain

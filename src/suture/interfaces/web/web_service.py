@@ -22,7 +22,7 @@ from suture.interfaces.jobs.project_sources import archive_limits, require_allow
 from suture.interfaces.jobs.upload_cleanup import names_in_use, remove_unused_uploads
 from suture.interfaces.web.access_tokens import AccessTokens, Caller
 from suture.interfaces.web.problem_details import RequestRefused
-from suture.interfaces.web.rest_schemas import HealProjectRequest, RunRequest, WriteRequest
+from suture.interfaces.web.rest_schemas import HealProjectRequest, RunChoices, WriteRequest
 from suture.loop import list_recipes
 
 log = logging.getLogger("suture.interfaces.web")
@@ -88,7 +88,7 @@ class WebService:
         caller: Caller,
         kind: JobKind,
         request: Mapping[str, Any],
-        run_request: RunRequest | None = None,
+        run_request: RunChoices | None = None,
         *,
         run: str = "",
         key: str = "",
@@ -192,7 +192,7 @@ class WebService:
             raise refused
         return real
 
-    def requested_settings(self, run_request: RunRequest) -> dict[str, Any]:
+    def requested_settings(self, run_request: RunChoices) -> dict[str, Any]:
         """Return the settings that a request chooses, never beyond the server's limits.
 
         Raises:
@@ -221,7 +221,7 @@ class WebService:
                 flags[f"budget.{name}"] = requested if most is None else min(requested, most)
         return flags
 
-    def fork_changes(self, run_request: RunRequest) -> dict[str, Any]:
+    def fork_changes(self, run_request: RunChoices) -> dict[str, Any]:
         """Return the changes of a fork: the chosen settings, and a budget within the server's limits.
 
         Raises:

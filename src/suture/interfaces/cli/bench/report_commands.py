@@ -95,8 +95,8 @@ def compare_command(
         print_text(one.title)
         for line in (*map(in_words, one.comparisons), *one.warnings):
             print_text(f"  {line}")
-        shown = comparison_table(one.comparisons)
-        print_text(format_table([shown.head, *shown.rows]) + "\n")
+        comparison = comparison_table(one.comparisons)
+        print_text(format_table([comparison.head, *comparison.rows]) + "\n")
 
 
 @handle_errors

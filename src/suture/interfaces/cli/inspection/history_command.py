@@ -170,8 +170,8 @@ def _rows(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     run = summary["run_seconds"]
     yield "seconds of a run", f"median {run['median']:,}, p95 {run['p95']:,}"
     for move, spread in summary["iteration_seconds"].items():
-        said = f"median {spread['median']:,}, p95 {spread['p95']:,}, {spread['count']:,} of them"
-        yield f"seconds, iteration of {move}", said
+        spread_text = f"median {spread['median']:,}, p95 {spread['p95']:,}, {spread['count']:,} of them"
+        yield f"seconds, iteration of {move}", spread_text
     for key, label in NUMBERS:
         yield from ((label.format(name), f"{round(value, 1):,}") for name, value in summary[key].items())
     memory = summary["memory"]

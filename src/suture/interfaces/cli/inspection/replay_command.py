@@ -117,7 +117,7 @@ def resume(
     detail = output.detail
     loaded = load_command_settings(Path(), assignments)
     from suture.api import load_recorded_run
-    from suture.interfaces.cli.run_execution import execute_run
+    from suture.interfaces.cli.run_execution import run_and_report
 
     recorded = load_recorded_run(run, loaded.settings)
     answer = _parse_review_answer(answer_word, hint, edit or (), recorded)
@@ -136,7 +136,7 @@ def resume(
         )
 
     began_with = replace(loaded, settings=recorded.settings)
-    execute_run(start, began_with, kind=recorded.task.kind, as_json=output.as_json, detail=detail)
+    run_and_report(start, began_with, kind=recorded.task.kind, as_json=output.as_json, detail=detail)
 
 
 def _parse_review_answer(
@@ -199,7 +199,7 @@ def fork(
     loaded = load_command_settings(Path())
     from suture.api import load_recorded_run
     from suture.core.settings.writing import override_settings
-    from suture.interfaces.cli.run_execution import execute_run
+    from suture.interfaces.cli.run_execution import run_and_report
 
     recorded = load_recorded_run(run, loaded.settings)
     named = {"model.name": model, "loop.recipe": recipe, "loop.autonomy": autonomy}
@@ -224,4 +224,4 @@ def fork(
         )
 
     began_with = replace(loaded, settings=override_settings(recorded.settings, changed))
-    execute_run(start, began_with, kind=recorded.task.kind, as_json=output.as_json, detail=detail)
+    run_and_report(start, began_with, kind=recorded.task.kind, as_json=output.as_json, detail=detail)

@@ -120,7 +120,7 @@ def _file_texts(run: RunFolder, blob: str) -> dict[str, str]:
     from suture.project.workspace import text_of
 
     try:
-        files = run.get_record(Task, blob).files
+        files = run.load_record(Task, blob).files
     except StorageError:
         return {}
     return {path: text_of(content) for path, content in files.items()}

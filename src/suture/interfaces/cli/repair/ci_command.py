@@ -119,8 +119,7 @@ def deliver(
     7: a gate refused the change.
     """
     settings = _settings(project, assignments, python=python)
-    from suture.interfaces.ci import check_open_heals, prepare_delivery, read_pipeline
-    from suture.interfaces.ci import deliver as hand_over
+    from suture.interfaces.ci import check_open_heals, deliver_change, prepare_delivery, read_pipeline
     from suture.interfaces.ci.heal_report import CERTIFICATE
 
     certificate = folder / CERTIFICATE
@@ -133,7 +132,7 @@ def deliver(
     refusal = refusal or _verification_refusal(certificate, Path(project), settings)
     if refusal is not None:
         _exit_refused(refusal, as_json=as_json)
-    delivery = hand_over(prepared, pipeline, settings, dry_run=dry_run)
+    delivery = deliver_change(prepared, pipeline, settings, dry_run=dry_run)
     would = "would be " if dry_run else ""
     if as_json:
         print_json(
@@ -185,10 +184,14 @@ def _settings(
             budget__seconds=seconds,
         )
 
-    given = loaded(model)
-    for remark in given.notes:
+    loaded_settings = loaded(model)
+    for remark in loaded_settings.notes:
         print_note(f"note: {remark}")
-    return loaded("none").settings if given.origins["model.name"] == "default" else given.settings
+    return (
+        loaded("none").settings
+        if loaded_settings.origins["model.name"] == "default"
+        else loaded_settings.settings
+    )
 
 
 def _make_request(path: str, test: str | None, base: str | None) -> HealRequest:

@@ -143,11 +143,11 @@ def heal(
         and not uses_proposer
         and "none" in (loaded.settings.model.name, loaded.settings.models.coder)
     ):
-        said = " and ".join(flag for flag, given in (("--hint", hint), ("--issue", issue)) if given)
+        options_text = " and ".join(flag for flag, given in (("--hint", hint), ("--issue", issue)) if given)
         remedy = "leave it out, or --no-model" if no_model else "name a model: --model PROVIDER:MODEL"
-        raise UsageError(f"{said} needs a model, and none is used", remedy=remedy)
+        raise UsageError(f"{options_text} needs a model, and none is used", remedy=remedy)
     bug_report = _bug_report(hint, issue)
-    from suture.interfaces.cli.run_execution import execute_run
+    from suture.interfaces.cli.run_execution import run_and_report
 
     def start(progress: RunProgress) -> Coroutine[Any, Any, Result]:
         from suture.api import heal as heal_project
@@ -174,13 +174,13 @@ def heal(
         )
         return heal_project(Path(path), heal_options)
 
-    execute_run(start, loaded, kind="heal", as_json=output.as_json, detail=detail)
+    run_and_report(start, loaded, kind="heal", as_json=output.as_json, detail=detail)
 
 
 def _bug_report(hint: str | None, issue: Path | None) -> str:
     """Return what the user says about the problem, for the model."""
-    said = "" if issue is None else _read_issue(issue)
-    return "\n\n".join(filter(None, (said.strip(), f"Hint: {hint.strip()}" if hint else "")))
+    options_text = "" if issue is None else _read_issue(issue)
+    return "\n\n".join(filter(None, (options_text.strip(), f"Hint: {hint.strip()}" if hint else "")))
 
 
 def _read_issue(issue: Path) -> str:

@@ -50,18 +50,20 @@ def review(run: RunName = "last", assignments: Assignments = None, as_json: Json
     """
     from suture.api import pending_review
 
-    asked = pending_review(run, settings=load_command_settings(Path(), assignments, read_only=True).settings)
-    if asked is None:
+    question = pending_review(
+        run, settings=load_command_settings(Path(), assignments, read_only=True).settings
+    )
+    if question is None:
         raise UsageError(
             f"run {run!r} is not waiting for an answer", remedy="check its state: suture history"
         )
     if as_json:
         from suture.interfaces.narrative.review_text import review_as_json
 
-        print_json(review_as_json(asked))
+        print_json(review_as_json(question))
         return
-    print_text(join_lines(_question_lines(asked)) + f"\n{asked.diff}")
-    for line in answer_instructions(asked.run_id, asked.stage):
+    print_text(join_lines(_question_lines(question)) + f"\n{question.diff}")
+    for line in answer_instructions(question.run_id, question.stage):
         print_note(line)
 
 
@@ -71,23 +73,23 @@ def terminal_reviewer(progress: RunProgress) -> Reviewer | None:
         return None
     reader = _LineReader(sys.stdin.fileno())
 
-    async def ask(asked: Review) -> ReviewAnswer | None:
+    async def ask(question: Review) -> ReviewAnswer | None:
         with progress.paused():
-            if asked.difference is not None:
-                return await _ask_difference(asked.difference, reader)
-            for line in _context_lines(asked):
+            if question.difference is not None:
+                return await _ask_difference(question.difference, reader)
+            for line in _context_lines(question):
                 print_note(line)
-            _print_diff(asked.diff)
+            _print_diff(question.diff)
             while True:
-                print_note(ANSWER_HELP_BY_STAGE.get(asked.stage, ANSWER_HELP))
+                print_note(ANSWER_HELP_BY_STAGE.get(question.stage, ANSWER_HELP))
                 reader.discard_typed_input()  # before the question: only what is typed after it is an answer
-                print_prompt(f"{render_review_question(asked)} [y/N] ")
+                print_prompt(f"{render_review_question(question)} [y/N] ")
                 typed = await reader.read()
                 if typed is None or typed.strip().lower() == "l":
                     return None
-                said = _parse_answer(typed.strip(), asked)
-                if said is not None:
-                    return said
+                answer = _parse_answer(typed.strip(), question)
+                if answer is not None:
+                    return answer
 
     return ask
 
@@ -99,7 +101,7 @@ async def _ask_difference(difference: Difference, reader: _LineReader) -> Review
     return ReviewAnswer(choice=await ask_right_repair(difference, reader.read) or "unsure")
 
 
-def _parse_answer(line: str, asked: Review) -> ReviewAnswer | None:
+def _parse_answer(line: str, question: Review) -> ReviewAnswer | None:
     """Return the answer that a person typed, or `None` to ask again."""
     from suture.api import ReviewAnswer
 
@@ -107,8 +109,8 @@ def _parse_answer(line: str, asked: Review) -> ReviewAnswer | None:
     word = word.lower()
     if word in ("h", "hint", "redirect") and rest.strip():
         return ReviewAnswer(choice="redirect", hint=rest.strip())
-    if word in ("e", "edit") and asked.stage not in ("test", "safety"):
-        files = _edit_candidate(asked, rest.strip())
+    if word in ("e", "edit") and question.stage not in ("test", "safety"):
+        files = _edit_candidate(question, rest.strip())
         return ReviewAnswer(choice="edit", files=files) if files else None
     if rest:
         return None
@@ -119,12 +121,16 @@ def _parse_answer(line: str, asked: Review) -> ReviewAnswer | None:
     return ReviewAnswer(choice="abort") if word in ("x", "abort") else None
 
 
-def _edit_candidate(asked: Review, wanted: str) -> dict[str, str]:
-    editable = asked.editable
-    if not wanted and len(editable) > 1 and not (asked.candidate and len(asked.candidate.files) == 1):
+def _edit_candidate(question: Review, path_argument: str) -> dict[str, str]:
+    editable = question.editable
+    if (
+        not path_argument
+        and len(editable) > 1
+        and not (question.candidate and len(question.candidate.files) == 1)
+    ):
         print_note(f"Which file? Type: e PATH, with one of: {', '.join(list(editable)[:20])}")
         return {}
-    path = wanted or next(iter(editable))
+    path = path_argument or next(iter(editable))
     if path not in editable:
         print_note(f"{path!r} is not one of the files that may change")
         return {}
@@ -134,36 +140,36 @@ def _edit_candidate(asked: Review, wanted: str) -> dict[str, str]:
     return {} if changed is None else {path: changed}
 
 
-def _question_lines(asked: Review) -> Iterator[str]:
+def _question_lines(question: Review) -> Iterator[str]:
     """Yield the question and its context, without the diff."""
-    yield f"run {asked.run_id} is waiting for your answer: {render_review_question(asked)}"
-    if asked.difference is None:
-        yield from _context_lines(asked)
+    yield f"run {question.run_id} is waiting for your answer: {render_review_question(question)}"
+    if question.difference is None:
+        yield from _context_lines(question)
 
 
-def _context_lines(asked: Review) -> Iterator[str]:
+def _context_lines(question: Review) -> Iterator[str]:
     """Yield what a person needs to know for an answer."""
     from suture.interfaces.narrative.event_text import counterexample_lines, render_next_move
 
-    for move in asked.moves:
+    for move in question.moves:
         yield f"next: {render_next_move(move.kind, _strategy_text(move.strategy, move.kind), move.reason)}"
-    if asked.diagnosis:
-        said = asked.diagnosis
-        yield f"diagnosis: {said.category}, confidence {said.confidence:.2f}: {said.root_cause}"
-    if asked.candidate is None:
+    if question.diagnosis:
+        answer = question.diagnosis
+        yield f"diagnosis: {answer.category}, confidence {answer.confidence:.2f}: {answer.root_cause}"
+    if question.candidate is None:
         yield "there is no candidate yet"
         return
-    verdict = asked.verdict
+    verdict = question.verdict
     total = len(verdict.passed) + len(verdict.failed) if verdict else 0
     passed = (
         f"{len(verdict.passed)} of {total} checks pass"
         if verdict and total
         else "no test or example to check it against"
     )
-    yield f"candidate {asked.candidate.hash[:8]} ({render_label(asked.candidate.label)}): {passed}"
-    for fact in asked.facts[:MAX_COUNTEREXAMPLES]:
+    yield f"candidate {question.candidate.hash[:8]} ({render_label(question.candidate.label)}): {passed}"
+    for fact in question.facts[:MAX_COUNTEREXAMPLES]:
         yield from (f"  {line}" for line in counterexample_lines(fact))
-    if verdict and verdict.failed and not asked.facts:
+    if verdict and verdict.failed and not question.facts:
         yield from (f"  | {line}" for line in verdict.output.strip().splitlines()[-15:])
 
 
@@ -233,9 +239,9 @@ async def ask_right_repair(
         typed = await read()
         if typed is None:
             return None
-        said = typed.strip().lower()
-        if said in ANSWER_BY_KEY:
-            return ANSWER_BY_KEY[said]
+        answer = typed.strip().lower()
+        if answer in ANSWER_BY_KEY:
+            return ANSWER_BY_KEY[answer]
 
 
 def edit_text(text: str, path: str) -> str | None:

@@ -97,7 +97,7 @@ def run(
     require_file(sample, "the sample data")
     _require_known(language, project)
     is_typed = task is None and not example and task_file is None and stdin_is_terminal()
-    wanted = read_task(task, example=example, file=task_file)
+    task_or_text = read_task(task, example=example, file=task_file)
     # The time a person takes to type the task does not count towards the run.
     requested_at_s = context.obj if isinstance(context.obj, float) and not is_typed else time.time()
     loaded = options.settings(
@@ -106,7 +106,7 @@ def run(
     )
     if project is not None or existing is not None:
         loaded = replace(loaded, settings=loaded.settings.for_projects())
-    from suture.interfaces.cli.run_execution import execute_run
+    from suture.interfaces.cli.run_execution import run_and_report
 
     def start(progress: RunProgress) -> Coroutine[Any, Any, Result]:
         from suture.api import solve
@@ -128,10 +128,10 @@ def run(
             on_review=terminal_reviewer(progress),
             on_event=progress,
         )
-        return solve(wanted, write_options)
+        return solve(task_or_text, write_options)
 
     kind: TaskKind = "write" if existing is None else "heal"
-    execute_run(start, loaded, kind=kind, as_json=output.as_json, detail=detail)
+    run_and_report(start, loaded, kind=kind, as_json=output.as_json, detail=detail)
 
 
 def _require_known(language: str | None, project: str | None) -> None:

@@ -71,8 +71,8 @@ def watch(
         print_note(f"note: {remark}")
     from suture.api import run_sync
 
-    asked = f"the model {model}" if model else "no model"
-    print_note(f"Watching {project.resolve()}, with {asked}; press Ctrl-C to stop.")
+    model_text = f"the model {model}" if model else "no model"
+    print_note(f"Watching {project.resolve()}, with {model_text}; press Ctrl-C to stop.")
     from suture.api.options import HealOptions
 
     options = HealOptions(test=test, protect=protect or (), only=only or (), settings=loaded.settings)
@@ -84,7 +84,7 @@ async def _watch(
 ) -> None:
     from suture import api
     from suture.interfaces.cli.terminal.run_progress import RunProgress
-    from suture.interfaces.watch.project_watch import RunFailed, watch
+    from suture.interfaces.watch.project_watch import HealFailed, watch_project
 
     async def heal() -> Any:
         with RunProgress(settings.budget) as progress:
@@ -94,8 +94,8 @@ async def _watch(
         await api.apply(run, settings=settings)
 
     first = True
-    async for event in watch(project, heal, write if apply else None):
-        if first and isinstance(event, RunFailed) and isinstance(event.fault, UsageError):
+    async for event in watch_project(project, heal, write if apply else None):
+        if first and isinstance(event, HealFailed) and isinstance(event.fault, UsageError):
             raise event.fault  # such as a missing test command, which no change of a file will fix
         first = False
         _print_event(event, settings, debug=debug)
@@ -105,14 +105,14 @@ def _print_event(event: WatchEvent, settings: Settings, *, debug: bool) -> None:
     """Print how a run ended, and that the next change is awaited."""
     from suture.core.ledger import find_run
     from suture.interfaces.narrative.run_progress_text import render_short_result
-    from suture.interfaces.watch.project_watch import RunFailed, RunSuperseded
+    from suture.interfaces.watch.project_watch import HealFailed, HealSuperseded
 
-    if isinstance(event, RunSuperseded):
+    if isinstance(event, HealSuperseded):
         named = ", ".join(event.changed[:MAX_LISTED_FILES])
         more = len(event.changed) - MAX_LISTED_FILES
         print_note(f"You changed {named}{f' and {more} more' if more > 0 else ''}: starting again.")
         return
-    if isinstance(event, RunFailed):
+    if isinstance(event, HealFailed):
         report_error(event.fault, debug=debug)
     else:
         result = event.result

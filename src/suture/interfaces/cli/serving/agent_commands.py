@@ -25,8 +25,8 @@ def acp(
     """
     loaded = load_command_settings(Path(), assignments, model__name=model)
     with require_extra("editor"):
-        from suture.interfaces.editor.acp.acp_agent import serve
-    serve(loaded.settings, command_line_settings(assignments, model), test)
+        from suture.interfaces.editor.acp.acp_agent import serve_acp
+    serve_acp(loaded.settings, command_line_settings(assignments, model), test)
 
 
 @handle_errors
@@ -48,8 +48,8 @@ def lsp(
     loaded = load_command_settings(Path(), assignments, model__name=model)
     with require_extra("editor"):
         from suture.interfaces.editor.lsp.background_runs import LanguageServerOptions
-        from suture.interfaces.editor.lsp.language_server import serve
-    serve(
+        from suture.interfaces.editor.lsp.language_server import serve_lsp
+    serve_lsp(
         LanguageServerOptions(
             settings=loaded.settings,
             flags=command_line_settings(assignments, model),
@@ -89,7 +89,7 @@ def mcp(
     require_folders(root or ())
     loaded = load_command_settings(Path(), assignments, model__name=model)
     with require_extra("mcp"):
-        from suture.interfaces.mcp.mcp_server import serve
+        from suture.interfaces.mcp.mcp_server import serve_mcp
     flags = command_line_settings(assignments, model)
     roots = tuple(folder.absolute() for folder in root or ())
-    serve(loaded.settings, flags, roots, http=(host, port) if http else None)
+    serve_mcp(loaded.settings, flags, roots, http=(host, port) if http else None)

@@ -65,7 +65,7 @@ def serve_at(
 
     Raises:
         PrerequisiteError: The extra `serve` is not installed.
-        UsageError: As `suture.interfaces.web.uvicorn_server.serve`.
+        UsageError: As `suture.interfaces.web.uvicorn_server.serve_web`.
     """
     require_folders(roots)
     places = ",".join(str(folder.absolute()) for folder in roots)
@@ -80,8 +80,8 @@ def serve_at(
     for remark in loaded.notes:
         print_note(f"note: {remark}")
     with require_extra("serve"):
-        from suture.interfaces.web.uvicorn_server import serve as serve_until_stopped
-    serve_until_stopped(loaded.settings, command_line_settings(assignments, model), announce)
+        from suture.interfaces.web.uvicorn_server import serve_web
+    serve_web(loaded.settings, command_line_settings(assignments, model), announce)
 
 
 @token_app.command("add")

@@ -128,8 +128,8 @@ def check(project: Project = Path(), assignments: Assignments = None, as_json: J
     if as_json:
         print_json({"ok": not faults, "own": own, "faults": faults})
     else:
-        for said in faults:
-            print_note(said, style="red")
+        for message in faults:
+            print_note(message, style="red")
         if not faults:
             print_text(
                 "\n".join(f"{source}: ok" for source in own) or "the project has no prompts of its own"

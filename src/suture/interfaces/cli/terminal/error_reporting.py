@@ -28,12 +28,12 @@ def handle_errors(command: Callable[..., None]) -> Callable[..., None]:
     parameters, groups = _expand_option_groups(command)
 
     @functools.wraps(command)
-    def guarded(**given: Any) -> None:
-        debug = given["debug"] if "debug" in parameters else given.pop("debug")
+    def guarded(**arguments: Any) -> None:
+        debug = arguments["debug"] if "debug" in parameters else arguments.pop("debug")
         try:
             for name, (group, names) in groups.items():
-                given[name] = group(**{field: given.pop(field) for field in names})
-            command(**given)
+                arguments[name] = group(**{field: arguments.pop(field) for field in names})
+            command(**arguments)
         except (typer.Exit, typer.Abort, typer.TyperException, BrokenPipeError):
             raise  # typer ends these itself
         except KeyboardInterrupt:
@@ -83,9 +83,9 @@ def report_error(fault: BaseException, *, debug: bool) -> int:
         for line in "".join(traceback.format_exception(fault)).rstrip().split("\n"):
             print_note(line)
     if isinstance(fault, SutureError):
-        wanted = isinstance(fault, Cancelled)  # the user asked for it, so it is not an error
-        text = fault.message if wanted else f"error: {fault.message}"
-        print_note(collapse_whitespace(text), style=None if wanted else "red")
+        is_cancelled = isinstance(fault, Cancelled)  # the user asked for it, so it is not an error
+        text = fault.message if is_cancelled else f"error: {fault.message}"
+        print_note(collapse_whitespace(text), style=None if is_cancelled else "red")
         if remedy := collapse_whitespace(fault.remedy) or _usage_hint(fault):
             print_note(f"  try: {remedy}")
     else:

@@ -56,7 +56,7 @@ SESSION_MODES = {
 }
 
 
-def serve(settings: Settings, flags: Mapping[str, object], test: str | None) -> None:
+def serve_acp(settings: Settings, flags: Mapping[str, object], test: str | None) -> None:
     """Communicate with a client over stdin and stdout until it disconnects.
 
     Args:

@@ -169,7 +169,7 @@ class RunUpdates:
         self._calls[proposed.candidate] = call = f"{self._folder.id}-{seq}"
         try:
             diffs, places = candidate_diffs(
-                self._folder.get_record(Candidate, proposed.blob),
+                self._folder.load_record(Candidate, proposed.blob),
                 load_task_if_present(self._folder),
                 self._root,
             )
@@ -187,7 +187,7 @@ class RunUpdates:
         total = checked.passed + checked.failed
         lines = [f"{checked.passed} of {total} pass"]
         try:
-            verdict = self._folder.get_record(Verdict, checked.verdict)
+            verdict = self._folder.load_record(Verdict, checked.verdict)
         except StorageError:
             verdict = None
         for fact in (verdict.counterexamples if verdict else ())[:MAX_COUNTEREXAMPLES]:

@@ -27,7 +27,7 @@ from suture.models import NO_MODEL
 MAX_FILE_BYTES = 16 * 2**20
 
 
-def serve(options: LanguageServerOptions) -> None:
+def serve_lsp(options: LanguageServerOptions) -> None:
     """Communicate with an editor over stdin and stdout until it disconnects.
 
     Raises:

@@ -229,6 +229,6 @@ def _load_task(folder: RunFolder, reading: LedgerContents) -> Task | None:
 
 def _load_record(folder: RunFolder, kind: type[RecordT], blob: str) -> RecordT | None:
     try:
-        return folder.get_record(kind, blob) if blob else None
+        return folder.load_record(kind, blob) if blob else None
     except StorageError:
         return None
