@@ -1,4 +1,4 @@
-"""The catalogue of events in words, from its types and their docstrings."""
+"""Descriptions of all events, from their types and docstrings."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from suture.core.ledger.event import CATALOGUE, Payload
 
 STAGES = (
-    "runs",
-    "rounds",
-    "searching",
-    "calls",
+    "run",
+    "candidates",
+    "search",
+    "model",
     "agents",
-    "advice",
+    "roles",
     "memory",
-    "spending",
-    "people",
-    "proofs",
+    "budget",
+    "review",
+    "delivery",
 )
-"""The parts of `ledger.kinds`, in the order of a run."""
+"""The modules of `suture.core.ledger.kinds`, in the order of a run."""
 ATTRIBUTE = re.compile(r"    (\w+): (.*)")
 WORDS: Mapping[Any, str] = {str: "text", int: "whole number", float: "number", bool: "true or false"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class FieldDescription:
-    """One field of an event, or of a value in it.
+    """A field of an event, or of a value in it.
 
     Attributes:
-        name: What it is called on disk.
-        type: What its JSON value is, in words.
-        text: What it says.
-        optional: Whether it is written only where there is something to say.
+        name: The field's name on disk.
+        type: The type of its JSON value, as text.
+        text: Its meaning.
+        optional: Whether it is left out if it has its default.
     """
 
     name: str
@@ -48,13 +48,13 @@ class FieldDescription:
 
 @dataclass(frozen=True, kw_only=True)
 class TypeDescription:
-    """One kind of event, or one type of value in them.
+    """A kind of event, or a type of value in events.
 
     Attributes:
         name: The kind, or the type's name.
-        version: Of the form of a kind.
+        version: The version of the kind's form.
         text: What has happened, or what the value is.
-        fields: Its fields, in their order.
+        fields: Its fields, in order.
     """
 
     name: str
@@ -68,9 +68,9 @@ class Stage:
     """Kinds of events that belong together.
 
     Attributes:
-        text: What they are about.
+        text: Their common topic.
         kinds: The kinds.
-        values: Types of values in them that are objects of fields of their own.
+        values: Types of values in them that are objects.
     """
 
     text: str
@@ -79,22 +79,22 @@ class Stage:
 
 
 def describe_events() -> Iterator[Stage]:
-    """Every kind of event, by the stage of a run that writes it; each type of value where it is first met."""
-    met: set[type] = set()
+    """Yield every kind of event by stage; each type of value appears at its first use."""
+    described: set[type] = set()
     for stage in STAGES:
         module = sys.modules[f"suture.core.ledger.kinds.{stage}"]
         kinds = [cls for cls in CATALOGUE.values() if cls.__module__ == module.__name__]
-        new = [value for kind in kinds for value in _values_in(kind) if value not in met]
-        met.update(new)
+        new = [value for kind in kinds for value in _values_in(kind) if value not in described]
+        described.update(new)
         yield Stage(
             text=(module.__doc__ or "").strip(),
-            kinds=tuple(map(described_type, kinds)),
-            values=tuple(map(described_type, dict.fromkeys(new))),
+            kinds=tuple(map(describe_type, kinds)),
+            values=tuple(map(describe_type, dict.fromkeys(new))),
         )
 
 
-def described_type(cls: Any) -> TypeDescription:
-    """A kind of event, or a record, by its fields and its docstring."""
+def describe_type(cls: Any) -> TypeDescription:
+    """Return the description of an event kind or a record, from its fields and docstring."""
     text, _, attributes = (inspect.getdoc(cls) or "").partition("\n\nAttributes:\n")
     texts = _texts(attributes)
     hints = get_type_hints(cls)
@@ -105,7 +105,7 @@ def described_type(cls: Any) -> TypeDescription:
         fields=tuple(
             FieldDescription(
                 name=one.name,
-                type=_in_words(hints[one.name]),
+                type=_type_text(hints[one.name]),
                 text=texts.get(one.name, ""),
                 optional=issubclass(cls, Payload) and _has_default(one),
             )
@@ -119,7 +119,7 @@ def _has_default(one: Field[Any]) -> bool:
 
 
 def _texts(attributes: str) -> dict[str, str]:
-    """Field -> what a docstring says of it."""
+    """Return field -> description from the attributes section of a docstring."""
     texts: dict[str, str] = {}
     name = ""
     for line in attributes.splitlines():
@@ -130,21 +130,21 @@ def _texts(attributes: str) -> dict[str, str]:
     return texts
 
 
-def _in_words(hint: Any) -> str:
+def _type_text(hint: Any) -> str:
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
-        return f"{_in_words(arguments[0])}, or null"
+        return f"{_type_text(arguments[0])}, or null"
     if origin is Literal:
         return " or ".join(f"`{value}`" for value in arguments)
     if origin is tuple:
-        return f"list of {_in_words(arguments[0])}"
+        return f"list of {_type_text(arguments[0])}"
     if origin is Mapping:
-        return "object" if arguments[1] is Any else f"object of {_in_words(arguments[1])}"
+        return "object" if arguments[1] is Any else f"object of {_type_text(arguments[1])}"
     return WORDS.get(hint) or f"`{hint.__name__}`"
 
 
 def _values_in(cls: Any) -> Iterator[type]:
-    """The types of objects that a type holds, and those that these hold."""
+    """Yield the dataclasses inside a type, recursively."""
     for hint in get_type_hints(cls).values():
         for inner in _classes_in(hint):
             yield inner

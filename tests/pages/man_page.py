@@ -1,6 +1,7 @@
-"""The manual page `docs/suture.1`, made of the commands' help; `python tests/write_pages.py` writes it.
+"""The manual page `docs/suture.1`, generated from the commands' help by `python tests/write_pages.py`.
 
-A wheel lays it where `man suture` looks: below `share/man` of the environment, from where pipx links it.
+A wheel installs it below `share/man` of the environment, where `man suture` finds it; pipx links it from
+there.
 """
 
 from __future__ import annotations
@@ -9,24 +10,24 @@ from collections.abc import Iterator
 from typing import Any
 
 FILES = (
-    ("suture.toml", "A project's settings, which decide little before `suture trust`."),
+    ("suture.toml", "A project's settings; before `suture trust` only harmless ones apply."),
     ("$XDG_CONFIG_HOME/suture/suture.toml", "Your own settings."),
-    ("$XDG_STATE_HOME/suture", "Runs; SUTURE_HOME names another folder."),
+    ("$XDG_STATE_HOME/suture", "Runs; SUTURE_HOME sets another folder."),
 )
 STATUS = (
     ("0", "Healed, or nothing to heal."),
     ("1", "Not healed."),
-    ("2", "Usage."),
-    ("3", "Something is missing; the message says how to get it."),
-    ("4", "The budget is spent."),
+    ("2", "Usage error."),
+    ("3", "A prerequisite is missing; the message says how to get it."),
+    ("4", "The budget is exhausted."),
     ("5", "Waiting for a person."),
-    ("6", "A fault of the machinery."),
+    ("6", "Internal or infrastructure error."),
     ("130", "Cancelled."),
 )
 
 
 def man_page() -> str:
-    """The whole page, in the language of man(7)."""
+    """Return the whole page in the format of man(7)."""
     return "\n".join(_lines()) + "\n"
 
 
@@ -37,7 +38,7 @@ def _lines() -> Iterator[str]:
 
     root: Any = typer.main.get_command(app)
     yield '.TH SUTURE 1 "" "Suture" "User Commands"'
-    yield from (".SH NAME", "suture \\- heal code until tests that can be trusted pass")
+    yield from (".SH NAME", "suture \\- repair or write code until trusted tests pass")
     yield from (".SH SYNOPSIS", ".B suture", "COMMAND [OPTION]... [ARGUMENT]...")
     yield from (".SH DESCRIPTION", *_text(root.help))
     for title, commands in SECTIONS.items():
@@ -51,7 +52,7 @@ def _lines() -> Iterator[str]:
 
 
 def _command(command: Any, name: str) -> Iterator[str]:
-    """A command as a part of its own, with its options; of a group, each command in it."""
+    """Yield the section of a command with its options, or of each command in a group."""
     parts = getattr(command, "commands", {})
     if parts:
         for part, inner in parts.items():
@@ -67,7 +68,7 @@ def _command(command: Any, name: str) -> Iterator[str]:
 
 
 def _text(text: str | None) -> Iterator[str]:
-    """Paragraphs as lines that begin with no dot, which would be a command of the page's language."""
+    """Yield paragraphs as lines that do not start with a dot, which would start a macro."""
     for number, paragraph in enumerate((text or "").strip().split("\n\n")):
         if number:
             yield ".sp"

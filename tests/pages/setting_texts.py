@@ -1,4 +1,4 @@
-"""Every setting in words, from the schema and the docstrings under its fields."""
+"""Descriptions of all settings, from the schema and the docstrings under its fields."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from suture.core.settings.sources import variable_name
 
 @dataclass(frozen=True, kw_only=True)
 class SettingDescription:
-    """One setting for the docs: its dotted key, its variable, its default and what it does."""
+    """A setting for the documentation: its dotted key, variable, default and meaning."""
 
     key: str
     variable: str
@@ -23,7 +23,7 @@ class SettingDescription:
 
 
 def describe_settings() -> list[SettingDescription]:
-    """Every setting with the docstring under it, for the docs."""
+    """Return every setting with the docstring under it."""
     texts = {
         f"{name}.{field}": text
         for name, group in setting_groups().items()
@@ -41,7 +41,10 @@ def describe_settings() -> list[SettingDescription]:
 
 
 def docstrings_of_fields(group: type) -> dict[str, str]:
-    """The text under each field of a class, read from its source; pydantic would read it at every start."""
+    """Return the docstring under each field of a class, read from its source.
+
+    pydantic could collect them too, but would read them at every start of the program.
+    """
     (found,) = ast.parse(inspect.getsource(group)).body
     body = found.body if isinstance(found, ast.ClassDef) else []
     return {
