@@ -1,32 +1,33 @@
-"""Every fault Suture raises, sorted by who can act on it.
+"""All exceptions that Suture raises on purpose, sorted by who can act on them.
 
     SutureError
     ├── UsageError                  the caller: fix the input
-    ├── PrerequisiteError           the caller: install or set something; the message is the remedy
-    │   ├── ModelUnreachable        (also a ModelError)
-    │   ├── ModelNotThere           (also a ModelError)
-    │   └── SandboxUnavailable      (also a SandboxError)
-    ├── ModelError                  the model's side
+    ├── PrerequisiteError           the caller: install or set something; the message says what
+    │   ├── ModelUnreachable            (also a ModelError)
+    │   ├── ModelNotFound               (also a ModelError)
+    │   └── SandboxUnavailable          (also a SandboxError)
+    ├── ModelError                  the model, its server or its provider failed
     │   ├── ModelAuthError              fix the key
     │   ├── ModelRateLimited            wait `retry_after_s`
     │   ├── ModelUnreachable            start the server, or correct its address
-    │   ├── ModelNotThere               correct its address or its name
-    │   ├── ReplyLost                   it may have been paid for all the same
+    │   ├── ModelNotFound               correct the address, or the name of the model
+    │   ├── ModelRequestRejected        the provider does not accept this request
+    │   ├── ReplyLost                   the call may have been paid for
     │   │   ├── ModelTimeout                try again, or raise the limit
-    │   │   └── ForeignReply                (also a ModelNotThere) correct its address
-    │   ├── ContextTooLong              shrink the prompt
-    │   └── MalformedReply              a spent attempt; never a success
-    │       └── EditDoesNotApply            told to the model with its next brief
-    ├── SandboxError                the wall itself failed; never the program behind it
+    │   │   └── ModelProtocolError          (also a ModelNotFound) correct the address
+    │   ├── ContextTooLong              shorten the prompt
+    │   └── MalformedReply              a spent attempt, never a success
+    │       └── EditDoesNotApply            the next prompt tells the model which edit failed
+    ├── SandboxError                the sandbox itself failed, not the program inside it
     │   ├── SandboxUnavailable
     │   └── SandboxBroken
-    ├── BudgetExceeded              a limit the user set; carries kind, used, limit
-    ├── StorageError                the disk or the database
-    ├── CodeHostError               GitHub or GitLab refused a request, or cannot be reached
-    └── Cancelled                   the user stopped it
+    ├── BudgetExceeded              the user: raise the limit
+    ├── StorageError                the disk or the database failed
+    ├── CodeHostError               GitHub or GitLab rejected a request, or cannot be reached
+    └── Cancelled                   the user stopped the run
 
-Failing tests, a program's time-out, a diff that does not apply are outcomes, not faults: they are values.
-"""
+Failing tests, a program that times out and a diff that does not apply are outcomes, not faults: they are
+values."""
 
 from __future__ import annotations
 
@@ -36,12 +37,13 @@ __all__ = [
     "CodeHostError",
     "ContextTooLong",
     "EditDoesNotApply",
-    "ModelProtocolError",
     "MalformedReply",
     "ModelAuthError",
     "ModelError",
     "ModelNotFound",
+    "ModelProtocolError",
     "ModelRateLimited",
+    "ModelRequestRejected",
     "ModelTimeout",
     "ModelUnreachable",
     "PrerequisiteError",
@@ -56,7 +58,7 @@ __all__ = [
 
 
 class SutureError(Exception):
-    """Base of every fault that Suture raises on purpose.
+    """Base of every exception that Suture raises on purpose.
 
     Args:
         message: What went wrong, in one line; never empty.
@@ -64,11 +66,11 @@ class SutureError(Exception):
     """
 
     exit_code = 6
-    """The CLI's exit code when this fault ends a command (see `suture --help`)."""
+    """Exit code of a command that ends with this error (see `suture --help`)."""
     run_id = ""
-    """The run that was healed all the same, where only its hand-over failed."""
-    stopped_run = ""
-    """The run that the fault stopped, where it was in one."""
+    """Id of a run that healed its task before this error, if only its delivery failed."""
+    stopped_run_id = ""
+    """Id of the run that this error stopped, if there was one."""
 
     def __init__(self, message: str, *, remedy: str = "") -> None:
         if not message:
@@ -82,13 +84,13 @@ class SutureError(Exception):
 
 
 class UsageError(SutureError):
-    """The input cannot be worked with; the caller can fix it."""
+    """The input cannot be used. The caller can fix it."""
 
     exit_code = 2
 
 
 class PrerequisiteError(SutureError):
-    """Something must be installed or set first; the message says what."""
+    """Something must be installed or set first. The message says what."""
 
     exit_code = 3
 
@@ -97,23 +99,23 @@ class ModelError(SutureError):
     """The model, its server or its provider failed."""
 
     is_replayed = False
-    """Whether it was recorded before and nothing was asked now."""
+    """Whether the error was recorded earlier, and no model was asked now."""
     is_transient = False
-    """Whether the same call may well succeed in a moment (`suture.models.providers.error_table`)."""
+    """Whether the same call may succeed in a moment."""
 
 
 class ModelAuthError(ModelError):
-    """The provider refused the key."""
+    """The provider rejected the key."""
 
     exit_code = 3
 
 
 class ModelRateLimited(ModelError):
-    """The provider asks us to slow down.
+    """The provider asks for fewer requests.
 
     Args:
-        message: What the provider said.
-        retry_after_s: Seconds to wait, where the provider said so.
+        message: The provider's message.
+        retry_after_s: Seconds to wait, if the provider said so.
         remedy: What the reader can do.
     """
 
@@ -123,27 +125,27 @@ class ModelRateLimited(ModelError):
 
 
 class ModelUnreachable(PrerequisiteError, ModelError):
-    """Nobody can be talked to at the model's address, so nothing was asked."""
+    """Nothing answers at the model's address, so no request was sent."""
 
 
 class ModelNotFound(PrerequisiteError, ModelError):
-    """Something answers at the model's address, and it is not the model: a web page, a redirect, a 404."""
-
-
-class ReplyLost(ModelError):
-    """The model was asked and no whole reply came back; it may have been paid for."""
-
-
-class ModelTimeout(ReplyLost):
-    """No reply in time."""
+    """Something answers at the model's address, but it is not the model: a web page, a redirect, a 404."""
 
 
 class ModelRequestRejected(ModelError):
-    """The provider takes no such request, for a reason that is none of the other errors."""
+    """The provider does not accept the request, for a reason that no other error covers."""
+
+
+class ReplyLost(ModelError):
+    """The model was asked and no complete reply arrived. The call may have been paid for."""
+
+
+class ModelTimeout(ReplyLost):
+    """No reply arrived in time."""
 
 
 class ModelProtocolError(ModelNotFound, ReplyLost):
-    """Something answered, and not as the protocol has it: another kind of JSON, an error, no JSON at all."""
+    """The reply does not follow the protocol: other JSON, an error in place of a reply, or no JSON at all."""
 
 
 class ContextTooLong(ModelError):
@@ -151,34 +153,35 @@ class ContextTooLong(ModelError):
 
 
 class MalformedReply(ModelError):
-    """The reply holds nothing usable. It counts as a spent attempt, never as a success."""
+    """The reply contains nothing usable. It counts as a spent attempt, never as a success."""
 
 
 class EditDoesNotApply(MalformedReply):
-    """A search/replace block of the reply has no one place in a file; the message names the block."""
+    """A search/replace block of the reply does not match exactly one place of a file. The message names
+    it."""
 
 
 class SandboxError(SutureError):
-    """The wall failed, not the program behind it."""
+    """The sandbox failed, not the program inside it."""
 
 
 class SandboxUnavailable(PrerequisiteError, SandboxError):
-    """No sandbox can run here. There is no fallback to running code without one."""
+    """No sandbox can run on this machine. Suture never falls back to running code without one."""
 
 
 class SandboxBroken(SandboxError):
-    """A sandbox died or misbehaved while it worked."""
+    """A sandbox died or misbehaved while it was in use."""
 
 
 class BudgetExceeded(SutureError):
     """The next act would exceed a limit that the user set.
 
     Args:
-        kind: Which limit: `attempts`, `tokens`, `money` or `seconds`.
-        used: What is spent or reserved so far, in the limit's unit.
-        limit: The limit.
-        message: What went wrong; where left out, that the limit is reached.
-        remedy: What to do; where left out, to raise the limit.
+        kind: The limit: `attempts`, `tokens`, `completion_tokens`, `money` or `seconds`.
+        used: What is spent or reserved so far, in the unit of the limit.
+        limit: The value of the limit.
+        message: What went wrong; by default, that the limit is reached.
+        remedy: What to do; by default, to raise the limit.
     """
 
     exit_code = 4
@@ -196,7 +199,7 @@ class StorageError(SutureError):
 
 
 class CodeHostError(SutureError):
-    """The service that keeps the project's code refused a request, or cannot be reached."""
+    """The service that hosts the project's code rejected a request, or cannot be reached."""
 
 
 class Cancelled(SutureError):

@@ -1,4 +1,6 @@
-"""Reading what a stranger may have laid there, without waiting; writing a file whole or not at all."""
+"""Read files that a stranger may have prepared, without ever blocking, and write files completely or not at
+all.
+"""
 
 from __future__ import annotations
 
@@ -25,50 +27,50 @@ __all__ = [
 ]
 
 NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV, errno.ENAMETOOLONG)
-"""There is nothing, or a link, a socket or a device without anything behind it."""
-PRIVATE_FILE = 0o600
-"""The mode of a file that nobody else may read."""
-DEEP_KEY = re.compile(
+"""Errors of `open` that mean: there is nothing, or a link, a socket or a device without a driver."""
+PRIVATE_FILE_MODE = 0o600
+"""Mode of a file that only its owner may read."""
+LONG_KEY = re.compile(
     r"""(?:(?:(?<![\w-])[\w-]+|(?<!\\)"(?:[^"\\\n]|\\.)*"|'[^'\n]*')[ \t]*\.[ \t]*){32}""", re.ASCII
 )
-"""A key of more parts than any of ours: `tomllib` takes time with the square of their number.
+"""A TOML key of 32 or more parts. `tomllib` needs time quadratic in the number of parts.
 
-No key begins at an escaped quote: to look for the end of each would take time with their square too.
+The pattern never starts at an escaped quote: searching the end of each would take quadratic time, too.
 """
 
 
-def read_regular_file(path: Path, most_bytes: int, *, follow: bool = False) -> bytes | None:
-    """The content of a regular file; `None` where there is none.
+def read_regular_file(path: Path, max_bytes: int, *, follow: bool = False) -> bytes | None:
+    """Return the content of a regular file, or `None` if there is none.
 
     Args:
-        path: The file itself; a link at its end is none.
-        most_bytes: One byte more than this is read of a longer file, so that its reader can tell.
-        follow: Whether a link is followed; what it leads to must be a regular file.
+        path: The file. A link counts as no file.
+        max_bytes: Of a longer file, one byte more than this is returned, so that the caller can detect it.
+        follow: Whether to follow a link. It must lead to a regular file.
 
     Raises:
-        OSError: It is there, and cannot be read.
+        OSError: The file exists and cannot be read.
     """
     file = open_regular_file(path, follow=follow)
     if file is None:
         return None
     with file:
-        return file.read(most_bytes + 1)
+        return file.read(max_bytes + 1)
 
 
 def open_regular_file(path: Path, *, follow: bool = False) -> BinaryIO | None:
-    """A regular file, opened for reading; `None` where there is none.
+    """Open a regular file for reading; return `None` if there is none.
 
     Args:
-        path: As in `read_regular_file`.
-        follow: As there.
+        path: The file. A link counts as no file.
+        follow: Whether to follow a link. It must lead to a regular file.
 
     Raises:
-        OSError: It is there, and cannot be read.
+        OSError: The file exists and cannot be read.
     """
     try:
         # O_NONBLOCK: opening a pipe must not wait for its other end.
-        how = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY | (0 if follow else os.O_NOFOLLOW)
-        handle = os.open(path, how)
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY | (0 if follow else os.O_NOFOLLOW)
+        handle = os.open(path, flags)
     except OSError as fault:
         if fault.errno in NO_FILE:
             return None
@@ -79,95 +81,96 @@ def open_regular_file(path: Path, *, follow: bool = False) -> BinaryIO | None:
     return os.fdopen(handle, "rb")
 
 
-def read_state_file(path: Path, most_bytes: int, what: str, *, follow: bool = True) -> bytes:
-    """The content of a file of our own state, which may be somebody else's run, or damaged.
+def read_state_file(path: Path, max_bytes: int, what: str, *, follow: bool = True) -> bytes:
+    """Return the content of a file of Suture's own state, which may be damaged, or come from somebody else.
 
     Args:
         path: The file.
-        most_bytes: A longer one is none of ours.
-        what: What it should be, for the error, such as `the ledger`.
-        follow: Whether a link is followed; what is shown to somebody must lie there itself.
+        max_bytes: A longer file is refused.
+        what: What it should be, for error messages, such as `the ledger`.
+        follow: Whether to follow a link. Files that are shown to others must not be links.
 
     Raises:
         FileNotFoundError: There is no such file.
-        StorageError: It cannot be read, is too long or is no regular file.
+        StorageError: It cannot be read, is too long or is not a regular file.
     """
     try:
-        content = read_regular_file(path, most_bytes, follow=follow)
+        content = read_regular_file(path, max_bytes, follow=follow)
     except OSError as fault:
         raise StorageError(f"{what} {str(path)!r} cannot be read: {fault.strerror}") from fault
     if content is None and not os.path.lexists(path):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
-    if content is None or len(content) > most_bytes:
-        why = "it is no regular file" if content is None else f"it is longer than {most_bytes // 2**20:,} MiB"
+    if content is None or len(content) > max_bytes:
+        why = "it is no regular file" if content is None else f"it is longer than {max_bytes // 2**20:,} MiB"
         raise StorageError(f"{what} {str(path)!r} cannot be read: {why}", remedy="move it away")
     return content
 
 
 def read_text_file(
-    path: Path, most_bytes: int, what: str, *, remedy: str = "name a text file in UTF-8"
+    path: Path, max_bytes: int, what: str, *, remedy: str = "name a text file in UTF-8"
 ) -> str:
-    """The text of a file that somebody has named.
+    """Return the text of a file that the user has named. Links are followed.
 
     Args:
-        path: The file; a link is followed.
-        most_bytes: A longer one is refused.
-        what: What it should be, for the error, such as `the recipe`.
-        remedy: What its reader can do.
+        path: The file.
+        max_bytes: A longer file is refused.
+        what: What it should be, for error messages, such as `the recipe`.
+        remedy: What the user can do.
 
     Raises:
-        UsageError: There is no such file, or it cannot be read, is too long or is no UTF-8 text.
+        UsageError: There is no such file, or it cannot be read, is too long or is not UTF-8 text.
     """
     try:
-        content = read_regular_file(path, most_bytes, follow=True)
+        content = read_regular_file(path, max_bytes, follow=True)
         if content is None:
             why = "it is no regular file" if os.path.lexists(path) else "there is no such file"
-        elif len(content) > most_bytes:
-            why = f"it is longer than {most_bytes // 2**10:,} KiB"
+        elif len(content) > max_bytes:
+            why = f"it is longer than {max_bytes // 2**10:,} KiB"
         else:
             return content.decode("utf-8-sig")
-    except (OSError, ValueError) as fault:  # a name may hold a NUL; a text may be no UTF-8
+    except (OSError, ValueError) as fault:  # ValueError: a NUL in the path, or text that is not UTF-8
         why = os.strerror(fault.errno or 0) if isinstance(fault, OSError) else str(fault)
     raise UsageError(f"{what} {str(path)!r} cannot be read: {why}", remedy=remedy)
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """The tables of a TOML text.
+    """Return the tables of a TOML text.
 
     Raises:
-        ValueError: It is no TOML, or would keep the parser busy: a key of very many parts, a number of very
-            many digits, very deep lists.
+        ValueError: It is not TOML, or would keep the parser busy: a key of very many parts, a number of very
+            many digits, or very deep lists.
     """
-    if DEEP_KEY.search(text):
+    if LONG_KEY.search(text):
         raise ValueError("a key has more than 32 parts")
     try:
         return tomllib.loads(text)
     except RecursionError as fault:
-        raise ValueError("its lists or tables lie too deep in one another") from fault
+        raise ValueError("its lists or tables are nested too deeply") from fault
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write a text as `write_file_atomically` does.
+    """Write a text file as `write_file_atomically` does.
 
     Raises:
         StorageError: It cannot be written.
     """
-    write_file_atomically(path, _encoded(path, text), remedy="")
+    write_file_atomically(path, _encode(path, text), remedy="")
 
 
 def create_file(path: Path, text: str) -> bool:
-    """Write a file whole or not at all, where there is none; answers whether there was none.
+    """Create a file, completely or not at all, and return whether it was created. An existing file is kept.
 
     Raises:
         StorageError: It cannot be written.
     """
     try:
-        partial = _written_beside(path, _encoded(path, text), 0o666 & ~_umask())
+        partial = _write_beside(path, _encode(path, text), 0o666 & ~_umask())
         try:
-            path.hardlink_to(partial)  # a rename would take the place of a file that came there meanwhile
+            # Not a rename: it would replace a file that another process created in the meantime.
+            path.hardlink_to(partial)
         except FileExistsError:
             return False
-        except OSError:  # a file system without links
+        except OSError:  # the file system has no hard links
             if os.path.lexists(path):
                 return False
             partial.rename(path)
@@ -184,16 +187,16 @@ def write_file_atomically(
     *,
     remedy: str = "free some disk space, or set SUTURE_HOME to another disk",
 ) -> None:
-    """Write a file so that a crash leaves the old one or the new one, never half of either.
+    """Write a file so that a crash leaves the old or the new content, never a part of it.
 
-    It keeps the rights of the one before; a new one is its owner's alone.
+    An existing file keeps its mode. Only its owner may read a new file.
 
     Raises:
-        StorageError: The disk is full or gone, or the file is not ours to write.
+        StorageError: The disk is full or missing, or the file may not be written.
     """
     try:
-        mode = target.stat().st_mode & 0o777 if target.is_file() else PRIVATE_FILE
-        partial = _written_beside(target, content, mode)
+        mode = target.stat().st_mode & 0o777 if target.is_file() else PRIVATE_FILE_MODE
+        partial = _write_beside(target, content, mode)
         try:
             partial.replace(target)
         except BaseException:
@@ -203,8 +206,8 @@ def write_file_atomically(
         raise StorageError(f"{str(target)!r} cannot be written: {fault.strerror}", remedy=remedy) from fault
 
 
-def _written_beside(target: Path, content: bytes, mode: int) -> Path:
-    """A new file in the target's folder, on disk before it takes a name that somebody reads."""
+def _write_beside(target: Path, content: bytes, mode: int) -> Path:
+    """Write a temporary file in the folder of the target, and force it to disk."""
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=".partial-")
     partial = Path(name)
@@ -221,14 +224,14 @@ def _written_beside(target: Path, content: bytes, mode: int) -> Path:
 
 
 def _umask() -> int:
-    """What the user's new files are not: there is no way to ask but to set it."""
+    """Return the umask of the process. The only way to read it is to set it."""
     umask = os.umask(0o077)
     os.umask(umask)
     return umask
 
 
-def _encoded(path: Path, text: str) -> bytes:
+def _encode(path: Path, text: str) -> bytes:
     try:
         return text.encode("utf-8")
-    except UnicodeEncodeError as fault:  # a half surrogate has no place in UTF-8
+    except UnicodeEncodeError as fault:  # a lone surrogate cannot be encoded
         raise StorageError(f"{str(path)!r} cannot be written: {fault}") from fault

@@ -104,7 +104,7 @@ def test_verdicts_are_compared_by_what_they_say(runs: Any) -> None:
     def verdict(passed: int, wall_s: float) -> Write:
         def write(folder: RunFolder, ledger: Ledger) -> None:
             outcomes = [{"check_id": "c", "status": "passed"}] * passed
-            blob = folder.put_json({"outcomes": outcomes, "wall_s": wall_s})
+            blob = folder.save_json({"outcomes": outcomes, "wall_s": wall_s})
             ledger.append(RawPayload(kind="candidate.checked", data={"verdict": blob}))
 
         return write

@@ -51,7 +51,7 @@ async def test_a_log_says_what_the_ledger_says(tmp_path: Path) -> None:
 
 def test_a_log_rotates_and_loses_no_line(tmp_path: Path) -> None:
     path = tmp_path / "log"
-    log = EventLog(path, most_bytes=2000, kept=9)
+    log = EventLog(path, max_bytes=2000, backups=9)
     with Ledger(tmp_path / "ledger.jsonl") as ledger:
         for number in range(40):
             log.write(ledger.append(AttemptsNearLimit(used=number, limit=None)))
@@ -65,7 +65,7 @@ def test_a_log_rotates_and_loses_no_line(tmp_path: Path) -> None:
 
 
 def test_what_went_wrong_has_its_level(tmp_path: Path) -> None:
-    log = EventLog(tmp_path / "log", most_bytes=2000, kept=1)
+    log = EventLog(tmp_path / "log", max_bytes=2000, backups=1)
     with Ledger(tmp_path / "ledger.jsonl") as ledger:
         log.write(ledger.append(MoveFailed(error_type="MalformedReply", message="no code")))
     log.close()
@@ -75,7 +75,7 @@ def test_what_went_wrong_has_its_level(tmp_path: Path) -> None:
 def test_a_log_that_cannot_be_written_costs_one_line(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    log = EventLog(tmp_path, most_bytes=2000, kept=1)  # a folder
+    log = EventLog(tmp_path, max_bytes=2000, backups=1)  # a folder
     with Ledger(tmp_path / "ledger.jsonl") as ledger:
         log.write(ledger.append(AttemptsNearLimit(used=1, limit=None)))
     log.close()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from suture.core.ledger import FINAL_EVENT_KINDS, Event, Ledger, RawPayload, follow_ledger
-from suture.core.ledger.reading import Heard, listening
+from suture.core.ledger.reading import ListenerProgress, notify_listener
 from suture.errors import StorageError
 
 
@@ -16,7 +16,7 @@ async def test_a_follower_sees_every_event_once_and_stops_with_the_run(tmp_path:
         ledger.append(RawPayload(kind="run.started"))
 
         async def follow() -> list[str]:
-            return [event.kind async for event in follow_ledger(ledger.path, every_s=0.001)]
+            return [event.kind async for event in follow_ledger(ledger.path, poll_interval_s=0.001)]
 
         following = asyncio.create_task(follow())
         for count in range(5):
@@ -46,14 +46,14 @@ async def test_whoever_asks_a_person_can_wait_until_all_so_far_was_told(
         if event.kind == deaf_after:
             raise ValueError("deaf")
 
-    heard = Heard(tell)
+    heard = ListenerProgress(tell)
     with Ledger(tmp_path / "l") as ledger:
         heard.written = lambda: ledger.events
-        await heard.all_so_far()  # nothing is written yet
+        await heard.wait_until_current()  # nothing is written yet
         ledger.append(RawPayload(kind="run.started"))
         waits = asyncio.create_task(_asked(heard, ledger))
         try:
-            async with listening(ledger.path, heard):
+            async with notify_listener(ledger.path, heard):
                 await waits
                 ledger.append(RawPayload(kind=FINAL_EVENT_KINDS[0]))
         except ValueError:
@@ -61,7 +61,7 @@ async def test_whoever_asks_a_person_can_wait_until_all_so_far_was_told(
     assert told[:3] == ["run.started", "step 0", "step 1"]
 
 
-async def _asked(heard: Heard, ledger: Ledger) -> None:
+async def _asked(heard: ListenerProgress, ledger: Ledger) -> None:
     for count in range(3):
         ledger.append(RawPayload(kind=f"step {count}"))
-    await heard.all_so_far()
+    await heard.wait_until_current()

@@ -33,26 +33,26 @@ def test_what_a_run_leaves_is_its_owners_alone(tmp_path: Path) -> None:
 
 
 def test_blobs_come_back_by_hash_and_are_stored_once(run: RunFolder) -> None:
-    digest = run.put_blob(b"\x00\xff")
-    assert run.put_blob(b"\x00\xff") == digest
-    assert run.get_blob(digest) == b"\x00\xff"
+    digest = run.save_blob(b"\x00\xff")
+    assert run.save_blob(b"\x00\xff") == digest
+    assert run.load_blob(digest) == b"\x00\xff"
     assert [path.name for path in (run.path / "blobs").iterdir()] == [digest]
 
 
 def test_a_blob_that_was_changed_on_disk_is_refused(run: RunFolder) -> None:
-    digest = run.put_blob(b"true")
+    digest = run.save_blob(b"true")
     (run.path / "blobs" / digest).write_bytes(b"false")
     with pytest.raises(StorageError, match="was changed on disk"):
-        run.get_blob(digest)
+        run.load_blob(digest)
 
 
 def test_a_blob_that_is_not_there_is_a_storage_error(run: RunFolder) -> None:
     with pytest.raises(StorageError, match="cannot be read"):
-        run.get_blob("0" * 64)
+        run.load_blob("0" * 64)
 
 
 def test_json_comes_back(run: RunFolder) -> None:
-    assert run.get_json(run.put_json({"text": "half a pair \ud83d"})) == {"text": "half a pair \ud83d"}
+    assert run.load_json(run.save_json({"text": "half a pair \ud83d"})) == {"text": "half a pair \ud83d"}
 
 
 @pytest.mark.parametrize(
@@ -111,13 +111,13 @@ def test_a_home_that_is_a_file_is_a_storage_error(tmp_path: Path) -> None:
 def test_a_blob_that_is_no_such_record_is_damage(tmp_path: Path, value: object) -> None:
     run = new_run(tmp_path)
     with pytest.raises(StorageError, match="is no Candidate"):
-        run.get_record(Candidate, run.put_json(value))
+        run.load_record(Candidate, run.save_json(value))
 
 
 def test_a_short_blob_of_millions_of_values_is_refused(tmp_path: Path) -> None:
     run = new_run(tmp_path)
     with pytest.raises(StorageError, match="more than 6,000,000 values"):
-        run.get_json(run.put_blob(b"[" + b"0," * 6_000_000 + b"0]"))
+        run.load_json(run.save_blob(b"[" + b"0," * 6_000_000 + b"0]"))
 
 
 def test_last_is_of_this_project_and_newest_of_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,7 @@
-"""The run's record: append-only events, the budget as a fold over them, blobs by content hash.
+"""The record of a run: append-only events, the budget computed from them, and blobs by content hash.
 
-This room keeps no state elsewhere: what is not in the run folder did not happen. Front ends only read it.
-Each kind of event is a type of `ledger.kinds`; nobody else knows how it lies on disk.
+The package keeps no other state: what is not in the run folder did not happen. Interfaces only read it. Each
+kind of event is a class in `ledger.kinds`; no other package knows the format on disk.
 """
 
 from suture.core.clock import SystemClock
@@ -26,7 +26,13 @@ from suture.core.ledger.event import (
     select_events,
     summarise_event,
 )
-from suture.core.ledger.reading import FINAL_EVENT_KINDS, PARKED, LedgerContents, follow_ledger, read_ledger
+from suture.core.ledger.reading import (
+    FINAL_EVENT_KINDS,
+    PAUSED_KIND,
+    LedgerContents,
+    follow_ledger,
+    read_ledger,
+)
 from suture.core.ledger.run_folder import RunFolder, find_run, list_runs, new_run, new_run_id
 from suture.core.ledger.run_state import (
     copy_events_for_fork,
@@ -42,7 +48,7 @@ from suture.core.ledger.run_state import (
 )
 from suture.core.ledger.writing import (
     Ledger,
-    current_place,
+    current_position,
     in_branch_part,
     in_round_branch,
 )
@@ -50,7 +56,7 @@ from suture.core.ledger.writing import (
 __all__ = [
     "CATALOGUE",
     "FINAL_EVENT_KINDS",
-    "PARKED",
+    "PAUSED_KIND",
     "Budget",
     "Divergence",
     "Event",
@@ -65,7 +71,7 @@ __all__ = [
     "SystemClock",
     "compare_runs",
     "copy_events_for_fork",
-    "current_place",
+    "current_position",
     "decision_after",
     "encode_event",
     "events_until",

@@ -1,4 +1,4 @@
-"""The budget: reserved before each paid or slow act, computed from the ledger alone."""
+"""The budget of a run: reserved before each paid or slow act, and computed from the ledger alone."""
 
 from __future__ import annotations
 
@@ -23,12 +23,120 @@ from suture.core.ledger.writing import Ledger
 from suture.core.records import Spend
 from suture.errors import BudgetExceeded
 
+SESSION_STARTS = (RunStarted.event_kind, RunResumed.event_kind, ReviewAnswered.event_kind)
+SESSION_ENDS = (ReviewAsked.event_kind, RunPaused.event_kind, RunFinished.event_kind)
+"""After the last of these, nothing takes time of the run's, such as an undo days later."""
+
+
+class SpendTracker:
+    """Computes from the events of a ledger, one after the other, what the run has spent.
+
+    A reservation counts in full until it is settled: after a crash, the run has spent at most that much.
+    Only the time in which the run was active counts, from the user's request on. A run that waits for a
+    person for a day does not spend a day.
+    """
+
+    def __init__(self) -> None:
+        self.events = 0
+        """Number of events added."""
+        self._reserved: dict[int, BudgetReserved] = {}
+        self._settled = Spend()
+        self._session_start_s: float | None = None
+        self._last_event_s = 0.0
+        self._seconds = 0.0
+
+    def add(self, events: Iterable[Event]) -> None:
+        """Add the next events."""
+        for event in events:
+            self.events += 1
+            match event.payload:
+                case BudgetReserved() as reserved:
+                    self._reserved[event.seq] = reserved
+                case BudgetSettled() as settled if self._reserved.pop(settled.reservation, None):  # only once
+                    self._settled = _add_settled(self._settled, settled)
+            if event.kind in SESSION_STARTS:
+                self._end_session(self._last_event_s)
+                before_s = event.payload.preparation_s if isinstance(event.payload, RunStarted) else 0.0
+                self._session_start_s = event.time_s - before_s
+            elif event.kind in SESSION_ENDS:
+                self._end_session(event.time_s)
+            self._last_event_s = event.time_s
+
+    def _end_session(self, end_s: float) -> None:
+        if self._session_start_s is not None:
+            self._seconds += max(0.0, end_s - self._session_start_s)
+        self._session_start_s = None
+
+    @property
+    def reserved_completion_tokens(self) -> int:
+        """Tokens of replies that are reserved."""
+        return sum(reserved.completion_tokens for reserved in self._reserved.values())
+
+    def spend(self, now_s: float | None = None) -> Spend:
+        """Return what was spent up to the last event, or up to now if the time is given."""
+        reserved, settled, seconds = self._reserved.values(), self._settled, self._seconds
+        if self._session_start_s is not None:
+            end_s = self._last_event_s if now_s is None else now_s
+            seconds += max(0.0, end_s - self._session_start_s)
+        return replace(
+            settled,
+            attempts=settled.attempts + sum(one.attempts for one in reserved),
+            tokens=settled.tokens + sum(one.tokens for one in reserved),
+            money=settled.money + sum(one.money for one in reserved),
+            seconds=seconds,
+        )
+
+
+def _add_settled(spend: Spend, settled: BudgetSettled) -> Spend:
+    return Spend(
+        attempts=spend.attempts + settled.attempts,
+        tokens=spend.tokens + settled.prompt_tokens + settled.completion_tokens,
+        prompt_tokens=spend.prompt_tokens + settled.prompt_tokens,
+        completion_tokens=spend.completion_tokens + settled.completion_tokens,
+        model_calls=spend.model_calls + settled.model_calls,
+        money=spend.money + settled.money,
+        unpriced_calls=spend.unpriced_calls + settled.unpriced_calls,
+    )
+
+
+def total_spend(events: Iterable[Event], now_s: float | None = None) -> Spend:
+    """Return what a run has spent.
+
+    Args:
+        events: The events of a ledger, in order.
+        now_s: The present time, for a run in progress.
+    """
+    tracker = SpendTracker()
+    tracker.add(events)
+    return tracker.spend(now_s)
+
+
+def spend_by_group(events: Iterable[Event], what: Literal["role", "move"]) -> dict[str, Spend]:
+    """Return what each role, or each kind of move, has spent, without seconds, in the order of the first
+    act.
+    """
+    groups: dict[str, list[Event]] = {}
+    group_of: dict[int, list[Event]] = {}
+    for event in events:
+        match event.payload:
+            case BudgetReserved() as reserved if name := getattr(reserved, what):
+                group_of[event.seq] = groups.setdefault(name, [])
+                group_of[event.seq].append(event)
+            case BudgetSettled() as settled if settled.reservation in group_of:
+                group_of[settled.reservation].append(event)
+    return {name: total_spend(group) for name, group in groups.items()}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Reservation:
-    """A promise to spend at most this much; `id` is the `seq` of its event.
+    """The right to spend at most this much.
 
-    `tokens` are those of prompt and reply together, `completion_tokens` those of the reply among them.
+    Attributes:
+        id: The `seq` of the event that reserved it.
+        attempts: Attempts.
+        tokens: Tokens of prompt and reply together.
+        completion_tokens: Tokens of the reply alone.
+        money: US dollars.
     """
 
     id: int
@@ -39,12 +147,12 @@ class Reservation:
 
 
 def open_reservations(events: Iterable[Event]) -> tuple[Reservation, ...]:
-    """Reservations that are not settled; where no process writes the run any more, a crash cut them off."""
-    held: dict[int, Reservation] = {}
+    """Return the reservations that are not settled. If no process writes the run, a crash left them open."""
+    found: dict[int, Reservation] = {}
     for event in events:
         match event.payload:
             case BudgetReserved() as reserved:
-                held[event.seq] = Reservation(
+                found[event.seq] = Reservation(
                     id=event.seq,
                     attempts=reserved.attempts,
                     tokens=reserved.tokens,
@@ -52,13 +160,21 @@ def open_reservations(events: Iterable[Event]) -> tuple[Reservation, ...]:
                     money=reserved.money,
                 )
             case BudgetSettled() as settled:
-                held.pop(settled.reservation, None)
-    return tuple(held.values())
+                found.pop(settled.reservation, None)
+    return tuple(found.values())
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What a run may use: attempts, tokens, those of replies, US dollars, seconds; `None` means no limit."""
+    """What a run may spend; `None` means no limit.
+
+    Attributes:
+        attempts: Candidates that models are asked for.
+        tokens: Tokens of prompts and replies together.
+        completion_tokens: Tokens of replies alone.
+        money: US dollars.
+        seconds: Wall-clock seconds.
+    """
 
     attempts: int | None = None
     tokens: int | None = None
@@ -68,52 +184,52 @@ class Limits:
 
 
 class Budget:
-    """Limits over a ledger. It counts nothing but what that tells.
+    """The limits of a run, and what the ledger says is spent and reserved.
 
     Args:
-        ledger: Where reservations are written and read back.
-        limits: What the run may use.
+        ledger: Records the reservations. The budget keeps no state of its own.
+        limits: What the run may spend.
         clock: Tells the time.
     """
 
     def __init__(self, ledger: Ledger, limits: Limits, clock: Clock) -> None:
         self._ledger = ledger
         self._clock = clock
-        self._fold = SpendTracker()
+        self._tracker = SpendTracker()
         self.limits = limits
 
     def now_s(self) -> float:
-        """Seconds since the epoch, by the run's clock."""
+        """Return the seconds since the epoch, by the run's clock."""
         return self._clock.now()
 
     def spend(self) -> Spend:
-        """What is spent and reserved up to now."""
-        self._fold.add(self._ledger.events[self._fold.events :])
-        return self._fold.spend(now_s=self._clock.now())
+        """Return what is spent and reserved so far."""
+        self._tracker.add(self._ledger.events[self._tracker.events :])
+        return self._tracker.spend(now_s=self._clock.now())
 
     def remaining_s(self) -> float | None:
-        """Seconds left, or `None` where there is no limit."""
+        """Return the seconds that are left, or `None` without a limit."""
         return None if self.limits.seconds is None else max(0.0, self.limits.seconds - self.spend().seconds)
 
     def remaining_tokens(self) -> int | None:
-        """Tokens left, or `None` where there is no limit."""
+        """Return the tokens that are left, or `None` without a limit."""
         return None if self.limits.tokens is None else max(0, self.limits.tokens - self.spend().tokens)
 
     def remaining_completion_tokens(self) -> int | None:
-        """Tokens of replies left, or `None` where there is no limit."""
+        """Return the tokens of replies that are left, or `None` without a limit."""
         limit = self.limits.completion_tokens
         return None if limit is None else max(0, limit - self._completion_tokens(self.spend()))
 
     def remaining_money(self) -> float | None:
-        """US dollars left, or `None` where there is no limit."""
+        """Return the US dollars that are left, or `None` without a limit."""
         return None if self.limits.money is None else max(0.0, self.limits.money - self.spend().money)
 
     def remaining_attempts(self) -> int | None:
-        """Attempts left, or `None` where there is no limit."""
+        """Return the attempts that are left, or `None` without a limit."""
         return None if self.limits.attempts is None else max(0, self.limits.attempts - self.spend().attempts)
 
     def require_time(self) -> None:
-        """Refuse to start a slow act when the time is up.
+        """Check that a slow act may start.
 
         Raises:
             BudgetExceeded: No seconds are left.
@@ -124,14 +240,14 @@ class Budget:
 
     @asynccontextmanager
     async def time_limit(self) -> AsyncIterator[None]:
-        """Cut a slow act off when the time is up.
+        """Stop the `with` block when the run's time is used up.
 
         Raises:
-            BudgetExceeded: No seconds are left, or none were before the act ended.
+            BudgetExceeded: No seconds are left, or they ran out before the block ended.
         """
         self.require_time()
         try:
-            import asyncio  # not at the top: who only reads a ledger starts sooner without it
+            import asyncio  # not at the top: commands that only read a ledger start faster without it
 
             async with asyncio.timeout(self.remaining_s()) as scope:
                 yield
@@ -142,7 +258,7 @@ class Budget:
 
     def reserve(
         self,
-        what: str,
+        purpose: str,
         *,
         attempts: int = 0,
         tokens: int = 0,
@@ -154,22 +270,22 @@ class Budget:
         act: str = "",
         max_reply_tokens: int = 0,
     ) -> Reservation:
-        """Set aside the most that an act can cost, before it starts.
+        """Reserve the max cost of an act before it starts.
 
         Args:
-            what: The act, for the ledger.
-            attempts: Attempts it will use.
-            tokens: An upper bound of the tokens it may use, prompt and reply together.
-            completion_tokens: Of these, an upper bound of those of the reply.
-            money: An upper bound of the US dollars it may cost.
-            role: Who acts, where it is a role.
-            move: The kind of move it belongs to, where it does.
-            granted: Whether it is allowed already, so that no limit is asked.
-            act: Tells it from whatever else the same branch of a round pays for.
-            most: Tokens that its reply may have.
+            purpose: What the act is, for the ledger.
+            attempts: Attempts that it uses.
+            tokens: Upper bound of its tokens, prompt and reply together.
+            completion_tokens: Upper bound of the reply's part of these.
+            money: Upper bound of its cost in US dollars.
+            role: Role that acts, if it is one.
+            move: Kind of move that the act belongs to, if any.
+            is_granted: Whether the act is allowed already, so that the limits are not checked.
+            act: Identifies the act among all that the same branch of a round pays for.
+            max_reply_tokens: Max tokens of its reply.
 
         Raises:
-            BudgetExceeded: The act could exceed a limit; nothing was reserved.
+            BudgetExceeded: The act could exceed a limit. Nothing was reserved.
         """
         self.require_time()
         spend = self.spend()
@@ -186,18 +302,19 @@ class Budget:
         ):
             if not is_granted and limit is not None and used + wanted > limit:
                 raise BudgetExceeded(kind, used, limit)
-        reserved = BudgetReserved(
-            purpose=what,
-            attempts=attempts,
-            tokens=tokens,
-            completion_tokens=completion_tokens,
-            money=money,
-            role=role,
-            move=move,
-            act=act,
-            max_reply_tokens=max_reply_tokens,
+        event = self._ledger.append(
+            BudgetReserved(
+                purpose=purpose,
+                attempts=attempts,
+                tokens=tokens,
+                completion_tokens=completion_tokens,
+                money=money,
+                role=role,
+                move=move,
+                act=act,
+                max_reply_tokens=max_reply_tokens,
+            )
         )
-        event = self._ledger.append(reserved)
         return Reservation(
             id=event.seq, attempts=attempts, tokens=tokens, completion_tokens=completion_tokens, money=money
         )
@@ -212,138 +329,42 @@ class Budget:
         money: float = 0.0,
         unpriced_calls: int = 0,
     ) -> None:
-        """Replace a reservation by what the act really cost; its attempts are spent."""
-        settled = BudgetSettled(
-            reservation=reservation.id,
-            attempts=reservation.attempts,
-            prompt_tokens=prompt_tokens,
-            completion_tokens=completion_tokens,
-            model_calls=model_calls,
-            money=money,
-            unpriced_calls=unpriced_calls,
+        """Replace a reservation by the real cost of the act. Its attempts count as spent."""
+        self._ledger.append(
+            BudgetSettled(
+                reservation=reservation.id,
+                attempts=reservation.attempts,
+                prompt_tokens=prompt_tokens,
+                completion_tokens=completion_tokens,
+                model_calls=model_calls,
+                money=money,
+                unpriced_calls=unpriced_calls,
+            )
         )
-        self._ledger.append(settled)
 
     def write_off(self, reservation: Reservation, *, attempts: int = 0, model_calls: int = 1) -> None:
-        """Book the tokens and the money of a call without a usable answer: it may have cost all of them."""
-        settled = BudgetSettled(
-            reservation=reservation.id,
-            attempts=attempts,
-            prompt_tokens=reservation.tokens - reservation.completion_tokens,
-            completion_tokens=reservation.completion_tokens,
-            model_calls=model_calls,
-            money=reservation.money,
+        """Count all reserved tokens and money of a call without a usable reply: it may have cost that
+        much.
+        """
+        self._ledger.append(
+            BudgetSettled(
+                reservation=reservation.id,
+                attempts=attempts,
+                prompt_tokens=reservation.tokens - reservation.completion_tokens,
+                completion_tokens=reservation.completion_tokens,
+                model_calls=model_calls,
+                money=reservation.money,
+            )
         )
-        self._ledger.append(settled)
 
     def release(self, reservation: Reservation) -> None:
-        """Give a reservation back: the act did not happen, through no fault of the candidate."""
-        nothing = BudgetSettled(
-            reservation=reservation.id, attempts=0, prompt_tokens=0, completion_tokens=0, model_calls=0
+        """Cancel a reservation, because the act did not happen."""
+        self._ledger.append(
+            BudgetSettled(
+                reservation=reservation.id, attempts=0, prompt_tokens=0, completion_tokens=0, model_calls=0
+            )
         )
-        self._ledger.append(nothing)
 
     def _completion_tokens(self, spend: Spend) -> int:
-        """Those that are spent, and those that are set aside."""
-        return spend.completion_tokens + self._fold.reserved_completion_tokens
-
-
-SESSION_STARTS = (RunStarted.event_kind, RunResumed.event_kind, ReviewAnswered.event_kind)
-SESSION_ENDS = (ReviewAsked.event_kind, RunPaused.event_kind, RunFinished.event_kind)
-"""What comes after the last of them, such as an undo days later, takes no time of the run's."""
-
-
-class SpendTracker:
-    """Events folded into what was spent, one after the other: a run that goes on need not begin anew.
-
-    A reservation counts in full until it is settled: after a crash the run has spent at most that much.
-    Seconds are those in which the run was at work, so one that waited a day for a person has not used a day;
-    they begin when the user asked for it.
-    """
-
-    def __init__(self) -> None:
-        self.events = 0
-        """How many events were taken in."""
-        self._held: dict[int, BudgetReserved] = {}
-        self._settled = Spend()
-        self._session_start: float | None = None
-        self._last_s = 0.0
-        self._seconds = 0.0
-
-    def add(self, events: Iterable[Event]) -> None:
-        """Take in the events that came next."""
-        for event in events:
-            self.events += 1
-            match event.payload:
-                case BudgetReserved() as reserved:
-                    self._held[event.seq] = reserved
-                case BudgetSettled() as settled if self._held.pop(settled.reservation, None):  # once
-                    self._settled = _with(self._settled, settled)
-            if event.kind in SESSION_STARTS:
-                self._end_session(self._last_s)
-                before_s = event.payload.preparation_s if isinstance(event.payload, RunStarted) else 0.0
-                self._session_start = event.time_s - before_s
-            elif event.kind in SESSION_ENDS:
-                self._end_session(event.time_s)
-            self._last_s = event.time_s
-
-    def _end_session(self, at_s: float) -> None:
-        if self._session_start is not None:
-            self._seconds += max(0.0, at_s - self._session_start)
-        self._session_start = None
-
-    @property
-    def reserved_completion_tokens(self) -> int:
-        """Of replies that are set aside."""
-        return sum(reserved.completion_tokens for reserved in self._held.values())
-
-    def spend(self, now_s: float | None = None) -> Spend:
-        """What was spent up to the last event, or up to now where the time now is given."""
-        held, settled, seconds = self._held.values(), self._settled, self._seconds
-        if self._session_start is not None:
-            seconds += max(0.0, (self._last_s if now_s is None else now_s) - self._session_start)
-        return replace(
-            settled,
-            attempts=settled.attempts + sum(reserved.attempts for reserved in held),
-            tokens=settled.tokens + sum(reserved.tokens for reserved in held),
-            money=settled.money + sum(reserved.money for reserved in held),
-            seconds=seconds,
-        )
-
-
-def _with(spend: Spend, settled: BudgetSettled) -> Spend:
-    return Spend(
-        attempts=spend.attempts + settled.attempts,
-        tokens=spend.tokens + settled.prompt_tokens + settled.completion_tokens,
-        prompt_tokens=spend.prompt_tokens + settled.prompt_tokens,
-        completion_tokens=spend.completion_tokens + settled.completion_tokens,
-        model_calls=spend.model_calls + settled.model_calls,
-        money=spend.money + settled.money,
-        unpriced_calls=spend.unpriced_calls + settled.unpriced_calls,
-    )
-
-
-def total_spend(events: Iterable[Event], now_s: float | None = None) -> Spend:
-    """Fold events into what was spent.
-
-    Args:
-        events: A ledger's events, in order.
-        now_s: The time now, for a run that is alive; `None` for one that ended.
-    """
-    fold = SpendTracker()
-    fold.add(events)
-    return fold.spend(now_s)
-
-
-def spend_by_group(events: Iterable[Event], what: Literal["role", "move"]) -> dict[str, Spend]:
-    """What each role, or each kind of move, has used, in the order of their first act; no seconds."""
-    groups: dict[str, list[Event]] = {}
-    group_of: dict[int, list[Event]] = {}
-    for event in events:
-        match event.payload:
-            case BudgetReserved() as reserved if name := getattr(reserved, what):
-                group_of[event.seq] = groups.setdefault(name, [])
-                group_of[event.seq].append(event)
-            case BudgetSettled() as settled if settled.reservation in group_of:
-                group_of[settled.reservation].append(event)
-    return {name: total_spend(group) for name, group in groups.items()}
+        """Return the tokens of replies that are spent or reserved."""
+        return spend.completion_tokens + self._tracker.reserved_completion_tokens

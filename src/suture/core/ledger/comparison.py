@@ -1,4 +1,4 @@
-"""Did two runs go the same way? Their ledgers side by side, without what no two runs share."""
+"""Compare two runs: do their ledgers tell the same story, apart from what no two runs share?"""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from suture.core.ledger.event import Event, encode_payload
+from suture.core.ledger.event import Event
 from suture.core.ledger.kinds import (
     BudgetRefused,
     CertificateWritten,
@@ -22,51 +22,73 @@ from suture.core.ledger.reading import FINAL_EVENT_KINDS, read_ledger
 from suture.core.ledger.run_folder import RunFolder
 from suture.core.ledger.run_state import drop_superseded_ends
 
-VOLATILE = (
+VOLATILE_TEXT = (
     (re.compile(r"\bat 0x[0-9a-fA-F]{4,16}\b"), "at 0x0"),  # the default repr of an object
     (re.compile(r"\bin \d+\.\d+ ?s\b"), "in 0s"),  # the last line of pytest, and of unittest
     (re.compile(r"\b\d+\.\d+s (?=call|setup|teardown)"), "0s "),  # pytest --durations
     (re.compile(r"/tmp/tmp[a-z0-9_]{8}\b"), "/tmp/tmp"),  # the folders of `tempfile`
 )
 
-BOOKKEEPING = (
-    *(RunResumed.event_kind, RunPaused.event_kind, ReviewAsked.event_kind, CertificateWritten.event_kind),
-    *(SearchFinished.event_kind, BudgetRefused.event_kind),
+IGNORED_KINDS = (
+    RunResumed.event_kind,
+    RunPaused.event_kind,
+    ReviewAsked.event_kind,
+    CertificateWritten.event_kind,
+    SearchFinished.event_kind,
+    BudgetRefused.event_kind,
 )
-"""How far a search or a proof got is a matter of time; what came of it are candidates, which are compared."""
+"""Events that are not compared. How far a search or a certification comes depends on the time; what results
+from it are candidates, which are compared."""
 
-TIMES = {"time_s", "seconds", "wall_s"}
-USAGE = {
-    *("tokens", "prompt_tokens", "completion_tokens", "cached_tokens", "model_calls", "unpriced_calls"),
-    *("money", "spend", "retries", "priced"),
+TIME_KEYS = {"time_s", "seconds", "wall_s", "preparation_s"}
+USAGE_KEYS = {
+    "tokens",
+    "prompt_tokens",
+    "completion_tokens",
+    "cached_tokens",
+    "model_calls",
+    "unpriced_calls",
+    "money",
+    "spend",
+    "retries",
+    "priced",
 }
-NAMES = {"act", "most", "run_id", "reservation", "replayed", "replays", "forks", "from_run"}
-SURROUNDINGS = {"settings", "project", "interpreter", "python", "python_origin", "toolchain"}
-"""Where it ran; the verdicts say whether that made a difference."""
-LEFT_OUT = frozenset(TIMES | USAGE | NAMES | SURROUNDINGS)
-RESOLVED = ("verdict", "result")
-"""Blobs that hold times: compared by what they say, not by their hash."""
+IDENTITY_KEYS = {
+    "act",
+    "max_reply_tokens",
+    "run_id",
+    "reservation",
+    "replayed",
+    "replayed_run",
+    "fork",
+    "from_run",
+}
+ENVIRONMENT_KEYS = {"settings", "project", "interpreter", "python", "python_origin", "toolchain"}
+"""Where the run took place. The verdicts show whether that made a difference."""
+IGNORED_KEYS = frozenset(TIME_KEYS | USAGE_KEYS | IDENTITY_KEYS | ENVIRONMENT_KEYS)
+BLOB_KEYS = ("verdict", "result")
+"""Blobs that contain times. They are compared by their content, not by their hash."""
 
 
 def normalise_text(text: str) -> str:
-    """The text with addresses of objects, durations of test runs and names of temporary folders made alike.
+    """Return a text in which object addresses, test durations and names of temporary folders are replaced.
 
-    It is for comparing and for naming calls, never for showing.
+    The result serves for comparing and for hashing calls, never for display.
     """
-    for pattern, alike in VOLATILE:
-        text = pattern.sub(alike, text)
+    for pattern, replacement in VOLATILE_TEXT:
+        text = pattern.sub(replacement, text)
     return text
 
 
 @dataclass(frozen=True, kw_only=True)
 class Divergence:
-    """The first place where two runs part.
+    """The first difference between two runs.
 
     Attributes:
-        position: Place in the order of comparison, from 0.
-        kind: The event's kind, in the first run or, where that has no more events, in the second.
-        field: What differs, such as `passed` or `result.outcome`; empty where the events are of two kinds.
-        first: The value in the first run, as JSON; empty where it has none.
+        position: Position in the order of comparison, from 0.
+        kind: Kind of the event in the first run; in the second run, if the first has no more events.
+        field: What differs, such as `passed` or `result.outcome`; empty if the events have different kinds.
+        first: The value in the first run, as JSON; empty if it has none.
         second: The value in the second run.
     """
 
@@ -82,68 +104,69 @@ class Divergence:
 
 
 def compare_runs(first: RunFolder, second: RunFolder) -> Divergence | None:
-    """The first difference between two runs, or `None` where they went the same way.
+    """Return the first difference between two runs, or `None` if they tell the same story.
 
-    Events are ordered by (step, branch, part, seq): the branches of a round run at the same time, so in which
-    order their events came is chance. Times, usage, run ids and the machine's paths are left out, and
-    verdicts and results are compared by what they say.
+    Events are compared in the order of (step, branch, part, seq), because parallel branches write in any
+    order. Times, usage, run ids and the machine's paths are ignored, and verdicts and results are compared
+    by content.
 
     Raises:
         StorageError: A ledger or a blob cannot be read.
     """
-    pairs = zip_longest(_told(first), _told(second))
+    pairs = zip_longest(_comparable_events(first), _comparable_events(second))
     for position, (one, two) in enumerate(pairs):
         if one != two:
-            return _difference(position, one, two)
+            return _describe_difference(position, one, two)
     return None
 
 
-Told = tuple[str, Mapping[str, Any]]
+ComparableEvent = tuple[str, Mapping[str, Any]]
+"""The kind of an event, and its normalised data."""
 
 
-def _told(run: RunFolder) -> Iterator[Told]:
-    for event in _ordered(_part_of_the_run(read_ledger(run.ledger_path).events)):
-        said = {**event.data, **encode_payload(event.payload)}  # what one ledger leaves out another may say
-        yield event.kind, {key: _steady(key, value, run) for key, value in _kept(said)}
+def _comparable_events(run: RunFolder) -> Iterator[ComparableEvent]:
+    for event in _sort_events(_select_events(read_ledger(run.ledger_path).events)):
+        yield event.kind, {key: _normalise(key, value, run) for key, value in _without_ignored(event.data)}
 
 
-def _part_of_the_run(events: Iterable[Event]) -> Iterator[Event]:
+def _select_events(events: Iterable[Event]) -> Iterator[Event]:
     for event in drop_superseded_ends(events):
-        if event.kind not in BOOKKEEPING:
+        if event.kind not in IGNORED_KINDS:
             yield event
-        if event.kind in FINAL_EVENT_KINDS:  # a change that the user had applied is no part of the run
+        if event.kind in FINAL_EVENT_KINDS:  # what follows, such as applying the change, is not the run's
             return
 
 
-def _ordered(events: Iterable[Event]) -> list[Event]:
-    """By (step, branch, part, seq). An event of no branch stays where it is, after what came before it."""
+def _sort_events(events: Iterable[Event]) -> list[Event]:
+    """Sort by (step, branch, part, seq). An event outside of branches stays after what preceded it."""
     keyed: list[tuple[int, int, int, int, Event]] = []
-    stretch = 0
+    section = 0
     for event in events:
         if event.branch is not None:
-            place = (stretch, event.branch, event.part or 0)
-            keyed.append((*place, event.seq, event))
+            keyed.append((section, event.branch, event.part or 0, event.seq, event))
         else:
-            keyed.append((stretch + 1, 0, 0, event.seq, event))
-            stretch += 2
+            keyed.append((section + 1, 0, 0, event.seq, event))
+            section += 2
     return [event for *_, event in sorted(keyed, key=lambda entry: entry[:4])]
 
 
-def _kept(data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    return ((key, value) for key, value in data.items() if key not in LEFT_OUT)
+def _without_ignored(data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    return ((key, value) for key, value in data.items() if key not in IGNORED_KEYS)
 
 
-def _steady(key: str, value: Any, run: RunFolder) -> Any:
-    if key in RESOLVED and value and isinstance(value, str):
-        value = run.get_json(value)
+def _normalise(key: str, value: Any, run: RunFolder) -> Any:
+    if key in BLOB_KEYS and value and isinstance(value, str):
+        value = run.load_json(value)
     if isinstance(value, Mapping):
-        return {name: _steady("", inner, run) for name, inner in _kept(value)}
+        return {name: _normalise("", inner, run) for name, inner in _without_ignored(value)}
     if isinstance(value, list):
-        return [_steady("", inner, run) for inner in value]
+        return [_normalise("", inner, run) for inner in value]
     return normalise_text(value) if isinstance(value, str) else value
 
 
-def _difference(position: int, one: Told | None, two: Told | None) -> Divergence:
+def _describe_difference(
+    position: int, one: ComparableEvent | None, two: ComparableEvent | None
+) -> Divergence:
     if one is None or two is None or one[0] != two[0]:
         present = one or two
         assert present is not None  # zip_longest pads only one of the two
@@ -155,11 +178,13 @@ def _difference(position: int, one: Told | None, two: Told | None) -> Divergence
             second=two[0] if two else "",
         )
     field, left, right = _first_unequal("", one[1], two[1])
-    return Divergence(position=position, kind=one[0], field=field, first=_shown(left), second=_shown(right))
+    return Divergence(
+        position=position, kind=one[0], field=field, first=_render_json(left), second=_render_json(right)
+    )
 
 
 def _first_unequal(where: str, one: Any, two: Any) -> tuple[str, Any, Any]:
-    """Where two unequal values part, as deep inside as can be told."""
+    """Return the path to the innermost difference between two unequal values, and both values there."""
     if isinstance(one, Mapping) and isinstance(two, Mapping):
         for key in sorted(one.keys() | two.keys()):
             if one.get(key) != two.get(key):
@@ -171,5 +196,5 @@ def _first_unequal(where: str, one: Any, two: Any) -> tuple[str, Any, Any]:
     return where, one, two
 
 
-def _shown(value: Any) -> str:
+def _render_json(value: Any) -> str:
     return "" if value is None else json.dumps(value, sort_keys=True)

@@ -32,8 +32,8 @@ class Payload:
     """What one kind of event reports. Each subclass is a frozen, keyword-only dataclass.
 
     Args:
-        kind: The kind's name on disk, which is the class name in words: `RunStarted` is `run.started`. A class
-            without one only shares fields with its subclasses.
+        kind: The kind's name on disk, which is the class name in words: `RunStarted` is `run.started`. A
+            class without one only shares fields with its subclasses.
         version: The version of the kind's format.
         counted: Whether the budget depends on it. An incomplete event is then an error, and never skipped.
     """

@@ -1,6 +1,6 @@
-"""A run's events as structured log lines: JSON, one event a line, in a file that rotates.
+"""Write a run's events as structured log lines into a rotating file: one JSON object per event.
 
-It reads the ledger like everyone else and adds nothing of its own, so a log and a ledger cannot differ.
+The log contains nothing but what the ledger says, so the two cannot disagree.
 """
 
 from __future__ import annotations
@@ -24,76 +24,65 @@ from suture.core.ledger.kinds import (
     RunFinished,
 )
 
-PHASES = {
-    "runs": "run",
-    "rounds": "candidates",
-    "searching": "search",
-    "calls": "model",
-    "advice": "roles",
-    "spending": "budget",
-    "people": "review",
-    "proofs": "proof",
-}
-"""Part of `ledger.kinds` -> what a log calls it; any other goes by its own name."""
 WARNINGS = (BudgetRefused, CandidateRegressed, CandidateUnconfirmed, MoveFailed, RoleDegraded)
 log = logging.getLogger("suture.log")
 
 
 class EventLog:
-    """Writes events to a log, each once.
+    """Writes each event of a run to a log file once.
 
     Args:
-        path: The file; older ones get the endings `.1`, `.2` and so on.
-        most_bytes: At this size the file is put aside and a new one begun.
-        kept: How many older files are kept.
-        seen: Events of the run that were there before, and are not written again.
+        path: The log file. Rotated files have the suffixes `.1`, `.2` and so on.
+        max_bytes: Size at which the file is rotated.
+        backups: Number of rotated files to keep.
+        written: Number of events of the run that were logged before.
     """
 
-    def __init__(self, path: Path, *, most_bytes: int, kept: int, seen: int = 0) -> None:
+    def __init__(self, path: Path, *, max_bytes: int, backups: int, written: int = 0) -> None:
         self._file: logging.handlers.RotatingFileHandler | None = None
-        self._next = seen
-        self._iteration = 0
+        self._next_seq = written
+        self._decision = 0
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = _File(path, maxBytes=most_bytes, backupCount=kept, encoding="ascii")
+            self._file = _LogFile(path, maxBytes=max_bytes, backupCount=backups, encoding="ascii")
         except OSError as fault:
-            self._give_up(path, fault)
+            self._disable(path, fault)
 
     def write(self, event: Event) -> None:
-        """Write an event, unless it was written before; a log that fails costs a warning, never the run."""
+        """Write an event unless it was logged before. A failure only costs a warning, never the run."""
         if isinstance(event.payload, MovesDecided):
-            self._iteration = event.payload.decision
-        if event.seq < self._next or self._file is None:
+            self._decision = event.payload.decision
+        if event.seq < self._next_seq or self._file is None:
             return
-        self._next = event.seq + 1
-        line = json.dumps(log_record(event, self._iteration), separators=(",", ":"))
+        self._next_seq = event.seq + 1
+        line = json.dumps(create_log_record(event, self._decision), separators=(",", ":"))
         try:
             self._file.emit(logging.LogRecord("suture", logging.INFO, "", 0, line, None, None))
         except OSError as fault:
-            self._give_up(Path(self._file.baseFilename), fault)
+            self._disable(Path(self._file.baseFilename), fault)
 
-    def _give_up(self, path: Path, fault: OSError) -> None:
+    def _disable(self, path: Path, fault: OSError) -> None:
         self.close()
         self._file = None
-        log.warning("the log %r cannot be written: %s; the run goes on", str(path), fault.strerror)
+        log.warning("the log %r cannot be written: %s; the run continues", str(path), fault.strerror)
 
     def close(self) -> None:
-        """Let go of the file; safe to call twice."""
+        """Close the file. It is safe to call this twice."""
         if self._file is not None:
             self._file.close()
 
 
-class _File(logging.handlers.RotatingFileHandler):
-    def handleError(self, record: logging.LogRecord) -> None:  # the library's name
-        """Leave the error to whoever writes; the library would print it."""
-        raise  # it is called where an exception is being handled
+class _LogFile(logging.handlers.RotatingFileHandler):
+    def handleError(self, record: logging.LogRecord) -> None:  # the name is the library's
+        """Raise the error to the caller of `emit`; the library would print it."""
+        raise  # the library calls this method while it handles an exception
 
 
-def log_record(event: Event, iteration: int) -> dict[str, Any]:
-    """An event as a log line's JSON value.
+def create_log_record(event: Event, iteration: int) -> dict[str, Any]:
+    """Return the JSON value of a log line.
 
     Args:
-        event: Of any kind.
+        event: The event.
         iteration: Number of the last decision; 0 before the first.
     """
     return {
@@ -108,10 +97,10 @@ def log_record(event: Event, iteration: int) -> dict[str, Any]:
 
 
 def _phase(event: Event) -> str:
+    """Return the name of the module in `ledger.kinds` that declares the kind of event."""
     if isinstance(event.payload, RawPayload):
         return "unknown"
-    part = type(event.payload).__module__.rpartition(".")[2]
-    return PHASES.get(part, part)
+    return type(event.payload).__module__.rpartition(".")[2]
 
 
 def _level(event: Event) -> str:

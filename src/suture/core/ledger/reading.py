@@ -1,7 +1,7 @@
-"""Reading a ledger: its own writer's after a crash, one that is still being written, or somebody else's.
+"""Read a ledger: after a crash, while its run writes it, or one that comes from somebody else.
 
-A stranger's may hold anything, so a line has a length, and the whole a length and a number of values: what
-is refused is refused before it is parsed.
+A ledger of somebody else may hold anything. So there are limits for the length of a line, for the length of
+the file and for the number of its JSON values, and each is checked before anything is parsed.
 """
 
 from __future__ import annotations
@@ -19,39 +19,41 @@ from suture.core.ledger.kinds import RunFailed, RunFinished, RunPaused
 from suture.core.safe_files import open_regular_file
 from suture.errors import StorageError
 
-MOST_LINE_BYTES = 16 * 2**20
-"""Of one event. The longest that was seen has 7,000; the names of 60,000 tests may have some millions."""
-MOST_BYTES = 128 * 2**20
-"""Of a ledger; one of 60,000 events has 20 MB."""
-MOST_VALUES = 6_000_000
-"""Of JSON, in a ledger or a blob: each takes some hundred bytes of memory, whatever it takes on disk."""
-MOST_TORN = 1000
-"""Lines that are no events: each crash leaves one."""
-BETWEEN_VALUES = (b",", b"[", b"{")
-REMEDY = "move the run's folder away; its blobs and replies are whole"
+MAX_LINE_BYTES = 16 * 2**20
+"""Max length of one event. The longest one seen has 7,000 bytes; the ids of 60,000 tests may need some
+millions."""
+MAX_LEDGER_BYTES = 128 * 2**20
+"""Max length of a ledger; one of 60,000 events has 20 MB."""
+MAX_JSON_VALUES = 6_000_000
+"""Max number of JSON values in a ledger or a blob. Each takes some hundred bytes of memory, however short it
+is."""
+MAX_TORN_LINES = 1000
+"""Max number of lines that are not events. Each crash leaves one."""
+VALUE_SEPARATORS = (b",", b"[", b"{")
+DAMAGED_RUN_REMEDY = "move the run's folder away; its blobs and replies are whole"
 
 Listener = Callable[[Event], None]
 
 FINAL_EVENT_KINDS = (RunFinished.event_kind, RunFailed.event_kind)
-"""Kinds after which a run writes nothing more of its own."""
-PARKED = RunPaused.event_kind
-"""The kind after which a run writes nothing until somebody goes on with it."""
+"""Kinds of events after which a run writes nothing more."""
+PAUSED_KIND = RunPaused.event_kind
+"""Kind of event after which a run writes nothing until somebody resumes it."""
 
 
 class LedgerLineTooLong(StorageError):
     """A line of a ledger is longer than any event that Suture writes."""
 
     def __init__(self, where: str) -> None:
-        super().__init__(f"{where} is longer than {MOST_LINE_BYTES // 2**20} MiB", remedy=REMEDY)
+        super().__init__(f"{where} is longer than {MAX_LINE_BYTES // 2**20} MiB", remedy=DAMAGED_RUN_REMEDY)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerContents:
-    """What a ledger says.
+    """What a ledger contains.
 
     Attributes:
-        events: Every readable event, in order.
-        torn_lines: Numbers (from 1) of lines that a crash cut short; they are skipped, never guessed.
+        events: All readable events, in order.
+        torn_lines: Numbers (from 1) of lines that a crash truncated. They are skipped, and never guessed.
     """
 
     events: tuple[Event, ...]
@@ -59,47 +61,47 @@ class LedgerContents:
 
 
 def read_ledger(path: Path) -> LedgerContents:
-    """Read a ledger, also while its run goes on or after it was killed.
+    """Read a ledger. Its run may still be writing it, or may have been killed.
 
     Raises:
-        StorageError: The file cannot be read, a whole line of it is not as Suture writes them, or it is
-            longer than any ledger of ours.
+        StorageError: The file cannot be read, one of its complete lines is damaged, or it is longer than any
+            ledger that Suture writes.
     """
     events: list[Event] = []
     torn: list[int] = []
-    run = run_of(path)
-    for number, line in enumerate(_lines(path), start=1):
+    run = run_id_of(path)
+    for number, line in enumerate(_read_lines(path), start=1):
         if line == b"\n":
             continue
-        whole = line.endswith(b"\n")  # without it: not fully written
-        event = parse_event(line, where=f"line {number} of {str(path)!r}", run=run) if whole else None
+        is_complete = line.endswith(b"\n")
+        event = parse_line(line, where=f"line {number} of {str(path)!r}", run=run) if is_complete else None
         if event is not None:
             events.append(event)
             continue
         torn.append(number)
-        if len(torn) > MOST_TORN:
-            raise _unreadable(path, f"more than {MOST_TORN:,} of its lines are no events")
+        if len(torn) > MAX_TORN_LINES:
+            raise _unreadable(path, f"more than {MAX_TORN_LINES:,} of its lines are no events")
     return LedgerContents(events=tuple(events), torn_lines=tuple(torn))
 
 
-def _lines(path: Path) -> Iterator[bytes]:
-    """The lines of a ledger with their ends, as long as it keeps to what is sensible."""
-    with _opened(path) as file:
+def _read_lines(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a ledger with their line ends, and check all limits."""
+    with _open_ledger(path) as file:
         number = total_bytes = values = 0
-        while line := file.readline(MOST_LINE_BYTES + 1):
+        while line := file.readline(MAX_LINE_BYTES + 1):
             number += 1
             total_bytes += len(line)
-            if len(line) > MOST_LINE_BYTES:
+            if len(line) > MAX_LINE_BYTES:
                 raise LedgerLineTooLong(f"line {number} of {str(path)!r}")
-            if total_bytes > MOST_BYTES:
-                raise _unreadable(path, f"it is longer than {MOST_BYTES // 2**20} MiB")
-            values += values_in(line)
-            if values > MOST_VALUES:
-                raise _unreadable(path, f"up to line {number} it holds more than {MOST_VALUES:,} values")
+            if total_bytes > MAX_LEDGER_BYTES:
+                raise _unreadable(path, f"it is longer than {MAX_LEDGER_BYTES // 2**20} MiB")
+            values += count_json_values(line)
+            if values > MAX_JSON_VALUES:
+                raise _unreadable(path, f"up to line {number} it holds more than {MAX_JSON_VALUES:,} values")
             yield line
 
 
-def _opened(path: Path) -> BinaryIO:
+def _open_ledger(path: Path) -> BinaryIO:
     try:
         file = open_regular_file(path, follow=True)
     except OSError as fault:
@@ -110,132 +112,137 @@ def _opened(path: Path) -> BinaryIO:
 
 
 def _unreadable(path: Path, why: str) -> StorageError:
-    return StorageError(f"the ledger {str(path)!r} cannot be read: {why}", remedy=REMEDY)
+    return StorageError(f"the ledger {str(path)!r} cannot be read: {why}", remedy=DAMAGED_RUN_REMEDY)
 
 
-def values_in(text: bytes) -> int:
-    """At most so many JSON values: counted before they are read, since each may take some hundred bytes."""
-    return 1 + sum(map(text.count, BETWEEN_VALUES))
+def count_json_values(text: bytes) -> int:
+    """Return an upper bound of the number of JSON values in a text, without parsing it."""
+    return 1 + sum(map(text.count, VALUE_SEPARATORS))
 
 
-def run_of(path: Path) -> str:
-    """The run that a ledger is of: the name of its folder."""
+def run_id_of(path: Path) -> str:
+    """Return the id of the run that a ledger belongs to: the name of its folder."""
     return path.parent.name
 
 
-def parse_event(line: bytes, *, where: str, run: str) -> Event | None:
-    """The event of a line; `None` where it is empty, or no event.
+def parse_line(line: bytes, *, where: str, run: str) -> Event | None:
+    """Return the event in a line, or `None` if the line is empty or not an event.
 
     Args:
-        line: With its end, or without.
-        where: What to call it, for people.
-        run: The run's id.
+        line: The line, with or without its line end.
+        where: The name of the line for error messages.
+        run: The id of the run.
 
     Raises:
-        StorageError: It is an event with a field of another type than Suture writes.
+        StorageError: It is an event with a field of the wrong type.
     """
     try:
-        plain = json.loads(line)
+        decoded = json.loads(line)
     except (ValueError, RecursionError):
         return None
     try:
-        return decode_event(plain, run)
+        return decode_event(decoded, run)
     except ValueError as fault:
         raise StorageError(
             f"{where} is damaged: {fault}",
-            remedy="put the line right, or move the run's folder away; its blobs and replies are whole",
+            remedy="fix the line, or move the run's folder away; its blobs and replies are whole",
         ) from fault
 
 
-async def follow_ledger(path: Path, *, every_s: float = 0.05, seen: int = 0) -> AsyncIterator[Event]:
-    """Every event, as soon as it is on disk, until the run ends or waits for a person.
+async def follow_ledger(
+    path: Path, *, poll_interval_s: float = 0.05, known_events: int = 0
+) -> AsyncIterator[Event]:
+    """Yield every event as soon as it is on disk, until the run ends or is paused.
 
-    A slow reader never slows the run: it reads the same file that everyone else does, and each line once.
+    A slow reader never slows the run down: it reads the same file as everybody else.
 
     Args:
         path: The ledger.
-        every_s: Seconds between two looks.
-        seen: How many events were there before; a run that was parked or ended among these has gone on since.
+        poll_interval_s: Seconds between two looks for new events.
+        known_events: Number of events that were there before. If the run was paused or ended among these, it
+            has been resumed since.
 
     Raises:
-        StorageError: The file cannot be read, or a line is not as Suture writes them.
+        StorageError: The file cannot be read, or a line is damaged.
     """
-    import asyncio  # not at the top, here and below: who only reads a ledger starts sooner without it
+    import asyncio  # not at the top: commands that only read a ledger start faster without it
 
-    for line in _whole_lines(path):
+    for line in _follow_lines(path):
         if line is None:
-            await asyncio.sleep(every_s)
+            await asyncio.sleep(poll_interval_s)
             continue
-        event = parse_event(line, where=f"a line of {str(path)!r}", run=run_of(path))
+        event = parse_line(line, where=f"a line of {str(path)!r}", run=run_id_of(path))
         if event is None:
-            continue  # cut short by a crash
+            continue  # a crash truncated it
         yield event
-        if event.kind in (*FINAL_EVENT_KINDS, PARKED) and event.seq >= seen:
+        if event.kind in (*FINAL_EVENT_KINDS, PAUSED_KIND) and event.seq >= known_events:
             return
 
 
-def _whole_lines(path: Path) -> Iterator[bytes | None]:
-    """Each line once it is complete, and `None` wherever there is no more of them yet."""
+def _follow_lines(path: Path) -> Iterator[bytes | None]:
+    """Yield each line once it is complete, and `None` whenever there is no further one yet."""
     try:
         with path.open("rb") as file:
             while True:
-                line = file.readline(MOST_LINE_BYTES + 1)
+                line = file.readline(MAX_LINE_BYTES + 1)
                 if line.endswith(b"\n"):
                     yield line
                     continue
-                if len(line) > MOST_LINE_BYTES:
+                if len(line) > MAX_LINE_BYTES:
                     raise LedgerLineTooLong(f"a line of {str(path)!r}")
-                file.seek(-len(line), os.SEEK_CUR)  # it is still being written
+                file.seek(-len(line), os.SEEK_CUR)  # the rest of the line is still being written
                 yield None
     except OSError as fault:
         raise StorageError(f"the ledger {str(path)!r} cannot be read: {fault.strerror}") from fault
 
 
-class Heard:
-    """How far a listener has come.
+class ListenerProgress:
+    """A listener that knows how far it has come.
 
-    A listener reads the ledger in a task of its own, so that it never slows a run. Where a person is to be
-    asked, what has happened until then has to be said first: `all_so_far` waits for that.
+    Listeners run in a task of their own, so that they never slow a run down. Before a person is asked
+    something, everything that has happened so far must have been shown: `wait_until_current` waits for that.
     """
 
     def __init__(self, listener: Listener) -> None:
         import asyncio
 
         self.written: Callable[[], Sequence[Event]] = tuple
-        """What the ledger holds now; whoever opens it says so."""
+        """Returns the present events of the ledger. The owner of the ledger sets it."""
         self._listener = listener
         self._seq = -1
         self._failed = False
-        self._more = asyncio.Event()
+        self._progressed = asyncio.Event()
 
     def __call__(self, event: Event) -> None:
-        """Pass an event on."""
+        """Pass an event on to the listener."""
         try:
             self._listener(event)
         except BaseException:
-            self._failed = True  # it hears no more; what it raised is raised when the run has ended
+            self._failed = True  # it gets no more events; its exception is raised when the run has ended
             raise
         else:
             self._seq = event.seq
         finally:
-            self._more.set()
+            self._progressed.set()
 
-    async def all_so_far(self) -> None:
-        """Wait until every event that is written by now has been heard, or until nothing more will be."""
+    async def wait_until_current(self) -> None:
+        """Wait until the listener has received every event written so far, or has failed."""
         last = max((event.seq for event in self.written()), default=-1)
         while self._seq < last and not self._failed:
-            self._more.clear()
-            await self._more.wait()
+            self._progressed.clear()
+            await self._progressed.wait()
 
 
 @asynccontextmanager
-async def listening(path: Path, listener: Listener | None, *, seen: int = 0) -> AsyncIterator[None]:
-    """Pass a run's events on to a listener. It reads the ledger like everyone else, in a task of its own.
+async def notify_listener(
+    path: Path, listener: Listener | None, *, known_events: int = 0
+) -> AsyncIterator[None]:
+    """Pass a run's events on to a listener, which reads the ledger in a task of its own.
 
     Args:
         path: The ledger.
-        listener: What it raises is raised when the run has ended; `None` listens to nothing.
-        seen: As in `follow_ledger`.
+        listener: Receives the events; `None` does nothing. Its exception is raised when the run has ended.
+        known_events: As in `follow_ledger`.
     """
     if listener is None:
         yield
@@ -243,12 +250,12 @@ async def listening(path: Path, listener: Listener | None, *, seen: int = 0) -> 
     import asyncio
 
     async def listen(on_event: Listener) -> None:
-        async for event in follow_ledger(path, seen=seen):
+        async for event in follow_ledger(path, known_events=known_events):
             on_event(event)
 
     task = asyncio.get_running_loop().create_task(listen(listener))
     try:
         yield
-        await task  # the run has ended, and so does its ledger: let the listener see the last line
+        await task  # the run has ended, and with it the ledger: let the listener receive the last event
     finally:
         task.cancel()

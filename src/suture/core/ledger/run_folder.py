@@ -1,4 +1,4 @@
-"""The run folder: one ledger, blobs and replies by hash."""
+"""The run folder: the ledger, blobs and replies of one run."""
 
 from __future__ import annotations
 
@@ -11,27 +11,30 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from suture.core.ledger.reading import MOST_VALUES, REMEDY, values_in
-from suture.core.records import decode_record
+from suture.core.codec import decode_record, encode_record
+from suture.core.ledger.reading import DAMAGED_RUN_REMEDY, MAX_JSON_VALUES, count_json_values
 from suture.core.safe_files import read_regular_file, write_file_atomically
 from suture.errors import StorageError, UsageError
 
 RecordT = TypeVar("RecordT")
 
 DIGEST = re.compile(r"[0-9a-f]{64}")
-MOST_BLOB_BYTES = 256 * 2**20
-"""Somebody else's run may hold a file of any length; a task with all its files, 64 MiB, has less."""
-MOST_START_BYTES = 64 * 2**10
-"""Of the first line of a ledger, which says what the run is of."""
-PRIVATE = 0o700
+MAX_BLOB_BYTES = 256 * 2**20
+"""Max size of a blob in a run that comes from somebody else. The largest own one is a task with all its
+files, which has less than 64 MiB."""
+MAX_FIRST_LINE_BYTES = 64 * 2**10
+"""Max length of the first line of a ledger, which names the run's project."""
+PRIVATE_FOLDER_MODE = 0o700
 """A run holds the user's code, the prompts and the replies."""
 
 
 class RunFolder:
-    """Everything one run leaves on disk.
+    """All files of one run.
+
+    Large values are stored as blobs: files that are named by the SHA-256 of their content.
 
     Args:
-        path: The folder; its name is the run's id.
+        path: The folder. Its name is the id of the run.
     """
 
     def __init__(self, path: Path) -> None:
@@ -42,24 +45,24 @@ class RunFolder:
 
     @property
     def id(self) -> str:
-        """The run's id."""
+        """The id of the run."""
         return self.path.name
 
     @property
     def ledger_path(self) -> Path:
-        """The JSON lines of the ledger."""
+        """The ledger, as JSON lines."""
         return self.path / "ledger.jsonl"
 
     @property
     def replies_path(self) -> Path:
-        """Where the model's replies lie, by call hash."""
+        """The folder of the model's replies, named by the hash of the call."""
         return self.path / "replies"
 
-    def put_blob(self, content: bytes) -> str:
-        """Store bytes once; answers their SHA-256.
+    def save_blob(self, content: bytes) -> str:
+        """Store bytes and return their hash.
 
         Raises:
-            StorageError: The disk is full or gone.
+            StorageError: The disk is full or missing.
         """
         digest = hashlib.sha256(content).hexdigest()
         target = self.path / "blobs" / digest
@@ -67,16 +70,16 @@ class RunFolder:
             write_file_atomically(target, content)
         return digest
 
-    def get_blob(self, digest: str) -> bytes:
-        """Read bytes back.
+    def load_blob(self, digest: str) -> bytes:
+        """Return the bytes with this hash.
 
         Raises:
-            StorageError: They are not there, or are not what was stored.
+            StorageError: They are missing, or were changed.
         """
         if not isinstance(digest, str) or not DIGEST.fullmatch(digest):
             raise StorageError(f"run {self.id!r} names a blob {digest!r:.80}, which is no hash")
         try:
-            content = read_regular_file(self.path / "blobs" / digest, MOST_BLOB_BYTES)
+            content = read_regular_file(self.path / "blobs" / digest, MAX_BLOB_BYTES)
         except OSError as fault:
             raise StorageError(
                 f"blob {digest!r} of run {self.id!r} cannot be read: {fault.strerror}"
@@ -87,76 +90,80 @@ class RunFolder:
             raise StorageError(f"blob {digest!r} of run {self.id!r} was changed on disk")
         return content
 
-    def put_json(self, value: Any) -> str:
-        """Store a JSON value as a blob; answers its hash."""
-        return self.put_blob(json.dumps(value, sort_keys=True).encode("ascii"))
+    def save_json(self, value: Any) -> str:
+        """Store a JSON value as a blob and return its hash."""
+        return self.save_blob(json.dumps(value, sort_keys=True).encode("ascii"))
 
-    def get_json(self, digest: str) -> Any:
-        """Read a JSON value back.
+    def load_json(self, digest: str) -> Any:
+        """Return the JSON value in a blob.
 
         Raises:
-            StorageError: It is not there, is no JSON, or holds more than any value of ours.
+            StorageError: The blob is missing, is not JSON, or holds more values than Suture ever writes.
         """
-        content = self.get_blob(digest)
-        if values_in(content) > MOST_VALUES:
+        content = self.load_blob(digest)
+        if count_json_values(content) > MAX_JSON_VALUES:
             what = f"blob {digest!r} of run {self.id!r}"
-            raise StorageError(f"{what} cannot be read: it holds more than {MOST_VALUES:,} values")
+            raise StorageError(f"{what} cannot be read: it holds more than {MAX_JSON_VALUES:,} values")
         try:
             return json.loads(content)
         except (ValueError, RecursionError) as fault:
             raise StorageError(f"blob {digest!r} of run {self.id!r} is no JSON: {fault}") from fault
 
-    def get_record(self, cls: type[RecordT], digest: str) -> RecordT:
-        """Read a record back that `encode_record` made a JSON value of.
+    def save_record(self, record: Any) -> str:
+        """Store a record as a blob and return its hash."""
+        return self.save_json(encode_record(record))
+
+    def load_record(self, cls: type[RecordT], digest: str) -> RecordT:
+        """Return the record in a blob.
 
         Raises:
-            StorageError: It is not there, or is no such record.
+            StorageError: The blob is missing, or is not such a record.
         """
-        plain = self.get_json(digest)
+        data = self.load_json(digest)
         try:
-            return decode_record(cls, plain if isinstance(plain, Mapping) else {})
+            return decode_record(cls, data if isinstance(data, Mapping) else {})
         except (ValueError, TypeError) as fault:
             what = f"blob {digest!r} of run {self.id!r}"
-            raise StorageError(f"{what} is no {cls.__name__}: {fault}", remedy=REMEDY) from fault
+            raise StorageError(f"{what} is no {cls.__name__}: {fault}", remedy=DAMAGED_RUN_REMEDY) from fault
 
     def write_text(self, name: str, text: str) -> Path:
-        """Write a file for people, such as `result.diff`; answers its path.
+        """Write a file for people, such as `result.diff`, and return its path.
 
         Raises:
-            StorageError: The disk is full or gone.
+            StorageError: The disk is full or missing.
         """
         try:
             content = text.encode("utf-8", "surrogateescape")
-        except UnicodeEncodeError:  # half a surrogate pair, as a model may write it
+        except UnicodeEncodeError:  # a lone surrogate, as a model may write it
             content = text.encode("utf-8", "backslashreplace")
         write_file_atomically(self.path / name, content)
         return self.path / name
 
 
 def new_run_id(now_s: float | None = None) -> str:
-    """An id that no other run has; ids sort by time."""
+    """Return an unused run id. Ids sort by time."""
     now_s = time.time() if now_s is None else now_s
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now_s))
     return f"{stamp}{int(now_s * 1000) % 1000:03d}-{secrets.token_hex(3)}"
 
 
 def new_run(home: Path, *, now_s: float | None = None, run_id: str = "") -> RunFolder:
-    """Make the folder of a new run under `home`. What it makes only its owner can read.
+    """Create the folder of a new run. Only its owner can read it.
 
     Args:
-        home: The folder of all runs' folder.
+        home: Folder of Suture's state.
         now_s: The time, in seconds since the epoch.
-        run_id: What the run is called, where that was said beforehand (`new_run_id`).
+        run_id: Id of the run, if it was chosen before (`new_run_id`).
 
     Raises:
-        StorageError: The folder cannot be made.
+        StorageError: The folder cannot be created.
     """
     folder = home / "runs" / (run_id or new_run_id(now_s))
     try:
         home.parent.mkdir(parents=True, exist_ok=True)
-        home.mkdir(mode=PRIVATE, exist_ok=True)
-        folder.parent.mkdir(mode=PRIVATE, exist_ok=True)
-        folder.mkdir(mode=PRIVATE)
+        home.mkdir(mode=PRIVATE_FOLDER_MODE, exist_ok=True)
+        folder.parent.mkdir(mode=PRIVATE_FOLDER_MODE, exist_ok=True)
+        folder.mkdir(mode=PRIVATE_FOLDER_MODE)
     except OSError as fault:
         raise StorageError(
             f"the run folder {str(folder)!r} cannot be made: {fault.strerror}",
@@ -166,7 +173,7 @@ def new_run(home: Path, *, now_s: float | None = None, run_id: str = "") -> RunF
 
 
 def list_runs(home: Path) -> list[RunFolder]:
-    """All runs under `home`, oldest first."""
+    """Return all runs below `home`, the oldest first."""
     runs = home / "runs"
     if not runs.is_dir():
         return []
@@ -174,10 +181,10 @@ def list_runs(home: Path) -> list[RunFolder]:
 
 
 def find_run(home: Path, name: str) -> RunFolder:
-    """The run called `name`: an id, the unique start or end of one, `last` or `newest`.
+    """Return the run with a name: an id, the unique beginning or end of one, `last` or `newest`.
 
-    `last` is the last run of the project around the current folder, where it has any; else the newest of all.
-    A replay only looks at a run again, and is neither `last` nor `newest`.
+    `last` is the newest run of the project around the current folder; if there is none, it is the newest of
+    all. A replay is neither `last` nor `newest`.
 
     Raises:
         UsageError: There is no such run, or more than one.
@@ -188,7 +195,7 @@ def find_run(home: Path, name: str) -> RunFolder:
             f"there are no runs under {str(home)!r}", remedy="start one with `suture run --example`"
         )
     if name in ("last", "newest"):
-        return _newest(runs, of_this_project=name == "last")
+        return _newest_run(runs, prefer_project=name == "last")
     if not name:
         raise UsageError("the name of the run is empty", remedy="see `suture show --list`")
     found = [run for run in runs if run.id.startswith(name) or run.id.endswith(name)]
@@ -198,24 +205,27 @@ def find_run(home: Path, name: str) -> RunFolder:
     raise UsageError(f"{what} called {name!r} under {str(home)!r}", remedy="see `suture show --list`")
 
 
-def _newest(runs: list[RunFolder], *, of_this_project: bool) -> RunFolder:
-    """The newest run that is no replay; one of this project's before all others, where that is wanted."""
-    own: RunFolder | None = None
+def _newest_run(runs: list[RunFolder], *, prefer_project: bool) -> RunFolder:
+    """Return the newest run that is not a replay; one of this project, if that is preferred and there is
+    one.
+    """
+    newest: RunFolder | None = None
     for run in reversed(runs):
-        replays, project = _beginning(run)
-        if replays:
+        replayed_run, project = _read_first_event(run)
+        if replayed_run:
             continue
-        own = own or run
-        if not of_this_project or (project and Path.cwd().resolve().is_relative_to(Path(project).resolve())):
+        newest = newest or run
+        is_own = project and Path.cwd().resolve().is_relative_to(Path(project).resolve())
+        if not prefer_project or is_own:
             return run
-    return own or runs[-1]
+    return newest or runs[-1]
 
 
-def _beginning(run: RunFolder) -> tuple[str, str]:
-    """The run that a run does again, and the project it is of; a ledger begins with both."""
+def _read_first_event(run: RunFolder) -> tuple[str, str]:
+    """Return the run that a run replays, and its project. Both are empty if the ledger is damaged."""
     try:
-        first = (read_regular_file(run.ledger_path, MOST_START_BYTES) or b"").partition(b"\n")[0]
+        first = (read_regular_file(run.ledger_path, MAX_FIRST_LINE_BYTES) or b"").partition(b"\n")[0]
         data = json.loads(first)["data"]
-        return str(data.get("replays") or ""), str(data.get("project") or "")
+        return str(data.get("replayed_run") or ""), str(data.get("project") or "")
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return "", ""  # damaged, or older than these keys
+        return "", ""

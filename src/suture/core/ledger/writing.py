@@ -1,4 +1,4 @@
-"""Append-only events, one JSON line each, on disk before the next step starts."""
+"""Write a ledger: append-only events, one JSON line each, on disk before the next step starts."""
 
 from __future__ import annotations
 
@@ -14,51 +14,51 @@ from types import MappingProxyType
 
 from suture.core.clock import Clock, SystemClock
 from suture.core.ledger.event import Event, Payload, create_event, encode_event
-from suture.core.ledger.reading import MOST_LINE_BYTES, LedgerLineTooLong, read_ledger, run_of
+from suture.core.ledger.reading import MAX_LINE_BYTES, LedgerLineTooLong, read_ledger, run_id_of
 from suture.errors import StorageError, UsageError
 
-_place: ContextVar[Mapping[str, int]] = ContextVar("_place", default=MappingProxyType({}))
+_position: ContextVar[Mapping[str, int]] = ContextVar("_position", default=MappingProxyType({}))
 
 
 @contextlib.contextmanager
 def in_round_branch(step: int, branch: int) -> Iterator[None]:
-    """Stamp every event that this task writes meanwhile with its place among those of other branches.
+    """Mark every event that this task writes inside the `with` block as one of a parallel branch of a round.
 
-    The branches of a round write at the same time; ordered by (step, branch, part, seq) their events tell the
-    same story in every run (see `compare_runs`).
+    Parallel branches write in any order. Sorted by (step, branch, part, seq), their events tell the same
+    story in every run (see `compare_runs`).
     """
-    with _placed({"step": step, "branch": branch}):
+    with _at_position({"step": step, "branch": branch}):
         yield
 
 
 @contextlib.contextmanager
 def in_branch_part(part: int) -> Iterator[None]:
-    """The same for what goes on at the same time within a branch."""
-    with _placed({**_place.get(), "part": part}):
+    """Mark events like `in_round_branch`, for one of several parallel parts within a branch."""
+    with _at_position({**_position.get(), "part": part}):
         yield
 
 
 @contextlib.contextmanager
-def _placed(place: Mapping[str, int]) -> Iterator[None]:
-    token = _place.set(place)
+def _at_position(position: Mapping[str, int]) -> Iterator[None]:
+    token = _position.set(position)
     try:
         yield
     finally:
-        _place.reset(token)
+        _position.reset(token)
 
 
-def current_place() -> Mapping[str, int]:
-    """The `step`, `branch` and `part` that this task stamps its events with, as far as it is in any."""
-    return _place.get()
+def current_position() -> Mapping[str, int]:
+    """Return the `step`, `branch` and `part` that this task marks its events with, as far as they are set."""
+    return _position.get()
 
 
 class Ledger:
-    """The writing end. One process holds it at a time.
+    """The writing end of a ledger. Only one process can hold it at a time.
 
     Args:
-        path: The file; it is made where it is missing.
-        clock: Stamps the events.
-        on_written: Called when events are on disk, before whoever wrote them goes on.
+        path: The file, which is created if it is missing.
+        clock: Time of the events.
+        on_written: Called when events are on disk, before the writer continues.
 
     Raises:
         UsageError: Another process is writing this ledger.
@@ -72,7 +72,7 @@ class Ledger:
         self._on_written = on_written
         self._clock = clock or SystemClock()
         try:
-            self._file = path.open("ab+", buffering=0)  # what failed to be written must not be written later
+            self._file = path.open("ab+", buffering=0)  # a buffer could write later what failed to be written
         except OSError as fault:
             raise StorageError(f"the ledger {str(path)!r} cannot be opened: {fault.strerror}") from fault
         try:
@@ -91,46 +91,46 @@ class Ledger:
             raise
 
     def _recover(self) -> tuple[Event, ...]:
-        # A torn line is closed, so that the next event starts on a line of its own, and read again after
-        # that: where only its newline was missing, it counts from now on for every reader.
+        # Terminate a torn last line, so that the next event starts on its own line, and only then read the
+        # file: an event that lacked only its newline counts from now on for every reader.
         if (length := self._file.tell()) and os.pread(self._file.fileno(), 1, length - 1) != b"\n":
             self._write(b"\n")
         return read_ledger(self.path).events
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """Everything written so far."""
+        """All events written so far."""
         return tuple(self._events)
 
     def append(self, payload: Payload) -> Event:
         """Write one event and force it to disk.
 
         Raises:
-            StorageError: The disk is full or gone.
+            StorageError: The disk is full or missing.
         """
         return self.append_all([payload])[0]
 
     def append_all(self, payloads: Sequence[Payload]) -> tuple[Event, ...]:
-        """Write several events at once: after a crash all of them are there, or none.
+        """Write several events at once. After a crash, all of them are on disk or none.
 
         Raises:
-            StorageError: The disk is full or gone.
+            StorageError: The disk is full or missing.
         """
-        first = self._events[-1].seq + 1 if self._events else 0
-        place, run = _place.get(), run_of(self.path)
-        stamped = [
-            create_event(payload, seq=seq, time_s=self._clock.now(), position=place, run=run)
-            for seq, payload in enumerate(payloads, start=first)
+        first_seq = self._events[-1].seq + 1 if self._events else 0
+        position, run = _position.get(), run_id_of(self.path)
+        created = [
+            create_event(payload, seq=seq, time_s=self._clock.now(), position=position, run=run)
+            for seq, payload in enumerate(payloads, start=first_seq)
         ]
-        # ASCII only: a lone surrogate in model text must not make the record unwritable.
-        lines = [json.dumps(encode_event(event), separators=(",", ":")) for event in stamped]
-        for event, line in zip(stamped, lines, strict=True):
-            if len(line) >= MOST_LINE_BYTES:  # nobody could read it back
+        # ASCII only: a lone surrogate in a model's text must not make the event unwritable.
+        lines = [json.dumps(encode_event(event), separators=(",", ":")) for event in created]
+        for event, line in zip(created, lines, strict=True):
+            if len(line) >= MAX_LINE_BYTES:  # nobody could read it back
                 raise LedgerLineTooLong(f"a {event.kind!r} event of {str(self.path)!r}")
         self._write("".join(f"{line}\n" for line in lines).encode("ascii"))
-        # What is on disk, not what callers change later.
+        # Keep what is on disk: callers may change their data later.
         events = tuple(
-            replace(event, data=json.loads(line)["data"]) for event, line in zip(stamped, lines, strict=True)
+            replace(event, data=json.loads(line)["data"]) for event, line in zip(created, lines, strict=True)
         )
         self._events.extend(events)
         if self._on_written is not None:
@@ -146,14 +146,14 @@ class Ledger:
             os.fsync(self._file.fileno())
         except OSError as fault:
             with contextlib.suppress(OSError):
-                self._file.truncate(start)  # or the next event would continue half a line
+                self._file.truncate(start)  # otherwise the next event would continue half a line
             raise StorageError(
                 f"the ledger {str(self.path)!r} cannot be written: {fault.strerror}",
                 remedy="free some disk space, or set SUTURE_HOME to another disk",
             ) from fault
 
     def close(self) -> None:
-        """Let go of the file; safe to call twice."""
+        """Close the file. It is safe to call this twice."""
         self._file.close()
 
     def __enter__(self) -> Ledger:

@@ -1,7 +1,7 @@
-"""The nouns of Suture: frozen, keyword-only, plain data.
+"""The records of Suture: frozen, keyword-only dataclasses of plain data.
 
-Everything that crosses a room, a checkpoint or the ledger is one of these, or built of these. `encode_record` and
-`decode_record` turn a record into JSON values and back.
+Everything that packages pass to each other, and everything in a checkpoint or a ledger, consists of these.
+`encode_record` and `decode_record` turn a record into JSON values and back.
 """
 
 from suture.core.codec import decode_record, encode_record
@@ -35,6 +35,7 @@ from suture.core.records.task import (
     Counterexample,
     EarlierVersion,
     Evidence,
+    ExclusionReason,
     FailureCode,
     Language,
     Origin,
@@ -63,6 +64,7 @@ __all__ = [
     "Diagnosis",
     "EarlierVersion",
     "Evidence",
+    "ExclusionReason",
     "FailureCode",
     "FaultCategory",
     "FaultCause",

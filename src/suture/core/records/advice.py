@@ -1,4 +1,4 @@
-"""What models say of a task or a candidate: critique, review, lessons, diagnosis, plan. Checks decide."""
+"""The records of what models say about a task or a candidate. They inform; only checks decide."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Severity = Literal["low", "medium", "high"]
 
 @dataclass(frozen=True, kw_only=True)
 class Critique:
-    """A critic's view of a candidate.
+    """A critic's opinion of a candidate.
 
     Attributes:
-        issues: What is wrong with it, the worst first; none where nothing is.
+        issues: What is wrong with it, the worst first.
         score: How good it is, in [0, 1].
-        approved: Whether the critic would take it as it is.
+        approved: Whether the critic would accept it as it is.
     """
 
     issues: tuple[str, ...]
@@ -31,10 +31,10 @@ class Concern:
     """One finding of a reviewer.
 
     Attributes:
-        kind: What it concerns.
+        kind: Aspect of the code.
         severity: How bad it is.
-        line: The line of the code, counted from 1; 0 where it has no one place.
-        problem: What is wrong there.
+        line: Line of the code, from 1; 0 if it concerns no single line.
+        problem: What is wrong.
     """
 
     kind: ConcernKind
@@ -45,10 +45,10 @@ class Concern:
 
 @dataclass(frozen=True, kw_only=True)
 class CodeReview:
-    """What a reviewer found in code that works.
+    """What a reviewer finds in code that passes.
 
     Attributes:
-        concerns: The findings; none where there is nothing to say.
+        concerns: The findings.
     """
 
     concerns: tuple[Concern, ...]
@@ -56,7 +56,7 @@ class CodeReview:
 
 @dataclass(frozen=True, kw_only=True)
 class Lesson:
-    """One short sentence worth keeping from what was tried."""
+    """One short sentence to remember from the attempts so far."""
 
     text: str
 
@@ -73,20 +73,21 @@ FaultCategory = Literal[
     "too_slow",
     "environment",
 ]
-"""What kind of mistake it is: the code does not parse; a name or an import is missing; a value has the wrong
-type; the computation is wrong; it is wrong at the edges; an input is not handled; data is changed or shared
-that should not be; the result has the wrong form; it takes too long; the mistake is not in the code."""
+"""The kind of mistake, in this order: the code does not parse; a name or an import is missing; a value has
+the wrong type; the computation is wrong; it is wrong for boundary values; an input is not handled; data is
+changed or shared by mistake; the result has the wrong format; it takes too long; the mistake is not in the
+code."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Diagnosis:
-    """What is wrong with a candidate, and how to go about mending it.
+    """What is wrong with a candidate, and how to repair it.
 
     Attributes:
-        category: The kind of mistake.
-        root_cause: What goes wrong and where, in a sentence or two.
-        strategy: How to mend it.
-        confidence: How sure whoever said so is, in [0, 1]; a small model's is worth little.
+        category: Kind of mistake.
+        root_cause: What goes wrong and where, in one or two sentences.
+        strategy: How to repair it.
+        confidence: How sure the author is, in [0, 1]. A small model's confidence means little.
     """
 
     category: FaultCategory
@@ -97,11 +98,11 @@ class Diagnosis:
 
 @dataclass(frozen=True, kw_only=True)
 class Subtask:
-    """One part of a task.
+    """One part of a plan.
 
     Attributes:
-        goal: What is to be done, in a sentence or two.
-        needs: Numbers of the parts that must be done before, counted from 1.
+        goal: What is to be done, in one or two sentences.
+        needs: Numbers of the subtasks that must be done before, from 1.
     """
 
     goal: str
@@ -110,28 +111,28 @@ class Subtask:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The parts of a task.
+    """A task that is split into subtasks.
 
     Attributes:
-        subtasks: The parts; each needs only parts that stand before it.
+        subtasks: The subtasks. Each one needs only earlier ones.
     """
 
     subtasks: tuple[Subtask, ...]
 
     def __post_init__(self) -> None:
-        """Refuse a plan that cannot be followed.
+        """Check that the plan can be carried out.
 
         Raises:
-            ValueError: A part needs itself, a later part, or one that is not there.
+            ValueError: A subtask needs itself, a later one, or one that does not exist.
         """
         for number, subtask in enumerate(self.subtasks, 1):
             odd = [need for need in subtask.needs if not 1 <= need < number]
             if odd:
-                raise ValueError(f"part {number} needs {odd}, and may need only parts before it")
+                raise ValueError(f"subtask {number} needs {odd}, and may need only earlier ones")
 
     @property
     def waves(self) -> tuple[tuple[int, ...], ...]:
-        """Numbers of the parts in groups: those of one need none of each other, only of groups before."""
+        """Numbers of the subtasks in groups. Those of one group are independent of each other."""
         depth: dict[int, int] = {}
         for number, subtask in enumerate(self.subtasks, 1):
             depth[number] = 1 + max((depth[need] for need in subtask.needs), default=-1)

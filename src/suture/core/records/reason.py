@@ -1,4 +1,4 @@
-"""Why a run does what it does: a code with data for each move and each ending, and the text that it stands for."""
+"""Reasons of moves and endings: codes with data, and the one function that turns them into text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run decides and how it ends, as records: move, spend, result."""
+"""The records of what a run decides, spends and returns: move, spend, result."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ Outcome = Literal[
     "cancelled",
 ]
 FaultCause = Literal["suspect_test", "environment", "flaky", "order_dependent"]
-"""Why a failing test is no fault of the code (see docs/triage.md)."""
+"""Why a failing test is not the code's fault (see docs/triage.md)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Move:
-    """What decide asks for next.
+    """What the policy asks for next.
 
     Attributes:
-        kind: `mutate` the code that is there, `sample` afresh, `repair` a candidate, have an `agent` work on
-            it with tools, or `stop`.
-        parent: For a repair, and for an agent, the hash of the candidate to mend.
-        strategy: For a repair, how to mend.
+        kind: `mutate` the existing code, draw a `sample`, `repair` a candidate, let an `agent` work on it
+            with tools, or `stop`.
+        parent: For `repair` and `agent`, the hash of the candidate to repair.
+        strategy: For `repair`, how to repair it.
         temperature: Sampling temperature of the model.
         index: Distinguishes equal moves of one run, so that each gets a reply of its own.
         reason: Why this move; for `stop`, why the run ends.
@@ -56,14 +56,14 @@ class Spend:
     """What a run has used.
 
     Attributes:
-        attempts: Candidates asked of a model.
-        tokens: Tokens of prompts and replies together, with what is set aside for calls that go on.
+        attempts: Candidates that models were asked for.
+        tokens: Tokens of prompts and replies, including reservations for calls in progress.
         prompt_tokens: Tokens of prompts.
         completion_tokens: Tokens of replies.
         model_calls: Calls that were answered.
-        money: US dollars, with what is set aside for calls that go on.
-        unpriced_calls: Calls of models whose price nobody knows; their cost is not in `money`.
-        seconds: Wall-clock time.
+        money: US dollars, including reservations for calls in progress.
+        unpriced_calls: Calls of models whose price is unknown; their cost is not in `money`.
+        seconds: Wall-clock seconds.
     """
 
     attempts: int = 0
@@ -81,21 +81,20 @@ class Result:
     """How a run ended.
 
     Attributes:
-        run_id: Names the run folder.
-        outcome: One of the closed set.
-        reason: Why the run ended so; `render_reason` makes text of it.
+        run_id: Id of the run, which is also the name of its folder.
+        outcome: How the run ended.
+        reason: Why the run ended so; `render_reason` turns it into text.
         cause: For `not_a_code_fault`, why no change of the code could help.
-        candidate: The best candidate under the trusted order, never simply the last.
-        verdict: The verdict on the candidate.
-        diff: Unified diff from the task's files to the candidate's; empty where nothing changed.
-        evidence: The kind of evidence of the verdict, where there is one.
-        confidence: In [0, 1]; what the evidence is worth, by a fitted model (see docs/proof.md).
-        warnings: Signs that the change games the tests, which lower the confidence; and what the safety scan
-            says of it. They decide nothing.
-        undetermined: Other changes that pass the same tests and may do otherwise, in words: the tests do not
-            tell this one from them. Empty where none is known.
-        degraded: Roles that failed when they were asked, so that the run went on without them.
-        spend: What it cost.
+        candidate: The best candidate in the trusted order, which need not be the last one.
+        verdict: Verdict on the candidate.
+        diff: Unified diff from the task's files to the candidate's; empty if nothing changed.
+        evidence: Kind of evidence of the verdict, if there is a verdict.
+        confidence: Confidence in the result in [0, 1], by a fitted model (see docs/proof.md).
+        warnings: Signs that the change games the tests, which lower the confidence, and findings of the
+            safety scan. They decide nothing.
+        rivals: Other changes that pass the same tests and may behave differently, in words.
+        failed_roles: Roles that failed, so that the run continued without them.
+        spend: What the run used.
     """
 
     run_id: str
@@ -114,11 +113,11 @@ class Result:
 
     @property
     def ok(self) -> bool:
-        """Whether the user now has code that passes every trusted check."""
+        """Whether the code now passes every trusted check."""
         return self.outcome in ("healed", "nothing_to_heal")
 
     def _repr_html_(self) -> str:
-        """For notebooks."""
+        """Render the result for notebooks."""
         checks = f"{len(self.verdict.passed)} pass, {len(self.verdict.failed)} fail" if self.verdict else ""
         rows = (
             ("why", render_reason(self.reason)),
@@ -126,26 +125,25 @@ class Result:
             ("evidence", self.evidence),
             ("confidence", f"{self.confidence:.2f}" if self.confidence else ""),
             ("warnings", "\n".join(self.warnings)),
-            ("not told apart from", "\n".join(self.rivals)),
+            ("rivals", "\n".join(self.rivals)),
             ("used", f"{self.spend.seconds:.0f} s, {self.spend.tokens:,} tokens"),
             ("run", self.run_id),
         )
         return render_html(self.outcome.replace("_", " "), rows, self.diff)
 
 
-MOST_CHARS = 20_000
-"""The most that is shown of a diff."""
+MAX_DIFF_CHARS = 20_000
 COLOURS = (("+++", ""), ("---", ""), ("+", "#1a7f37"), ("-", "#cf222e"), ("@@", "#8250df"))
-"""How a line begins -> its colour; each reads on light and on dark ground."""
+"""Beginning of a line of a diff -> its colour. Each is readable on a light and on a dark background."""
 
 
 def render_html(title: str, rows: Iterable[tuple[str, object]], diff: str = "") -> str:
-    """A table with a title, and a diff below it.
+    """Return an HTML table with a title, and a diff below it. All values are escaped.
 
     Args:
-        title: In few words.
-        rows: Name and value; those without a value are left out.
-        diff: A unified diff; cut where it is long.
+        title: Title of the table.
+        rows: Name and value of each row; rows without a value are omitted.
+        diff: A unified diff, truncated if it is long.
     """
     cells = "".join(
         f"<tr><th style='text-align:left'>{escape(name)}</th>"
@@ -153,12 +151,12 @@ def render_html(title: str, rows: Iterable[tuple[str, object]], diff: str = "") 
         for name, value in rows
         if value not in ("", None, ())
     )
-    shown = diff if len(diff) <= MOST_CHARS else diff[:MOST_CHARS] + "\n..."
-    lines = "\n".join(map(_line, shown.splitlines()))
+    shown = diff if len(diff) <= MAX_DIFF_CHARS else diff[:MAX_DIFF_CHARS] + "\n..."
+    lines = "\n".join(map(_render_line, shown.splitlines()))
     code = f"<pre style='text-align:left'>{lines}</pre>" if diff else ""
     return f"<div><strong>{escape(title)}</strong><table>{cells}</table>{code}</div>"
 
 
-def _line(line: str) -> str:
+def _render_line(line: str) -> str:
     colour = next((colour for start, colour in COLOURS if line.startswith(start)), "")
     return f"<span style='color:{colour}'>{escape(line)}</span>" if colour else escape(line)

@@ -1,4 +1,4 @@
-"""The nouns of the design as records: task, check, candidate, verdict; `results.py` has the others."""
+"""The records of a task and of what is tried for it: task, check, candidate, counterexample, verdict."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any, Literal
 TaskKind = Literal["write", "heal"]
 ProjectKind = Literal["web_app", "data_pipeline", "cli_tool", "library"]
 Provenance = Literal["user", "visible", "smoke", "spec", "adversarial", "property", "oracle"]
-"""Who says it; `smoke` is what we see ourselves of a project that is started (see docs/projects.md)."""
+"""Who wrote a check. A `smoke` check starts a whole project (see docs/projects.md)."""
 Origin = Literal["user", "mutation", "sample", "repair", "edit"]
-"""How a candidate came to be; `user` is the code as it was, `edit` what a person made of a candidate."""
+"""How a candidate was produced. `user` is the original code, `edit` is a person's edit of a candidate."""
 Evidence = Literal["split", "nonce", "report", "exit_status"]
 """How a verdict was obtained, strongest first (see docs/verdicts.md)."""
 CheckStatus = Literal["passed", "failed", "error", "timeout", "missing", "skipped"]
@@ -39,7 +39,7 @@ FailureCode = Literal[
     "judge_ended",
     "not_repeated",
 ]
-"""Why a check did not pass, where Suture itself saw the reason (`suture.judge.failures` renders it)."""
+"""Why a check did not pass, if Suture itself observed the reason (`suture.judge.failures` renders it)."""
 VerdictNoteCode = Literal[
     "protected_file",
     "live_objects",
@@ -74,12 +74,30 @@ UnmeasuredReason = Literal[
 ]
 """Why something about a change was not measured (`suture.judge.unmeasured` renders it)."""
 
+ExclusionReason = Literal[
+    "version_control",
+    "installed_packages",
+    "cache",
+    "suture_files",
+    "unprintable_name",
+    "unreadable",
+    "not_a_regular_file",
+    "may_hold_secrets",
+    "unusable_link",
+    "link_to_no_file",
+    "ignored",
+    "ignored_not_imported",
+    "ignored_too_large",
+    "ignored_may_hold_secrets",
+]
+"""Why a file of the user's project is not part of a task (`suture.project.workspace` renders it)."""
+
 Language = str
-"""What code is written in, by its name; `suture.project.languages` knows them, those of packages too."""
+"""The name of a programming language, built-in or from a plugin (see `suture.project.languages`)."""
 
 
 def content_hash(value: Any) -> str:
-    """The SHA-256 of a JSON value in canonical form, as 64 hex digits."""
+    """Return the SHA-256 of a JSON value in canonical form, as 64 hex digits."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -89,10 +107,10 @@ class Check:
     """One test with its provenance.
 
     Attributes:
-        id: Unique inside a task; for a pytest test its node id.
-        provenance: Who wrote it. `oracle` checks are never mounted inside a run.
-        source: Python source of the test program; empty where the test lives in the task's files.
-        trust: In [0, 1]; a check below the threshold may inform, never decide.
+        id: Unique within a task; the node id of a pytest test.
+        provenance: Who wrote it. `oracle` checks never run inside a run.
+        source: Python source of the test program; empty if the test is in the task's files.
+        trust: Trust in [0, 1]. A check below the threshold informs and never decides.
     """
 
     id: str
@@ -103,14 +121,14 @@ class Check:
 
 @dataclass(frozen=True, kw_only=True)
 class Project:
-    """What a `write` task makes of a folder, or adds to one.
+    """The project that a `write` task creates, or extends by a feature.
 
     Attributes:
-        kind: What it is, and so how it is started; `None` where its own tests alone decide.
-        name: Of the package and of its command.
-        scaffold: Paths of the task's files that are new with it, and handed over with the code.
-        sample: Path of the data that a pipeline is run on; empty for none.
-        is_feature_untested: Whether nothing that decides shows the feature that is asked for.
+        kind: Kind of project, which decides how it is started; `None` if only its own tests decide.
+        name: Name of the package and of its command.
+        scaffold: Paths of the task's files that are created for it and delivered with the code.
+        sample: Path of the data that a pipeline runs on; empty for none.
+        is_feature_untested: Whether no deciding check exercises the requested feature.
     """
 
     kind: ProjectKind | None
@@ -121,18 +139,18 @@ class Project:
 
     @property
     def is_new(self) -> bool:
-        """Whether it begins with this task, and its author may write all of it."""
+        """Whether this task creates the project, so that its author may write all of it."""
         return bool(self.scaffold)
 
 
 @dataclass(frozen=True, kw_only=True)
 class EarlierVersion:
-    """A project's files as they were at a commit.
+    """A project's files as they were at an earlier commit.
 
     Attributes:
-        commit: The commit's hash, 12 digits of it.
-        subject: The first line of its message.
-        files: Path relative to the project -> text, of files that are otherwise now.
+        commit: First 12 digits of the commit's hash.
+        subject: First line of its message.
+        files: Path relative to the project -> text, for the files that have changed since.
     """
 
     commit: str
@@ -142,27 +160,27 @@ class EarlierVersion:
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What is wanted: code for a statement, or a mended project, and the checks that decide.
+    """What is wanted: code for a statement, or a repaired project, and the checks that decide.
 
     Attributes:
-        statement: In plain words, or a signature with a docstring.
-        kind: `write` new code, or `heal` code that exists.
-        language: What the code is written in; candidates that heal write files of that language alone.
-        module: The file a `write` task's code goes to, relative to the project root; checks that import
-            nothing mean its names.
-        beside: Further files that a `write` task asks for by name.
-        several: Whether a `write` task may end in other files too, such as a package.
-        entry_point: The function or class that the checks call, where known.
-        files: The given files, path relative to the project root -> bytes.
+        statement: The task in plain words, or a signature with a docstring.
+        kind: `write` new code, or `heal` existing code.
+        language: Language of the code. Candidates that heal write only files of this language.
+        module: File for the code of a `write` task, relative to the project root. Checks without imports use
+            the names of this module.
+        extra_modules: Further files that a `write` task asks for by name.
+        allows_more_files: Whether the solution of a `write` task may have other files too, such as a package.
+        entry_point: Function or class that the checks call, if known.
+        files: Given files, path relative to the project root -> content.
         checks: Function-level checks.
-        test_command: The user's test command as an argument vector; empty where there is none.
-        test_origin: Why it is that command, where the user gave none.
+        test_command: Test command as an argument vector; empty if there is none.
+        test_origin: How the test command was found, if the user gave none.
         protected: Globs of paths that no candidate may write.
-        only: Globs of the paths that candidates may write; any that is not protected where there are none.
-        earlier: The project's files at its last commits, the newest first.
-        since: The oldest of these, where the user named it.
-        left_out: Files of modules that are in the project's folder and were not copied -> why.
-        project: Where a `write` task asks for a whole project, or for more of one: which.
+        writable: Globs of paths that candidates may write; if empty, all paths that are not protected.
+        earlier_versions: The project's files at its last commits, the newest first.
+        since: The oldest of these commits, if the user named it.
+        excluded_files: Files in the project's folder that are not in `files` -> why.
+        project: The project, if a `write` task asks for a whole project or a new feature of one.
     """
 
     statement: str
@@ -180,18 +198,18 @@ class Task:
     writable: tuple[str, ...] = ()
     earlier_versions: tuple[EarlierVersion, ...] = ()
     since: str = ""
-    excluded_files: Mapping[str, str] = field(default_factory=dict)
+    excluded_files: Mapping[str, ExclusionReason] = field(default_factory=dict)
     project: Project | None = None
 
     @property
     def given_files(self) -> dict[str, bytes]:
-        """The files that were there before the task: all but a new project's scaffold."""
+        """The files that existed before the task: all but the scaffold of a new project."""
         new = self.project.scaffold if self.project else ()
         return {path: content for path, content in self.files.items() if path not in new}
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """The files that a `write` task asks for, that of the checks first."""
+        """The files that a `write` task asks for; the file that the checks use comes first."""
         return (self.module, *self.extra_modules)
 
 
@@ -200,10 +218,10 @@ class Candidate:
     """A set of files that may solve the task.
 
     Attributes:
-        files: The files that this candidate writes over the task's own, path -> text.
-        origin: How it came to be.
-        parent: The hash of the candidate it was made from.
-        label: A few words for people, such as `sample 2 at T=0.8`.
+        files: Files that replace or extend those of the task, path -> text.
+        origin: How the candidate was produced.
+        parent: Hash of the candidate that it was derived from.
+        label: Short description for people, such as `sample 2 at T=0.8`.
     """
 
     files: Mapping[str, str]
@@ -213,22 +231,22 @@ class Candidate:
 
     @property
     def hash(self) -> str:
-        """The content hash over the files alone: two ways to the same code are the same candidate."""
+        """The content hash of the files alone, so that equal code from two origins is one candidate."""
         return content_hash(dict(self.files))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Counterexample:
-    """The smallest fact we have about a failure.
+    """The smallest known fact about a failure.
 
     Attributes:
-        check_id: The check that said so.
+        check_id: Id of the check that failed.
         call: The call that went wrong, as source.
-        expected: What the check wanted, as source or in words.
-        got: What came back instead; empty where an exception was raised.
-        exception: Type and message of the exception; empty where there was none.
-        file: The candidate's file in which it was raised.
-        line: The line in that file, counted from 1.
+        expected: What the check expected, as source or in words.
+        actual: What the call returned instead; empty if an exception was raised.
+        exception: Type and message of the exception; empty if there was none.
+        file: File of the candidate in which it was raised.
+        line: Line in that file, from 1.
         code: Why the check did not pass, if Suture itself saw the reason; `exception` then renders it.
     """
 
@@ -244,7 +262,7 @@ class Counterexample:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckOutcome:
-    """What one check said of one candidate."""
+    """The outcome of one check on one candidate."""
 
     check_id: str
     status: CheckStatus
@@ -255,7 +273,7 @@ class CheckOutcome:
 
     @property
     def passed(self) -> bool:
-        """Whether the check passed; a skipped check did not."""
+        """Whether the check passed. A skipped check did not."""
         return self.status == "passed"
 
 
@@ -277,11 +295,11 @@ class Verdict:
     """The outcome of checks on one candidate, computed outside the candidate's process.
 
     Attributes:
-        candidate: The candidate's hash.
-        outcomes: One per check, in the order of the suite.
-        evidence: The weakest kind among the outcomes.
-        output: Head and tail of what the program or the test command printed.
-        wall_s: Wall-clock seconds it took.
+        candidate: Hash of the candidate.
+        outcomes: Outcome of each check, in the order of the suite.
+        evidence: Weakest kind of evidence among the outcomes.
+        output: Head and tail of the output of the program or the test command.
+        wall_s: Wall-clock seconds that the checks took.
         notes: Limits of this verdict that the user should know.
     """
 
@@ -304,10 +322,10 @@ class Verdict:
 
     @property
     def all_passed(self) -> bool:
-        """Whether at least one check passed and none failed; no checks at all is not a pass."""
+        """Whether at least one check passed and none failed. No checks at all are not a pass."""
         return bool(self.passed) and not self.failed
 
     @property
     def counterexamples(self) -> tuple[Counterexample, ...]:
-        """The facts, in the order of the suite."""
+        """The counterexamples of all outcomes, in the order of the suite."""
         return tuple(o.counterexample for o in self.outcomes if o.counterexample is not None)

@@ -1,7 +1,7 @@
-"""The catalogue: every kind of event, by the stage of a run that writes it.
+"""All kinds of events, by the stage of a run that writes them.
 
-A kind is a class, and nothing else has to be told of it: the writer, the reader and `docs/events.md` go by
-its fields and its docstring.
+A kind of event is a class. The writer, the reader and `docs/events.md` derive everything from its fields and
+its docstring.
 """
 
 from suture.core.ledger.kinds.agents import AgentStepped, ProposerRan
@@ -84,6 +84,7 @@ from suture.core.ledger.kinds.search import (
     FoundRepair,
     HistorySearched,
     PartialRepair,
+    SearchEnding,
     SearchFinished,
     SearchSkipped,
     SearchStarted,
@@ -151,6 +152,7 @@ __all__ = [
     "RunPaused",
     "RunResumed",
     "RunStarted",
+    "SearchEnding",
     "SearchFinished",
     "SearchSkipped",
     "SearchStarted",

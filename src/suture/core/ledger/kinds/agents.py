@@ -49,8 +49,8 @@ class AgentStepped(Payload, kind="agent.stepped"):
         observation: Blob of the tool's answer.
         changes: Blob of all its changes so far, path -> text.
         seconds: Wall-clock seconds of the tool.
-        ending: Why this was the last step: `submitted`, all tests `passed`, `malformed` or `repeated`; empty if
-            the turn continues, or ended because no step was left.
+        ending: Why this was the last step: `submitted`, all tests `passed`, `malformed` or `repeated`; empty
+            if the turn continues, or ended because no step was left.
     """
 
     turn: int

@@ -96,7 +96,8 @@ class CandidateChecked(Payload, kind="candidate.checked"):
         verdict: Blob of the verdict.
         seconds: Wall-clock seconds that the checks took.
         runs: How often the checks ran; a passing test command runs once more.
-        unreached: Number of checks among `failed` that did not complete because the run of checks ended early.
+        unreached: Number of checks among `failed` that did not complete because the run of checks ended
+            early.
     """
 
     candidate: str

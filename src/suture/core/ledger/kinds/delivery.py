@@ -1,4 +1,4 @@
-"""What was proved of a result, and what was done with it."""
+"""Events of the certification of a result and of its delivery to the user."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from suture.core.records import UnmeasuredReason
 
 
 class CertificateWritten(Payload, kind="certificate.written"):
-    """A healed result was proved.
+    """A healed result was certified.
 
     Attributes:
-        format: Which form the certificate has.
-        file: Its path.
-        seal: Hash of all that it says.
-        fixed: Tests that were failing and pass.
-        edits: Edits that are left of the change.
-        edits_found: Edits that the change had.
-        is_minimal: Whether none of them can be left out.
-        left_out: Parts that no test needs.
-        statements: Changed statements.
-        covered: How many of them the tests run.
-        coverage_unmeasured: Why that was not measured, as such a code; null if it was.
-        mutants: Mutants of the changed lines that were run.
-        selected: How many were selected to be run; null if the time ran out before.
-        killed: How many the tests notice.
-        mutation_unmeasured: Why not all were run, as such a code; null if they were.
+        format: Format of the certificate.
+        file: Path of the certificate.
+        seal: Hash of its content.
+        fixed: Number of failing tests that pass now.
+        edits: Number of edits in the minimised change.
+        edits_found: Number of edits in the change as it was found.
+        is_minimal: Whether no further edit can be removed.
+        left_out: Parts of the change that no test needs.
+        statements: Number of changed statements.
+        covered: Number of these that the tests execute.
+        coverage_unmeasured: Why coverage was not measured; null if it was.
+        mutants: Number of mutants of the changed lines that the tests ran against.
+        selected: Number of mutants that were selected; null if the time ran out before.
+        killed: Number of mutants that the tests detect.
+        mutation_unmeasured: Why not all mutants were run; null if they were.
         lint: Findings of the linter.
-        lint_unmeasured: Why it did not run, as a code of `suture.judge.unmeasured`; null if it did.
-        confidence: In [0, 1], see docs/proof.md.
+        lint_unmeasured: Why the linter did not run; null if it did.
+        confidence: Confidence in the result in [0, 1] (see docs/proof.md).
     """
 
     format: str = ""
@@ -50,44 +50,44 @@ class CertificateWritten(Payload, kind="certificate.written"):
     confidence: float
 
 
-class _Change(Payload):
+class _FileChange(Payload):
     root: str
     files: tuple[str, ...]
     undo: str
     folders: tuple[str, ...] = ()
 
 
-class ApplyStarted(_Change, kind="apply.started"):
+class ApplyStarted(_FileChange, kind="apply.started"):
     """The user's files are about to be written.
 
     Attributes:
-        root: The project's folder.
-        files: Files that change.
-        undo: A patch file that takes it back.
-        folders: Folders that are made for it, the outermost first.
+        root: Folder of the project.
+        files: Files that will change.
+        undo: Patch file that reverts the change.
+        folders: Folders that will be created for it, the outermost first.
     """
 
 
-class TreeApplied(_Change, kind="tree.applied"):
+class TreeApplied(_FileChange, kind="tree.applied"):
     """The user's files are written.
 
     Attributes:
-        root: The project's folder.
+        root: Folder of the project.
         files: Files that changed.
-        undo: A patch file that takes it back.
-        folders: Folders that were made for it, the outermost first.
+        undo: Patch file that reverts the change.
+        folders: Folders that were created for it, the outermost first.
     """
 
 
 class TreeUndone(Payload, kind="tree.undone"):
-    """What a run did was taken back.
+    """The delivery of a run was reverted.
 
     Attributes:
-        root: The project's folder.
-        files: Files that are as they were before the run.
-        commit: A commit that reverts the run's.
-        branch: A branch of git's that was deleted.
-        why: Why, where nobody asked for it.
+        root: Folder of the project.
+        files: Files that have their content from before the run again.
+        commit: Commit that reverts the run's commit.
+        branch: Git branch that was deleted.
+        reason: Why, if nobody asked for it.
     """
 
     root: str
@@ -98,10 +98,10 @@ class TreeUndone(Payload, kind="tree.undone"):
 
 
 class CommitChecked(Payload, kind="commit.checked"):
-    """What would be committed was tested without the user's own uncommitted changes.
+    """The planned commit was tested without the user's own uncommitted changes.
 
     Attributes:
-        tree: Git's hash of it.
+        tree: Git hash of the tree of the commit.
         failing: Tests that do not pass, at most 10.
     """
 
@@ -113,9 +113,9 @@ class CommitStarted(Payload, kind="commit.started"):
     """A commit is about to be made.
 
     Attributes:
-        root: The project's folder.
-        parent: The commit that it comes after.
-        branch: The new branch of git's; empty for what is checked out.
+        root: Folder of the project.
+        parent: Parent of the commit.
+        branch: New git branch; empty for the one that is checked out.
     """
 
     root: str
@@ -127,10 +127,10 @@ class CommitMade(Payload, kind="commit.made"):
     """A commit was made.
 
     Attributes:
-        root: The project's folder.
-        parent: The commit that it comes after.
-        branch: The new branch of git's; empty for what is checked out.
-        commit: Its hash.
+        root: Folder of the project.
+        parent: Parent of the commit.
+        branch: New git branch; empty for the one that is checked out.
+        commit: Hash of the commit.
     """
 
     root: str
@@ -143,7 +143,7 @@ class PatchWritten(Payload, kind="patch.written"):
     """The change was written into a patch file.
 
     Attributes:
-        file: Its path.
+        file: Path of the patch file.
     """
 
     file: str

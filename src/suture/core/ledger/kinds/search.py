@@ -4,8 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from suture.core.ledger.event import Payload
+
+SearchEnding = Literal[
+    "enough_repairs",
+    "likely_changes_tried",
+    "all_tried",
+    "time_over",
+    "candidate_limit",
+    "workers_lost",
+    "nothing_could_be_tried",
+    "no_failing_test",
+    "targets_not_reached",
+    "targets_pass_alone",
+    "trials_disagree",
+    "no_parsable_text",
+    "parsable_texts_tried",
+]
+"""Why a search ended; `interfaces/narrative` renders it."""
 
 
 class SearchStarted(Payload, kind="search.started"):
@@ -167,6 +185,12 @@ class DistinguishingInput:
     answers: Mapping[str, str]
     answers_by_repair: tuple[str, ...] = ()
 
+    @property
+    def answer_pair(self) -> tuple[str, str]:
+        """The answer of the likeliest repair, and the first that differs from it."""
+        first = self.answers_by_repair[0]
+        return first, next(answer for answer in self.answers_by_repair if answer != first)
+
 
 @dataclass(frozen=True, kw_only=True)
 class BrokenOperator:
@@ -204,7 +228,7 @@ class SearchFinished(Payload, kind="search.finished"):
 
     candidates_tried: int = 0
     seconds: float = 0.0
-    ending: str = ""
+    ending: SearchEnding | None = None
     plausible_count: int = 0
     repairs: tuple[FoundRepair, ...] = ()
     partial: tuple[PartialRepair, ...] = ()
