@@ -24,28 +24,20 @@ from typing import Any
 from ending import exit_code_of
 
 from suture.bench import Grade, Problem, grade_code, load_problems
-from suture.bench.grading.wrong_solutions import wrong_solutions
+from suture.bench.grading.wrong_solutions import make_wrong_solutions
 from suture.bench.problem import MODULE
 from suture.core.settings import SandboxSettings, Settings
-from suture.mutation import generate_mutants, apply_edits
+from suture.mutation import OperatorName, apply_edits, generate_mutants
 from suture.sandbox import Sandbox, open_sandbox
 
 SETS = ("humaneval", "mbpp", "quixbugs", "humanevalfix", "suture", "suture-heal")
 SEED = 20261
-FAULTS = (
-    *(
-        "comparison",
-        "boolean",
-        "negation",
-        "condition",
-        "arithmetic sign",
-        "operand",
-        "off by one",
-        "constant",
-    ),
-    *("missing term", "variable", "part of a sequence", "returned", "statement goes"),
-)
-"""Operators that plant a fault; the others of `repair/` mend one, and mostly add what does no harm."""
+FAULTS: tuple[OperatorName, ...] = (
+    "comparison", "boolean_operator", "negation", "condition", "arithmetic_operator", "operand",
+    "off_by_one", "constant", "missing_term", "variable", "sequence_part", "return_value",
+    "delete_statement",
+)  # fmt: skip
+"""Operators that plant a fault; the others fix one, and mostly add code that does no harm."""
 SLOW_S = 30.0
 """One reference of QuixBugs needs about 5 s on a fast machine."""
 
@@ -55,7 +47,7 @@ def codes_of(problem: Problem, count: int) -> list[tuple[str, str, dict[str, str
     codes = [("reference", "", problem.solution)]
     if problem.kind == "heal":
         return [*codes, ("given", "", problem.given_files)]
-    for how, text in wrong_solutions(problem).items():
+    for how, text in make_wrong_solutions(problem).items():
         codes.append(("wrong", how, {**problem.solution, MODULE: text}))
     made = list(generate_mutants(problem.reference, operators=FAULTS))
     for mutant in random.Random(f"{SEED} {problem.id}").sample(made, min(count, len(made))):
@@ -92,7 +84,7 @@ async def measure(
         async with room:
             reference: Grade | None = None
             for group, how, code in codes_of(problem, options.mutants):
-                settings = SandboxSettings(check_wall_s=SLOW_S)
+                settings = SandboxSettings(check_timeout_s=SLOW_S)
                 grade = await grade_code(problem, code, sandbox, settings, reference=reference)
                 tally[group, how, grade.standing] += 1
                 if group == "reference":

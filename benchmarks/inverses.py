@@ -18,27 +18,19 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from suture.mutation import Edit, generate_mutants, apply_edits
+from suture.mutation import Edit, apply_edits, generate_mutants
 from suture.mutation.python.python_tree import FUNCTIONS, PythonTree, is_docstring, parse_python_tree
 
 Made = Iterator[tuple[tuple[Edit, ...], str]]
 """Edits that make a bug, and what it is of its kind."""
 SIGNS = {
-    **{
-        ast.Add: "+",
-        ast.Sub: "-",
-        ast.Mult: "*",
-        ast.Div: "/",
-        ast.FloorDiv: "//",
-        ast.Mod: "%",
-        ast.Pow: "**",
-    },
-    **{ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>"},
-}
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
+    ast.Pow: "**", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>",
+}  # fmt: skip
 COMPARED = {
-    **{ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="},
-    **{ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in"},
-}
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.Is: "is",
+    ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
+}  # fmt: skip
 ORDERED = ("<", "<=", ">", ">=", "==", "!=", "is", "is not")
 
 
@@ -255,7 +247,9 @@ def measure(files: int, each: int, seed: int, show: str) -> None:
         if view is None:
             continue
         nodes = [
-            n for n in ast.walk(view.tree) if view.enclosing_function(n) is not None or isinstance(n, FUNCTIONS)
+            n
+            for n in ast.walk(view.module)
+            if view.enclosing_function(n) is not None or isinstance(n, FUNCTIONS)
         ]
         for kind, make in KINDS.items():
             bugs = [bug for node in nodes if not _in_f_string(node, view) for bug in make(node, view, draw)]

@@ -32,18 +32,23 @@ from memory_pairs import PAIRS, Side
 from suture.core.records import CheckOutcome, Counterexample, Task, Verdict
 from suture.mutation.edits import apply_edits
 from suture.project.workspace import unified_diff
-from suture.search.ordering.candidate_order import order_single_changes, generate_python_mutants
-from suture.storage.database.full_text_search import searched_words
+from suture.search.ordering.candidate_order import generate_python_mutants, order_single_changes
+from suture.storage.database.full_text_search import index_text
 from suture.storage.database.memory_rows import insert_missing, rows_after
 from suture.storage.database.store import Store, open_store
-from suture.storage.database.vector_search import nearest
+from suture.storage.database.vector_search import find_nearest
 from suture.storage.memory.embedders import Embedder, HashedNgrams
-from suture.storage.memory.extraction import told_of_failure
-from suture.storage.memory.fingerprints import FailureClue, clues_of_failure, kind_of, meaning_of
-from suture.storage.memory.memory_items import Item
-from suture.storage.memory.memory_store import keep
+from suture.storage.memory.extraction import render_failure
+from suture.storage.memory.fingerprints import (
+    FailureFingerprint,
+    fingerprint_failures,
+    error_class,
+    embedding_text,
+)
+from suture.storage.memory.memory_items import MemoryItem
+from suture.storage.memory.memory_store import store_items
 from suture.storage.memory.minilm import MiniLm, is_installed
-from suture.storage.memory.recall import Found, recall
+from suture.storage.memory.recall import MemoryMatch, recall_memories
 from suture.storage.memory.run_memory import operator_factors
 
 PATH = "code.py"
@@ -51,7 +56,7 @@ ASKED = 40
 """Recalls that are timed."""
 
 
-def clue_of(side: Side) -> FailureClue:
+def clue_of(side: Side) -> FailureFingerprint:
     """What the bug is recalled by, as a run would see it."""
     fact = Counterexample(check_id="t", call=side.call, expected=repr(_value(side.right, side.call)))
     try:
@@ -65,7 +70,7 @@ def clue_of(side: Side) -> FailureClue:
         )
     outcome = CheckOutcome(check_id="t", status="failed", counterexample=fact)
     verdict = Verdict(candidate="", outcomes=(outcome,), evidence="split")
-    return clues_of_failure(verdict, {PATH: side.wrong.encode()}, Task(statement=""))[0]
+    return fingerprint_failures(verdict, {PATH: side.wrong.encode()}, Task(statement=""))[0]
 
 
 def _value(source: str, call: str) -> Any:
@@ -87,7 +92,13 @@ def order_of(side: Side, factors: Mapping[str, float]) -> tuple[int | None, int,
     """The place of the right change among all, from 1; how many there are; the operator that makes it."""
     lines = {line: 1.0 for line in range(1, side.wrong.count("\n") + 1)}
     made = asyncio.run(
-        order_single_changes({PATH: lines}, {PATH: side.wrong}, {}, factors=factors, make=partial(generate_python_mutants, []))
+        order_single_changes(
+            {PATH: lines},
+            {PATH: side.wrong},
+            {},
+            factors=factors,
+            generate=partial(generate_python_mutants, []),
+        )
     )
     wanted = ast.dump(ast.parse(side.right))
     for place, proposal in enumerate(made, 1):
@@ -117,20 +128,20 @@ def fill(store: Store, embedder: Embedder | None, *, turned: bool = False) -> No
         clue = clue_of(first)
         patch = unified_diff({PATH: first.wrong.encode()}, {PATH: first.right.encode()})
         items.append(
-            Item(
+            MemoryItem(
                 table="failures",
                 run_id=name,
-                kind=kind_of(clue.signature),
-                text=told_of_failure(clue, patch),
+                kind=error_class(clue.signature),
+                text=render_failure(clue, patch),
                 error_signature=clue.signature,
                 patch=patch,
                 code_shape=clue.shape,
-                mended=True,
+                repaired=True,
                 details={"operators": operators[name]},
-                searched=clue.searched,
+                search_text=clue.search_text,
             )
         )
-    keep(store, items, embedder)
+    store_items(store, items, embedder)
 
 
 def measure_pairs() -> dict[str, Any]:
@@ -138,34 +149,40 @@ def measure_pairs() -> dict[str, Any]:
     embedders: dict[str, Embedder] = {"minilm": MiniLm()} if is_installed() else {}
     embedders["hashed"] = HashedNgrams()  # the last: its votes make the prior
     ways: dict[str, dict[str, float]] = {}
-    votes: dict[str, list[Found]] = {}
+    votes: dict[str, list[MemoryMatch]] = {}
     with tempfile.TemporaryDirectory() as folder:
         for name, embedder in embedders.items():
             with open_store(f"sqlite:///{folder}/{name}.db", Path(folder)) as store:
                 fill(store, embedder)
                 asked = {pair: clue_of(second) for pair, (_, second) in PAIRS.items()}
                 ways.setdefault(
-                    "words", _hits({p: recall(store, w.searched, None, limit=3) for p, w in asked.items()})
+                    "words",
+                    _hits(
+                        {p: recall_memories(store, w.search_text, None, limit=3) for p, w in asked.items()}
+                    ),
                 )
                 alone = {
-                    p: recall(store, w.meaning, embedder, limit=3, by_words=False) for p, w in asked.items()
+                    p: recall_memories(store, w.embedding_text, embedder, limit=3, search_words=False)
+                    for p, w in asked.items()
                 }
                 ways[f"vectors of {name}"] = _hits(alone)
                 votes = {
-                    p: recall(store, w.searched, embedder, meaning=w.meaning, limit=20)
+                    p: recall_memories(
+                        store, w.search_text, embedder, embedding_text=w.embedding_text, limit=20
+                    )
                     for p, w in asked.items()
                 }
                 ways[f"words and vectors of {name}"] = _hits(votes)
     return {"pairs": len(PAIRS), "recall": ways, "order": _order(votes)}
 
 
-def _hits(found: Mapping[str, Sequence[Found]]) -> dict[str, float]:
+def _hits(found: Mapping[str, Sequence[MemoryMatch]]) -> dict[str, float]:
     firsts = [one[0].item.run_id == pair for pair, one in found.items() if one]
     threes = [pair in [each.item.run_id for each in one[:3]] for pair, one in found.items()]
     return {"at 1": round(sum(firsts) / len(found), 3), "at 3": round(sum(threes) / len(found), 3)}
 
 
-def _order(votes: Mapping[str, Sequence[Found]]) -> dict[str, Any]:
+def _order(votes: Mapping[str, Sequence[MemoryMatch]]) -> dict[str, Any]:
     """Places of the right change: as it is, with the prior, and with one of other pairs' memories alone."""
     places: dict[str, list[int]] = {"without": [], "with memory": [], "with others' memories alone": []}
     reached = 0
@@ -211,7 +228,7 @@ def measure_speed(url: str | None, count: int) -> dict[str, Any]:
             agreed = [_agreed(store, clue) for clue in asked[: len(sides)]]
         ordered = sorted(wall for wall, _ in times[1:])
         return {
-            "database": store.where.split(":")[0].strip("'") if url else "sqlite",
+            "database": store.location.split(":")[0].strip("'") if url else "sqlite",
             "memories": count,
             "filled_s": round(filled_s, 1),
             "first recall ms": round(times[0][0], 1),
@@ -222,26 +239,26 @@ def measure_speed(url: str | None, count: int) -> dict[str, Any]:
         }
 
 
-def _timed_ms(store: Store, clue: FailureClue) -> tuple[float, float]:
+def _timed_ms(store: Store, clue: FailureFingerprint) -> tuple[float, float]:
     """Wall-clock and CPU milliseconds of a recall."""
     began, cpu = time.perf_counter(), time.process_time()
-    found = recall(
+    found = recall_memories(
         store,
-        clue.searched,
+        clue.search_text,
         HashedNgrams(),
         tables=("failures",),
         language="python",
         limit=5,
-        meaning=clue.meaning,
+        embedding_text=clue.embedding_text,
     )
     assert found
     return 1000 * (time.perf_counter() - began), 1000 * (time.process_time() - cpu)
 
 
-def _agreed(store: Store, clue: FailureClue) -> float:
+def _agreed(store: Store, clue: FailureFingerprint) -> float:
     """How many of the five likest vectors an index finds; those of equal likeness count alike."""
-    vector = HashedNgrams().embed([clue.meaning])[0]
-    found = nearest(store, "failures", vector, HashedNgrams.identity, limit=5)
+    vector = HashedNgrams().embed([clue.embedding_text])[0]
+    found = find_nearest(store, "failures", vector, HashedNgrams.identity, limit=5)
     last = sorted(_likeness_of_all(store) @ vector)[-5:]
     return sum(bool(likeness >= last[0] - 1e-5) for _, likeness in found) / 5
 
@@ -265,7 +282,7 @@ def _fill_with(store: Store, count: int) -> None:
     """
     lot = random.Random(0)
     clues = [clue_of(side) for pair in PAIRS.values() for side in pair]
-    common = searched_words(*(side.wrong for pair in PAIRS.values() for side in pair)).split()
+    common = index_text(*(side.wrong for pair in PAIRS.values() for side in pair)).split()
     rare = [f"name{number}" for number in range(20_000)]
     for start in range(0, count, 2000):
         rows = []
@@ -293,7 +310,7 @@ def _fill_with(store: Store, count: int) -> None:
                     "searched": words,
                 }
             )
-        made = [meaning_of(str(row["error_signature"]), str(row["code_shape"]), "") for row in rows]
+        made = [embedding_text(str(row["error_signature"]), str(row["code_shape"]), "") for row in rows]
         for row, vector in zip(rows, HashedNgrams().embed(made), strict=True):
             row["vector"] = vector
         insert_missing(store, "failures", rows)

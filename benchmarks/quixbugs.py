@@ -26,12 +26,12 @@ from quixbugs_graphs import WRAPPERS
 from suture.bench import Problem, load_problems
 from suture.core.settings import Settings
 from suture.judge import prepare_suite
-from suture.judge.differential.input_generation import inputs_near, read_arguments
+from suture.judge.differential.input_generation import mutate_inputs, read_arguments
 from suture.judge.runners.test_command import TestCommand
-from suture.judge.trials.baseline import locate
-from suture.judge.trials.call_comparison import compare
+from suture.judge.trials.baseline import run_baseline
+from suture.judge.trials.python_calls import compare_calls
 from suture.judge.trials.trial_records import Proposal
-from suture.loop.intake.building import heal_task
+from suture.loop.intake.heal_task import build_heal_task
 from suture.mutation import Edit
 from suture.sandbox import Sandbox, discover_interpreter
 
@@ -72,7 +72,7 @@ async def grade(
     wrapper = WRAPPERS.get(name)
     if wrapper is not None:
         (folder / "graded.py").write_text(wrapper, "utf-8")
-    task, _ = heal_task(folder, test=COMMAND)
+    task, _ = build_heal_task(folder, test=COMMAND)
     suite = await prepare_suite(task, sandbox, settings.sandbox, discover_interpreter(folder, os.environ))
     assert suite.command is not None
     buggy = problem.given
@@ -82,20 +82,21 @@ async def grade(
     else:
         calls = await _calls(suite.command, path, name, buggy)
     texts = {path: buggy}
-    right = (await compare(suite.command, whole[:1], calls, texts, 240)).get(0, [])
+    right = (await compare_calls(suite.command, whole[:1], calls, texts, 240)).get(0, [])
     domain = [(call, said) for call, said in zip(calls, right, strict=False) if not said.startswith("!")]
     asked = [call for call, _ in domain]
-    given = (await compare(suite.command, whole[1:], asked, texts, 600, call_s=LONG_S)).get(0, [])
+    given = (await compare_calls(suite.command, whole[1:], asked, texts, 600, call_cpu_s=LONG_S)).get(0, [])
     agreed = sum(one == two for (_, one), two in zip(domain, given, strict=False))
     return Graded(correct=ENOUGH <= len(domain) == agreed, compared=len(domain), agreed=agreed)
 
 
 async def _calls(command: TestCommand, path: str, name: str, text: str) -> list[tuple[str, str, str]]:
-    seen = (await locate(command, [path], (), 60)).calls
+    seen = (await run_baseline(command, [path], (), 60)).calls
     texts = [call.arguments for call in seen if call.function == name]
     seeds = read_arguments(list(dict.fromkeys(texts)))
     return [
-        (path, name, repr(new)) for new in inputs_near(seeds, WANTED, random.Random(GRADER_SEED), reach=REACH)
+        (path, name, repr(new))
+        for new in mutate_inputs(seeds, WANTED, random.Random(GRADER_SEED), reach=REACH)
     ]
 
 

@@ -24,16 +24,16 @@ from suture.core.settings import load_settings
 from suture.judge import prepare_suite
 from suture.judge.trials.baseline import BaselineRun
 from suture.judge.trials.trial_records import Proposal, Spectrum
-from suture.judge.trials.trial_worker import Worker
+from suture.judge.trials.trial_worker import TrialWorker
 from suture.loop.evaluation.search_setup import editable_texts
-from suture.loop.intake.building import heal_task
+from suture.loop.intake.heal_task import build_heal_task
 from suture.mutation import apply_edits
 from suture.sandbox import discover_interpreter, open_sandbox
 from suture.search.localisation.exception_clues import find_clues
-from suture.search.localisation.fault_ranking import score_lines, rank_suspects
+from suture.search.localisation.fault_ranking import rank_suspects, score_lines
 from suture.search.ordering.candidate_order import order_single_changes
 
-__all__ = ["Rank", "Seen", "line_of_rank", "rank_bug", "see_bug", "sums_of", "tell_ranks"]
+__all__ = ["Rank", "TestReport", "line_of_rank", "rank_bug", "see_bug", "sums_of", "tell_ranks"]
 
 MOST = 4000
 """Proposals that a search holds."""
@@ -43,7 +43,7 @@ NEAR = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seen:
+class TestReport:
     """A bug, localised: what the search starts from, and what it should come to.
 
     Attributes:
@@ -88,7 +88,7 @@ class Rank:
     labels: tuple[str, ...]
 
 
-def see_bug(bug: Bug, package: Package, cache: Cache, *, anew: bool = False) -> Seen:
+def see_bug(bug: Bug, package: Package, cache: Cache, *, anew: bool = False) -> TestReport:
     """Localise a bug, or take what was seen the last time.
 
     Args:
@@ -103,12 +103,12 @@ def see_bug(bug: Bug, package: Package, cache: Cache, *, anew: bool = False) -> 
     mark = hashlib.sha256(repr((package.sha256, bug.mutations)).encode()).hexdigest()[:10]
     place = folder / f"{bug.id}-{mark}.pickle"
     if place.exists() and not anew:
-        kept: Seen = pickle.loads(place.read_bytes())
+        kept: TestReport = pickle.loads(place.read_bytes())
         return kept
     with case_folder(package, cache, broken_files(bug, package, cache)) as root:
         texts, spectrum, seconds = asyncio.run(localised(root, package.test))
     wanted = tuple(_wanted(bug, number, package, cache) for number in range(len(bug.mutations)))
-    seen = Seen(texts=texts, wanted=wanted, spectrum=spectrum, seconds=seconds)
+    seen = TestReport(texts=texts, wanted=wanted, spectrum=spectrum, seconds=seconds)
     place.write_bytes(pickle.dumps(seen))
     return seen
 
@@ -116,16 +116,16 @@ def see_bug(bug: Bug, package: Package, cache: Cache, *, anew: bool = False) -> 
 async def localised(root: Path, test: str) -> tuple[dict[str, str], Spectrum, float]:
     """The files of a project that a search may change, what localisation sees there, and its seconds."""
     settings = load_settings(Path()).settings
-    task, _ = heal_task(root, test=test)
+    task, _ = build_heal_task(root, test=test)
     sandbox = open_sandbox(settings.sandbox)
     suite = await prepare_suite(task, sandbox, settings.sandbox, discover_interpreter(root, {}))
     assert suite.command is not None
     texts = editable_texts(suite)
-    workers = [Worker(suite.command, texts, list(texts), 4 * LOCATE_S) for _ in range(2)]
+    workers = [TrialWorker(suite.command, texts, list(texts), 4 * LOCATE_S) for _ in range(2)]
     looking, began_s = BaselineRun(workers, texts, (), None, LOCATE_S), time.monotonic()
     try:
-        await looking.first()
-        spectrum = await looking.whole()
+        await looking.run_failing_tests()
+        spectrum = await looking.run_all_tests()
     finally:
         await looking.close()
         await asyncio.gather(*(worker.close() for worker in workers))
@@ -142,13 +142,15 @@ def _wanted(bug: Bug, number: int, package: Package, cache: Cache) -> tuple[str,
     return path, texts.get(path, published)
 
 
-def rank_bug(bug: Bug, package: Package, seen: Seen) -> Rank:
+def rank_bug(bug: Bug, package: Package, seen: TestReport) -> Rank:
     """Make and order all proposals of a localised bug, and look for the right ones."""
     began_s = time.monotonic()
     faults = rank_suspects(seen.spectrum, seen.texts)
     scores = score_lines(faults, seen.spectrum, seen.texts)
     clues = find_clues(seen.spectrum)
-    singles = asyncio.run(order_single_changes(scores, seen.texts, seen.spectrum.imported, most=MOST, clues=clues))
+    singles = asyncio.run(
+        order_single_changes(scores, seen.texts, seen.spectrum.import_lines, limit=MOST, clues=clues)
+    )
     took_s = time.monotonic() - began_s
     found = [place_of(singles, seen.texts, path, text) for path, text in seen.wanted]
     return Rank(

@@ -12,17 +12,16 @@ from suture.api.past_runs import pending_review, load_recorded_run, replay, resu
 from suture.api.run_lifecycle import run_sync
 from suture.api.solving import solve
 from suture.api.streaming import stream
-from suture.core.ledger.kinds import Choice, ReviewChoice
+from suture.core.ledger.kinds import Choice, DistinguishingInput, ReviewChoice
 from suture.core.ledger.reading import Listener
-from suture.loop.intake.building import example_task
-from suture.loop.review.disambiguation import Asker
-from suture.loop.review.reviewing import Review, ReviewAnswer, Reviewer
-from suture.search import Difference
+from suture.loop.intake.write_task import example_task
+from suture.loop.review.repair_choice import Asker
+from suture.loop.review.review import Review, ReviewAnswer, Reviewer
 
 __all__ = [
     "Asker",
     "Choice",
-    "Difference",
+    "DistinguishingInput",
     "Listener",
     "Review",
     "ReviewAnswer",

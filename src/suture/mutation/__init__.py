@@ -1,12 +1,23 @@
 """Mutation operators as pure text edits, for Python and for languages that tree-sitter parses.
 
-The search applies them to find repairs; mutation testing applies them to measure how well tests guard a
-change. This package runs nothing and knows neither of the two.
+The search applies them to find repairs, and mutation testing applies them to measure how well tests guard a
+change. `syntax_repair` holds the changes that make a broken source parsable. This package runs no code, and
+must not import `search` or `judge`.
 """
 
 from suture.mutation.edits import Edit, Mutant, apply_edits
+from suture.mutation.operator_names import OperatorName, describe_operator
 from suture.mutation.python.python_mutants import generate_mutants
-from suture.mutation.tree_sitter.grammars import has_grammar
+from suture.mutation.tree_sitter.node_kinds import has_grammar
 from suture.mutation.tree_sitter.tree_mutants import generate_tree_mutants
 
-__all__ = ["Edit", "Mutant", "has_grammar", "generate_mutants", "apply_edits", "generate_tree_mutants"]
+__all__ = [
+    "Edit",
+    "Mutant",
+    "OperatorName",
+    "apply_edits",
+    "describe_operator",
+    "generate_mutants",
+    "generate_tree_mutants",
+    "has_grammar",
+]

@@ -1,4 +1,4 @@
-"""A mutant as edits of a text: what is not edited keeps its form to the byte."""
+"""Edits of a text, and the mutants made of them. What is not edited keeps its form to the byte."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from suture.mutation.operator_names import OperatorName
+
 
 @dataclass(frozen=True, kw_only=True)
 class Edit:
-    """A stretch of a source and what stands there instead.
+    """A span of a source and the text that replaces it.
+
+    The search breaks ties by a hash of the `repr` of edits, so that renaming a field changes its order.
 
     Attributes:
-        start: Offset in the UTF-8 bytes of the source.
-        end: Offset behind the last byte that goes; equal to `start` for an insertion.
-        text: What comes in its place.
+        start: Offset of the first byte in the UTF-8 source.
+        end: Offset behind the last replaced byte; equal to `start` for an insertion.
+        text: The replacement.
     """
 
     start: int
@@ -27,82 +31,88 @@ class Mutant:
     """One small change of one file.
 
     Attributes:
-        edits: What changes, in order and apart from each other.
-        operator: Which operator made it, such as `comparison`.
-        line: The line that it changes first, counted from 1.
-        prior: How likely such a change is a repair, before any test has run; in (0, 1].
+        edits: The edits, in order and without overlap.
+        operator: The operator that made it.
+        line: The first line that it changes, counted from 1.
+        prior: How likely such a change is a repair before any test has run, in (0, 1].
         label: The change in a few words, such as `line 4: < becomes <=`.
-        in_body: Whether all of it lies in the body of a function, so that no module has to be imported anew.
+        in_function_body: Whether all of it lies in the body of a function, so that no module has to be
+            reimported.
     """
 
     edits: tuple[Edit, ...]
-    operator: str
+    operator: OperatorName
     line: int
     prior: float
     label: str
     in_function_body: bool = True
 
 
-def apply_edits(source: str, edits: Iterable[Edit]) -> str:
-    """A source with edits made.
+def encode_source(text: str) -> bytes:
+    """Return the UTF-8 bytes in which the offsets of edits are counted; lone surrogates are kept."""
+    return text.encode("utf-8", "surrogatepass")
 
-    Args:
-        source: The text that the edits' offsets were counted in.
-        edits: Apart from each other, in any order.
-    """
-    raw = source.encode("utf-8", "surrogatepass")
-    for edit in sorted(edits, key=lambda e: (e.start, e.end), reverse=True):
-        raw = raw[: edit.start] + edit.text.encode("utf-8", "surrogatepass") + raw[edit.end :]
+
+def decode_source(raw: bytes) -> str:
+    """Return the text of bytes that `encode_source` has made."""
     return raw.decode("utf-8", "surrogatepass")
 
 
-def trim_edit(edit: Edit, source: bytes) -> Edit:
-    """The same edit without what it only puts back, so that two ways to say it are one.
+def apply_edits(source: str, edits: Iterable[Edit]) -> str:
+    """Return a source with edits applied.
 
     Args:
-        edit: An edit.
-        source: The UTF-8 bytes that its offsets were counted in.
+        source: The text in which the edits' offsets were counted.
+        edits: Edits without overlap, in any order.
     """
-    old, new = source[edit.start : edit.end], edit.text.encode("utf-8", "surrogatepass")
+    raw = encode_source(source)
+    for edit in sorted(edits, key=lambda e: (e.start, e.end), reverse=True):
+        raw = raw[: edit.start] + encode_source(edit.text) + raw[edit.end :]
+    return decode_source(raw)
+
+
+def trim_edit(edit: Edit, source: bytes) -> Edit:
+    """Return the same edit without the text that it only puts back, so that equal changes are equal edits.
+
+    Args:
+        edit: The edit.
+        source: The UTF-8 bytes in which its offsets were counted.
+    """
+    old, new = source[edit.start : edit.end], encode_source(edit.text)
     if old[:1] != new[:1] and old[-1:] != new[-1:]:
         return edit
-    first = _shared(old, new)
-    while first and (_inside(old, first) or _inside(new, first)):
+    first = common_prefix(old, new)
+    while first and (_is_inside_character(old, first) or _is_inside_character(new, first)):
         first -= 1
     old, new = old[first:], new[first:]
-    last = _shared(old[::-1], new[::-1])
-    while last and (_inside(old, len(old) - last) or _inside(new, len(new) - last)):
+    last = common_prefix(old[::-1], new[::-1])
+    while last and (_is_inside_character(old, len(old) - last) or _is_inside_character(new, len(new) - last)):
         last -= 1
-    return Edit(
-        start=edit.start + first,
-        end=edit.end - last,
-        text=new[: len(new) - last].decode("utf-8", "surrogatepass"),
-    )
+    return Edit(start=edit.start + first, end=edit.end - last, text=decode_source(new[: len(new) - last]))
 
 
-def _shared(one: bytes, other: bytes) -> int:
-    """How many bytes two texts begin with alike."""
-    least, most = 0, min(len(one), len(other))
-    while least < most:
-        middle = (least + most + 1) // 2
-        if one[least:middle] == other[least:middle]:
-            least = middle
+def common_prefix(one: bytes, other: bytes) -> int:
+    """Return how many first bytes two texts share, by bisection."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
         else:
-            most = middle - 1
-    return least
+            high = middle - 1
+    return low
 
 
-def _inside(raw: bytes, at: int) -> bool:
-    """Whether an offset lies within a character."""
-    return at < len(raw) and raw[at] & 0xC0 == 0x80
+def _is_inside_character(raw: bytes, offset: int) -> bool:
+    return offset < len(raw) and raw[offset] & 0xC0 == 0x80
 
 
 def compute_line_edits(before: str, after: str) -> tuple[Edit, ...]:
-    """The edits of whole lines that make one source of another."""
+    """Return the edits of whole lines that turn one source into another."""
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
     starts = [0]
     for line in old:
-        starts.append(starts[-1] + len(line.encode("utf-8", "surrogatepass")))
+        starts.append(starts[-1] + len(encode_source(line)))
     return tuple(
         Edit(start=starts[first], end=starts[last], text="".join(new[left:right]))
         for tag, first, last, left, right in SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
@@ -110,44 +120,44 @@ def compute_line_edits(before: str, after: str) -> tuple[Edit, ...]:
     )
 
 
-def compose_edits(first: Iterable[Edit], then: Iterable[Edit], source: str) -> tuple[Edit, ...]:
-    """The edits of a source that do what two steps do.
+Piece = tuple[int | None, bytes]
+"""A piece of a text with its offset in the source; `None` where the piece is new."""
+
+
+def compose_edits(first: Iterable[Edit], second: Iterable[Edit], source: str) -> tuple[Edit, ...]:
+    """Return the edits of a source that do what two steps of edits do.
 
     Args:
         first: Edits of the source.
-        then: Edits of the text that those make.
+        second: Edits of the text that the first ones produce.
         source: The source.
     """
-    raw = source.encode("utf-8", "surrogatepass")
-    pieces = _pieces(first, [(0, raw)], len(raw))
+    raw = encode_source(source)
+    pieces = _edit_pieces(first, [(0, raw)], len(raw))
     size = sum(len(text) for _, text in pieces)
-    found, at, new = [], 0, b""
-    for start, text in (*_pieces(then, pieces, size), (len(raw), b"")):
+    composed, copied_to, inserted = [], 0, b""
+    for start, text in (*_edit_pieces(second, pieces, size), (len(raw), b"")):
         if start is None:
-            new += text
+            inserted += text
             continue
-        if new or start > at:
-            found.append(trim_edit(Edit(start=at, end=start, text=new.decode("utf-8", "surrogatepass")), raw))
-        at, new = start + len(text), b""
-    return tuple(edit for edit in found if edit.start < edit.end or edit.text)
+        if inserted or start > copied_to:
+            composed.append(trim_edit(Edit(start=copied_to, end=start, text=decode_source(inserted)), raw))
+        copied_to, inserted = start + len(text), b""
+    return tuple(edit for edit in composed if edit.start < edit.end or edit.text)
 
 
-Piece = tuple[int | None, bytes]
-"""A stretch of a text, and where in the source it stands; `None` where it is new."""
-
-
-def _pieces(edits: Iterable[Edit], pieces: Sequence[Piece], size: int) -> list[Piece]:
-    """A text of pieces with edits made: of so many bytes, before them."""
-    found: list[Piece] = []
-    at = 0
+def _edit_pieces(edits: Iterable[Edit], pieces: Sequence[Piece], size: int) -> list[Piece]:
+    """Return the pieces of a text of `size` bytes after some edits."""
+    result: list[Piece] = []
+    copied_to = 0
     for edit in sorted(edits, key=lambda e: (e.start, e.end)):
-        found += [*_cut(pieces, at, edit.start), (None, edit.text.encode("utf-8", "surrogatepass"))]
-        at = edit.end
-    return [*found, *_cut(pieces, at, size)]
+        result += [*_slice_pieces(pieces, copied_to, edit.start), (None, encode_source(edit.text))]
+        copied_to = edit.end
+    return [*result, *_slice_pieces(pieces, copied_to, size)]
 
 
-def _cut(pieces: Sequence[Piece], first: int, last: int) -> Iterator[Piece]:
-    """What lies between two offsets of a text of pieces."""
+def _slice_pieces(pieces: Sequence[Piece], first: int, last: int) -> Iterator[Piece]:
+    """Yield what lies between two offsets of a text of pieces."""
     at = 0
     for start, text in pieces:
         left, right = max(0, first - at), max(0, last - at)
@@ -157,6 +167,6 @@ def _cut(pieces: Sequence[Piece], first: int, last: int) -> Iterator[Piece]:
 
 
 def edits_overlap(one: Iterable[Edit], other: Iterable[Edit]) -> bool:
-    """Whether two sets of edits touch the same bytes, or insert at the same place."""
-    spans = [(e.start, e.end) for e in other]
-    return any(e.start <= end and start <= e.end for e in one for start, end in spans)
+    """Return whether two sets of edits touch the same bytes, or insert at the same offset."""
+    spans = [(edit.start, edit.end) for edit in other]
+    return any(edit.start <= end and start <= edit.end for edit in one for start, end in spans)

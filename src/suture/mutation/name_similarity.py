@@ -1,34 +1,32 @@
-"""Names that are like each other: of such, one is taken for the other, or misspelt."""
+"""Finds names that are similar to a name, for names that may be misspelt or mistaken."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import SequenceMatcher
 
-MOST_ALIKE = 6
-"""Names offered in place of one that is misspelt, the most alike first. By taste."""
-LEAST_ALIKE = 0.5
-"""Share of characters in order, as `difflib` counts; below it names have nothing in common but letters."""
+from suture.mutation.tuning import MAX_SIMILAR_NAMES, MIN_NAME_SIMILARITY
 
 
 def find_similar_names(name: str, others: Iterable[str]) -> list[tuple[str, float]]:
-    """Names most like one, each with how like it is: 1 for nearly the same.
+    """Return the names most similar to one, each with its similarity: 1 for nearly the same.
 
     Args:
-        name: The one that is misspelt.
-        others: Those that there are.
+        name: The name that may be misspelt.
+        others: The names that exist.
     """
     matcher = SequenceMatcher(b=name.lower())
     found = []
     for other in dict.fromkeys(sorted(others)):
         matcher.set_seq1(other.lower())
+        # The two quick bounds are much cheaper than the ratio itself.
         if (
             other != name
-            and matcher.real_quick_ratio() >= LEAST_ALIKE
-            and matcher.quick_ratio() >= LEAST_ALIKE
+            and matcher.real_quick_ratio() >= MIN_NAME_SIMILARITY
+            and matcher.quick_ratio() >= MIN_NAME_SIMILARITY
         ):
-            share = matcher.ratio()
-            if share >= LEAST_ALIKE:
-                found.append((share, other))
+            similarity = matcher.ratio()
+            if similarity >= MIN_NAME_SIMILARITY:
+                found.append((similarity, other))
     found.sort(key=lambda pair: (-pair[0], pair[1]))
-    return [(other, share) for share, other in found[:MOST_ALIKE]]
+    return [(other, similarity) for similarity, other in found[:MAX_SIMILAR_NAMES]]

@@ -1,8 +1,9 @@
 """The closed set of mutation operators: their codes, how likely each is, and what people read of them.
 
-The codes are keys of the odds in `search/localisation/exception_clues.py`, of the factors that memory learns, and
-of the tables of mutation testing. The order of this table is the order in which the operators are applied to a
-node. Where two operators make the same edit with the same weight, the earlier one keeps it.
+The codes are keys of the odds in `search/localisation/exception_clues.py`, of the factors that memory
+learns, and of the tables of mutation testing. The order of this table is the order in which the operators
+are applied to a node. Where two operators make the same edit with the same weight, the earlier one keeps
+it.
 """
 
 from __future__ import annotations

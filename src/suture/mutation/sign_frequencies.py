@@ -1,14 +1,16 @@
-"""How usual the parts of expressions are: a rare sign is likelier to be the mistake than a usual one.
+"""How frequent operators are between kinds of operands: a rare operator is more likely to be the mistake.
 
-Shares in thousandths, counted in the standard library of CPython 3.11 without its tests: 14,000 comparisons,
-10,700 binary operations (185 of nothing but numbers), 1,300 augmented assignments. What is not named was
-seen hardly ever.
+The tables hold thousandths, counted in the standard library of CPython 3.11 without its tests: 14,000
+comparisons, 10,700 binary operations (185 of them on numbers only), 1,300 augmented assignments. Combinations
+that are missing hardly ever occur.
 """
 
 from __future__ import annotations
 
 import ast
 import math
+
+from suture.mutation.tuning import MAX_FREQUENCY_RATIO, MIN_FREQUENCY_RATIO, UNSEEN_FREQUENCY
 
 COMPARED = {
     "none": {"is": 543, "is not": 457},
@@ -19,66 +21,67 @@ COMPARED = {
     "text first": {"in": 764, "not in": 214, "==": 11, "<=": 11},
     "number first": {"<=": 401, ">": 244, "<": 127, "!=": 101, "==": 65, ">=": 42, "in": 20},
     "other": {
-        **{"==": 272, "in": 192, "is": 125, "!=": 103, "not in": 77, "<": 75, ">": 49, "is not": 48},
-        **{">=": 33, "<=": 28},
+        "==": 272, "in": 192, "is": 125, "!=": 103, "not in": 77, "<": 75, ">": 49, "is not": 48, ">=": 33,
+        "<=": 28,
     },
-}
+}  # fmt: skip
 BINARY = {
     "text": {"%": 589, "+": 369, "*": 42},
     "display": {"+": 787, "%": 105, "*": 94, "|": 12, "&": 3},
     "number": {
-        **{"+": 422, "-": 236, "*": 98, "&": 54, "<<": 49, "//": 42, "%": 32, "/": 23, ">>": 20, "**": 15},
-        **{"|": 6, "^": 3},
+        "+": 422, "-": 236, "*": 98, "&": 54, "<<": 49, "//": 42, "%": 32, "/": 23, ">>": 20, "**": 15,
+        "|": 6, "^": 3,
     },
     "numbers": {"<<": 400, "*": 292, "**": 146, "-": 124, "/": 27, "+": 11},
     "number first": {
-        **{"*": 346, "-": 215, "**": 186, "+": 124, "<<": 42, "/": 38, "//": 29, "|": 9, "%": 4},
-        **{"&": 2, "^": 2, ">>": 2},
+        "*": 346, "-": 215, "**": 186, "+": 124, "<<": 42, "/": 38, "//": 29, "|": 9, "%": 4, "&": 2,
+        "^": 2, ">>": 2,
     },
     "other": {
-        **{"+": 484, "-": 171, "*": 124, "|": 59, "&": 53, "/": 36, "%": 34, "//": 19, "^": 8, "**": 6},
-        **{">>": 4, "<<": 2},
+        "+": 484, "-": 171, "*": 124, "|": 59, "&": 53, "/": 36, "%": 34, "//": 19, "^": 8, "**": 6,
+        ">>": 4, "<<": 2,
     },
-}
+}  # fmt: skip
 AUGMENTED = {
     "text": {"+": 989, "*": 11},
     "display": {"+": 933, "|": 33, "%": 33},
     "number": {"+": 714, "-": 229, "//": 22, "|": 10, "<<": 8, "*": 8, ">>": 3, "&": 2, "/": 2, "^": 2},
     "other": {
-        **{"+": 686, "|": 127, "-": 76, "*": 33, "&": 24, "//": 21, "^": 13, "<<": 5, "%": 5, "/": 5},
-        **{">>": 3, "**": 2},
+        "+": 686, "|": 127, "-": 76, "*": 33, "&": 24, "//": 21, "^": 13, "<<": 5, "%": 5, "/": 5, ">>": 3,
+        "**": 2,
     },
-}
-COUNTING = ("len", "int", "ord", "abs", "sum", "round")
-UNSEEN = 5
-"""Thousandths for what was not seen: a file has habits of its own."""
-LEAST, MOST = 0.2, 5.0
-"""How far usage in other code may lower and raise a change: what tests say must weigh more."""
+}  # fmt: skip
+NUMERIC_CALLS = ("len", "int", "ord", "abs", "sum", "round")
 
 
 def frequency_ratio(before: int, after: int) -> float:
-    """How much likelier a change of a part is for what is usual in its place; 1 where both are alike.
+    """Return the factor on a change's weight for the frequencies of both operators; 1 where they are equal.
 
     Args:
-        before: How usual is what stands there, in thousandths.
-        after: How usual is what would stand there.
+        before: Frequency of the present operator, in thousandths.
+        after: Frequency of the new operator, in thousandths.
     """
-    return math.sqrt(min(MOST, max(LEAST, (after + UNSEEN) / (before + UNSEEN))))
+    return math.sqrt(
+        min(
+            MAX_FREQUENCY_RATIO,
+            max(MIN_FREQUENCY_RATIO, (after + UNSEEN_FREQUENCY) / (before + UNSEEN_FREQUENCY)),
+        )
+    )
 
 
 def comparison_frequency(left: ast.expr, sign: str, right: ast.expr) -> int:
-    """How usual a sign is between such operands, in thousandths."""
-    kind = _kind(right)
-    if kind == "other" and _kind(left) in ("text", "number"):
-        kind = f"{_kind(left)} first"
+    """Return the frequency of a comparison operator between such operands, in thousandths."""
+    kind = _operand_kind(right)
+    if kind == "other" and _operand_kind(left) in ("text", "number"):
+        kind = f"{_operand_kind(left)} first"
     return COMPARED[kind].get(sign, 0)
 
 
 def binary_frequency(left: ast.expr, sign: str, right: ast.expr) -> int:
-    """How usual an operator is between such operands, in thousandths."""
-    if _is_of_numbers(left) and _is_of_numbers(right):  # `60 * 60 * 24`
+    """Return the frequency of a binary operator between such operands, in thousandths."""
+    if _has_only_numbers(left) and _has_only_numbers(right):  # `60 * 60 * 24`
         return BINARY["numbers"].get(sign, 0)
-    kinds = (_kind(left), _kind(right))
+    kinds = (_operand_kind(left), _operand_kind(right))
     for kind in ("text", "display"):
         if kind in kinds:
             return BINARY[kind].get(sign, 0)
@@ -87,27 +90,27 @@ def binary_frequency(left: ast.expr, sign: str, right: ast.expr) -> int:
 
 
 def augmented_frequency(sign: str, value: ast.expr) -> int:
-    """How usual an operator is in an augmented assignment of such a value, in thousandths."""
-    kind = _kind(value)
+    """Return the frequency of an operator in an augmented assignment of such a value, in thousandths."""
+    kind = _operand_kind(value)
     return AUGMENTED.get(kind, AUGMENTED["other"]).get(sign, 0)
 
 
-def _is_of_numbers(node: ast.expr) -> bool:
+def _has_only_numbers(node: ast.expr) -> bool:
     if isinstance(node, ast.BinOp):
-        return _is_of_numbers(node.left) and _is_of_numbers(node.right)
+        return _has_only_numbers(node.left) and _has_only_numbers(node.right)
     while isinstance(node, ast.UnaryOp):
         node = node.operand
     return isinstance(node, ast.Constant) and type(node.value) in (int, float)
 
 
-def _kind(node: ast.expr) -> str:
+def _operand_kind(node: ast.expr) -> str:
     while isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
         node = node.operand
     if isinstance(node, ast.JoinedStr):
         return "text"
     if isinstance(node, ast.Tuple | ast.List | ast.Set | ast.Dict):
         return "display"
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in COUNTING:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in NUMERIC_CALLS:
         return "number"
     if not isinstance(node, ast.Constant):
         return "other"

@@ -1,4 +1,4 @@
-"""A Python source as operators see it: its tree, where each node stands, and which names are in reach."""
+"""The syntax tree of a Python source with what operators need: positions, parents, scopes and caches."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 T = TypeVar("T")
 ATOMS = (
-    *(ast.Name, ast.Call, ast.Attribute, ast.Subscript, ast.List, ast.Dict, ast.Set),
-    *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.JoinedStr),
-)
+    ast.Name, ast.Call, ast.Attribute, ast.Subscript, ast.List, ast.Dict, ast.Set, ast.ListComp,
+    ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.JoinedStr,
+)  # fmt: skip
 STATEMENTS = (ast.Return, ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.keyword)
-LOOSE = (
-    *(*STATEMENTS, ast.If, ast.While, ast.Assert, ast.Call, ast.List, ast.Tuple, ast.Set, ast.Dict),
-    *(ast.Subscript, ast.Slice, ast.arguments),
-)
-"""Parents in whose places any expression may stand without parentheses."""
+PARENTHESES_FREE_PARENTS = (
+    *STATEMENTS, ast.If, ast.While, ast.Assert, ast.Call, ast.List, ast.Tuple, ast.Set, ast.Dict,
+    ast.Subscript, ast.Slice, ast.arguments,
+)  # fmt: skip
+"""Parents that take any expression without parentheses."""
 
 
 def parse_python_tree(source: str) -> PythonTree | None:
-    """A view of a source, or `None` where it is not Python."""
+    """Return the tree of a source, or `None` if it does not parse."""
     tree = parsed(source)
     return None if tree is None else PythonTree(source, tree)
 
 
 class PythonTree:
-    """One source. Make it with `open_view`."""
+    """The tree of one source; `parse_python_tree` creates it."""
 
     def __init__(self, source: str, tree: ast.Module) -> None:
-        self.tree = tree
+        self.module = tree
         self.raw = source.encode("utf-8", "surrogatepass")
         self._starts = [0, *(match.end() for match in re.finditer(rb"\r\n|\r|\n", self.raw))]
         self._parents: dict[ast.AST, ast.AST] = {}
@@ -46,39 +46,39 @@ class PythonTree:
             for child in ast.iter_child_nodes(node):
                 self._parents[child] = node
         self._names: dict[ast.AST, ScopeNames] = {}
-        self.mined: dict[ast.AST, list[tuple[ast.expr, str]]] = {}
-        self._remembered: dict[str, Any] = {}
+        self.siblings: dict[ast.AST, list[tuple[ast.expr, str]]] = {}
+        self._cache: dict[str, Any] = {}
         self._functions: dict[ast.AST, Function | None] = {}
-        self._parts: dict[Function, tuple[ast.AST, ...]] = {}
+        self._nodes: dict[Function, tuple[ast.AST, ...]] = {}
 
     def cached(self, what: str, find: Callable[[PythonTree], T]) -> T:
-        """What an operator found out about the whole source, found once."""
-        if what not in self._remembered:
-            self._remembered[what] = find(self)
-        found: T = self._remembered[what]
+        """Return what `find` computes from the whole source, computed once per `what`."""
+        if what not in self._cache:
+            self._cache[what] = find(self)
+        found: T = self._cache[what]
         return found
 
     def parent(self, node: ast.AST) -> ast.AST | None:
-        """The node that holds this one."""
+        """Return the node that holds this one."""
         return self._parents.get(node)
 
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
-        """The nodes that hold this one, the nearest first."""
+        """Yield the nodes that hold this one, the nearest first."""
         current = self._parents.get(node)
         while current is not None:
             yield current
             current = self._parents.get(current)
 
     def offset(self, line: int, column: int) -> int:
-        """The offset of a place: line from 1, column in bytes from 0."""
+        """Return the byte offset of a line (from 1) and a column (in bytes, from 0)."""
         return self._starts[line - 1] + column
 
     def line_at(self, offset: int) -> int:
-        """The line, from 1, of an offset."""
+        """Return the line, from 1, of a byte offset."""
         return bisect_right(self._starts, offset)
 
     def span(self, node: ast.AST) -> tuple[int, int]:
-        """Where a node stands."""
+        """Return the first byte of a node, and the first byte after it."""
         end_line, end_column = getattr(node, "end_lineno", None), getattr(node, "end_col_offset", None)
         assert isinstance(node, (ast.expr, ast.stmt, ast.keyword, ast.arg, ast.ExceptHandler, ast.alias))
         assert end_line is not None
@@ -86,23 +86,25 @@ class PythonTree:
         return self.offset(node.lineno, node.col_offset), self.offset(end_line, end_column)
 
     def text(self, node: ast.AST) -> str:
-        """A node as one line of source, to be copied elsewhere."""
+        """Return a node as one line of source, to be copied elsewhere."""
         start, end = self.span(node)
         text = self.raw[start:end].decode("utf-8", "surrogatepass")
         return text if "\n" not in text and "\r" not in text else ast.unparse(node)
 
     def replacement(self, node: ast.expr, text: str) -> Edit:
-        """The edit that puts an expression in a node's place, in parentheses where it needs them."""
+        """Return the edit that replaces a node with an expression, in parentheses where they are needed."""
         start, end = self.span(node)
-        return Edit(start=start, end=end, text=text if self._stands(node, text) else f"({text})")
+        return Edit(
+            start=start, end=end, text=text if self._fits_without_parentheses(node, text) else f"({text})"
+        )
 
-    def _stands(self, node: ast.expr, text: str) -> bool:
-        """Whether an expression may stand in a node's place without parentheses."""
+    def _fits_without_parentheses(self, node: ast.expr, text: str) -> bool:
+        """Return whether an expression can replace a node without parentheses."""
         parent = self.parent(node)
         if text.isidentifier() and text not in ("True", "False", "None"):
             return True
         if "," not in text and self._takes_any(parent, node):
-            return True  # to read a text costs more than all else here
+            return True  # parsing the text would cost more than everything else here
         shape = parse_expression(text)
         if isinstance(shape, ast.Tuple) and not text.startswith("("):
             return isinstance(parent, (ast.Return, ast.Assign)) or (
@@ -116,24 +118,24 @@ class PythonTree:
             return isinstance(parent, STATEMENTS)
         if isinstance(parent, ast.Compare):
             return isinstance(shape, ast.BinOp) or is_negative(shape)
-        return isinstance(parent, LOOSE)
+        return isinstance(parent, PARENTHESES_FREE_PARENTS)
 
     @staticmethod
     def _takes_any(parent: ast.AST | None, node: ast.expr) -> bool:
-        """Whether any expression that is no tuple may stand there."""
+        """Return whether any expression but a tuple can replace a node without parentheses."""
         if isinstance(parent, STATEMENTS):
             return True
         within = getattr(parent, "func", None), getattr(parent, "value", None)
-        return isinstance(parent, LOOSE) and node not in within
+        return isinstance(parent, PARENTHESES_FREE_PARENTS) and node not in within
 
     def nodes_of(self, function: Function) -> tuple[ast.AST, ...]:
-        """A function and all nodes in it."""
-        if function not in self._parts:
-            self._parts[function] = tuple(ast.walk(function))
-        return self._parts[function]
+        """Return a function and all nodes in it."""
+        if function not in self._nodes:
+            self._nodes[function] = tuple(ast.walk(function))
+        return self._nodes[function]
 
     def enclosing_function(self, node: ast.AST) -> Function | None:
-        """The innermost function that holds a node in its body."""
+        """Return the innermost function that holds a node in its body."""
         if node not in self._functions:
             self._functions[node] = self._find_function(node)
         return self._functions[node]
@@ -147,13 +149,13 @@ class PythonTree:
         return None
 
     def enclosing_statement(self, node: ast.AST) -> ast.stmt:
-        """The innermost statement that holds a node, or the node itself."""
+        """Return the innermost statement that holds a node, or the node itself if it is one."""
         if isinstance(node, ast.stmt):
             return node
         return next(parent for parent in self.ancestors(node) if isinstance(parent, ast.stmt))
 
     def enclosing_block(self, statement: ast.stmt) -> list[ast.stmt]:
-        """The statements among which one stands."""
+        """Return the block that holds a statement."""
         parent = self.parent(statement)
         for name in ("body", "orelse", "finalbody"):
             block = getattr(parent, name, None)
@@ -162,20 +164,22 @@ class PythonTree:
         return [statement]
 
     def scope_names(self, node: ast.AST) -> ScopeNames:
-        """The names that may be used where a node stands."""
-        scope: ast.AST = self.enclosing_function(node) or self.tree
+        """Return the names that can be used at a node."""
+        scope: ast.AST = self.enclosing_function(node) or self.module
         if scope not in self._names:
-            outer = self.enclosing_function(scope) if scope is not self.tree else None
-            self._names[scope] = collect_scope_names(scope, self.scope_names(scope) if outer is not None else None)
+            outer = self.enclosing_function(scope) if scope is not self.module else None
+            self._names[scope] = collect_scope_names(
+                scope, self.scope_names(scope) if outer is not None else None
+            )
         return self._names[scope]
 
     def indent(self, statement: ast.stmt) -> str:
-        """What stands before a statement on its line."""
+        """Return the text before a statement on its line."""
         start = self.offset(statement.lineno, 0)
         return self.raw[start : start + statement.col_offset].decode("utf-8", "surrogatepass")
 
     def line_span(self, statement: ast.stmt) -> tuple[int, int] | None:
-        """The whole lines of a statement, or `None` where it shares one with something else."""
+        """Return the byte span of a statement's lines, or `None` if other code shares a line with it."""
         decorators = getattr(statement, "decorator_list", [])
         first = min([statement.lineno, *(decorator.lineno for decorator in decorators)])
         start, (_, end) = self.offset(first, 0), self.span(statement)
@@ -189,15 +193,15 @@ class PythonTree:
 
     @cached_property
     def functions_in_order(self) -> tuple[Function, ...]:
-        """All functions and methods."""
-        return tuple(node for node in ast.walk(self.tree) if isinstance(node, FUNCTIONS))
+        """All functions and methods, outer ones first."""
+        return tuple(node for node in ast.walk(self.module) if isinstance(node, FUNCTIONS))
 
     @cached_property
     def annotations(self) -> frozenset[ast.AST]:
-        """The nodes of annotations, which say what something is and do nothing; not what `Annotated` adds."""
+        """The nodes of type annotations, without what `Annotated` adds."""
         found: set[ast.AST] = set()
         waiting: list[ast.AST | None] = []
-        for node in ast.walk(self.tree):
+        for node in ast.walk(self.module):
             if isinstance(node, ast.arg | ast.AnnAssign):
                 waiting.append(node.annotation)
             elif isinstance(node, FUNCTIONS):
@@ -215,14 +219,14 @@ class PythonTree:
 
     @cached_property
     def functions(self) -> dict[str, Function]:
-        """Functions and methods by name; of two with one name the last."""
+        """Name -> function or method; of two with one name the last."""
         return {node.name: node for node in self.functions_in_order}
 
     @cached_property
     def attributes(self) -> dict[str, int]:
-        """Attributes that the source reads, and how often."""
+        """Attribute that the source reads -> how often it does."""
         counts: dict[str, int] = {}
-        for node in ast.walk(self.tree):
+        for node in ast.walk(self.module):
             if isinstance(node, ast.Attribute) and not isinstance(self.parent(node), ast.Call):
                 counts[node.attr] = counts.get(node.attr, 0) + 1
         return counts
@@ -230,24 +234,24 @@ class PythonTree:
 
 @lru_cache(maxsize=4096)
 def parse_expression(text: str) -> ast.expr | None:
-    """The expression that a text is."""
+    """Return the expression of a text, or `None` if it is not one."""
     tree = parsed(f"({text}\n)")
     statement = tree.body[0] if tree is not None and len(tree.body) == 1 else None
     return statement.value if isinstance(statement, ast.Expr) else None
 
 
 def is_atom(text: str) -> bool:
-    """Whether an expression may stand as an operand without parentheses."""
+    """Return whether an expression can be an operand without parentheses."""
     return isinstance(parse_expression(text), (*ATOMS, ast.Constant))
 
 
 def is_negative(shape: ast.expr | None) -> bool:
-    """Whether an expression is a number with its sign."""
+    """Return whether an expression is a number with a minus sign."""
     return isinstance(shape, ast.UnaryOp) and isinstance(shape.op, ast.USub)
 
 
 def is_docstring(node: ast.AST) -> bool:
-    """Whether a statement is only a string."""
+    """Return whether a statement is only a string."""
     return (
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)

@@ -1,4 +1,7 @@
-"""Which names a place may use, and what they seem to hold: guesses that order candidates and exclude none."""
+"""Which names a scope has, and what kind of value they seem to hold.
+
+The kinds are guesses. They order candidates, and exclude none.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
+from suture.mutation.tuning import MAX_FIRST_VARIABLES, MAX_LAST_VARIABLES, OUTER_SCOPE_FACTOR
+
 ValueKind = Literal["number", "sequence", "set", "mapping", "text", "callable", "unknown"]
 
-CALLS: dict[str, ValueKind] = {
+KIND_BY_CALL: dict[str, ValueKind] = {
     **dict.fromkeys(("len", "int", "abs", "float", "sum", "round", "ord", "hash"), "number"),
     **dict.fromkeys(
         ("list", "sorted", "tuple", "reversed", "range", "deque", "zip", "enumerate"), "sequence"
@@ -18,18 +23,14 @@ CALLS: dict[str, ValueKind] = {
     **dict.fromkeys(("dict", "defaultdict", "Counter", "OrderedDict"), "mapping"),
     **dict.fromkeys(("str", "repr", "chr", "format"), "text"),
 }
-METHODS: dict[str, ValueKind] = {
+KIND_BY_METHOD: dict[str, ValueKind] = {
     **dict.fromkeys(("append", "extend", "insert", "sort", "reverse", "popleft", "appendleft"), "sequence"),
     **dict.fromkeys(("add", "discard", "union", "difference", "issubset"), "set"),
     **dict.fromkeys(("items", "keys", "values", "get", "setdefault"), "mapping"),
     **dict.fromkeys(("split", "strip", "lower", "upper", "startswith", "endswith", "join"), "text"),
 }
-OUTER = 0.7
-"""How likely a variable of an outer function is meant, beside one of the function itself."""
-MOST_FIRST = 6
-MOST_LAST = 14
-"""Of very many variables, those that are offered: the first ones, and the last before a line."""
-NUMERIC = (ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
+
+NUMERIC_OPERATORS = (ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,10 +38,10 @@ class ScopeNames:
     """The variables of one scope.
 
     Attributes:
-        kinds: Variable -> what it seems to hold, parameters first, then in the order of their lines.
-        parameters: Those that the caller sets.
-        bound_at: Variable -> the line that binds it first.
-        outer: Variables of a function around this one.
+        kinds: Variable -> the kind of value it seems to hold; parameters first, then in the order of lines.
+        parameters: The variables that the caller sets.
+        bound_at: Variable -> the first line that binds it.
+        outer: Variables of the functions around this scope.
     """
 
     kinds: dict[str, ValueKind] = field(default_factory=dict)
@@ -49,31 +50,31 @@ class ScopeNames:
     outer: frozenset[str] = frozenset()
 
     def fitting(self, kind: ValueKind, line: int) -> Iterator[tuple[str, float]]:
-        """Variables that may be bound before a line, each with how well it fits a kind: 1, or less."""
+        """Yield variables that may be bound before a line, each with how well it fits a kind, in (0, 1]."""
         for name in self.bound_before(line):
             other = self.kinds[name]
-            nearness = OUTER if name in self.outer else 1.0
+            nearness = OUTER_SCOPE_FACTOR if name in self.outer else 1.0
             if kind == "unknown" or other == "unknown":
                 yield name, 0.8 * nearness
             else:
                 yield name, nearness * (1.0 if kind == other else 0.25)
 
     def bound_before(self, line: int) -> list[str]:
-        """Variables that may be bound before a line; of very many those bound first, and those bound last."""
+        """Return variables that may be bound before a line; of very many, those bound first and last."""
         names = [name for name in self.kinds if self.bound_at.get(name, 0) <= line]
-        if len(names) <= MOST_FIRST + MOST_LAST:
+        if len(names) <= MAX_FIRST_VARIABLES + MAX_LAST_VARIABLES:
             return names
         by_line = sorted(names, key=lambda name: self.bound_at.get(name, 0))
-        chosen = {*by_line[:MOST_FIRST], *by_line[-MOST_LAST:]}
+        chosen = {*by_line[:MAX_FIRST_VARIABLES], *by_line[-MAX_LAST_VARIABLES:]}
         return [name for name in names if name in chosen]
 
 
 def collect_scope_names(scope: ast.AST, above: ScopeNames | None) -> ScopeNames:
-    """The variables of a function, with those of the functions around it; of a module its own.
+    """Return the variables of a function with those of the functions around it, or of a module.
 
     Args:
-        scope: The function, or the module.
-        above: The variables of the function around it; `None` where it stands in none.
+        scope: The function or the module.
+        above: The variables of the function around it; `None` if there is none.
     """
     kinds: dict[str, ValueKind] = {}
     bound: dict[str, int] = {}
@@ -108,7 +109,7 @@ def collect_scope_names(scope: ast.AST, above: ScopeNames | None) -> ScopeNames:
 
 
 def _own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a scope without those of functions and classes in it."""
+    """Yield the nodes of a scope without those of functions and classes in it."""
     waiting = list(getattr(scope, "body", []))[::-1]
     while waiting:
         node = waiting.pop()
@@ -117,7 +118,7 @@ def _own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
             waiting += reversed(list(ast.iter_child_nodes(node)))
 
 
-DISPLAYS: dict[type[ast.AST], ValueKind] = {
+KIND_BY_NODE: dict[type[ast.AST], ValueKind] = {
     **dict.fromkeys((ast.List, ast.ListComp, ast.Tuple), "sequence"),
     **dict.fromkeys((ast.Set, ast.SetComp), "set"),
     **dict.fromkeys((ast.Dict, ast.DictComp), "mapping"),
@@ -126,14 +127,14 @@ DISPLAYS: dict[type[ast.AST], ValueKind] = {
 
 
 def guess_kind(node: ast.AST, names: ScopeNames | None = None) -> ValueKind:
-    """What an expression seems to hold."""
+    """Return the kind of value that an expression seems to have."""
     match node:
         case ast.Constant(value=value):
             return _kind_of_value(value)
         case ast.UnaryOp(op=ast.USub()):
             return "number"
         case ast.Call(func=ast.Name(id=name)):
-            return CALLS.get(name, "unknown")
+            return KIND_BY_CALL.get(name, "unknown")
         case ast.BinOp():
             return _kind_of_operation(node, names)
         case ast.Subscript(value=value, slice=ast.Slice()):
@@ -141,7 +142,7 @@ def guess_kind(node: ast.AST, names: ScopeNames | None = None) -> ValueKind:
         case ast.Name(id=name) if names is not None:
             return names.kinds.get(name, "unknown")
         case _:
-            return DISPLAYS.get(type(node), "unknown")
+            return KIND_BY_NODE.get(type(node), "unknown")
 
 
 def _kind_of_value(value: object) -> ValueKind:
@@ -154,11 +155,11 @@ def _kind_of_operation(node: ast.BinOp, names: ScopeNames | None) -> ValueKind:
     inner = {guess_kind(node.left, names), guess_kind(node.right, names)} - {"unknown"}
     if inner and inner <= {"number", "sequence", "text", "set"}:
         return sorted(inner - {"number"} or inner)[0]
-    return "number" if isinstance(node.op, NUMERIC) else "unknown"
+    return "number" if isinstance(node.op, NUMERIC_OPERATORS) else "unknown"
 
 
 def _evidence(node: ast.AST) -> Iterator[tuple[str, ValueKind]]:
-    """What a node says about the variables in it."""
+    """Yield what a node reveals about the kinds of its variables."""
     match node:
         case (
             ast.Assign(targets=[ast.Name(id=name)], value=value)
@@ -185,8 +186,8 @@ def _evidence(node: ast.AST) -> Iterator[tuple[str, ValueKind]]:
 
 def _evidence_of_call(node: ast.Call) -> Iterator[tuple[str, ValueKind]]:
     match node:
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method in METHODS:
-            yield name, METHODS[method]
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method in KIND_BY_METHOD:
+            yield name, KIND_BY_METHOD[method]
         case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)]):
             yield name, "sequence"
         case ast.Call(func=ast.Name(id="range"), args=arguments):

@@ -1,11 +1,12 @@
-"""Sources that cannot be read: small changes with which they can.
+"""Small changes that make a source parse.
 
-What reads a language says where it stopped, and at best what it missed; each proposal is read, and what gets
-further goes on. No code is run here, and nothing is decided: what can be read is tried and judged like any
-other candidate. The families are Python's where nothing else is said; `whole`, `likely` and `layout` are for
-languages with brackets around their blocks.
+A parser says where it stopped, and at best what it expected. Each rewrite of the lines around that position
+is parsed, and texts in which the parser gets further are rewritten again. This package runs no code and
+decides nothing: a text that parses is tried and judged like any other candidate. The families of rewrites
+are those for Python by default; `token_model`, `block_brackets` and `tree_repair` are for languages with
+bracketed blocks.
 """
 
-from suture.mutation.syntax_repair.repair_search import RewriteFamily, ParsableText, SyntaxReader, find_parsable_texts
+from suture.mutation.syntax_repair.repair_search import ParsableText, SyntaxReader, find_parsable_texts
 
-__all__ = ["RewriteFamily", "ParsableText", "SyntaxReader", "find_parsable_texts"]
+__all__ = ["ParsableText", "SyntaxReader", "find_parsable_texts"]

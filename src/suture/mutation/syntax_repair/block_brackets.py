@@ -1,52 +1,55 @@
-"""Brackets of blocks: how lines are indented tells where one is missing or too much."""
+"""Brackets of blocks: the indentation shows where one is missing or superfluous."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from suture.mutation.syntax_repair.source_lines import PAIRS, LineRewrite, strip_comment, get_indent, rewrite_line
-from suture.mutation.syntax_repair.stopped import ParseStop
-from suture.mutation.syntax_repair.lexer import Lexer, SourceToken
+from suture.mutation.syntax_repair.source_lines import (
+    PAIRS,
+    LineRewrite,
+    ParseStop,
+    get_indent,
+    rewrite_line,
+    strip_comment,
+)
+from suture.mutation.syntax_repair.token_model import Lexer, SourceToken
+from suture.mutation.tuning import BALANCED, LIKELY_BRACKET, MAX_BLOCK_CHANGES, OTHER_BRACKET, UNBALANCED
 
 CLOSERS = {closer: opener for opener, closer in PAIRS.items()}
-SURE, UNSURE = 1.0, 0.4
-"""Where the source has more of one half than of the other, and where it has not."""
-LIKELY, OTHER = 0.9, 0.5
-MOST_PLACES = 12
 
 
-def rewrite_blocks(lines: list[str], stop: ParseStop, lexis: Lexer) -> Iterator[LineRewrite]:
-    """Blocks that are not closed where their lines end, not opened where they begin, or neither.
+def rewrite_blocks(lines: list[str], stop: ParseStop, lexer: Lexer) -> Iterator[LineRewrite]:
+    """Yield rewrites for blocks that are not closed where their lines end, or not opened where they begin.
 
     Args:
-        lines: The source's.
-        stop: Where reading stopped.
-        lexis: The language's tokens.
+        lines: The lines of the source.
+        stop: Where parsing stopped.
+        lexer: The tokens of the language.
     """
-    tokens = [token for token in lexis.tokens("\n".join(lines)) if token.kind != "end"]
+    tokens = [token for token in lexer.tokens("\n".join(lines)) if token.kind != "end"]
     counts = Counter(token.text for token in tokens)
     by_row: dict[int, list[SourceToken]] = {}
     for token in tokens:
         by_row.setdefault(token.row, []).append(token)
     rows = [row for row in by_row if row <= stop.line + 1]
     made = [
-        *_not_closed(lines, rows, by_row, counts, lexis),
-        *_not_opened(lines, rows, by_row, counts, lexis),
-        *_closed_twice(lines, rows, by_row, counts),
+        *_close_blocks(lines, rows, by_row, counts, lexer),
+        *_open_blocks(lines, rows, by_row, counts, lexer),
+        *_remove_brackets(lines, rows, by_row, counts),
     ]
     made.sort(key=lambda rewrite: -rewrite.weight)
-    yield from made[: 4 * MOST_PLACES]
+    yield from made[:MAX_BLOCK_CHANGES]
 
 
-def _share(opener: str, counts: Counter[str], *, more: bool) -> float:
+def _balance_share(opener: str, counts: Counter[str], *, more: bool) -> float:
     closer = PAIRS[opener]
     short = counts[opener] > counts[closer] if more else counts[opener] < counts[closer]
-    return SURE if short else UNSURE
+    return UNBALANCED if short else BALANCED
 
 
-def _waiting(tokens: Sequence[SourceToken]) -> list[str]:
-    """Openers of a line that it leaves open."""
+def _open_brackets(tokens: Sequence[SourceToken]) -> list[str]:
+    """Return the opening brackets of a line that it does not close."""
     waiting: list[str] = []
     for token in tokens:
         if token.text in PAIRS:
@@ -56,16 +59,16 @@ def _waiting(tokens: Sequence[SourceToken]) -> list[str]:
     return waiting
 
 
-def _not_closed(
+def _close_blocks(
     lines: list[str],
     rows: Sequence[int],
     by_row: dict[int, list[SourceToken]],
     counts: Counter[str],
-    lexis: Lexer,
+    lexer: Lexer,
 ) -> Iterator[LineRewrite]:
-    """What a line opens at its end must be closed by the first line that is no deeper."""
+    """Close what a line opens at its end on the first later line that is not indented deeper."""
     for place, row in enumerate(rows):
-        waiting = _waiting(by_row[row])
+        waiting = _open_brackets(by_row[row])
         if not waiting or by_row[row][-1].text not in PAIRS:
             continue
         depth = len(get_indent(lines[row]))
@@ -75,46 +78,46 @@ def _not_closed(
         level = until is not None and len(get_indent(lines[until])) == depth
         if begins == wanted and level:
             continue
-        share = LIKELY * _share(waiting[-1], counts, more=True)
+        share = LIKELY_BRACKET * _balance_share(waiting[-1], counts, more=True)
         own = get_indent(lines[row])
         at = len(lines) if until is None else until
         before = max((r for r in by_row if r < at), default=row)
         if level and until is not None and by_row[until][0].kind == "sign" and begins[:1] != wanted[0]:
             other = by_row[until][0]
             text = f"{lines[until][: other.start]}{wanted[0]}{lines[until][other.end :]}"
-            yield rewrite_line(lines, until, text, f"{other.text} becomes {wanted[0]}", share * OTHER)
+            yield rewrite_line(lines, until, text, f"{other.text} becomes {wanted[0]}", share * OTHER_BRACKET)
         if level and begins[:1] in CLOSERS and until is not None:
             start = by_row[until][0].start
             for count in range(1, len(wanted) + 1):
                 closed = wanted[:count]
                 text = f"{lines[until][:start]}{closed}{lines[until][start:]}"
-                yield rewrite_line(lines, until, text, f"{closed} is missing", share * OTHER)
+                yield rewrite_line(lines, until, text, f"{closed} is missing", share * OTHER_BRACKET)
             same = [token for token in by_row[until] if token.text in CLOSERS]
             if len(same) >= len(waiting) - 1:
                 at_end = same[-1].end
                 text = f"{lines[until][:at_end]}{wanted[-1]}{lines[until][at_end:]}"
-                yield rewrite_line(lines, until, text, f"{wanted[-1]} is missing", share * OTHER)
+                yield rewrite_line(lines, until, text, f"{wanted[-1]} is missing", share * OTHER_BRACKET)
         ends = dict.fromkeys((wanted, f"{wanted};" if len(wanted) > 1 else wanted))
         for closed in ends:
             if before == row:
-                code = strip_comment(lines[row], lexis.pattern)
+                code = strip_comment(lines[row], lexer.pattern)
                 text = f"{code}{closed}{lines[row][len(code) :]}"
                 yield rewrite_line(lines, row, text, f"{closed} is missing", share)
             text = f"{lines[before]}\n{own}{closed}"
-            yield rewrite_line(lines, before, text, f"{closed} is missing behind it", share)
+            yield rewrite_line(lines, before, text, f"{closed} is missing after it", share)
 
 
-def _not_opened(
+def _open_blocks(
     lines: list[str],
     rows: Sequence[int],
     by_row: dict[int, list[SourceToken]],
     counts: Counter[str],
-    lexis: Lexer,
+    lexer: Lexer,
 ) -> Iterator[LineRewrite]:
-    """A line that deeper ones follow, and then a closer, has the opener at its end."""
+    """Add the opening bracket at the end of a line that an indented block and a closing bracket follow."""
     for place, row in enumerate(rows[:-1]):
         own = len(get_indent(lines[row]))
-        waiting = _waiting(by_row[row])
+        waiting = _open_brackets(by_row[row])
         deeper = len(get_indent(lines[rows[place + 1]])) > own
         last = next((r for r in rows[place + 1 :] if len(get_indent(lines[r])) <= own), None)
         if not deeper or last is None or by_row[last][0].text not in CLOSERS:
@@ -124,30 +127,32 @@ def _not_opened(
         wanted = CLOSERS[by_row[last][0].text]
         if waiting and waiting[-1] == wanted:
             continue
-        share = LIKELY * _share(wanted, counts, more=False)
-        code = strip_comment(lines[row], lexis.pattern)
+        share = LIKELY_BRACKET * _balance_share(wanted, counts, more=False)
+        code = strip_comment(lines[row], lexer.pattern)
         space = " " if wanted == "{" and not code.endswith(("(", "[")) else ""
         text = f"{code}{space}{wanted}{lines[row][len(code) :]}"
         yield rewrite_line(lines, row, text, f"{wanted} is missing", share)
-        last_of = by_row[row][-1]
-        if last_of.kind == "sign" and last_of.text not in CLOSERS:
-            text = f"{lines[row][: last_of.start]}{wanted}{lines[row][last_of.end :]}"
-            yield rewrite_line(lines, row, text, f"{last_of.text} becomes {wanted}", share * OTHER)
+        last_payload = by_row[row][-1]
+        if last_payload.kind == "sign" and last_payload.text not in CLOSERS:
+            text = f"{lines[row][: last_payload.start]}{wanted}{lines[row][last_payload.end :]}"
+            yield rewrite_line(
+                lines, row, text, f"{last_payload.text} becomes {wanted}", share * OTHER_BRACKET
+            )
 
 
-def _closed_twice(
+def _remove_brackets(
     lines: list[str], rows: Sequence[int], by_row: dict[int, list[SourceToken]], counts: Counter[str]
 ) -> Iterator[LineRewrite]:
-    """Closers and openers of a line that are too many, where it begins or ends with them."""
+    """Remove brackets at the start or the end of a line where the source has too many of them."""
     for row in rows:
         tokens = by_row[row]
         for token in (tokens[0], tokens[-1]):
             opener = CLOSERS.get(token.text, token.text)
             if opener not in PAIRS:
                 continue
-            share = OTHER * _share(opener, counts, more=token.text == opener)
-            if share < OTHER:
+            share = OTHER_BRACKET * _balance_share(opener, counts, more=token.text == opener)
+            if share < OTHER_BRACKET:
                 continue
             left = lines[row][: token.start].rstrip() or lines[row][: token.start]
             text = f"{left}{lines[row][token.end :]}"
-            yield rewrite_line(lines, row, text, f"{token.text} is too much", 0.6 * share)
+            yield rewrite_line(lines, row, text, f"{token.text} is superfluous", 0.6 * share)

@@ -1,44 +1,52 @@
-"""Lines that stand too far to the left or to the right."""
+"""Lines that are indented too little or too much."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from suture.mutation.syntax_repair.source_lines import LineRewrite, strip_comment, get_indent, nearby_lines, indent_unit
-from suture.mutation.syntax_repair.stopped import ParseStop
+from suture.mutation.syntax_repair.source_lines import (
+    LineRewrite,
+    ParseStop,
+    get_indent,
+    indent_unit,
+    nearby_lines,
+    strip_comment,
+)
 
-OUTSIDE = ("outside function", "outside loop", "not properly in loop", "outside async function")
-SAYS = ("indent", "expected 'except'", *OUTSIDE)
+OUTSIDE_MESSAGES = ("outside function", "outside loop", "not properly in loop", "outside async function")
+INDENTATION_MESSAGES = ("indent", "expected 'except'", *OUTSIDE_MESSAGES)
 
 
 def rewrite_indentation(lines: list[str], stop: ParseStop) -> Iterator[LineRewrite]:
-    """Other indentations of the line at which reading stopped, alone and with the lines that go with it."""
+    """Yield other indentations of the line where parsing stopped, alone and with its neighbours."""
     number = stop.line - 1
     if "\t" in "".join(map(get_indent, lines)):
         for width in (4, 8):
             text = {n: line.expandtabs(width) if get_indent(line) else line for n, line in enumerate(lines)}
             yield LineRewrite(lines=text, note=f"tabs become {width} spaces", weight=0.9)
-    is_said = any(word in stop.message for word in SAYS)
-    if number >= len(lines) or not (is_said or stop.message == "invalid syntax"):
+    is_reported = any(word in stop.message for word in INDENTATION_MESSAGES)
+    if number >= len(lines) or not (is_reported or stop.message == "invalid syntax"):
         return
-    weight = 1.0 if is_said else 0.3
+    weight = 1.0 if is_reported else 0.3
     before = next(iter(nearby_lines(lines, number, back=1)[1:]), None)
     unit = indent_unit(lines)
-    for target, share in _targets(lines, number, before, unit):
-        for block, part in _blocks(lines, number):
-            moved = _moved(lines, block, get_indent(lines[number]), target)
+    for target, share in _target_indents(lines, number, before, unit):
+        for block, part in _line_groups(lines, number):
+            moved = _shift_lines(lines, block, get_indent(lines[number]), target)
             note = f"line {number + 1}: {len(block)} line(s) at column {len(target)}"
             yield LineRewrite(lines=moved, note=note, weight=weight * share * part)
-    if before is not None and strip_comment(lines[before]).endswith(":") and is_said:
+    if before is not None and strip_comment(lines[before]).endswith(":") and is_reported:
         deeper = get_indent(lines[before]) + unit
         note = f"line {before + 1}: its block is empty"
         yield LineRewrite(lines={before: f"{lines[before]}\n{deeper}pass"}, note=note, weight=0.15)
     if before is not None and "unexpected indent" in stop.message:
-        yield from _earlier(lines, number, before)
+        yield from _shift_earlier_lines(lines, number, before)
 
 
-def _targets(lines: list[str], number: int, before: int | None, unit: str) -> Iterator[tuple[str, float]]:
-    """Indentations that a line could have: a step in where a block begins, else those before it."""
+def _target_indents(
+    lines: list[str], number: int, before: int | None, unit: str
+) -> Iterator[tuple[str, float]]:
+    """Yield indentations that a line could have, each with its weight."""
     own = get_indent(lines[number])
     if before is not None and strip_comment(lines[before]).endswith(":"):
         yield get_indent(lines[before]) + unit, 1.0
@@ -54,8 +62,8 @@ def _targets(lines: list[str], number: int, before: int | None, unit: str) -> It
     yield own + unit, 0.4
 
 
-def _blocks(lines: list[str], number: int) -> Iterator[tuple[list[int], float]]:
-    """A line alone; with what stands deeper; with all that is no further left; to the next empty line."""
+def _line_groups(lines: list[str], number: int) -> Iterator[tuple[list[int], float]]:
+    """Yield groups of lines that may be shifted together, each with its weight."""
     own = len(get_indent(lines[number]))
     deeper, level, paragraph = [number], [number], [number]
     for later in range(number + 1, len(lines)):
@@ -80,8 +88,8 @@ def _blocks(lines: list[str], number: int) -> Iterator[tuple[list[int], float]]:
             yield kept, share
 
 
-def _moved(lines: list[str], block: list[int], own: str, target: str) -> dict[int, str]:
-    """Lines shifted as the first of them is."""
+def _shift_lines(lines: list[str], block: list[int], own: str, target: str) -> dict[int, str]:
+    """Return line number -> text, with lines shifted as the first of them is."""
     shift = len(target) - len(own)
     moved = {}
     for number in block:
@@ -95,8 +103,8 @@ def _moved(lines: list[str], block: list[int], own: str, target: str) -> dict[in
     return moved
 
 
-def _earlier(lines: list[str], number: int, before: int) -> Iterator[LineRewrite]:
-    """The line is right and those before it stand too far left, as far back as they stand there."""
+def _shift_earlier_lines(lines: list[str], number: int, before: int) -> Iterator[LineRewrite]:
+    """Indent the lines before instead, as far back as they have the same indentation."""
     own, wrong = get_indent(lines[number]), get_indent(lines[before])
     block = []
     for earlier in range(before, -1, -1):

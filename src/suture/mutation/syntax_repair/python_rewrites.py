@@ -1,4 +1,4 @@
-"""Words and signs: missing colons, `=` for `==`, misspelt keywords, and habits of other languages."""
+"""Rewrites of broken Python lines: keywords, colons, `=` for `==`, foreign syntax, single tokens."""
 
 from __future__ import annotations
 
@@ -7,25 +7,66 @@ import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from suture.mutation.syntax_repair.source_lines import LineRewrite, Token, strip_comment, get_indent, nearby_lines, rewrite_line, scan_line
-from suture.mutation.syntax_repair.stopped import ParseStop
-
-HEADS = ("if", "elif", "else", "for", "while", "def", "class", "try", "except", "finally", "with", "async")
-STARTS = (
-    *("return", "import", "from", "raise", "assert", "pass", "break", "continue", "global"),
-    *("del", "yield"),
+from suture.mutation.syntax_repair.source_lines import (
+    PAIRS,
+    LineRewrite,
+    ParseStop,
+    Token,
+    get_indent,
+    nearby_lines,
+    rewrite_line,
+    scan_line,
+    strip_comment,
 )
-INNER = ("in", "not", "and", "or", "is", "if", "else", "for", "lambda", "as", "None", "True", "False")
-CONDITIONS = ("if", "elif", "while", "assert", "return", "and", "or", "not")
-BRANCHES = ("if", "elif", "while")
+
+BLOCK_KEYWORDS = (
+    "if",
+    "elif",
+    "else",
+    "for",
+    "while",
+    "def",
+    "class",
+    "try",
+    "except",
+    "finally",
+    "with",
+    "async",
+)
+STATEMENT_KEYWORDS = (
+    "return", "import", "from", "raise", "assert", "pass", "break", "continue", "global", "del",
+    "yield",
+)  # fmt: skip
+INNER_KEYWORDS = (
+    "in",
+    "not",
+    "and",
+    "or",
+    "is",
+    "if",
+    "else",
+    "for",
+    "lambda",
+    "as",
+    "None",
+    "True",
+    "False",
+)
+CONDITION_KEYWORDS = ("if", "elif", "while", "assert", "return", "and", "or", "not")
+BRANCH_KEYWORDS = ("if", "elif", "while")
 LONE_EQUALS = r"^(\s*(?:if|elif|while)\b[^=]*?[^=!<>:])=(?!=)"
-MEANT = (("==", 0.9), ("-", 0.45), ("+", 0.45), *((sign, 0.2) for sign in ("*", "<=", ">=", "!=")))
-"""What `=` may be meant for, and how likely."""
-MOST_LINES = 40
+EQUALS_ALTERNATIVES = (
+    ("==", 0.9),
+    ("-", 0.45),
+    ("+", 0.45),
+    *((sign, 0.2) for sign in ("*", "<=", ">=", "!=")),
+)
+"""What a single `=` may be meant for, and how likely."""
+MAX_REWRITTEN_LINES = 40
 DEFINERS = "function|func|fn|fun|define|sub|public|private|static|void|method"
 DECLARERS = "var|let|const|int|float|double|string|str|bool|boolean|auto|char|long|val|set|my"
-# Habits of other languages, as (what stands there, what is meant, how likely).
-FOREIGN: tuple[tuple[str, str, float], ...] = (
+# Syntax of other languages: (pattern, replacement, weight).
+FOREIGN_SYNTAX: tuple[tuple[str, str, float], ...] = (
     (r"\belse\s+if\b", "elif", 1.0),
     (r"\b(?:elseif|elsif|elif\s+if)\b", "elif", 1.0),
     (r"\s*&&\s*", " and ", 1.0),
@@ -100,37 +141,40 @@ LOOK_ALIKES: dict[int, str] = str.maketrans(
         **dict(zip("\uff08\uff09\uff0c\uff1a\uff1b\uff1d\u3001", "(),:;=,", strict=True)),
         **dict(zip("\u3010\u3011\uff5b\uff5d\uff0b", "[]{}+", strict=True)),
         **dict(zip("\u2212\u2013\u2014\u00d7\u00f7", "---*/", strict=True)),
-        **{"\u2264": "<=", "\u2265": ">=", "\u2260": "!=", "\u2026": "..."},
+        "\u2264": "<=",
+        "\u2265": ">=",
+        "\u2260": "!=",
+        "\u2026": "...",
         **dict.fromkeys("\u00a0\u2002\u2003\u2009\u3000", " "),
         **dict.fromkeys("\u200b\u200c\u200d\u2060\ufeff\u00ad", ""),
     }
 )
-"""Characters that look like those of code and come from word processors, other keyboards and web pages."""
+"""Characters of word processors, other keyboards and web pages -> the code that they resemble."""
 
 
 def rewrite_foreign_syntax(lines: list[str], stop: ParseStop) -> Iterator[LineRewrite]:
-    """Habits of other languages, and of other Pythons."""
+    """Replace syntax of other languages, and of older Pythons."""
     yield from rewrite_look_alikes(lines, stop)
     for number in nearby_lines(lines, stop.line - 1):
         line = lines[number]
-        for pattern, meant, weight in FOREIGN:
+        for pattern, meant, weight in FOREIGN_SYNTAX:
             text = re.sub(pattern, meant, line)
             if text != line:
                 yield rewrite_line(lines, number, text, f"{text.strip()[:60]}", weight)
-                yield from _everywhere(lines, pattern, meant, weight)
+                yield from _rewrite_all_lines(lines, pattern, meant, weight)
         code = strip_comment(line)
         if len(code.split()) > 2 and not code.endswith((":", ")", "]")):
             text = f"{get_indent(line)}# {line.strip()}"
-            yield rewrite_line(lines, number, text, "is a comment", 0.12)
+            yield rewrite_line(lines, number, text, "becomes a comment", 0.12)
 
 
 def rewrite_look_alikes(lines: list[str], stop: ParseStop, own: str = "") -> Iterator[LineRewrite]:
-    """Characters of word processors, other keyboards and web pages.
+    """Replace characters of word processors, other keyboards and web pages.
 
     Args:
-        lines: The source's.
-        stop: Where reading stopped.
-        own: Those that the language itself has.
+        lines: The lines of the source.
+        stop: Where parsing stopped.
+        own: Characters that the language itself uses.
     """
     table = {code: meant for code, meant in LOOK_ALIKES.items() if chr(code) not in own}
     whole = [line.translate(table) for line in lines]
@@ -139,36 +183,42 @@ def rewrite_look_alikes(lines: list[str], stop: ParseStop, own: str = "") -> Ite
         yield LineRewrite(lines=changed, note="characters that only look like those of code", weight=1.0)
 
 
-def _everywhere(lines: list[str], pattern: str, meant: str, weight: float) -> Iterator[LineRewrite]:
-    """The same on every line: a habit shows more than once."""
+def _rewrite_all_lines(lines: list[str], pattern: str, meant: str, weight: float) -> Iterator[LineRewrite]:
+    """Make the same replacement on every line: people repeat such mistakes."""
     changed = {number: re.sub(pattern, meant, line) for number, line in enumerate(lines)}
     changed = {number: text for number, text in changed.items() if text != lines[number]}
-    if 1 < len(changed) <= MOST_LINES:
+    if 1 < len(changed) <= MAX_REWRITTEN_LINES:
         note = f"{len(changed)} lines as in {next(iter(changed.values())).strip()[:40]}"
         yield LineRewrite(lines=changed, note=note, weight=0.9 * weight)
 
 
 def rewrite_keywords(lines: list[str], stop: ParseStop) -> Iterator[LineRewrite]:
-    """A misspelt keyword, or one that is none of Python's at the head of a block."""
+    """Correct a misspelt keyword, or a word at the head of a block that is not one."""
     for number in nearby_lines(lines, stop.line - 1):
         line = lines[number]
         tokens = scan_line(line)
         for at, token in enumerate(tokens):
             if token.kind != "word" or keyword.iskeyword(token.text):
                 continue
-            known = (*HEADS, *STARTS) if at == 0 else INNER
+            known = (*BLOCK_KEYWORDS, *STATEMENT_KEYWORDS) if at == 0 else INNER_KEYWORDS
             folded = token.text.lower()
             alike = [k for k in known if k.lower() == folded] or get_close_matches(
                 token.text, known, 2, 0.5 if len(token.text) < 4 else 0.6
             )
             for word in alike:
-                yield rewrite_line(lines, number, _put(line, token, word), f"{token.text} becomes {word}", 0.9)
+                yield rewrite_line(
+                    lines, number, _replace_token(line, token, word), f"{token.text} becomes {word}", 0.9
+                )
         if tokens and tokens[0].kind == "word" and strip_comment(line).endswith(":"):
             for word in ("if", "while", "for", "elif", "else", "def", "with", "return"):
                 if word != tokens[0].text and len(tokens) > 2:
                     weight = 0.5 if not keyword.iskeyword(tokens[0].text) else 0.1
                     yield rewrite_line(
-                        lines, number, _put(line, tokens[0], word), f"{tokens[0].text} becomes {word}", weight
+                        lines,
+                        number,
+                        _replace_token(line, tokens[0], word),
+                        f"{tokens[0].text} becomes {word}",
+                        weight,
                     )
             if not keyword.iskeyword(tokens[0].text):
                 for word in ("if", "while", "elif", "def", "else:"):
@@ -177,7 +227,7 @@ def rewrite_keywords(lines: list[str], stop: ParseStop) -> Iterator[LineRewrite]
 
 
 def rewrite_colons(lines: list[str], stop: ParseStop) -> Iterator[LineRewrite]:
-    """A colon that is missing behind the head of a block, or stands where none is meant."""
+    """Add a missing colon after the head of a block, or remove one that is not needed."""
     for number in nearby_lines(lines, stop.line - 1):
         line, code = lines[number], strip_comment(lines[number])
         tokens = scan_line(code)
@@ -185,18 +235,18 @@ def rewrite_colons(lines: list[str], stop: ParseStop) -> Iterator[LineRewrite]:
             continue
         rest = line[len(code) :]
         asked = stop.message.startswith("expected ':'")
-        if tokens[0].text in HEADS and not code.endswith(":"):
+        if tokens[0].text in BLOCK_KEYWORDS and not code.endswith(":"):
             yield rewrite_line(lines, number, f"{code}:{rest}", "a colon at its end", 1.0)
             if code[-1] in ";.,{=-)":
                 yield rewrite_line(lines, number, f"{code[:-1].rstrip()}:{rest}", "a colon at its end", 0.8)
         if asked and number == stop.line - 1:
             yield rewrite_line(lines, number, f"{line[: stop.column]}:{line[stop.column :]}", "a colon", 0.9)
-        for token in tokens[1:] if tokens[0].text in HEADS else ():
+        for token in tokens[1:] if tokens[0].text in BLOCK_KEYWORDS else ():
             before = code[: token.start].rstrip()
             if token.kind in ("word", "string") and not before.endswith((":", ".", ",", "=", "(", "[")):
                 text = f"{before}: {code[token.start :]}{rest}"
                 yield rewrite_line(lines, number, text, f"a colon before {token.text}", 0.3 if asked else 0.1)
-        if code.endswith(":") and tokens[0].text not in HEADS:
+        if code.endswith(":") and tokens[0].text not in BLOCK_KEYWORDS:
             yield rewrite_line(lines, number, f"{code[:-1]}{rest}", "no colon at its end", 0.6)
         for token in tokens:
             if token.text in ("::", ";", ".") or (token.text == ":" and not code.endswith(":")):
@@ -205,26 +255,78 @@ def rewrite_colons(lines: list[str], stop: ParseStop) -> Iterator[LineRewrite]:
 
 
 def rewrite_assignments(lines: list[str], stop: ParseStop) -> Iterator[LineRewrite]:
-    """`=` where something is compared or computed."""
+    """Replace `=` where something is compared or computed."""
     for number in nearby_lines(lines, stop.line - 1):
         line = lines[number]
         tokens = scan_line(line)
         signs = [token for token in tokens if token.text == "="]
         if not signs:
             continue
-        if tokens[0].text in BRANCHES:
+        if tokens[0].text in BRANCH_KEYWORDS:
             for meant, share in (("==", 0.9), ("!=", 0.3), ("<=", 0.2), (">=", 0.2)):
-                yield from _everywhere(lines, LONE_EQUALS, rf"\1{meant}", share)
-        condition = tokens[0].text in CONDITIONS
+                yield from _rewrite_all_lines(lines, LONE_EQUALS, rf"\1{meant}", share)
+        condition = tokens[0].text in CONDITION_KEYWORDS
         many = "".join("==" if any(t.start == at for t in signs) else c for at, c in enumerate(line))
         yield rewrite_line(lines, number, many, "= becomes ==", 0.9 if condition else 0.5)
         for place, sign in enumerate(signs):
-            said = "cannot assign" in stop.message or "Maybe you meant" in stop.message
-            likely = condition or (said and (place > 0 or len(signs) == 1))
-            for other, weight in MEANT:
+            is_reported = "cannot assign" in stop.message or "Maybe you meant" in stop.message
+            likely = condition or (is_reported and (place > 0 or len(signs) == 1))
+            for other, weight in EQUALS_ALTERNATIVES:
                 text = f"{line[: sign.start]}{other}{line[sign.end :]}"
-                yield rewrite_line(lines, number, text, f"= becomes {other}", weight * (1.0 if likely else 0.4))
+                yield rewrite_line(
+                    lines, number, text, f"= becomes {other}", weight * (1.0 if likely else 0.4)
+                )
 
 
-def _put(line: str, token: Token, text: str) -> str:
+def _replace_token(line: str, token: Token, text: str) -> str:
     return f"{line[: token.start]}{text}{line[token.end :]}"
+
+
+INSERTED_TOKENS = (
+    (", ", 0.5), (")", 0.3), ("]", 0.3), ("(", 0.2), ("[", 0.2), (" in ", 0.4), (" + ", 0.3),
+    (" = ", 0.3), (" and ", 0.3), (" or ", 0.25), (" == ", 0.25), (" - ", 0.25), (" * ", 0.25),
+    (".", 0.3), (": ", 0.2), (" not ", 0.1), (" else ", 0.15), (" if ", 0.15), ("; ", 0.1),
+    (" for ", 0.1), ("}", 0.2), (" as ", 0.1), (" < ", 0.1), (" > ", 0.1), (" % ", 0.1), (" // ", 0.1),
+    (" 0 ", 0.1), (" None ", 0.1),
+)  # fmt: skip
+TOKEN_SWAPS = {
+    ".": (",", ":"), ",": (".", ":", ";"), ";": (",", ":"), ":": (",", "=", "."), "=": ("==",),
+    "{": ("(", "["), "}": (")", "]"), "(": ("[", "{"), ")": ("]", "}"), "[": ("(", "{"),
+    "]": (")", "}"), "==": ("=",), "!": ("!=", "not "), "&": (" and ",), "|": (" or ",),
+    "->": (".", ":", "="), ":=": ("=",), **dict.fromkeys(("?", "$", "@"), ("",)),
+}  # fmt: skip
+
+
+def rewrite_tokens(lines: list[str], stop: ParseStop) -> Iterator[LineRewrite]:
+    """Yield changes of the token where parsing stopped, and of its neighbours."""
+    number = stop.line - 1
+    if number >= len(lines):
+        return
+    line = lines[number]
+    tokens = [token for token in scan_line(line) if token.kind != "comment"]
+    here = next((n for n, token in enumerate(tokens) if token.end > stop.column), len(tokens))
+    for at in range(max(0, here - 2), min(len(tokens), here + 2)):
+        token = tokens[at]
+        near = 1.0 if at == here else 0.6 if at == here - 1 else 0.3
+        gone = f"{line[: token.start].rstrip() if at else line[: token.start]}{line[token.end :]}"
+        yield rewrite_line(lines, number, gone, f"{token.text} is deleted", 0.35 * near)
+        for other in TOKEN_SWAPS.get(token.text, ()):
+            text = f"{line[: token.start]}{other}{line[token.end :]}"
+            yield rewrite_line(
+                lines, number, text, f"{token.text} becomes {other.strip() or 'nothing'}", 0.5 * near
+            )
+    for token in tokens[1:] if "forgot a comma" in stop.message else ():
+        if token.start > stop.column and (token.kind != "sign" or token.text in PAIRS):
+            text = f"{line[: token.start].rstrip()}, {line[token.start :]}"
+            yield rewrite_line(lines, number, text, f"a comma before {token.text}", 0.8)
+    for at in (here, here - 1):
+        place = tokens[at].start if 0 <= at < len(tokens) else len(strip_comment(line))
+        for between, weight in INSERTED_TOKENS:
+            text = f"{line[:place].rstrip() or line[:place]}{between}{line[place:].lstrip()}"
+            yield rewrite_line(
+                lines, number, text, f"{between.strip()} is missing", weight * (1.0 if at == here else 0.5)
+            )
+    if number and lines[number - 1].strip():
+        yield rewrite_line(
+            lines, number - 1, f"{lines[number - 1].rstrip()} \\", "continues on the next line", 0.2
+        )

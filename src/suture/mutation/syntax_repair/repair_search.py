@@ -1,4 +1,4 @@
-"""A search for changes with which a source can be read: the best few at each depth go on."""
+"""A beam search for changes that make a source parse."""
 
 from __future__ import annotations
 
@@ -7,27 +7,72 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from suture.mutation.syntax_repair import indentation, quotes, tokens
-from suture.mutation.syntax_repair import brackets_and_quotes as brackets
-from suture.mutation.syntax_repair import python_rewrites as words
-from suture.mutation.syntax_repair.source_lines import LineRewrite
-from suture.mutation.syntax_repair.stopped import ParseStop, find_python_stop
+from suture.mutation.syntax_repair.brackets_and_quotes import rewrite_brackets, rewrite_strings
+from suture.mutation.syntax_repair.indentation import rewrite_indentation
+from suture.mutation.syntax_repair.python_rewrites import (
+    rewrite_assignments,
+    rewrite_colons,
+    rewrite_foreign_syntax,
+    rewrite_keywords,
+    rewrite_tokens,
+)
+from suture.mutation.syntax_repair.source_lines import LineRewrite, ParseStop, find_python_stop
+from suture.mutation.tuning import (
+    BEAM_WIDTH,
+    CHANGE_FACTOR,
+    FEW_PYTHON_RESULTS,
+    MAX_DEPTH,
+    MAX_EQUAL_STOPS,
+    MAX_EXACT_STOPS,
+    MAX_PARSED_TEXTS,
+    MAX_RESULTS,
+)
 
 RewriteFamily = Callable[[list[str], ParseStop], Iterator[LineRewrite]]
-FAMILIES: tuple[RewriteFamily, ...] = (
-    words.rewrite_foreign_syntax,
-    words.rewrite_keywords,
-    words.rewrite_colons,
-    words.rewrite_assignments,
-    quotes.rewrite_strings,
-    brackets.rewrite_brackets,
-    indentation.rewrite_indentation,
-    tokens.rewrite_tokens,
+"""Yields rewrites of a source's lines near the position where parsing stopped."""
+PYTHON_FAMILIES: tuple[RewriteFamily, ...] = (
+    rewrite_foreign_syntax,
+    rewrite_keywords,
+    rewrite_colons,
+    rewrite_assignments,
+    rewrite_strings,
+    rewrite_brackets,
+    rewrite_indentation,
+    rewrite_tokens,
 )
+TOKENIZER_MESSAGES = (
+    "unterminated",
+    "invalid decimal",
+    "unmatched",
+    "closing",
+    "'",
+    "unindent",
+    "inconsistent",
+    "invalid non",
+)
+"""Starts of messages that CPython's tokenizer gives before any statement is parsed: a source without such a
+message may still stop anywhere."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParsableText:
+    """A text that parses.
+
+    Attributes:
+        text: The text.
+        label: The changes that led to it, in a few words.
+        score: How likely it is meant, in (0, 1].
+    """
+
+    text: str
+    label: str
+    score: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class _State:
+    """A text that does not parse yet: its lines, where parsing stops, the notes of its changes, its score."""
+
     lines: tuple[str, ...]
     stop: ParseStop
     notes: tuple[str, ...]
@@ -36,43 +81,46 @@ class _State:
 
 @dataclass(frozen=True, kw_only=True)
 class SyntaxReader:
-    """What reads a language.
+    """How the sources of a language are parsed and rewritten.
 
     Attributes:
-        stop_of: Where it stops; `None` where it reads a text to its end.
-        families: What may be wrong there.
-        exact: The same place told better, where that takes too long to be asked of every text: only the
-            likeliest of a round are asked then.
-        few: Texts with which another round is spared.
+        find_stop: Returns where parsing a text stops; `None` if the text parses.
+        families: The rewrites to try there.
+        locate_exactly: Returns a more exact position, where that is too slow for every text: only the
+            likeliest texts of a round are located so.
+        few_results: Parsable texts with which another round is spared.
     """
 
-    stop_of: Callable[[str], ParseStop | None]
+    find_stop: Callable[[str], ParseStop | None]
     families: tuple[RewriteFamily, ...]
-    exact: Callable[[str, ParseStop], ParseStop] | None = None
-    few: int = 8
+    locate_exactly: Callable[[str, ParseStop], ParseStop] | None = None
+    few_results: int = FEW_PYTHON_RESULTS
 
-    def located(self, states: list[_State], end_s: float) -> list[_State]:
-        """States that can go on, each with the place where reading stops, as far as there is time for it."""
-        if self.exact is None:
+    def locate(self, states: list[_State], end_s: float) -> list[_State]:
+        """Return states with exact positions, as many as fit before `end_s` of the monotonic clock."""
+        if self.locate_exactly is None:
             return states
-        found: list[_State] = []
-        for state in sorted(states, key=lambda state: -state.score)[:MOST_LOCATED]:
-            if found and time.monotonic() > end_s:
+        located: list[_State] = []
+        for state in sorted(states, key=lambda state: -state.score)[:MAX_EXACT_STOPS]:
+            if located and time.monotonic() > end_s:
                 break
-            found.append(replace(state, stop=self.exact("\n".join(state.lines), state.stop)))
-        return found
+            stop = self.locate_exactly("\n".join(state.lines), state.stop)
+            located.append(replace(state, stop=stop))
+        return located
 
 
-PYTHON = SyntaxReader(stop_of=find_python_stop, families=FAMILIES)
+PYTHON_READER = SyntaxReader(find_stop=find_python_stop, families=PYTHON_FAMILIES)
 
 
-def generate_rewrites(lines: list[str], stop: ParseStop, families: tuple[RewriteFamily, ...] = FAMILIES) -> Iterator[LineRewrite]:
-    """Rewrites near the place where reading stopped, of each text the first.
+def generate_rewrites(
+    lines: list[str], stop: ParseStop, families: tuple[RewriteFamily, ...] = PYTHON_FAMILIES
+) -> Iterator[LineRewrite]:
+    """Yield rewrites near the position where parsing stopped; of each new text only the first.
 
     Args:
-        lines: The source's lines, without their ends.
-        stop: Where reading stopped.
-        families: What may be wrong there.
+        lines: The lines of the source, without line endings.
+        stop: Where parsing stopped.
+        families: The rewrites to try.
     """
     seen: set[tuple[tuple[int, str], ...]] = set()
     for family in families:
@@ -83,112 +131,85 @@ def generate_rewrites(lines: list[str], stop: ParseStop, families: tuple[Rewrite
                 yield rewrite
 
 
-BEAM = 14
-"""Texts of each depth that go on."""
-MOST_DEPTH = 8
-"""Faults in one source."""
-MOST_COMPILED = 6000
-ENOUGH = 60
-MOST_LOCATED = 80
-"""Texts of a round whose place is told better."""
-ALIKE = 4
-"""Texts that go on of those that stop at one place with one word."""
-OF_TOKENS = (
-    "unterminated",
-    "invalid decimal",
-    "unmatched",
-    "closing",
-    "'",
-    "unindent",
-    "inconsistent",
-    "invalid non",
-)
-"""What is said before any statement is read: a source without it may yet stop anywhere."""
-EACH = 0.5
-"""What each further change leaves of a score."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ParsableText:
-    """A text that can be read.
-
-    Attributes:
-        text: The text.
-        label: How it came out of the one that does not.
-        score: How likely that is meant; in (0, 1].
-    """
-
-    text: str
-    label: str
-    score: float
-
-
-def find_parsable_texts(text: str, *, seconds: float = 5.0, reader: SyntaxReader = PYTHON) -> list[ParsableText]:
-    """Texts that can be read and differ little from one that cannot, the likeliest first.
+def find_parsable_texts(
+    text: str, *, seconds: float = 5.0, reader: SyntaxReader = PYTHON_READER
+) -> list[ParsableText]:
+    """Return texts that parse and differ little from one that does not, the likeliest first.
 
     Args:
-        text: The source; where it can be read there is nothing to do.
-        seconds: Wall-clock seconds, after which what was found must do.
-        reader: What reads it.
+        text: The source; the result is empty if it parses.
+        seconds: Wall-clock seconds, after which what has been found is returned.
+        reader: The language.
     """
-    end_s = time.monotonic() + seconds
-    newline = "\r\n" if "\r\n" in text else "\n"
-    lines = tuple(text.replace("\r\n", "\n").split("\n"))
-    stop = reader.stop_of("\n".join(lines))
-    if stop is None:
-        return []
-    beam = reader.located([_State(lines=lines, stop=stop, notes=(), score=1.0)], end_s)
-    found: dict[str, ParsableText] = {}
-    seen: set[str] = set()
-    compiled, last = 0, False
-    for _ in range(MOST_DEPTH):
-        onward: list[_State] = []
-        for state in beam:
-            offered = generate_rewrites(list(state.lines), state.stop, reader.families)
-            for rewrite in sorted(offered, key=lambda r: -r.weight):
-                changed = list(state.lines)
-                for number, new in rewrite.lines.items():
-                    changed[number] = new
-                whole = "\n".join(changed)
-                if whole in seen:
-                    continue
-                seen.add(whole)
-                compiled += 1
-                score = state.score * rewrite.weight
-                notes = (*state.notes, rewrite.note)
-                after = reader.stop_of(whole)
-                if after is None:
-                    found[whole] = ParsableText(
-                        text=whole.replace("\n", newline), label="; ".join(notes), score=score
-                    )
-                elif _gets_further(state.stop, after):
-                    lines_now = tuple(whole.split("\n"))
-                    onward.append(_State(lines=lines_now, stop=after, notes=notes, score=score * EACH))
-                if compiled >= MOST_COMPILED or time.monotonic() > end_s:
-                    return _best(found)
-        if found and (len(found) >= reader.few or last):
-            break  # fewer changes are likelier meant
-        last = bool(found)
-        beam = _varied(reader.located(onward, end_s))
-    return _best(found)
+    return _BeamSearch(text, reader, time.monotonic() + seconds).run()
 
 
-def _gets_further(before: ParseStop, after: ParseStop) -> bool:
+class _BeamSearch:
+    """One search, until `end_s` of the monotonic clock."""
+
+    def __init__(self, text: str, reader: SyntaxReader, end_s: float) -> None:
+        self._reader, self._end_s = reader, end_s
+        self._newline = "\r\n" if "\r\n" in text else "\n"
+        self._lines = tuple(text.replace("\r\n", "\n").split("\n"))
+        self._found: dict[str, ParsableText] = {}
+        self._seen: set[str] = set()
+        self._is_over = False
+
+    def run(self) -> list[ParsableText]:
+        stop = self._reader.find_stop("\n".join(self._lines))
+        if stop is None:
+            return []
+        start = _State(lines=self._lines, stop=stop, notes=(), score=1.0)
+        beam = self._reader.locate([start], self._end_s)
+        is_last = False
+        for _ in range(MAX_DEPTH):
+            onward = [state for base in beam for state in self._expand(base)]
+            # Fewer changes are likelier meant, so that one more round after the first result is enough.
+            if self._is_over or (self._found and (len(self._found) >= self._reader.few_results or is_last)):
+                break
+            is_last = bool(self._found)
+            beam = _select_beam(self._reader.locate(onward, self._end_s))
+        texts = sorted(self._found.values(), key=lambda found: -round(found.score, 6))
+        return texts[:MAX_RESULTS]
+
+    def _expand(self, state: _State) -> Iterator[_State]:
+        """Parse all rewrites of a state; yield those in which the parser gets further."""
+        if self._is_over:
+            return
+        offered = generate_rewrites(list(state.lines), state.stop, self._reader.families)
+        for rewrite in sorted(offered, key=lambda rewrite: -rewrite.weight):
+            lines = list(state.lines)
+            for number, line in rewrite.lines.items():
+                lines[number] = line
+            text = "\n".join(lines)
+            if text in self._seen:
+                continue
+            self._seen.add(text)
+            score, notes = state.score * rewrite.weight, (*state.notes, rewrite.note)
+            stop = self._reader.find_stop(text)
+            if stop is None:
+                final = text.replace("\n", self._newline)
+                self._found[text] = ParsableText(text=final, label="; ".join(notes), score=score)
+            elif _is_further(state.stop, stop):
+                split = tuple(text.split("\n"))
+                yield _State(lines=split, stop=stop, notes=notes, score=score * CHANGE_FACTOR)
+            if len(self._seen) >= MAX_PARSED_TEXTS or time.monotonic() > self._end_s:
+                self._is_over = True
+                return
+
+
+def _is_further(before: ParseStop, after: ParseStop) -> bool:
     return (after.line, after.column) > (before.line, before.column) or after.message != before.message
 
 
-def _varied(states: list[_State]) -> list[_State]:
-    """The states that get furthest, the likeliest few of each place: what is said of tokens comes first."""
-    states.sort(key=lambda s: (s.stop.message.startswith(OF_TOKENS), -s.stop.line, -s.score))
+def _select_beam(states: list[_State]) -> list[_State]:
+    """Return the states that get furthest, a few of each stop; tokenizer messages count as less far."""
+    states.sort(key=lambda s: (s.stop.message.startswith(TOKENIZER_MESSAGES), -s.stop.line, -s.score))
     counts: Counter[tuple[int, str]] = Counter()
-    kept = []
+    selected = []
     for state in states:
-        place = (state.stop.line, state.stop.message)
-        counts[place] += 1
-        if counts[place] <= ALIKE:
-            kept.append(state)
-    return kept[:BEAM]
-
-
-def _best(found: dict[str, ParsableText]) -> list[ParsableText]:
-    return sorted(found.values(), key=lambda readable: -round(readable.score, 6))[:ENOUGH]
+        key = (state.stop.line, state.stop.message)
+        counts[key] += 1
+        if counts[key] <= MAX_EQUAL_STOPS:
+            selected.append(state)
+    return selected[:BEAM_WIDTH]

@@ -1,13 +1,14 @@
-"""Lines of a source that cannot be read: what is code in them, and a change of some of them."""
+"""Lines of a source that does not parse: their tokens, rewrites of them, and where parsing stops."""
 
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 PAIRS = {"(": ")", "[": "]", "{": "}"}
-PYTHON = re.compile(
+PYTHON_TOKENS = re.compile(
     r"""(?P<comment>\#.*)|(?P<string>[rRbBuUfF]{0,2}(?:\"\"\".*?\"\"\"|'''.*?'''|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'))"""
     r"""|(?P<word>[^\W\d]\w*)|(?P<number>\d[\w.]*)|(?P<sign>\*\*=?|//=?|>>=?|<<=?|[-+*/%&|^@=!<>:]=|->|\.\.\.|[^\s\w])""",
 )
@@ -15,12 +16,12 @@ PYTHON = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class LineRewrite:
-    """Other text for some lines.
+    """New text for some lines.
 
     Attributes:
-        lines: Number of a line, from 0 -> its text, which may be of several lines.
-        note: The same in a few words.
-        weight: How likely it is meant, in (0, 1].
+        lines: Number of a line, from 0 -> its new text, which may have several lines.
+        note: The change in a few words.
+        weight: How likely the change is meant, in (0, 1].
     """
 
     lines: Mapping[int, str]
@@ -29,13 +30,13 @@ class LineRewrite:
 
 
 def rewrite_line(lines: list[str], number: int, text: str, note: str, weight: float) -> LineRewrite:
-    """A rewrite of one line."""
+    """Return the rewrite of one line."""
     return LineRewrite(lines={number: text}, note=f"line {number + 1}: {note}", weight=weight)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Token:
-    """A stretch of one line: kind is `word`, `number`, `string`, `sign` or `comment`."""
+    """A token of one line; its kind is `word`, `number`, `string`, `sign` or `comment`."""
 
     kind: str
     text: str
@@ -43,12 +44,12 @@ class Token:
     end: int
 
 
-def scan_line(line: str, pattern: re.Pattern[str] = PYTHON) -> list[Token]:
-    """The tokens of one line, as far as one line can tell.
+def scan_line(line: str, pattern: re.Pattern[str] = PYTHON_TOKENS) -> list[Token]:
+    """Return the tokens of one line, as far as a single line shows them.
 
     Args:
-        line: Without its end.
-        pattern: The language's tokens, each kind a group.
+        line: The line, without its line ending.
+        pattern: The tokens of the language, with a group for each kind.
     """
     return [
         Token(kind=m.lastgroup or "", text=m.group(), start=m.start(), end=m.end())
@@ -56,8 +57,8 @@ def scan_line(line: str, pattern: re.Pattern[str] = PYTHON) -> list[Token]:
     ]
 
 
-def strip_comment(line: str, pattern: re.Pattern[str] = PYTHON) -> str:
-    """A line without its comment and the space behind its code."""
+def strip_comment(line: str, pattern: re.Pattern[str] = PYTHON_TOKENS) -> str:
+    """Return a line without its comment and trailing blanks."""
     tokens = scan_line(line, pattern)
     if tokens and tokens[-1].kind == "comment":
         return line[: tokens[-1].start].rstrip()
@@ -65,12 +66,12 @@ def strip_comment(line: str, pattern: re.Pattern[str] = PYTHON) -> str:
 
 
 def get_indent(line: str) -> str:
-    """What stands before a line's first character."""
+    """Return the indentation of a line."""
     return line[: len(line) - len(line.lstrip())]
 
 
 def nearby_lines(lines: list[str], number: int, *, back: int = 1) -> list[int]:
-    """A line and the last lines before it that hold something, the nearest first; numbers from 0."""
+    """Return the number of a line and of the last non-empty lines before it, the nearest first."""
     found = [number] if number < len(lines) else []
     before = min(number, len(lines)) - 1
     while before >= 0 and len(found) <= back:
@@ -81,9 +82,43 @@ def nearby_lines(lines: list[str], number: int, *, back: int = 1) -> list[int]:
 
 
 def indent_unit(lines: list[str]) -> str:
-    """One step of indentation in a source."""
+    """Return one step of indentation in a source."""
     indents = [get_indent(line) for line in lines if line.strip()]
     if any("\t" in indent for indent in indents):
         return "\t"
     widths = sorted(len(indent) for indent in indents if indent)
     return " " * (widths[0] if widths and widths[0] in (2, 3, 4, 8) else 4)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParseStop:
+    """The first position at which a source does not parse.
+
+    Attributes:
+        line: From 1, at most the last line.
+        column: From 0, in characters.
+        message: CPython's message, or the kinds of tree-sitter's error node and its parent.
+    """
+
+    line: int
+    column: int
+    message: str
+
+
+def find_python_stop(text: str) -> ParseStop | None:
+    """Return where a source stops being Python; `None` if it parses.
+
+    Args:
+        text: The source, with line feeds as line endings.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(text, "source", "exec", dont_inherit=True)
+    except SyntaxError as fault:
+        last = text.count("\n") + 1
+        line = min(max(1, fault.lineno or 1), last)
+        return ParseStop(line=line, column=max(0, (fault.offset or 1) - 1), message=fault.msg or "")
+    except (ValueError, RecursionError, MemoryError) as fault:
+        return ParseStop(line=1, column=0, message=str(fault))
+    return None

@@ -1,4 +1,4 @@
-"""All small changes of a file in another language than Python, in the order of its lines."""
+"""Generates all small changes of a file in a language that tree-sitter parses, in the order of its lines."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
 from suture.core.records import Language
-from suture.mutation.edits import Edit, Mutant, trim_edit
-from suture.mutation.changes import Change
-from suture.mutation.python.python_mutants import CROWDED, MOST_OF_ONE, REPEATED, SCALE, repeat_in_function
-from suture.mutation.tree_sitter.operators import FAMILIES, PRIORS
+from suture.mutation.changes import REPEATABLE, Change, build_mutant, repeat_in_function
+from suture.mutation.edits import Edit, Mutant
+from suture.mutation.operator_names import OperatorName
+from suture.mutation.tree_sitter.operators import TREE_OPERATORS
 from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, get_field, is_same_node, walk
+from suture.mutation.tuning import CROWDING_EXPONENT, MAX_CHANGES_PER_NODE
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-Alike = dict[tuple[int, str, str, bytes, str], list[tuple[Edit, Mutant]]]
-SETTING = ("variable_declarator", "assignment_expression")
+RepeatGroups = dict[tuple[int, str, str, bytes, str], list[tuple[Edit, Mutant]]]
+ASSIGNMENTS = ("variable_declarator", "assignment_expression")
 
 
 def generate_tree_mutants(
@@ -25,36 +26,37 @@ def generate_tree_mutants(
     path: str,
     language: Language,
     lines: Collection[int] | None = None,
-    operators: Collection[str] | None = None,
+    operators: Collection[OperatorName] | None = None,
 ) -> Iterator[Mutant]:
-    """Every single change of a file, each text of an edit once; no chance is involved.
+    """Yield every single change of a file, each set of edits once. The result is deterministic.
 
     Args:
         text: The file.
-        path: For its ending.
-        language: What it is written in.
-        lines: Only changes of what begins on one of these lines, counted from 1; `None` for all. Where each
-            has a score, those of the highest come first.
-        operators: Names of the operators to use; `None` for all.
+        path: Its path, whose extension may select a dialect.
+        language: The language of the file.
+        lines: Only changes of nodes that begin on one of these lines, counted from 1; `None` for all. If it
+        is
+            a mapping to scores, lines with the highest scores come first.
+        operators: The operators to use; `None` for all.
     """
-    view = SyntaxTree(text, path, language)
+    tree = SyntaxTree(text, path, language)
     seen: set[tuple[Edit, ...]] = set()
-    alike: Alike = {}
-    chosen = {name: made for name, made in FAMILIES.items() if operators is None or name in operators}
-    nodes = [node for node in walk(view.root) if node.is_named and (lines is None or _line(node) in lines)]
+    repeatable: RepeatGroups = {}
+    names = [name for name in TREE_OPERATORS if operators is None or name in operators]
+    nodes = [node for node in walk(tree.root) if node.is_named and (lines is None or _line(node) in lines)]
     if isinstance(lines, Mapping):
         nodes.sort(key=lambda node: -lines[_line(node)])
-    for _, of_line in groupby(nodes, _line):
+    for _, nodes_of_line in groupby(nodes, _line):
         best: dict[tuple[Edit, ...], Mutant] = {}
-        for node in of_line:
-            for name, changes in chosen.items():
-                for mutant in _of(node, name, islice(changes(node, view), MOST_OF_ONE), view, alike):
-                    # Several operators may make one text: it is as likely as the likeliest of them.
+        for node in nodes_of_line:
+            for name in names:
+                for mutant in _mutants_of(node, name, tree, repeatable):
+                    # Several operators may make the same text: it is as likely as the likeliest of them.
                     if mutant.edits not in best or best[mutant.edits].prior < mutant.prior:
                         best[mutant.edits] = mutant
         yield from (mutant for edits, mutant in best.items() if edits not in seen)
         seen |= best.keys()
-    for group in alike.values():
+    for group in repeatable.values():
         if len(group) > 1:
             yield repeat_in_function(group)
 
@@ -63,43 +65,38 @@ def _line(node: Node) -> int:
     return node.start_point.row + 1
 
 
-def _of(
-    node: Node,
-    name: str,
-    changes: Iterator[Change],
-    view: SyntaxTree,
-    alike: Alike,
+def _mutants_of(
+    node: Node, name: OperatorName, tree: SyntaxTree, repeatable: RepeatGroups
 ) -> Iterator[Mutant]:
-    """An operator's changes of a node: the second likeliest waits behind other places."""
+    """Yield an operator's mutants of a node. Each one has a lower prior by its place among them."""
     found: dict[tuple[Edit, ...], Change] = {}
-    for change in changes:
-        edits = tuple(trim_edit(e, view.raw) for e in sorted(change.edits, key=lambda e: (e.start, e.end)))
-        if all(e.start < e.end or e.text for e in edits):
+    for change in islice(TREE_OPERATORS[name](node, tree), MAX_CHANGES_PER_NODE):
+        edits = change.trimmed_edits(tree.raw)
+        if all(edit.start < edit.end or edit.text for edit in edits):
             found.setdefault(edits, change)
-    made = sorted(((change, edits) for edits, change in found.items()), key=lambda pair: -pair[0].weight)
-    function = view.enclosing_function(node)
-    for place, (change, edits) in enumerate(made, 1):
-        line = view.raw[: edits[0].start].count(b"\n") + 1
-        mutant = Mutant(
-            edits=edits,
-            operator=name,
-            line=line,
-            prior=min(1.0, SCALE * PRIORS[name] * change.weight * place**-CROWDED),
-            label=f"line {line}: {change.note}",
+    changes = sorted(((change, edits) for edits, change in found.items()), key=lambda pair: -pair[0].weight)
+    function = tree.enclosing_function(node)
+    for place, (change, edits) in enumerate(changes, 1):
+        mutant = build_mutant(
+            change,
+            edits,
+            name,
+            line=tree.raw[: edits[0].start].count(b"\n") + 1,
+            factor=place**-CROWDING_EXPONENT,
             in_function_body=function is not None,
         )
         yield mutant
-        whole = change.edits[0]
-        if len(edits) == 1 and name in REPEATED and function is not None:
-            for target in dict.fromkeys(("", _set_by(node, view))):
-                key = (function.id, name, target, view.raw[whole.start : whole.end], whole.text)
-                group = alike.setdefault(key, [])
+        untrimmed = change.edits[0]
+        if len(edits) == 1 and name in REPEATABLE and function is not None:
+            before = tree.raw[untrimmed.start : untrimmed.end]
+            for target in dict.fromkeys(("", _assigned_variable(node, tree))):
+                group = repeatable.setdefault((function.id, name, target, before, untrimmed.text), [])
                 if all(edit != edits[0] for edit, _ in group):
                     group.append((edits[0], mutant))
 
 
-def _set_by(node: Node, view: SyntaxTree) -> str:
-    """The variable that a value is given to: where it is begun anew, it may begin as wrongly."""
+def _assigned_variable(node: Node, tree: SyntaxTree) -> str:
+    """Return the variable to which a value is assigned: where it is assigned again, it may be wrong again."""
     above = node.parent
-    target = get_field(above, "name", "left") if above is not None and above.type in SETTING else None
-    return view.text(target) if target is not None and not is_same_node(target, node) else ""
+    target = get_field(above, "name", "left") if above is not None and above.type in ASSIGNMENTS else None
+    return tree.text(target) if target is not None and not is_same_node(target, node) else ""

@@ -1,6 +1,6 @@
-"""What expressions and variables seem to hold, and how usual a sign is between such: guesses for an order.
+"""Guesses the kind of value of expressions and variables, and how frequent an operator is between them.
 
-The shares are those of Python's habits: people compare and calculate alike in these languages.
+The frequencies are those of Python: people compare and calculate alike in these languages.
 """
 
 from __future__ import annotations
@@ -8,28 +8,37 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from suture.mutation.sign_frequencies import AUGMENTED, BINARY, COMPARED, frequency_ratio
 from suture.mutation.python.scope_names import ValueKind
-from suture.mutation.tree_sitter.grammars import CALLS, MEMBERS, NUMBERS, PARTS, STRINGS
+from suture.mutation.sign_frequencies import AUGMENTED, BINARY, COMPARED, frequency_ratio
+from suture.mutation.tree_sitter.node_kinds import CALLS, MEMBERS, NUMBERS, PARTS, STRINGS
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-NOTHING = ("null", "nil", "undefined")
-COUNTING = (
-    *("len", "int", "Number", "parseInt", "parseFloat", "abs", "floor", "ceil", "round"),
-    *("sqrt", "indexOf"),
+NULL_NODES = ("null", "nil", "undefined")
+NUMERIC_CALLS = (
+    "len", "int", "Number", "parseInt", "parseFloat", "abs", "floor", "ceil", "round", "sqrt",
+    "indexOf",
+)  # fmt: skip
+SEQUENCE_METHODS = (
+    "push", "pop", "shift", "unshift", "sort", "reverse", "map", "filter", "forEach", "join", "reduce",
+    "every", "some", "splice", "concat",
+)  # fmt: skip
+TEXT_METHODS = (
+    "split",
+    "toLowerCase",
+    "toUpperCase",
+    "charCodeAt",
+    "charAt",
+    "trim",
+    "startsWith",
+    "endsWith",
 )
-OF_SEQUENCES = (
-    *("push", "pop", "shift", "unshift", "sort", "reverse", "map", "filter", "forEach", "join", "reduce"),
-    *("every", "some", "splice", "concat"),
-)
-OF_TEXTS = ("split", "toLowerCase", "toUpperCase", "charCodeAt", "charAt", "trim", "startsWith", "endsWith")
-OF_MAPPINGS = ("set", "has", "entries")
-NUMERIC = ("-", "*", "/", "%", "**", "-=", "*=", "/=", "%=")
-PLAIN = {"===": "==", "!==": "!="}
-IDENTITY = {"==": "is", "!=": "is not"}
-KINDS: dict[str, ValueKind] = {
+MAPPING_METHODS = ("set", "has", "entries")
+NUMERIC_OPERATORS = ("-", "*", "/", "%", "**", "-=", "*=", "/=", "%=")
+LOOSE_EQUALITY = {"===": "==", "!==": "!="}
+IDENTITY_OPERATORS = {"==": "is", "!=": "is not"}
+KIND_BY_NODE: dict[str, ValueKind] = {
     **dict.fromkeys(NUMBERS, "number"),
     **dict.fromkeys((*STRINGS, "template_string"), "text"),
     **dict.fromkeys(("update_expression", "inc_statement", "dec_statement"), "number"),
@@ -39,18 +48,18 @@ KINDS: dict[str, ValueKind] = {
 
 
 def guess_node_kind(node: Node) -> ValueKind:
-    """What an expression seems to hold."""
-    kind = KINDS.get(node.type, "unknown")
-    if node.type in (*CALLS, *MEMBERS) and _last_name(node) in (*COUNTING, "length"):
+    """Return the kind of value that an expression seems to have."""
+    kind = KIND_BY_NODE.get(node.type, "unknown")
+    if node.type in (*CALLS, *MEMBERS) and _last_name(node) in (*NUMERIC_CALLS, "length"):
         return "number"
     sign = node.child_by_field_name("operator")
     if node.type in ("binary_expression", "unary_expression") and sign is not None:
-        return "number" if sign.type in NUMERIC else "unknown"
+        return "number" if sign.type in NUMERIC_OPERATORS else "unknown"
     return kind
 
 
 def find_kind_evidence(node: Node) -> Iterator[tuple[Node, ValueKind]]:
-    """Names, and what a node says that they hold."""
+    """Yield names in a node, each with the kind of value that the node suggests."""
     above = node.parent
     if node.type in ("variable_declarator", "assignment_expression", "augmented_assignment_expression"):
         target = node.child_by_field_name("name") or node.child_by_field_name("left")
@@ -59,62 +68,66 @@ def find_kind_evidence(node: Node) -> Iterator[tuple[Node, ValueKind]]:
             yield target, kind
     elif node.type in ("binary_expression", "update_expression", "inc_statement", "dec_statement"):
         sign = node.child_by_field_name("operator")
-        if node.type != "binary_expression" or (sign is not None and sign.type in NUMERIC):
+        if node.type != "binary_expression" or (sign is not None and sign.type in NUMERIC_OPERATORS):
             yield from ((side, "number") for side in node.named_children)
     elif node.type in PARTS and node.named_child_count > 1:
         if node.named_children[1].type in NUMBERS:
             yield node.named_children[0], "sequence"
     elif node.type in MEMBERS and above is not None and above.type in CALLS:
         called = _last_name(node)
-        for names, kind in KINDS_OF_CALLS:
+        for names, kind in KIND_BY_METHODS:
             if called in names:
                 yield node.named_children[0], kind
 
 
-KINDS_OF_CALLS: tuple[tuple[tuple[str, ...], ValueKind], ...] = (
-    (OF_SEQUENCES, "sequence"),
-    (OF_TEXTS, "text"),
-    (OF_MAPPINGS, "mapping"),
+KIND_BY_METHODS: tuple[tuple[tuple[str, ...], ValueKind], ...] = (
+    (SEQUENCE_METHODS, "sequence"),
+    (TEXT_METHODS, "text"),
+    (MAPPING_METHODS, "mapping"),
 )
 
 
 def kind_fit(one: ValueKind, other: ValueKind) -> float:
-    """How likely a variable of one kind stands where one of another does."""
+    """Return how well a variable of one kind can replace one of another, in (0, 1]."""
     return 0.8 if "unknown" in (one, other) else 1.0 if one == other else 0.25
 
 
 def sign_ratio(left: Node, before: str, after: str, right: Node) -> float:
-    """How much likelier a sign between two is for being more usual there; 1 where nothing is known."""
-    old, new = PLAIN.get(before, before), PLAIN.get(after, after)
-    kinds = (_habit(left), _habit(right))
+    """Return the factor for replacing an operator, by both frequencies; 1 where nothing is known."""
+    old, new = LOOSE_EQUALITY.get(before, before), LOOSE_EQUALITY.get(after, after)
+    kinds = (_operand_kind(left), _operand_kind(right))
     if old in COMPARED["other"] and new in COMPARED["other"]:
         kind = kinds[1]
         if kind == "other" and kinds[0] in ("text", "number"):
             kind = f"{kinds[0]} first"
         if kind in ("none", "bool"):
-            old, new = IDENTITY.get(old, old), IDENTITY.get(new, new)
+            old, new = IDENTITY_OPERATORS.get(old, old), IDENTITY_OPERATORS.get(new, new)
         return frequency_ratio(COMPARED[kind].get(old, 0), COMPARED[kind].get(new, 0))
     if old in BINARY["other"] and new in BINARY["other"] and not {"text", "display"} & {*kinds}:
         kind = "number" if kinds[1] == "number" else "number first" if kinds[0] == "number" else "other"
-        return frequency_ratio(_share(BINARY[kind], old), _share(BINARY[kind], new))
+        return frequency_ratio(_operator_frequency(BINARY[kind], old), _operator_frequency(BINARY[kind], new))
     return 1.0
 
 
 def assignment_ratio(before: str, after: str, value: Node) -> float:
-    """As `likelier_sign`, of assignments such as `+=`."""
+    """Return the same factor for assignments such as `+=`."""
     old, new = before.removesuffix("="), after.removesuffix("=")
-    shares = AUGMENTED["number" if _habit(value) == "number" else "other"]
-    return frequency_ratio(_share(shares, old), _share(shares, new)) if old and new else 1.0
+    shares = AUGMENTED["number" if _operand_kind(value) == "number" else "other"]
+    return (
+        frequency_ratio(_operator_frequency(shares, old), _operator_frequency(shares, new))
+        if old and new
+        else 1.0
+    )
 
 
-def _share(shares: dict[str, int], sign: str) -> int:
-    """Here one sign stands for both of Python's divisions."""
+def _operator_frequency(shares: dict[str, int], sign: str) -> int:
+    """Return the frequency of an operator; `/` stands for both divisions of Python."""
     return shares.get(sign, 0) + (shares.get("//", 0) if sign == "/" else 0)
 
 
-def _habit(node: Node) -> str:
-    """What an operand is, as Python's habits have it."""
-    if node.type in NOTHING:
+def _operand_kind(node: Node) -> str:
+    """Return the kind of an operand as the tables of `sign_frequencies` name it."""
+    if node.type in NULL_NODES:
         return "none"
     if node.type in ("true", "false"):
         return "bool"

@@ -1,1 +1,1 @@
-"""The search engine for Python: trial processes, the schedule of candidates, and recovery from syntax errors."""
+"""The search engine for Python: trial processes, schedule, and recovery from syntax errors."""

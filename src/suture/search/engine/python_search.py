@@ -1,7 +1,7 @@
-"""The search for a repair: mutants of suspicious lines, tried in the order of how likely they are.
+"""The search for a repair of a Python project: mutants of suspicious lines, tried in order of likelihood.
 
-A pass over single changes; then, in turns with them, changes that go on from those that did a part. What
-comes through is plausible and no more: it is ranked elsewhere, and judged by the trusted suite.
+Single changes are tried first, then in turns with compound changes that extend partial repairs. What passes
+is plausible and no more: it is ranked by `search.ranking` and judged by the trusted suite.
 """
 
 from __future__ import annotations
@@ -10,34 +10,26 @@ import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
+from suture.core.ledger.kinds import SearchEnding
 from suture.core.records import content_hash
 from suture.judge.runners.test_command import TestCommand
-from suture.judge.tampering import DEAD, literals_of, warnings_about
-from suture.judge.trials.call_comparison import unguided
+from suture.judge.tampering import TamperingWarning, collect_literals, find_tampering_warnings
 from suture.judge.trials.trial_records import Proposal, Spectrum, Trial
-from suture.judge.trials.trial_runner import Bench, all_of
-from suture.mutation.edits import apply_edits
-from suture.search.engine.search_clock import SearchClock
-from suture.search.search_limits import SearchLimits
+from suture.judge.trials.trial_runner import TrialRunner, run_until_all_end
+from suture.mutation import apply_edits
+from suture.search.engine.search_schedule import SearchClock, Turns
+from suture.search.engine.trial_pool import BaselineCandidates, TrialPool
 from suture.search.ordering.reverts import Hunk
 from suture.search.ranking.rivals import RivalQueue, count_idle_blocks
-from suture.search.search_result import SearchResult
-from suture.search.engine.trial_pool import BaselineCandidates, TrialPool
-from suture.search.engine.turns import Turns
-
-NONE_READY = "the tests could not be kept ready for trials in the time there was"
-TICK_S = 0.1
-"""Seconds between two looks at whether a process has run all tests; what it waits for takes tenths itself."""
-GRACE_S = 1.0
-"""Seconds after the search's own in which a trial that is being cut off may end."""
-SPARE_S = 60.0
-"""Seconds that the processes outlive the search's: to end is the search's own part."""
-PATIENT_S = 8.0
-"""CPU seconds of a test, for a candidate that did well until it was late."""
-MOST_PATIENT = 6
-"""Such candidates."""
-PATIENT_SHARE = 0.3
-"""Of the seconds: when they are over, such candidates are tried again, even if others wait."""
+from suture.search.search_records import SearchLimits, SearchResult
+from suture.search.tuning import (
+    GRACE_S,
+    MAX_PATIENT_TRIALS,
+    PATIENT_CPU_S,
+    PATIENT_SHARE,
+    POLL_S,
+    PROCESS_SPARE_S,
+)
 
 
 async def search_python(
@@ -48,7 +40,7 @@ async def search_python(
     tests: Iterable[str] = (),
     hunks: Sequence[Hunk] = (),
     baseline: Mapping[str, str] | None = None,
-    ready: TrialPool | None = None,
+    pool: TrialPool | None = None,
 ) -> SearchResult:
     """Search for changes with which all tests pass.
 
@@ -56,24 +48,25 @@ async def search_python(
         command: The project's pytest command, collected.
         texts: Path -> text of the files that may be changed.
         failing: Ids of the tests that fail.
-        limits: What it may use.
-        tests: Sources of the tests: a repair that names their literals does not end the search.
-        hunks: What changed when the tests began to fail: it is taken back first, and suspected most.
-        baseline: Test -> its status in the user's run of the unchanged code: what trials are held against.
-        ready: Processes that were made ready for this search; they end with it.
+        limits: The limits of the search.
+        tests: Sources of the tests: a repair that mentions their literals does not end the search.
+        hunks: What changed when the tests began to fail: it is reverted first, and suspected most.
+        baseline: Id of a test -> its status in the user's run of the unchanged code, with which trials are
+            compared.
+        pool: Trial processes that were started for this search; they end with it.
 
     Raises:
-        SandboxError: The wall failed.
+        SandboxError: The sandbox failed.
     """
-    began = PythonSearch(command, texts, limits, literals_of(tests), hunks, ready)
+    search = PythonSearch(command, texts, limits, collect_literals(tests), hunks, pool)
     try:
-        return await began.run(frozenset(failing), baseline)
+        return await search.run(frozenset(failing), baseline)
     finally:
-        await began.close()
+        await search.close()
 
 
 class PythonSearch:
-    """One search."""
+    """One search; the arguments are those of `search_python`."""
 
     def __init__(
         self,
@@ -82,200 +75,207 @@ class PythonSearch:
         limits: SearchLimits,
         literals: frozenset[str],
         hunks: Sequence[Hunk] = (),
-        ready: TrialPool | None = None,
+        pool: TrialPool | None = None,
     ) -> None:
-        self._hunks = hunks
-        self._literals = literals
-        self._limits = limits
-        self._slow: list[tuple[Proposal, Trial]] = []
+        self._command, self._limits, self._literals, self._hunks = command, limits, literals, hunks
+        self._pool = pool or TrialPool(command, limits.max_seconds + limits.reserve_s + PROCESS_SPARE_S)
+        self.result = SearchResult(texts=texts)
         self._rivals = RivalQueue()
-        self._was_patient = False
-        self._seen: set[str] = set()
-        self._held: list[Proposal] = []
+        self._clock = SearchClock(limits, self.result, self._rivals)
+        self._turns = Turns(limits, self.result, self._clock)
+        self._candidates: BaselineCandidates
+        self._runners: list[TrialRunner] = []
+        self._all_tests: asyncio.Task[Spectrum] | None = None
+        self._text_hashes: set[str] = set()
+        self._pending: list[Proposal] = []
+        """Candidates that passed the failing tests, before it was known what all tests do."""
         self._passed: list[Proposal] = []
-        self._are_tried = False
-        self._command = command
-        self._looked: BaselineCandidates
-        self._benches: list[Bench] = []
-        self._is_lost = False
-        self._all: asyncio.Task[Spectrum] | None = None
-        self._ready = ready or TrialPool(command, limits.max_seconds + limits.reserve_s + SPARE_S)
-        self.found = SearchResult(texts=texts)
-        self._ending = SearchClock(limits, self.found, self._rivals)
-        self._turns = Turns(limits, self.found, self._ending)
+        """The same, until they were tried to the end."""
+        self._timed_out: list[tuple[Proposal, Trial]] = []
+        self._has_been_patient = False
+        self._is_exhausted = False
+        self._has_lost_workers = False
 
     async def close(self) -> None:
-        """End its processes."""
-        if self._all is not None:
-            self._all.cancel()
-            await asyncio.gather(self._all, return_exceptions=True)
+        """End the processes of the search."""
+        if self._all_tests is not None:
+            self._all_tests.cancel()
+            await asyncio.gather(self._all_tests, return_exceptions=True)
         await self._turns.close()
-        await self._ready.close()
+        await self._pool.close()
 
     async def run(self, failing: frozenset[str], baseline: Mapping[str, str] | None = None) -> SearchResult:
-        """Locate, then try single changes, then pairs, then what was late, while there is time."""
-        found, limits = self.found, self._limits
-        self._looked = looked = self._ready.start_baseline(self._command, found.texts, failing, baseline, limits)
-        found.spectrum = await looked.first()
-        found.localisation_s = self._now_s()
-        self._all = asyncio.create_task(looked.whole())
-        if not found.spectrum.guiding:
-            found.spectrum = await self._all
-        if not found.spectrum.guiding:
-            found.ending = unguided(found.spectrum)
+        """Locate the fault, then try candidates while there is time."""
+        result, limits = self.result, self._limits
+        self._candidates = self._pool.start_baseline(self._command, result.texts, failing, baseline, limits)
+        result.spectrum = await self._candidates.run_failing_tests()
+        result.localisation_s = self._clock.now_s()
+        self._all_tests = asyncio.create_task(self._candidates.run_all_tests())
+        if not result.spectrum.target_tests:
+            result.spectrum = await self._all_tests
+        if not result.spectrum.target_tests:
+            result.ending = _explain_missing_targets(result.spectrum)
         else:
             with suppress(TimeoutError):  # whatever a process does, the time is up then
-                async with asyncio.timeout(max(0.0, self._end_s() + GRACE_S - self._now_s())):
+                async with asyncio.timeout(max(0.0, self._remaining_s() + GRACE_S)):
                     await self._search()
             self._conclude()
-            found.ending = self._reason() or (NONE_READY if self._is_lost else "everything was tried")
-        found.seconds = self._now_s()
-        return found
+            exhausted: SearchEnding = "workers_lost" if self._has_lost_workers else "all_tried"
+            result.ending = self._find_ending() or exhausted
+        result.seconds = self._clock.now_s()
+        return result
 
     async def _search(self) -> None:
-        found = self.found
-        assert self._all is not None
-        workers, coming = self._ready.workers, self._all
-        self._benches = benches = [Bench(worker, found.spectrum, found.texts, coming) for worker in workers]
-        early = await self._looked.early(self._hunks)
+        result, spectrum = self.result, self._all_tests
+        assert spectrum is not None
+        self._runners = [
+            TrialRunner(worker, result.spectrum, result.texts, spectrum) for worker in self._pool.workers
+        ]
+        early = await self._candidates.early_candidates(self._hunks)
         if early is not None:
-            found.suspect_lines, found.generation_s = early.faults, self._now_s()
-            self._rivals.know(early.singles)
-            waiting = self._turns.over(iter(early.singles), until=self._looked.is_ordered)
-            await self._try(waiting, benches, is_early=True)
-            await self._go_on_until_ordered()
-        ordered = await self._looked.ordered(found.spectrum, self._hunks)
-        found.suspect_lines = ordered.faults
-        found.operator_failures += ordered.broken
-        found.generation_s = found.generation_s or self._now_s()
-        self._rivals.know(ordered.singles)
-        waiting = iter(ordered.singles)
-        await self._try(self._turns.over(waiting), benches)
-        while not (found.plausible or self._reason()) and self._begin_longer(anyhow=True):
-            await self._turns.longer_made()
-            await self._try(self._turns.over(waiting), benches)
-        left_s = self._end_s() - self._now_s()
-        found.idle_block_counts = await count_idle_blocks(found.plausible, found.texts, benches[0], left_s)
+            result.suspect_lines, result.generation_s = early.suspect_lines, self._clock.now_s()
+            self._rivals.set_changes(early.singles)
+            is_ordered = self._candidates.is_ordered
+            await self._try(self._turns.interleave(iter(early.singles), until=is_ordered), is_early=True)
+            await self._try_compounds_until_ordered()
+        ordered = await self._candidates.ordered_candidates(result.spectrum, self._hunks)
+        result.suspect_lines = ordered.suspect_lines
+        result.operator_failures += ordered.operator_failures
+        result.generation_s = result.generation_s or self._clock.now_s()
+        self._rivals.set_changes(ordered.singles)
+        singles = iter(ordered.singles)
+        await self._try(self._turns.interleave(singles))
+        while not (result.plausible or self._find_ending()) and self._start_extending(singles_are_over=True):
+            await self._turns.wait_until_extended()
+            await self._try(self._turns.interleave(singles))
+        result.idle_block_counts = await count_idle_blocks(
+            result.plausible, result.texts, self._runners[0], self._remaining_s()
+        )
 
-    async def _go_on_until_ordered(self) -> None:
-        """Try what goes on from others while single changes are still being made."""
-        is_ordered = self._looked.is_ordered
-        while not (is_ordered() or self._reason()) and self._begin_longer():
-            await self._turns.longer_made()
-            waiting = self._turns.over(iter(()), until=is_ordered)
-            await self._try(waiting, self._benches, is_early=True)
+    async def _try_compounds_until_ordered(self) -> None:
+        """Try compound changes while single changes are still being generated."""
+        is_ordered = self._candidates.is_ordered
+        while not (is_ordered() or self._find_ending()) and self._start_extending():
+            await self._turns.wait_until_extended()
+            await self._try(self._turns.interleave(iter(()), until=is_ordered), is_early=True)
 
-    def _begin_longer(self, *, anyhow: bool = False) -> bool:
-        return self._turns.begin_longer(self._benches[0].lines_with, anyhow=anyhow)
+    def _start_extending(self, *, singles_are_over: bool = False) -> bool:
+        trace_lines = self._runners[0].trace_lines
+        return self._turns.start_extending(trace_lines, singles_are_over=singles_are_over)
 
     def _conclude(self) -> None:
-        """What is known when the search has ended, or was ended."""
-        found, benches = self.found, self._benches
-        self._is_lost = not any(bench.usable for bench in benches)
-        if not found.plausible:  # what mended the failing tests is the verdict's to judge
-            found.plausible = [proposal for proposal in self._passed if DEAD not in self._warnings(proposal)]
-        found.plausible.sort(key=lambda proposal: -round(proposal.score, 6))
-        if self._all is not None and self._all.done():
-            found.spectrum = self._all.result()
-        found.notes = tuple(dict.fromkeys(note for bench in benches for note in bench.notes))
+        """Complete the result when the search has ended, or was cut off."""
+        result = self.result
+        self._has_lost_workers = not any(runner.usable for runner in self._runners)
+        if not result.plausible:  # the verdict decides about candidates that fixed the failing tests
+            result.plausible = [one for one in self._passed if not _adds_dead_code(self._warnings(one))]
+        result.sort_plausible()
+        if self._all_tests is not None and self._all_tests.done():
+            result.spectrum = self._all_tests.result()
+        result.notes = tuple(dict.fromkeys(note for runner in self._runners for note in runner.notes))
 
-    def _now_s(self) -> float:
-        return self._ending.now_s()
+    def _remaining_s(self) -> float:
+        return self._clock.remaining_s(bool(self._passed))
 
-    def _end_s(self) -> float:
-        return self._ending.end_s(bool(self._passed))
+    def _find_ending(self) -> SearchEnding | None:
+        return self._clock.find_ending(bool(self._passed))
 
-    def _reason(self) -> str:
-        return self._ending.reason(bool(self._passed))
-
-    async def _try(
-        self, waiting: Iterator[Proposal], benches: Sequence[Bench], *, is_early: bool = False
-    ) -> None:
-        """Each process takes the likeliest that is left, until there is a reason to end."""
-        self._are_tried = False
-        first, *others = benches
-        joining = (self._join(waiting, bench, is_early) for bench in others)
-        await all_of([self._take(waiting, first, is_early), *joining])
+    async def _try(self, waiting: Iterator[Proposal], *, is_early: bool = False) -> None:
+        """Have each process take the likeliest candidate that is left, until the search must end."""
+        self._is_exhausted = False
+        first, *others = self._runners
+        joining = (self._work_later(waiting, runner, is_early) for runner in others)
+        await run_until_all_end([self._work(waiting, first, is_early), *joining])
         if is_early:
             return
-        self.found.plausible.sort(key=lambda proposal: -round(proposal.score, 6))
-        self.found.partial.sort(key=lambda pair: (-pair[1].passing, pair[1].failing, -pair[0].score))
-        await self._try_slow(benches[0])
+        self.result.sort_plausible()
+        self.result.sort_partial()
+        await self._retry_timed_out(first)
 
-    async def _join(self, waiting: Iterator[Proposal], bench: Bench, is_early: bool) -> None:
-        """As `_take`, in the process that runs all tests on the unchanged code first."""
-        while not (bench.can_finish or self._are_tried or self._reason()):
-            await bench.knows_all(TICK_S)
-        if bench.can_finish:
-            await self._take(waiting, bench, is_early)
+    async def _work_later(self, waiting: Iterator[Proposal], runner: TrialRunner, is_early: bool) -> None:
+        """Work in the process that first runs all tests on the unchanged code."""
+        while not (runner.can_finish or self._is_exhausted or self._find_ending()):
+            await runner.wait_for_spectrum(POLL_S)
+        if runner.can_finish:
+            await self._work(waiting, runner, is_early)
 
-    async def _take(self, waiting: Iterator[Proposal], bench: Bench, is_early: bool) -> None:
-        while bench.usable and not self._reason():
-            left_s = self._end_s() - self._now_s()
-            self._begin_longer()
-            if self._now_s() > PATIENT_SHARE * self._limits.max_seconds:
-                await self._try_slow(bench)
-            again = bool(self._held) and bench.can_finish
-            proposal = self._held.pop(0) if again else self._next(waiting)
+    async def _work(self, waiting: Iterator[Proposal], runner: TrialRunner, is_early: bool) -> None:
+        while runner.usable and not self._find_ending():
+            remaining_s = self._remaining_s()
+            self._start_extending()
+            if self._clock.now_s() > PATIENT_SHARE * self._limits.max_seconds:
+                await self._retry_timed_out(runner)
+            is_retry = bool(self._pending) and runner.can_finish
+            proposal = self._pending.pop(0) if is_retry else self._rivals.pop() or next(waiting, None)
             if proposal is None:
-                self._are_tried = is_early or not self._held
-                if self._are_tried or not await bench.knows_all(left_s):
+                self._is_exhausted = is_early or not self._pending
+                if self._is_exhausted or not await runner.wait_for_spectrum(remaining_s):
                     return
                 continue
-            if not again and not self._is_new(proposal):
+            if not is_retry and not self._is_new(proposal):
                 continue
-            trial = await bench.trial(proposal, left_s)
-            if trial is not None and trial.held:
+            trial = await runner.run_trial(proposal, remaining_s)
+            if trial is not None and trial.is_pending:
                 self._passed.append(proposal)
-                self._held.append(proposal)
+                self._pending.append(proposal)
             else:
                 self._passed = [other for other in self._passed if other != proposal]
-                self._note(proposal, trial)
-
-    def _next(self, waiting: Iterator[Proposal]) -> Proposal | None:
-        """A rival of what was found, or the likeliest that is left."""
-        return self._rivals.pop() or next(waiting, None)
+                self._record(proposal, trial)
 
     def _is_new(self, proposal: Proposal) -> bool:
-        """Two operators may make the same text."""
-        text = apply_edits(self.found.texts[proposal.path], proposal.edits)
+        """Return whether a candidate makes a new text; two operators may make the same one."""
+        text = apply_edits(self.result.texts[proposal.path], proposal.edits)
         key = content_hash([proposal.path, text])
-        fresh = key not in self._seen
-        self._seen.add(key)
-        return fresh
+        is_new = key not in self._text_hashes
+        self._text_hashes.add(key)
+        return is_new
 
-    async def _try_slow(self, bench: Bench) -> None:
-        """Candidates that passed what they came to, once more and with patience."""
-        if not self._slow or self._was_patient or self.found.plausible or self._reason():
+    async def _retry_timed_out(self, runner: TrialRunner) -> None:
+        """Try candidates that passed tests until one timed out once more, with longer timeouts."""
+        if not self._timed_out or self._has_been_patient or self.result.plausible or self._find_ending():
             return
-        self._was_patient = True
-        self._slow.sort(key=lambda pair: (-pair[1].passing, -pair[0].score))
-        end_s = (self._now_s() + self._limits.max_seconds) / 2
-        for proposal, _ in self._slow[:MOST_PATIENT]:
-            if self._reason() or self._now_s() > end_s or not bench.usable:
+        self._has_been_patient = True
+        self._timed_out.sort(key=lambda pair: (-pair[1].passing, -pair[0].score))
+        end_s = (self._clock.now_s() + self._limits.max_seconds) / 2
+        for proposal, _ in self._timed_out[:MAX_PATIENT_TRIALS]:
+            if self._find_ending() or self._clock.now_s() > end_s or not runner.usable:
                 return
-            self._note(proposal, await bench.trial(proposal, end_s - self._now_s(), PATIENT_S))
+            trial = await runner.run_trial(proposal, end_s - self._clock.now_s(), PATIENT_CPU_S)
+            self._record(proposal, trial)
 
-    def _note(self, proposal: Proposal, trial: Trial | None) -> None:
+    def _record(self, proposal: Proposal, trial: Trial | None) -> None:
         if trial is None:
             return
-        self.found.tried_count += 1
-        if trial.held:
+        self.result.tried_count += 1
+        if trial.is_pending:
             self._passed.append(proposal)
-        elif trial.plausible:
+        elif trial.is_plausible:
             warnings = self._warnings(proposal)
-            if DEAD in warnings:
+            if _adds_dead_code(warnings):
                 return
-            self.found.plausible.append(proposal)
-            self._rivals.note(proposal, self.found.texts)
-            self._ending.note(is_suspicious=bool(warnings))
+            self.result.plausible.append(proposal)
+            self._rivals.add_repair(proposal, self.result.texts)
+            self._clock.record_repair(is_suspicious=bool(warnings))
         elif trial.broken:
             return
-        elif trial.late and trial.passing and not trial.failing:
-            self._slow.append((proposal, trial))
-        elif self._turns.note(proposal, trial) and trial.passing:
-            self.found.partial.append((proposal, trial))
+        elif trial.timed_out and trial.passing and not trial.failing:
+            self._timed_out.append((proposal, trial))
+        elif self._turns.record(proposal, trial) and trial.passing:
+            self.result.partial.append((proposal, trial))
 
-    def _warnings(self, proposal: Proposal) -> tuple[str, ...]:
-        text = self.found.texts[proposal.path]
-        return warnings_about(text, apply_edits(text, proposal.edits), self._literals)
+    def _warnings(self, proposal: Proposal) -> tuple[TamperingWarning, ...]:
+        text = self.result.texts[proposal.path]
+        return find_tampering_warnings(text, apply_edits(text, proposal.edits), self._literals)
+
+
+def _explain_missing_targets(spectrum: Spectrum) -> SearchEnding:
+    """Return why no failing test of the user's run can be used as a target."""
+    failing = [one for one in spectrum.disagreements if one.run not in ("passed", "skipped")]
+    if not failing:
+        not_run = spectrum.failing_in_suite - {test.id for test in spectrum.tests}
+        return "targets_not_reached" if not_run else "no_failing_test"
+    return "targets_pass_alone" if all(one.only_in_isolation for one in failing) else "trials_disagree"
+
+
+def _adds_dead_code(warnings: Sequence[TamperingWarning]) -> bool:
+    return any(warning.code == "dead_code" for warning in warnings)

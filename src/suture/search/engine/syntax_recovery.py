@@ -1,7 +1,7 @@
-"""A source that cannot be read: texts that can are tried first, and the best of them is searched further.
+"""Repairs files that do not parse: parsable texts are run first, and the best of them are searched further.
 
-A fault of syntax hides every other: where no such text passes all tests, the search for a small change begins
-anew on those that pass most.
+A syntax error hides every other fault. Where no parsable text passes all tests, the search for a small
+change starts again on the texts that pass most tests.
 """
 
 from __future__ import annotations
@@ -13,224 +13,224 @@ from dataclasses import dataclass, replace
 
 from suture.core.records import CheckOutcome
 from suture.errors import UsageError
-from suture.judge.tampering import literals_of, warnings_about
+from suture.judge.tampering import TamperingWarning, collect_literals, find_tampering_warnings
 from suture.judge.trials.trial_records import Proposal
-from suture.mutation.edits import compute_line_edits, apply_edits
+from suture.mutation import apply_edits
+from suture.mutation.edits import compute_line_edits
 from suture.mutation.syntax_repair import ParsableText, find_parsable_texts
-from suture.search.failing_project import FailingProject
-from suture.search.search_limits import SearchLimits
-from suture.search.ranking.repair_scoring import WARNED
-from suture.search.search_result import SearchResult
 from suture.search.engine.python_search import search_python
+from suture.search.search_records import FailingProject, SearchLimits, SearchResult
+from suture.search.tuning import (
+    MAX_TEXTS_RUN,
+    MAX_TEXTS_SEARCHED,
+    PARALLEL_RUNS,
+    PARSE_SEARCH_SHARE,
+    TEXT_RUN_TIMEOUT_S,
+    TEXT_RUNS_SHARE,
+    WARNING_FACTOR,
+)
 
-READING_SHARE = 0.15
-"""Of the seconds, the most that looking for texts which can be read may take."""
-RUNNING_SHARE = 0.5
-"""Of the seconds: when they are over, no further text that can be read is run."""
-MOST_RUN = 32
-"""Texts that compile, the likeliest first, on which the tests are run at all."""
-MOST_SEARCHED = 3
-"""Of those, the best, on which a search begins: each gets half of the time left, the last one all of it."""
-AT_ONCE = 2
-"""Whole runs of the tests side by side, for a machine of two cores."""
-RUN_S = 10.0
-"""Wall-clock seconds of the tests on one text, at most: a text in which something never ends is none."""
 OPERATOR = "syntax"
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Run:
-    """A text that can be read, and what the tests said of it."""
+class _TextRun:
+    """A parsable text and the outcomes of the tests on it."""
 
-    readable: ParsableText
+    parsable: ParsableText
     outcomes: tuple[CheckOutcome, ...]
 
     @property
-    def passed(self) -> int:
+    def passed_count(self) -> int:
         return sum(outcome.passed for outcome in self.outcomes)
 
     @property
     def failed(self) -> frozenset[str]:
         return frozenset(o.check_id for o in self.outcomes if not o.passed and o.status != "skipped")
 
+    @property
+    def is_plausible(self) -> bool:
+        return bool(self.passed_count) and not self.failed
+
 
 @dataclass(frozen=True, kw_only=True)
 class RecoveryMethods:
-    """How the files of a language are read and searched.
+    """How the files of a language are parsed and searched.
 
     Attributes:
-        called: The language.
-        offered: Texts that can be read, found in so many seconds, the likeliest first.
-        search_on: A search for a project whose files can all be read.
-        warnings: What is suspicious about a change of a text into another.
-        run_s: Wall-clock seconds of the tests on one text, at most.
-        rivals: Texts that are run after the first with which all tests pass.
-        most_run: Texts that are run at most.
+        find_texts: Returns parsable texts, the likeliest first, within some seconds.
+        search: Searches a project whose files all parse.
+        find_warnings: Returns the warnings about a change of one text into another.
+        run_timeout_s: Wall-clock timeout of the tests on one text.
+        max_rivals: Texts that are run after the first with which all tests pass.
+        max_run: Texts that are run at most.
     """
 
-    called: str
-    offered: Callable[[float], list[ParsableText]]
-    search_on: Callable[[FailingProject, SearchLimits], Awaitable[SearchResult]]
-    warnings: Callable[[str, str], Sequence[str]]
-    run_s: float = RUN_S
-    rivals: int = MOST_RUN
-    most_run: int = MOST_RUN
+    find_texts: Callable[[float], list[ParsableText]]
+    search: Callable[[FailingProject, SearchLimits], Awaitable[SearchResult]]
+    find_warnings: Callable[[str, str], Sequence[TamperingWarning]]
+    run_timeout_s: float = TEXT_RUN_TIMEOUT_S
+    max_rivals: int = MAX_TEXTS_RUN
+    max_run: int = MAX_TEXTS_RUN
 
 
 async def recover_python(
     project: FailingProject, path: str, limits: SearchLimits, tests: Iterable[str] = ()
 ) -> SearchResult:
-    """Search for changes with which all tests pass, where a file cannot be read.
+    """Search for changes with which all tests pass, where a Python file does not parse.
 
     Args:
-        project: It; its command is pytest.
-        path: The file that is no Python.
-        limits: What it may use.
+        project: The project; its command is pytest.
+        path: The file that does not parse.
+        limits: The limits of the search.
         tests: Sources of the tests.
 
     Raises:
-        SandboxError: The wall failed.
+        SandboxError: The sandbox failed.
     """
-    held = list(tests)
-    literals = literals_of(held)
+    sources = list(tests)
+    literals = collect_literals(sources)
 
-    async def search_on(onward: FailingProject, now: SearchLimits) -> SearchResult:
-        failed = frozenset(o.check_id for o in onward.outcomes if not o.passed and o.status != "skipped")
-        return await search_python(onward.command, onward.texts, failed, now, held)
+    async def search(parsable: FailingProject, limits: SearchLimits) -> SearchResult:
+        failed = frozenset(o.check_id for o in parsable.outcomes if not o.passed and o.status != "skipped")
+        return await search_python(parsable.command, parsable.texts, failed, limits, sources)
 
-    means = RecoveryMethods(
-        called="Python",
-        offered=lambda seconds: find_parsable_texts(project.texts[path], seconds=seconds),
-        search_on=search_on,
-        warnings=lambda before, after: warnings_about(before, after, literals),
+    methods = RecoveryMethods(
+        find_texts=lambda seconds: find_parsable_texts(project.texts[path], seconds=seconds),
+        search=search,
+        find_warnings=lambda before, after: find_tampering_warnings(before, after, literals),
     )
-    return await recover_with(means, project, path, limits)
+    return await recover_with(methods, project, path, limits)
 
 
-async def recover_with(means: RecoveryMethods, project: FailingProject, path: str, limits: SearchLimits) -> SearchResult:
-    """As `recover`, in any language.
+async def recover_with(
+    methods: RecoveryMethods, project: FailingProject, path: str, limits: SearchLimits
+) -> SearchResult:
+    """Search for changes with which all tests pass, where a file of any language does not parse.
 
     Args:
-        means: How its files are read and searched.
-        project: What fails, and how its tests are run.
-        path: The file that cannot be read.
-        limits: What it may use.
+        methods: How files of the language are parsed and searched.
+        project: The project.
+        path: The file that does not parse.
+        limits: The limits of the search.
 
     Raises:
-        SandboxError: The wall failed.
+        SandboxError: The sandbox failed.
     """
-    found = SearchResult(texts=project.texts, ending=f"no small change makes it {means.called}")
-    recovery = _Recovery(means, project, path, limits, found)
-    offered = await asyncio.to_thread(means.offered, limits.max_seconds * READING_SHARE)
-    runs = await recovery.run_all(offered[: means.most_run])
-    found.tried_count = len(runs)
-    found.plausible = [recovery.proposal(run.readable) for run in runs if run.passed and not run.failed]
-    if found.plausible:
-        found.first_repair_s = recovery.now_s()
-        found.ending = "the texts that can be read were tried"
+    result = SearchResult(texts=project.texts, ending="no_parsable_text")
+    recovery = _Recovery(methods, project, path, limits, result)
+    offered = await asyncio.to_thread(methods.find_texts, limits.max_seconds * PARSE_SEARCH_SHARE)
+    runs = await recovery.run_texts(offered[: methods.max_run])
+    result.tried_count = len(runs)
+    result.plausible = [recovery.proposal(run.parsable) for run in runs if run.is_plausible]
+    if result.plausible:
+        result.first_repair_s = recovery.now_s()
+        result.ending = "parsable_texts_tried"
     elif runs:
-        await recovery.search_on(runs)
-    found.seconds = recovery.now_s()
-    return found
+        await recovery.search_texts(runs)
+    result.seconds = recovery.now_s()
+    return result
 
 
 class _Recovery:
-    """One file that cannot be read; the arguments are those of `recover_by`, and what is found."""
+    """The recovery of one file; the arguments are those of `recover_with`, and its result."""
 
     def __init__(
         self,
-        means: RecoveryMethods,
+        methods: RecoveryMethods,
         project: FailingProject,
         path: str,
         limits: SearchLimits,
-        found: SearchResult,
+        result: SearchResult,
     ) -> None:
-        self._means, self._project = means, project
-        self._path, self._limits, self._found = path, limits, found
+        self._methods, self._project = methods, project
+        self._path, self._limits, self._result = path, limits, result
         self._began_s = time.monotonic()
 
     def now_s(self) -> float:
-        """Seconds since it began."""
+        """Return the seconds since the recovery began."""
         return time.monotonic() - self._began_s
 
-    def _with(self, readable: ParsableText) -> dict[str, bytes]:
-        return {**self._project.files, self._path: readable.text.encode("utf-8", "surrogateescape")}
+    def _files_with(self, parsable: ParsableText) -> dict[str, bytes]:
+        return {**self._project.files, self._path: parsable.text.encode("utf-8", "surrogateescape")}
 
-    async def run_all(self, offered: Sequence[ParsableText]) -> list[_Run]:
-        """What the tests say of each text, those first of which most pass."""
-        gate = asyncio.Semaphore(AT_ONCE)
+    async def run_texts(self, offered: Sequence[ParsableText]) -> list[_TextRun]:
+        """Run the tests on each text; return the runs, those that pass most tests first."""
+        semaphore = asyncio.Semaphore(PARALLEL_RUNS)
         last = len(offered)
 
-        async def one(place: int, readable: ParsableText) -> _Run | None:
+        async def run(place: int, parsable: ParsableText) -> _TextRun | None:
             nonlocal last
-            async with gate:
-                left_s = RUNNING_SHARE * self._limits.max_seconds - self.now_s()
+            async with semaphore:
+                left_s = TEXT_RUNS_SHARE * self._limits.max_seconds - self.now_s()
                 if left_s <= 0 or place > last:
                     return None
-                wall_s = min(self._means.run_s, max(1.0, left_s))
-                outcomes = await self._project.command.run_selected(self._with(readable), (), wall_s)
-                run = _Run(readable=readable, outcomes=tuple(outcomes))
-                if run.passed and not run.failed:
-                    last = min(last, place + self._means.rivals)
-                return run
+                timeout_s = min(self._methods.run_timeout_s, max(1.0, left_s))
+                outcomes = await self._project.command.run_selected(self._files_with(parsable), (), timeout_s)
+                text_run = _TextRun(parsable=parsable, outcomes=tuple(outcomes))
+                if text_run.is_plausible:
+                    last = min(last, place + self._methods.max_rivals)
+                return text_run
 
-        tried = [one(place, readable) for place, readable in enumerate(offered)]
-        runs = [run for run in await asyncio.gather(*tried) if run is not None]
-        return sorted(runs, key=lambda run: (-run.passed, len(run.failed), -round(run.readable.score, 6)))
+        runs = await asyncio.gather(*(run(place, parsable) for place, parsable in enumerate(offered)))
+        return sorted(
+            (one for one in runs if one is not None),
+            key=lambda one: (-one.passed_count, len(one.failed), -round(one.parsable.score, 6)),
+        )
 
-    async def search_on(self, runs: Sequence[_Run]) -> None:
-        """Search on the texts that pass most, one after the other, for one change more."""
-        found, limits, first = self._found, self._limits, self._found.tried_count
-        for number, run in enumerate(runs[:MOST_SEARCHED]):
+    async def search_texts(self, runs: Sequence[_TextRun]) -> None:
+        """Search the texts that pass most tests, one after the other, for one more change."""
+        result, limits, first = self._result, self._limits, self._result.tried_count
+        for number, run in enumerate(runs[:MAX_TEXTS_SEARCHED]):
             left_s = limits.max_seconds - self.now_s()
-            candidates = limits.max_candidates - found.tried_count + first
-            if left_s < 1.0 or candidates <= 0 or found.plausible:
+            candidates = limits.max_candidates - result.tried_count + first
+            if left_s < 1.0 or candidates <= 0 or result.plausible:
                 break
-            changed = self._with(run.readable)
-            command = self._project.command.copy_with_files(changed)
+            files = self._files_with(run.parsable)
+            command = self._project.command.copy_with_files(files)
             try:
                 await command.collect()
             except UsageError:
                 continue
-            is_last = number + 1 == min(MOST_SEARCHED, len(runs))
-            share, beyond_s = (left_s, limits.reserve_s) if is_last else (left_s / 2, 0.0)
-            now = replace(limits, seconds=share, beyond_s=beyond_s, candidates=candidates)
-            texts = {**found.texts, self._path: run.readable.text}
-            onward = replace(
-                self._project, command=command, files=changed, texts=texts, outcomes=run.outcomes
+            is_last = number + 1 == min(MAX_TEXTS_SEARCHED, len(runs))
+            seconds, reserve_s = (left_s, limits.reserve_s) if is_last else (left_s / 2, 0.0)
+            own_limits = replace(limits, max_seconds=seconds, reserve_s=reserve_s, max_candidates=candidates)
+            texts = {**result.texts, self._path: run.parsable.text}
+            parsable_project = replace(
+                self._project, command=command, files=files, texts=texts, outcomes=run.outcomes
             )
-            inner = await self._means.search_on(onward, now)
-            self._take_over(inner, run.readable)
+            self._add(await self._methods.search(parsable_project, own_limits), run.parsable)
 
-    def _take_over(self, inner: SearchResult, base: ParsableText) -> None:
-        """What a search on a text that can be read found, as changes of the text that cannot."""
-        found, path = self._found, self._path
-        if not found.suspect_lines:
-            found.suspect_lines, found.spectrum = inner.suspect_lines, inner.spectrum
-        found.plausible += [self.proposal(base, one) for one in inner.plausible if one.path == path]
-        found.partial += [(self.proposal(base, one), t) for one, t in inner.partial if one.path == path]
-        found.tried_count += inner.tried_count
-        found.operator_failures += inner.operator_failures
-        found.ending = inner.ending
-        if found.plausible and found.first_repair_s is None:
-            found.first_repair_s = inner.first_repair_s
+    def _add(self, inner: SearchResult, base: ParsableText) -> None:
+        """Add the result of a search on a parsable text, as changes of the original file."""
+        result, path = self._result, self._path
+        if not result.suspect_lines:
+            result.suspect_lines, result.spectrum = inner.suspect_lines, inner.spectrum
+        result.plausible += [self.proposal(base, one) for one in inner.plausible if one.path == path]
+        result.partial += [(self.proposal(base, one), t) for one, t in inner.partial if one.path == path]
+        result.tried_count += inner.tried_count
+        result.operator_failures += inner.operator_failures
+        result.ending = inner.ending
+        if result.plausible and result.first_repair_s is None:
+            result.first_repair_s = inner.first_repair_s
 
-    def proposal(self, base: ParsableText, then: Proposal | None = None) -> Proposal:
-        """The change of the file into a text that can be read, and of that by another change."""
-        text = base.text if then is None else apply_edits(base.text, then.edits)
+    def proposal(self, base: ParsableText, further: Proposal | None = None) -> Proposal:
+        """Return the change of the file into a parsable text, and by a further change of that text."""
+        text = base.text if further is None else apply_edits(base.text, further.edits)
         alone = Proposal(
             path=self._path,
-            edits=compute_line_edits(self._found.texts[self._path], text),
+            edits=compute_line_edits(self._result.texts[self._path], text),
             label=base.label,
             score=base.score,
             operators=(OPERATOR,),
-            swap=False,
+            is_swappable=False,
         )
-        if then is None:
+        if further is None:
             return alone
+        warnings = self._methods.find_warnings(base.text, text)
         return replace(
             alone,
-            label=f"{base.label}; {then.label}",
-            score=base.score * then.score * WARNED ** len(self._means.warnings(base.text, text)),
-            operators=(OPERATOR, *then.operators),
+            label=f"{base.label}; {further.label}",
+            score=base.score * further.score * WARNING_FACTOR ** len(warnings),
+            operators=(OPERATOR, *further.operators),
         )

@@ -1,8 +1,8 @@
-"""The processes of a search, which may be made ready before it is known whether there will be one.
+"""The trial processes of a search, which may be started before it is known whether there will be a search.
 
-What they do first needs none of what the first run of the command says, so it is done beside that run: to
-start behind the wall, to import the project, to collect its tests, to run them all in their order. Once the
-failing tests are known they are run and traced while triage looks at them.
+What the processes do first does not depend on the first run of the user's command, so it is done at the
+same time: they start in the sandbox, import the project, collect its tests, and run all of them in their
+order. Once the failing tests are known, these are run and traced while triage examines them.
 """
 
 from __future__ import annotations
@@ -12,32 +12,28 @@ from collections.abc import Collection, Mapping, Sequence
 
 from suture.judge.runners.test_command import TestCommand
 from suture.judge.trials.baseline import BaselineRun
-from suture.judge.trials.prefetched_run import Ahead
+from suture.judge.trials.prefetched_run import PrefetchedRun
 from suture.judge.trials.process_reports import CollectionReport
 from suture.judge.trials.trial_records import Spectrum
-from suture.judge.trials.trial_worker import Worker
-from suture.search.search_limits import SearchLimits
-from suture.search.ordering.candidate_order import MOST_SINGLES, OrderedCandidates, order_candidates
+from suture.judge.trials.trial_worker import TrialWorker
+from suture.search.ordering.candidate_order import OrderedCandidates, order_candidates
 from suture.search.ordering.reverts import Hunk
-
-LOCATE_SHARE = 0.34
-"""Of a search's seconds, the most that localisation may take."""
-WHOLE_SHARE = 0.7
-"""Of them, the most until all tests have run in their order: the other process tries candidates by then."""
+from suture.search.search_records import SearchLimits
+from suture.search.tuning import FULL_SUITE_SHARE, LOCATE_SHARE, MAX_SINGLES
 
 
 class BaselineCandidates:
-    """What is seen of the unchanged code, and the changes that follow from it, made in the background."""
+    """The baseline run of one search and the candidates that follow from it, in the background."""
 
-    def __init__(self, looking: BaselineRun, texts: Mapping[str, str], limits: SearchLimits) -> None:
-        self._looking, self._texts, self._limits = looking, texts, limits
+    def __init__(self, baseline: BaselineRun, texts: Mapping[str, str], limits: SearchLimits) -> None:
+        self._baseline, self._texts, self._limits = baseline, texts, limits
         self._early: asyncio.Future[OrderedCandidates] = asyncio.get_running_loop().create_future()
-        self._first = asyncio.create_task(looking.first())
+        self._failing_tests = asyncio.create_task(baseline.run_failing_tests())
         self._ordered = asyncio.create_task(self._order_first())
 
     async def _order_first(self) -> OrderedCandidates | None:
-        spectrum = await self._first
-        return await self._order(spectrum) if spectrum.guiding else None
+        spectrum = await self._failing_tests
+        return await self._order(spectrum) if spectrum.target_tests else None
 
     async def _order(self, spectrum: Spectrum, hunks: Sequence[Hunk] = ()) -> OrderedCandidates:
         limits = self._limits
@@ -46,21 +42,22 @@ class BaselineCandidates:
             self._texts,
             hunks,
             seed=limits.seed,
-            most=min(limits.max_candidates, MOST_SINGLES),
+            limit=min(limits.max_candidates, MAX_SINGLES),
             seconds=limits.max_seconds,
             factors=limits.operator_factors,
-            early=self._tell_early,
+            on_early=self._set_early,
         )
 
-    def _tell_early(self, made: OrderedCandidates) -> None:
+    def _set_early(self, candidates: OrderedCandidates) -> None:
         if not self._early.done():
-            self._early.set_result(made)
+            self._early.set_result(candidates)
 
-    async def early(self, hunks: Sequence[Hunk]) -> OrderedCandidates | None:
-        """The likeliest changes of the most suspicious lines, where all are not made yet.
+    async def early_candidates(self, hunks: Sequence[Hunk]) -> OrderedCandidates | None:
+        """Return the likeliest changes of the most suspicious lines; `None` if all changes are ready.
 
         Args:
-            hunks: What changed when the tests began to fail: that is to be tried before all others.
+            hunks: What changed when the tests began to fail. Reverts of it are tried before everything else,
+                so that there are no early candidates then.
         """
         if hunks:
             return None
@@ -68,69 +65,70 @@ class BaselineCandidates:
         return None if self._ordered.done() else self._early.result()
 
     def is_ordered(self) -> bool:
-        """Whether all changes of the first look are made."""
+        """Return whether all candidates that follow from the failing tests are ready."""
         return self._ordered.done()
 
-    async def ordered(self, spectrum: Spectrum, hunks: Sequence[Hunk]) -> OrderedCandidates:
-        """Changes to try.
+    async def ordered_candidates(self, spectrum: Spectrum, hunks: Sequence[Hunk]) -> OrderedCandidates:
+        """Return the candidates of a search.
 
         Args:
-            spectrum: What was seen; those of the first look are made already.
+            spectrum: The result of a baseline run; candidates for that of the failing tests are ready.
             hunks: What changed when the tests began to fail.
         """
-        made = await self._ordered
-        is_first = spectrum is self._first.result() and not hunks
-        return made if made is not None and is_first else await self._order(spectrum, hunks)
+        candidates = await self._ordered
+        is_first = spectrum is self._failing_tests.result() and not hunks
+        return candidates if candidates is not None and is_first else await self._order(spectrum, hunks)
 
-    async def first(self) -> Spectrum:
-        """See `Looking.first`."""
-        return await self._first
+    async def run_failing_tests(self) -> Spectrum:
+        """Return the result of `BaselineRun.run_failing_tests`."""
+        return await self._failing_tests
 
-    async def whole(self) -> Spectrum:
-        """See `Looking.whole`."""
-        return await self._looking.whole()
+    async def run_all_tests(self) -> Spectrum:
+        """Return the result of `BaselineRun.run_all_tests`."""
+        return await self._baseline.run_all_tests()
 
     async def close(self) -> None:
-        """Look no more."""
-        for task in (self._ordered, self._first):
+        """Cancel the baseline run and the generation of candidates."""
+        for task in (self._ordered, self._failing_tests):
             task.cancel()
-        await asyncio.gather(self._ordered, self._first, return_exceptions=True)
-        await self._looking.close()
+        await asyncio.gather(self._ordered, self._failing_tests, return_exceptions=True)
+        await self._baseline.close()
 
 
 class TrialPool:
-    """Two processes: one collects as soon as it may, the other once code is compiled.
+    """Two trial processes: one collects the tests at once, the other once code is compiled.
 
     Args:
         command: A pytest command; it need not be collected.
-        wall_s: Wall-clock seconds that the processes live at most.
-        paths: The project's Python files, where what candidates change is not known yet.
+        wall_s: Wall-clock seconds after which the processes are ended at the latest.
+        paths: The project's Python files, where it is not known yet what candidates change.
     """
 
     def __init__(self, command: TestCommand, wall_s: float, paths: Sequence[str] = ()) -> None:
         self._command, self._wall_s, self._paths = command, wall_s, paths
-        self._near: Worker | None = None
-        self._ahead: Ahead | None = None
-        self._ending: asyncio.Task[None] | None = None
+        self._first_worker: TrialWorker | None = None
+        self._prefetched: PrefetchedRun | None = None
+        self._closing: asyncio.Task[None] | None = None
         self._collecting: asyncio.Task[CollectionReport | None] | None = None
-        self._looked: BaselineCandidates | None = None
-        self.workers: tuple[Worker, ...] = ()
+        self._baseline: BaselineCandidates | None = None
+        self.workers: tuple[TrialWorker, ...] = ()
 
     def start(self, *, run: bool = False) -> None:
-        """Collect the tests in one process, with nobody waiting for it.
+        """Start to collect the tests in one process, in the background.
 
         Args:
-            run: Whether they are run in the other one as well, which then runs beside the user's own run.
+            run: Whether the other process also runs all tests, beside the user's own run.
         """
-        self._near = Worker(self._command, {}, self._paths, self._wall_s)
-        self._collecting = asyncio.create_task(self._collect(self._near))
+        self._first_worker = TrialWorker(self._command, {}, self._paths, self._wall_s)
+        self._collecting = asyncio.create_task(self._collect(self._first_worker))
         if run:
-            self._ahead = Ahead(Worker(self._command, {}, self._paths, self._wall_s), self._wall_s)
-            self._ahead.begin(self._collecting)
+            worker = TrialWorker(self._command, {}, self._paths, self._wall_s)
+            self._prefetched = PrefetchedRun(worker, self._wall_s)
+            self._prefetched.begin(self._collecting)
 
-    async def _collect(self, worker: Worker) -> CollectionReport | None:
+    async def _collect(self, worker: TrialWorker) -> CollectionReport | None:
         await worker.start()
-        return await worker.collect(trace=False, seconds=self._wall_s)
+        return await worker.collect(trace=False, timeout_s=self._wall_s)
 
     def start_baseline(
         self,
@@ -140,47 +138,50 @@ class TrialPool:
         baseline: Mapping[str, str] | None,
         limits: SearchLimits,
     ) -> BaselineCandidates:
-        """Look at the unchanged code; once only, and in the background.
+        """Start the baseline run in the background; a second call returns the first run.
 
         Args:
             command: The command, collected.
-            texts: Path -> text of the files that may change.
-            failing: Ids of tests that fail in the user's run.
-            baseline: Id -> how it ended in the user's run.
-            limits: What the search may use.
+            texts: Path -> text of the files that may be changed.
+            failing: Ids of the tests that fail in the user's run.
+            baseline: Id of a test -> its status in the user's run.
+            limits: The limits of the search.
         """
-        if self._looked is None:
+        if self._baseline is None:
             files = list(texts)
-            near = self._near or Worker(command, texts, files, self._wall_s)
-            ahead = self._ahead
-            if ahead is not None and not ahead.is_of_use((baseline or {}).values()):
-                self._ending = asyncio.create_task(ahead.close())
-                ahead = None
-            far = Worker(command, texts, files, self._wall_s) if ahead is None else ahead.worker
-            self.workers = (near, far)
-            looking = BaselineRun(
+            first = self._first_worker or TrialWorker(command, texts, files, self._wall_s)
+            prefetched = self._prefetched
+            if prefetched is not None and not prefetched.is_usable((baseline or {}).values()):
+                self._closing = asyncio.create_task(prefetched.close())
+                prefetched = None
+            second = (
+                TrialWorker(command, texts, files, self._wall_s) if prefetched is None else prefetched.worker
+            )
+            self.workers = (first, second)
+            run = BaselineRun(
                 self.workers,
                 texts,
                 failing,
                 baseline,
                 LOCATE_SHARE * limits.max_seconds,
-                whole_s=WHOLE_SHARE * limits.max_seconds,
+                suite_timeout_s=FULL_SUITE_SHARE * limits.max_seconds,
                 collecting=self._collecting,
-                ahead=ahead,
+                prefetched=prefetched,
             )
-            self._looked = BaselineCandidates(looking, texts, limits)
-        return self._looked
+            self._baseline = BaselineCandidates(run, texts, limits)
+        return self._baseline
 
     async def close(self) -> None:
         """End the processes, whatever they do; safe to call twice."""
-        if self._looked is not None:
-            await self._looked.close()
+        if self._baseline is not None:
+            await self._baseline.close()
         if self._collecting is not None:
             self._collecting.cancel()
             await asyncio.gather(self._collecting, return_exceptions=True)
-        if self._ending is not None:
-            await asyncio.gather(self._ending, return_exceptions=True)
-        if self._ahead is not None:
-            await self._ahead.close()
-        near = () if self._near is None or self._near in self.workers else (self._near,)
-        await asyncio.gather(*(worker.close() for worker in (*self.workers, *near)))
+        if self._closing is not None:
+            await asyncio.gather(self._closing, return_exceptions=True)
+        if self._prefetched is not None:
+            await self._prefetched.close()
+        first = self._first_worker
+        unused = () if first is None or first in self.workers else (first,)
+        await asyncio.gather(*(worker.close() for worker in (*self.workers, *unused)))

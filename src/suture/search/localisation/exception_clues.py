@@ -1,4 +1,7 @@
-"""What exceptions of failing tests say of the kind of mistake: `'<' not supported` is about a comparison."""
+"""What the exceptions of failing tests say about the kind of mistake.
+
+For example, `'<' not supported between` is about a comparison.
+"""
 
 from __future__ import annotations
 
@@ -8,74 +11,92 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from suture.judge.trials.trial_records import Spectrum
-from suture.mutation.edits import Mutant
+from suture.mutation import Mutant, OperatorName
+from suture.search.tuning import MIN_CLUE_SHARE, OFF_TRACEBACK_FACTOR
 
-LEAST_SHARE = 0.05
-"""Of the failing tests, those that must say so."""
-ELSEWHERE = 0.5
-"""What is left of a clue's weight on lines that no traceback of its tests went through."""
-
-# What an exception says -> how much likelier operators are. A group of a pattern is a sign or a name: what
-# replaces just that counts in full.
-SAID: tuple[tuple[str, Mapping[str, float]], ...] = (
+# (Pattern of an exception, operator -> factor on its changes). A group of a pattern is an operator or a name:
+# a change that replaces exactly that gets the full factor.
+EXCEPTION_PATTERNS: tuple[tuple[str, Mapping[OperatorName, float]], ...] = (
     (
         r"unsupported operand type\(s\) for (\S+?)(?: or pow\(\))?:",
-        {"arithmetic sign": 3.0, "call around": 1.5},
+        {"arithmetic_operator": 3.0, "wrap_in_call": 1.5},
     ),
-    (r"bad operand type for unary (\S):", {"negative": 3.0, "call around": 1.5}),
-    (r"TypeError: '(\S+)' not supported between", {"comparison": 3.0, "call around": 1.5}),
+    (r"bad operand type for unary (\S):", {"sign_change": 3.0, "wrap_in_call": 1.5}),
+    (r"TypeError: '(\S+)' not supported between", {"comparison": 3.0, "wrap_in_call": 1.5}),
     (
         r"'(?:function|method|builtin_function_or_method|property)'|<bound method|<function |not callable",
-        {"decorator": 5.0, "attribute or name": 1.5},
+        {"decorator": 5.0, "attribute_or_name": 1.5},
     ),
     (
         r"TypeError: .*missing \d+ required",
-        {"decorator": 3.0, "missing argument": 3.0, "argument elsewhere": 3.0},
+        {"decorator": 3.0, "missing_argument": 3.0, "reused_argument": 3.0},
     ),
     (
         r"TypeError: .*(?:takes .* arguments?|unexpected keyword|multiple values)",
-        {"decorator": 3.0, "arguments": 2.0, "argument elsewhere": 1.5},
+        {"decorator": 3.0, "arguments": 2.0, "reused_argument": 1.5},
     ),
     (
         r"NameError: name '(\w+)' is not defined|ReferenceError: (\w+) is not defined",
-        {"undefined name": 3.0, "name begins": 3.0, "exception class": 3.0, "worked out": 2.0},
-    ),
-    (
-        r"AttributeError: .*has no attribute '(\w+)'",
-        {"unknown attribute": 2.0, "attribute": 2.0, "worked out": 2.0},
-    ),
-    (
-        r"TypeError: (?:\w+\.)*(\w+) is not a function",
-        {"called name": 2.0, "call around": 1.5, "call within": 1.5},
-    ),
-    (r"TypeError: .*(?:is not iterable|cannot unpack|to unpack)", {"iterated": 3.0, "one more element": 3.0}),
-    (
-        r"'?NoneType'?|assert None\b",
         {
-            **{"lacking return": 3.0, "returned": 3.0, "value given back": 3.0, "return at the end": 3.0},
-            **{"value elsewhere": 2.5, "argument elsewhere": 2.0, "one more element": 2.0},
+            "undefined_name": 3.0,
+            "missing_initialisation": 3.0,
+            "exception_class": 3.0,
+            "invented_function": 2.0,
         },
     ),
     (
-        r"AssertionError: assert (?:True|False) == -?\d",  # an answer where a number is meant
-        {"negative": 3.0, "negation": 2.0, "boolean": 2.0, "comparison": 1.5, "returned": 1.5},
+        r"AttributeError: .*has no attribute '(\w+)'",
+        {"unknown_attribute": 2.0, "attribute": 2.0, "invented_function": 2.0},
+    ),
+    (
+        r"TypeError: (?:\w+\.)*(\w+) is not a function",
+        {"called_name": 2.0, "wrap_in_call": 1.5, "unwrap_call": 1.5},
+    ),
+    (r"TypeError: .*(?:is not iterable|cannot unpack|to unpack)", {"iteration": 3.0, "append_element": 3.0}),
+    (
+        r"'?NoneType'?|assert None\b",
+        {
+            **{"missing_return": 3.0, "return_value": 3.0, "bare_return": 3.0, "final_return": 3.0},
+            **{"reused_value": 2.5, "reused_argument": 2.0, "append_element": 2.0},
+        },
+    ),
+    (
+        r"AssertionError: assert (?:True|False) == -?\d",  # a boolean where a number is expected
+        {
+            "sign_change": 3.0,
+            "negation": 2.0,
+            "boolean_operator": 2.0,
+            "comparison": 1.5,
+            "return_value": 1.5,
+        },
     ),
     (
         r"IndexError|StopIteration|(?:index|bounds) out of range|of (?:undefined|null)\b|Invalid array",
-        {"off by one": 1.6, "constant": 1.4, "part of a sequence": 1.5, "comparison": 1.3, "condition": 1.5},
+        {"off_by_one": 1.6, "constant": 1.4, "sequence_part": 1.5, "comparison": 1.3, "condition": 1.5},
     ),
-    (r"KeyError", {"key": 2.5, "condition": 1.5, "called name": 1.3}),
+    (r"KeyError", {"subscript_key": 2.5, "condition": 1.5, "called_name": 1.3}),
     (
         r"RecursionError|Timeout|Maximum call stack|stack overflow",
-        {"loop": 2.0, "comparison": 1.5, "guard": 2.0, "accumulation": 1.5, "arithmetic sign": 1.5},
+        {
+            "loop_control": 2.0,
+            "comparison": 1.5,
+            "guard": 2.0,
+            "accumulation": 1.5,
+            "arithmetic_operator": 1.5,
+        },
     ),
     (
         r"DID NOT RAISE|DID NOT WARN",
-        {"negation": 1.5, "comparison": 1.3, "boolean": 1.3, "exception class": 1.5},
+        {"negation": 1.5, "comparison": 1.3, "boolean_operator": 1.3, "exception_class": 1.5},
     ),
     (
         r"UnboundLocalError|before initialization",
-        {"lacking assignment": 2.5, "name begins": 3.0, "nothing iterated": 2.0, "statement moves": 1.5},
+        {
+            "missing_assignment": 2.5,
+            "missing_initialisation": 3.0,
+            "empty_iteration": 2.0,
+            "move_statement": 1.5,
+        },
     ),
 )
 
@@ -85,51 +106,51 @@ class Clue:
     """A hint at the kind of mistake.
 
     Attributes:
-        factors: Operator -> how much likelier its changes are.
-        part: The sign or name that is spoken of; empty where none is.
-        places: Path and line, where the exceptions went through.
-        share: Of the failing tests, those that say so.
+        factors: Mutation operator -> factor on the score of its changes.
+        part: The operator or name in the exception; empty where there is none.
+        places: Paths and lines of the tracebacks.
+        share: Share of the failing tests that show the exception.
     """
 
-    factors: Mapping[str, float]
+    factors: Mapping[OperatorName, float]
     part: str
     places: frozenset[tuple[str, int]]
     share: float
 
 
 def find_clues(spectrum: Spectrum) -> tuple[Clue, ...]:
-    """What the failing tests say, each thing once."""
+    """Return the clues in the exceptions of the failing tests, each once."""
     failing = spectrum.failing
     counts: Counter[tuple[int, str]] = Counter()
     places: dict[tuple[int, str], set[tuple[str, int]]] = {}
     for test in failing:
-        said = "Timeout" if test.outcome == "timeout" else test.fault
-        for number, (pattern, _) in enumerate(SAID):
-            match = re.search(pattern, said)
+        message = "Timeout" if test.outcome == "timeout" else test.error
+        for number, (pattern, _) in enumerate(EXCEPTION_PATTERNS):
+            match = re.search(pattern, message)
             if match is not None:
                 key = (number, next((group for group in match.groups() if group), ""))
                 counts[key] += 1
                 places.setdefault(key, set()).update(test.frames)
     return tuple(
         Clue(
-            factors=SAID[number][1],
-            part=part.rstrip("=") if SAID[number][0].startswith("unsupported") else part,
+            factors=EXCEPTION_PATTERNS[number][1],
+            part=part.rstrip("=") if EXCEPTION_PATTERNS[number][0].startswith("unsupported") else part,
             places=frozenset(places[number, part]),
             share=count / len(failing),
         )
         for (number, part), count in counts.items()
-        if count >= LEAST_SHARE * len(failing)
+        if count >= MIN_CLUE_SHARE * len(failing)
     )
 
 
 def clue_factor(mutant: Mutant, path: str, source: bytes, clues: Sequence[Clue]) -> float:
-    """How much likelier a change is by what the failing tests say; 1 where they say nothing of it.
+    """Return the factor on a change's score by the clues; 1 where no clue is about its operator.
 
     Args:
-        mutant: A change.
-        path: Of what file.
-        source: That file's text.
-        clues: What they say.
+        mutant: The change.
+        path: The file.
+        source: The text of the file, as bytes.
+        clues: The clues.
     """
     best = 1.0
     for clue in clues:
@@ -139,14 +160,14 @@ def clue_factor(mutant: Mutant, path: str, source: bytes, clues: Sequence[Clue])
         if clue.part and not _is_about(mutant, source, clue.part):
             factor = 1.0 + (factor - 1.0) / 4
         if clue.places and (path, mutant.line) not in clue.places and mutant.operator != "decorator":
-            factor = 1.0 + (factor - 1.0) * ELSEWHERE
+            factor = 1.0 + (factor - 1.0) * OFF_TRACEBACK_FACTOR
         best = max(best, 1.0 + (factor - 1.0) * clue.share**0.5)
     return best
 
 
 def _is_about(mutant: Mutant, source: bytes, part: str) -> bool:
-    """Whether a change replaces a sign, or something in which a name stands."""
-    gone = (
+    """Return whether a change replaces an operator, or code that contains a name."""
+    replaced = (
         b" ".join(source[edit.start : edit.end] for edit in mutant.edits).decode("utf-8", "replace").strip()
     )
-    return gone.rstrip("=") == part.rstrip("=") if not part.isidentifier() else part in gone
+    return replaced.rstrip("=") == part.rstrip("=") if not part.isidentifier() else part in replaced

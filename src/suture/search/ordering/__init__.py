@@ -1,1 +1,1 @@
-"""Where a fault may lie, and which changes are tried first."""
+"""Ordering: which candidates to try, and in which order: reverts, single changes, compound changes."""

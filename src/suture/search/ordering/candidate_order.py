@@ -1,4 +1,4 @@
-"""Candidates to be tried: single changes of suspicious lines, the likeliest first."""
+"""Generates single changes of suspicious lines, the likeliest first."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from heapq import merge
 from operator import itemgetter
 from types import MappingProxyType
 
-from suture.core.ledger.kinds import SuspectLine
+from suture.core.ledger.kinds import BrokenOperator, SuspectLine
 from suture.judge.trials.trial_records import Proposal, Spectrum
-from suture.mutation.edits import Edit, Mutant
-from suture.mutation.python.python_mutants import OperatorFault, generate_mutants
-from suture.search.localisation.exception_clues import Clue, find_clues, clue_factor
-from suture.search.localisation.fault_ranking import score_lines, rank_suspects
-from suture.search.ordering.reverts import Hunk, find_changed_lines, favour_changed_lines, generate_reverts
+from suture.mutation import Mutant, OperatorName, generate_mutants
+from suture.mutation.edits import encode_source
+from suture.search.localisation.exception_clues import Clue, clue_factor, find_clues
+from suture.search.localisation.fault_ranking import rank_suspects, score_lines
+from suture.search.ordering.reverts import Hunk, favour_changed_lines, find_changed_lines, generate_reverts
+from suture.search.search_records import ChangeKey, change_key
+from suture.search.tuning import (
+    CHEAP_PER_EXPENSIVE,
+    EARLY_CANDIDATES,
+    EARLY_SAMPLE,
+    EXPENSIVE_COLLECT_CPU_S,
+    GENERATION_SHARE,
+    MAX_SINGLES,
+    SPARE_HELD,
+    SUSPICION_EXPONENT,
+    YIELD_EVERY,
+)
 
 NO_FACTORS: Mapping[str, float] = MappingProxyType({})
-Maker = Callable[[str, str, Mapping[int, float]], Iterator[Mutant]]
-"""Path, text and suspicious lines -> changes."""
-SHARPNESS = 1.5
-"""How much more the suspicion of a line counts than the kind of change."""
-BREATH = 50
-"""Changes that are made before others may run."""
-LEAST_HELD = 1000
-"""Beyond twice what is wanted, so that sorting out the likeliest is seldom due."""
-DEAR_S = 0.5
-"""CPU seconds of collecting the tests, from which on it is dear to do so for one candidate."""
-CHEAP_BETWEEN = 8
-"""Changes that are put in place, between two that are imported anew."""
-EARLY_OF, EARLY = 10_000, 100
-"""Changes of the most suspicious lines, of which the likeliest are tried while all others are made."""
-MOST_SINGLES = 4000
-"""Single changes that a search holds: behind so many, two together are as likely."""
-MAKING_SHARE = 0.2
-"""Of a search's seconds, the most that making single changes may take."""
+LineScores = Mapping[str, Mapping[int, float]]
+"""Path -> line -> suspiciousness."""
+MutantGenerator = Callable[[str, str, Mapping[int, float]], Iterator[Mutant]]
+"""Yields the mutants of a file by its path, its text and its suspicious lines."""
+RankedProposal = tuple[float, str, Proposal]
+"""Negative score, tie-breaker, candidate."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,14 +48,14 @@ class OrderedCandidates:
     """Suspicious lines and single changes of them, the likeliest first.
 
     Attributes:
-        faults: The lines.
+        suspect_lines: The lines.
         singles: The changes.
-        broken: Operators of ours that broke on a file: path, and what happened.
+        operator_failures: Mutation operators that raised.
     """
 
-    faults: tuple[SuspectLine, ...]
+    suspect_lines: tuple[SuspectLine, ...]
     singles: tuple[Proposal, ...]
-    broken: tuple[tuple[str, OperatorFault], ...]
+    operator_failures: tuple[BrokenOperator, ...]
 
 
 async def order_candidates(
@@ -64,146 +64,158 @@ async def order_candidates(
     hunks: Sequence[Hunk],
     *,
     seed: int,
-    most: int,
+    limit: int,
     seconds: float,
     factors: Mapping[str, float] = NO_FACTORS,
-    early: Callable[[OrderedCandidates], None] | None = None,
+    on_early: Callable[[OrderedCandidates], None] | None = None,
 ) -> OrderedCandidates:
-    """Make single changes of what the failing tests point to.
+    """Return single changes of the Python lines that the failing tests point to.
 
     Args:
-        spectrum: What tests did on the project as it is.
+        spectrum: What the tests did on the unchanged code.
         texts: Path -> text of the files that may be changed.
-        hunks: What changed when the tests began to fail: it is taken back first, and suspected most.
-        seed: Decides between equals.
-        most: How many changes.
-        seconds: Of the search.
-        factors: Operator -> how much likelier its changes are than usual.
-        early: Told of the likeliest of the most suspicious lines, where it takes long to make all.
+        hunks: What changed when the tests began to fail: it is reverted first, and suspected most.
+        seed: Decides between equal scores.
+        limit: The most changes to return.
+        seconds: Wall-clock seconds of the whole search.
+        factors: Mutation operator -> factor on the score of its changes.
+        on_early: Receives the likeliest changes of the most suspicious lines, if there are many changes.
     """
-    broken: list[tuple[str, OperatorFault]] = []
-    faults = rank_suspects(spectrum, texts)
-    scores = favour_changed_lines(score_lines(faults, spectrum, texts), find_changed_lines(hunks, texts))
+    failures: list[BrokenOperator] = []
+    suspects = rank_suspects(spectrum, texts)
+    scores = favour_changed_lines(score_lines(suspects, spectrum, texts), find_changed_lines(hunks, texts))
 
-    def as_tried(singles: Sequence[Proposal]) -> OrderedCandidates:
+    def complete(singles: Sequence[Proposal]) -> OrderedCandidates:
         singles = [*generate_reverts(hunks, texts), *singles]
-        if spectrum.errors:  # nothing that the failing tests need is there to be given new code
-            singles = [replace(proposal, swap=False) for proposal in singles]
-        elif spectrum.collect_s >= DEAR_S:
+        if spectrum.collection_errors:  # the code of failing tests is not loaded, so nothing can be patched
+            singles = [replace(proposal, is_swappable=False) for proposal in singles]
+        elif spectrum.collect_s >= EXPENSIVE_COLLECT_CPU_S:
             singles = interleave_expensive(singles)
-        return OrderedCandidates(faults=tuple(faults), singles=tuple(singles), broken=tuple(broken))
+        return OrderedCandidates(
+            suspect_lines=tuple(suspects), singles=tuple(singles), operator_failures=tuple(failures)
+        )
 
     singles = await order_single_changes(
         scores,
         texts,
-        spectrum.imported,
+        spectrum.import_lines,
         seed=seed,
-        most=most,
-        seconds=seconds * MAKING_SHARE,
+        limit=limit,
+        seconds=seconds * GENERATION_SHARE,
         clues=find_clues(spectrum),
         factors=factors,
-        make=partial(generate_python_mutants, broken),
-        early=None if early is None else lambda singles: early(as_tried(singles)),
+        generate=partial(generate_python_mutants, failures),
+        on_early=None if on_early is None else lambda singles: on_early(complete(singles)),
     )
-    return as_tried(singles)
+    return complete(singles)
 
 
 def interleave_expensive(singles: Sequence[Proposal]) -> list[Proposal]:
-    """Changes in their order, but behind each that has to be imported anew a few that have not.
+    """Return changes in their order, but with a few cheap ones after each that needs a reimport.
 
-    Where the import takes as long as dozens of trials do, a few likely changes of what it runs would keep all
+    Where importing takes as long as dozens of trials, a few likely changes of imported code would keep all
     others waiting.
     """
-    found: list[Proposal] = []
-    waiting: deque[Proposal] = deque()
-    since = CHEAP_BETWEEN
+    ordered: list[Proposal] = []
+    expensive: deque[Proposal] = deque()
+    cheap_since = CHEAP_PER_EXPENSIVE
     for proposal in singles:
-        if not proposal.swap:
-            waiting.append(proposal)
+        if not proposal.is_swappable:
+            expensive.append(proposal)
         else:
-            found.append(proposal)
-            since += 1
-        if waiting and since >= CHEAP_BETWEEN:
-            found.append(waiting.popleft())
-            since = 0
-    return [*found, *waiting]
+            ordered.append(proposal)
+            cheap_since += 1
+        if expensive and cheap_since >= CHEAP_PER_EXPENSIVE:
+            ordered.append(expensive.popleft())
+            cheap_since = 0
+    return [*ordered, *expensive]
 
 
 async def order_single_changes(
-    scores: Mapping[str, Mapping[int, float]],
+    scores: LineScores,
     texts: Mapping[str, str],
-    imported: Mapping[str, frozenset[int]],
+    import_lines: Mapping[str, frozenset[int]],
     *,
     seed: int = 0,
-    most: int = 4000,
+    limit: int = MAX_SINGLES,
     seconds: float = math.inf,
     clues: Sequence[Clue] = (),
     factors: Mapping[str, float] = NO_FACTORS,
-    make: Maker = lambda path, text, lines: generate_mutants(text, lines),
-    early: Callable[[Sequence[Proposal]], None] | None = None,
-    looked_at: float = math.inf,
+    generate: MutantGenerator = lambda path, text, lines: generate_mutants(text, lines),
+    on_early: Callable[[Sequence[Proposal]], None] | None = None,
+    max_examined: float = math.inf,
 ) -> list[Proposal]:
-    """Every single change of a suspicious line, the likeliest first; others may run meanwhile.
+    """Return the likeliest single changes of suspicious lines; other tasks may run meanwhile.
 
     Args:
         scores: Path -> line -> suspiciousness.
         texts: Path -> text.
-        imported: Path -> lines that an import runs: what changes them has to be imported anew.
-        seed: Decides between equals.
-        most: How many; about twice as many are held at a time.
-        seconds: Wall-clock seconds, after which what was found must do. The worst lines are looked at first.
-        clues: What the failing tests say.
-        factors: Operator -> how much likelier its changes are than usual.
-        make: Makes the changes of a file's lines; those of Python where it is left out, which raise what an
-            operator of ours raises.
-        early: Told of the likeliest of the first `EARLY_OF`, where there are more.
-        looked_at: How many are made at most, those of the worst lines first.
+        import_lines: Path -> lines that run on import: a change of them needs a reimport.
+        seed: Decides between equal scores.
+        limit: The most changes to return; about twice as many are held at a time.
+        seconds: Wall-clock seconds, after which what has been generated is returned.
+        clues: What the exceptions of the failing tests say.
+        factors: Mutation operator -> factor on the score of its changes.
+        generate: Generates the mutants of a file. The default is for Python, and lets an operator's exception
+            propagate.
+        on_early: Receives the likeliest of the first `EARLY_SAMPLE` changes, if there are more.
+        max_examined: The most changes to generate, those of the most suspicious lines first.
     """
     end_s = time.monotonic() + seconds
-    found: list[tuple[float, str, Proposal]] = []
+    found: list[RankedProposal] = []
     last = math.inf
-    # The most suspicious lines of all files first: the time for them may be short.
-    weigh = partial(_singles_of, clues=clues, factors=factors, make=make)
+    # The most suspicious lines of all files come first, because the time may not suffice for all.
     by_suspicion = sorted(scores.items(), key=lambda item: -max(item[1].values()))
-    of_files = [weigh(path, texts[path], own, imported.get(path, frozenset())) for path, own in by_suspicion]
-    for count, (_, proposal) in enumerate(merge(*of_files, key=lambda pair: -pair[0]), 1):
-        place = -round(proposal.score, 6)
-        if place <= last:
-            found.append((place, _draw(proposal, seed), proposal))
-        if len(found) >= 2 * most + LEAST_HELD:
-            found = _best(found, most)
+    streams = [
+        _score_file(
+            path,
+            texts[path],
+            own,
+            import_lines.get(path, frozenset()),
+            clues=clues,
+            factors=factors,
+            generate=generate,
+        )
+        for path, own in by_suspicion
+    ]
+    for count, (_, proposal) in enumerate(merge(*streams, key=lambda pair: -pair[0]), 1):
+        rank = -round(proposal.score, 6)
+        if rank <= last:
+            found.append((rank, _tie_breaker(proposal, seed), proposal))
+        if len(found) >= 2 * limit + SPARE_HELD:
+            found = _select_best(found, limit)
             last = found[-1][0]
-        if count % BREATH == 0:
+        if count % YIELD_EVERY == 0:
             await asyncio.sleep(0)
-            if time.monotonic() > end_s or count >= looked_at:
+            if time.monotonic() > end_s or count >= max_examined:
                 break
-        if count == EARLY_OF and early is not None:
-            early([proposal for _, _, proposal in _best(found, EARLY)])
-    return [proposal for _, _, proposal in _best(found, most)]
+        if count == EARLY_SAMPLE and on_early is not None:
+            on_early([proposal for _, _, proposal in _select_best(found, EARLY_CANDIDATES)])
+    return [proposal for _, _, proposal in _select_best(found, limit)]
 
 
-def _best(found: list[tuple[float, str, Proposal]], most: int) -> list[tuple[float, str, Proposal]]:
-    """The likeliest of what was found, each change once."""
-    once: dict[tuple[str, tuple[Edit, ...]], tuple[float, str, Proposal]] = {}
-    for one in sorted(found, key=itemgetter(0, 1)):
-        once.setdefault((one[2].path, one[2].edits), one)
-    return list(once.values())[:most]
+def _select_best(found: list[RankedProposal], limit: int) -> list[RankedProposal]:
+    """Return the likeliest changes, each once."""
+    unique: dict[ChangeKey, RankedProposal] = {}
+    for ranked in sorted(found, key=itemgetter(0, 1)):
+        unique.setdefault(change_key(ranked[2]), ranked)
+    return list(unique.values())[:limit]
 
 
-def _singles_of(
+def _score_file(
     path: str,
     text: str,
     lines: Mapping[int, float],
-    ran: frozenset[int],
+    import_lines: frozenset[int],
     *,
     clues: Sequence[Clue],
     factors: Mapping[str, float],
-    make: Maker,
+    generate: MutantGenerator,
 ) -> Iterator[tuple[float, Proposal]]:
-    """Changes of one file, each with the suspicion of its line."""
+    """Yield the changes of one file, each with the suspicion of its line."""
     worst = max(lines.values())
-    raw = text.encode("utf-8", "surrogatepass")
-    for mutant in make(path, text, lines):
+    raw = encode_source(text)
+    for mutant in generate(path, text, lines):
         suspicion = lines.get(mutant.line, worst / 2)
         yield (
             suspicion,
@@ -212,30 +224,35 @@ def _singles_of(
                 edits=mutant.edits,
                 label=mutant.label,
                 score=mutant.prior
-                * suspicion**SHARPNESS
+                * suspicion**SUSPICION_EXPONENT
                 * clue_factor(mutant, path, raw, clues)
                 * factors.get(mutant.operator, 1.0),
                 operators=(mutant.operator,),
-                swap=mutant.in_function_body and mutant.line not in ran,
+                is_swappable=mutant.in_function_body and mutant.line not in import_lines,
             ),
         )
 
 
 def generate_python_mutants(
-    broken: list[tuple[str, OperatorFault]], path: str, text: str, lines: Mapping[int, float]
+    failures: list[BrokenOperator], path: str, text: str, lines: Mapping[int, float]
 ) -> Iterator[Mutant]:
-    """Changes of a Python file.
+    """Yield the mutants of a Python file.
 
     Args:
-        broken: Takes in an operator that breaks on it, which then makes no more of that node.
+        failures: Receives operators that raise; such an operator makes no more changes of that node.
         path: The file.
         text: Its text.
-        lines: Suspicious lines.
+        lines: Its suspicious lines.
     """
-    return generate_mutants(text, lines, on_fault=lambda fault: broken.append((path, fault)))
+
+    def report(operator: OperatorName, line: int, fault: Exception) -> None:
+        message = f"{type(fault).__name__}: {fault}"
+        failures.append(BrokenOperator(path=path, operator=operator, line=line, fault=message))
+
+    return generate_mutants(text, lines, on_fault=report)
 
 
-def _draw(proposal: Proposal, seed: int) -> str:
-    """A lot: the same for the same seed, in no order of the source."""
+def _tie_breaker(proposal: Proposal, seed: int) -> str:
+    """Return a deterministic tie-breaker that does not follow the order of the source."""
     text = f"{seed} {proposal.path} {proposal.edits}"
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256(encode_source(text)).hexdigest()

@@ -1,81 +1,101 @@
-"""Two changes that need each other: the second is looked for where the first leaves the failing tests.
+"""Compound changes: partial repairs that are extended by further changes, one at a time.
 
-A first change is worth going on from where some failing test passes with it, or gets further: to a later
-line, or past an exception that hid the next fault.
+A change is worth extending if some failing test passes with it, or gets further: to a later line, or past an
+exception that hid the next fault. A chain of changes grows only by progress, so that three faults are fixed
+in three steps and not by trying all triples.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from suture.judge.trials.trial_records import Mark, Proposal, Spectrum, Trial
+from suture.judge.trials.trial_records import FailurePoint, Proposal, Spectrum, TestLines, TestRun, Trial
 from suture.mutation.edits import edits_overlap
 from suture.mutation.python.python_tree import PythonTree, parse_python_tree
 from suture.search.localisation.exception_clues import find_clues
-from suture.search.ordering.candidate_order import order_single_changes
+from suture.search.localisation.fault_ranking import rank_suspects, score_lines
+from suture.search.ordering.candidate_order import LineScores, interleave_expensive, order_single_changes
+from suture.search.tuning import (
+    EXPENSIVE_COLLECT_CPU_S,
+    MAX_EQUAL_STARTS,
+    MAX_PARTNERS,
+    MAX_PARTNERS_EXAMINED,
+    MAX_STARTS,
+    MAX_WAITING,
+    NON_PASSING_STARTS_PER_ROUND,
+    PROGRESS_WEIGHT,
+    RANK_DECAY,
+    SETTLING_TRIALS,
+    START_DECAY,
+    STARTS_PER_ROUND,
+)
 
-LineScores = Mapping[str, Mapping[int, float]]
-PARTNERS, PARTNERS_OF = 250, 15_000
-"""Second changes of each, and those of the most suspicious lines of which they are the likeliest."""
-UNKNOWN = ("NameError", "UnboundLocalError", "AttributeError", "ModuleNotFoundError", "ImportError")
-"""Faults that are there whatever the values are: where one is gone, something was mended."""
-FURTHER = 0.5
-"""A first change with which no test passes yet, beside one with which all but one do."""
+LineTracer = Callable[[Proposal], Awaitable[TestLines]]
+"""Returns the lines that failing tests run with a change."""
+Extender = Callable[[Proposal, Spectrum, LineScores, Mapping[str, str], int], Awaitable[list[Proposal]]]
+"""Extends a partial repair, as `pair_changes` does."""
+STRUCTURAL_ERRORS = ("NameError", "UnboundLocalError", "AttributeError", "ModuleNotFoundError", "ImportError")
+"""Exceptions that occur whatever the values are: where one is gone, something was fixed."""
 
 
-def has_progressed(before: Mark, now: Mark) -> bool:
-    """Whether a test that still fails came further than before a change."""
-    file = before.test.partition("::")[0]
-    old, new = before.reached, now.reached
-    if now.test != before.test or not old or not new or not now.fault:
+def has_progressed(before: FailurePoint, after: FailurePoint) -> bool:
+    """Return whether a test that still fails gets further than before a change."""
+    test_file = before.test.partition("::")[0]
+    old, new = before.traceback, after.traceback
+    if after.test != before.test or not old or not new or not after.error:
         return False
-    if before.fault.startswith(UNKNOWN) and not now.fault.startswith((*UNKNOWN, "TypeError")):
-        return True  # in a loop, what comes behind such a line may fail further up
+    is_fixed = not after.error.startswith((*STRUCTURAL_ERRORS, "TypeError"))
+    if before.error.startswith(STRUCTURAL_ERRORS) and is_fixed:
+        return True  # in a loop, the next fault may be on an earlier line
     for one, other in zip(old, new, strict=False):
         if one != other:
             return one[0] == other[0] and other[1] > one[1]
-    # the same way down, as far as one of them goes: the call that raised returns now, to the test's own check
-    return len(new) < len(old) and new[-1][0] == file and old[-1][0] != file
+    # Both tracebacks agree as far as the shorter one goes: the call that raised returns now, to the test
+    # itself.
+    return len(new) < len(old) and new[-1][0] == test_file and old[-1][0] != test_file
 
 
 def remaining_spectrum(spectrum: Spectrum, trial: Trial, texts: Mapping[str, str]) -> Spectrum:
-    """What is left of a spectrum behind a first change: the tests that still fail, and where they fail now.
+    """Return the spectrum after a first change: the tests that still fail, and where they fail now.
 
-    Those that it mends speak for the lines that they run. Where those were not noted with the change, what
-    stands behind the place of an exception may run too. Of failing tests that a candidate does not run
-    nothing is known now.
+    Tests that the change fixes count as passing. Where lines were not traced with the change, what follows
+    the place of an exception may run too. Failing tests that a candidate does not run are left out.
 
     Args:
-        spectrum: Of the code as it is.
-        trial: What the first change showed.
-        texts: Path -> text of the files that may change.
+        spectrum: The spectrum of the unchanged code.
+        trial: The trial of the first change.
+        texts: Path -> text of the files that may be changed.
     """
-    tests, marks = [], {mark.test: mark for mark in trial.marks}
+    tests, failures = [], {failure.test: failure for failure in trial.failures}
     for test in spectrum.tests:
-        mark, traced = marks.get(test.id), trial.lines.get(test.id)
+        failure, traced = failures.get(test.id), trial.lines.get(test.id)
         if traced:
             test = replace(test, lines=traced)
-        if test.id in trial.passed:
+        if test.id in trial.now_passing:
             test = replace(test, outcome="passed")
-        elif test.failed and spectrum.guiding and test.id not in spectrum.guiding:
+        elif test.failed and spectrum.target_tests and test.id not in spectrum.target_tests:
             continue
-        if mark is not None and mark.reached:
-            frames = tuple(place for place in mark.reached if place[0] in texts)
+        if failure is not None and failure.traceback:
+            frames = tuple(place for place in failure.traceback if place[0] in texts)
             lines = {path: set(own) for path, own in test.lines.items()}
             for path, line in () if traced else frames:
-                lines.setdefault(path, set()).update(_lines_around(parse_python_tree(texts[path]), line))
-            seen = {path: frozenset(own) for path, own in lines.items()}
-            test = replace(test, frames=frames, fault=mark.fault, reached=mark.reached, lines=seen)
+                tree = parse_python_tree(texts[path])
+                lines.setdefault(path, set()).update(_lines_of_function(tree, line))
+            frozen = {path: frozenset(own) for path, own in lines.items()}
+            test = replace(
+                test, frames=frames, error=failure.error, traceback=failure.traceback, lines=frozen
+            )
         tests.append(test)
-    known = spectrum.known - trial.passed
-    return replace(spectrum, tests=tuple(tests), known=known)
+    failing_in_suite = spectrum.failing_in_suite - trial.now_passing
+    return replace(spectrum, tests=tuple(tests), failing_in_suite=failing_in_suite)
 
 
-def _lines_around(view: PythonTree | None, line: int) -> range:
-    """The lines of the function around one: behind an exception that is gone, they may run."""
-    holders = [] if view is None else view.functions_in_order
-    around = [n for n in holders if n.lineno <= line <= (n.end_lineno or n.lineno)]
+def _lines_of_function(tree: PythonTree | None, line: int) -> range:
+    """Return the lines of the innermost function around a line, or the line itself."""
+    functions = [] if tree is None else tree.functions_in_order
+    around = [node for node in functions if node.lineno <= line <= (node.end_lineno or node.lineno)]
     if not around:
         return range(line, line + 1)
     innermost = max(around, key=lambda node: node.lineno)
@@ -83,49 +103,195 @@ def _lines_around(view: PythonTree | None, line: int) -> range:
 
 
 async def pair_changes(
-    start: Proposal, left: Spectrum, scores: LineScores, texts: Mapping[str, str], seed: int
+    start: Proposal, remaining: Spectrum, scores: LineScores, texts: Mapping[str, str], seed: int
 ) -> list[Proposal]:
-    """Pairs of changes in one file: a partial repair, and a likely change for what it leaves.
+    """Return pairs of a partial repair and a likely change of the same file for what it leaves.
 
     Args:
         start: The partial repair.
-        left: What is left of the spectrum behind it.
-        scores: Path -> line -> suspiciousness, by that.
+        remaining: The spectrum after it.
+        scores: Path -> line -> suspiciousness, by that spectrum.
         texts: Path -> text.
-        seed: Decides between equals.
+        seed: Decides between equal scores.
     """
     partners = await order_single_changes(
         scores,
         {start.path: texts[start.path]},
-        left.imported,
+        remaining.import_lines,
         seed=seed,
-        most=PARTNERS,
-        clues=find_clues(left),
-        looked_at=PARTNERS_OF,
+        limit=MAX_PARTNERS,
+        clues=find_clues(remaining),
+        max_examined=MAX_PARTNERS_EXAMINED,
     )
     best = best_score(partners)
-    apart = (other for other in partners if not edits_overlap(start.edits, other.edits))
-    return [combine_changes(start, other, other.score / best) for other in apart]
+    separate = (partner for partner in partners if not edits_overlap(start.edits, partner.edits))
+    return [combine_changes(start, partner, partner.score / best) for partner in separate]
 
 
-def best_score(made: Sequence[Proposal]) -> float:
-    """The score of the likeliest."""
-    return max((one.score for one in made), default=1.0) or 1.0
+def best_score(proposals: Sequence[Proposal]) -> float:
+    """Return the highest score, or 1 if there is none."""
+    return max((proposal.score for proposal in proposals), default=1.0) or 1.0
 
 
 def passing_share(trial: Trial, spectrum: Spectrum) -> float:
-    """Of the failing tests, those that pass with a change: what it weighs as a start."""
-    run = max(trial.passing + trial.failing, len(spectrum.guiding), 1)
-    return max(trial.passing, FURTHER) / run
+    """Return the share of the failing tests that pass with a change, which is its weight as a start."""
+    all_run = max(trial.passing + trial.failing, len(spectrum.target_tests), 1)
+    return max(trial.passing, PROGRESS_WEIGHT) / all_run
 
 
 def combine_changes(start: Proposal, other: Proposal, score: float) -> Proposal:
-    """Two changes that lie apart, as one."""
+    """Return two changes that do not overlap as one."""
     return Proposal(
         path=start.path,
-        edits=tuple(sorted((*start.edits, *other.edits), key=lambda e: (e.start, e.end))),
+        edits=tuple(sorted((*start.edits, *other.edits), key=lambda edit: (edit.start, edit.end))),
         label=f"{start.label}; {other.label}",
         score=score,
         operators=(*start.operators, *other.operators),
-        swap=start.swap and other.swap,
+        is_swappable=start.is_swappable and other.is_swappable,
     )
+
+
+@dataclass(frozen=True)
+class Start:
+    """A partial repair that may be extended, with its trial."""
+
+    proposal: Proposal
+    trial: Trial
+
+    @property
+    def test_results(self) -> tuple[object, ...]:
+        """What the tests show with it."""
+        return self.trial.now_passing, self.trial.failures[:1]
+
+
+class CompoundQueue:
+    """The partial repairs of one search, and the compound changes that extend them."""
+
+    def __init__(self) -> None:
+        self._starts: list[Start] = []
+        self._parents: dict[Proposal, Trial] = {}
+        self._waiting: list[Proposal] = []
+        self._extended_count = 0
+        self._result_counts: Counter[tuple[object, ...]] = Counter()
+        self._improved_at: int | None = None
+        self._most_passing = 0
+
+    def record(
+        self, proposal: Proposal, trial: Trial, before: Mapping[str, TestRun], tried_count: int
+    ) -> bool:
+        """Return whether a failing candidate is progress on what it extends, so that it becomes a start.
+
+        Args:
+            proposal: The candidate.
+            trial: Its trial.
+            before: Test -> its run on the unchanged code.
+            tried_count: Candidates tried so far.
+        """
+        if trial.broken or trial.timed_out or not trial.failing:
+            return False
+        parent = self._parents.get(proposal)
+        if not _is_progress(trial, parent, before):
+            return False
+        self._starts.append(Start(proposal, trial))
+        is_better = trial.passing > self._most_passing
+        if self._improved_at is None and (parent is not None or is_better):
+            self._improved_at = tried_count
+        self._most_passing = max(self._most_passing, trial.passing)
+        return True
+
+    def has_promising_start(self) -> bool:
+        """Return whether most of the failing tests pass with a start that has not been extended."""
+        return any(start.trial.passing > start.trial.failing for start in self._starts)
+
+    def is_due(self, tried_count: int) -> bool:
+        """Return whether another round is worthwhile: after an improvement, or when nothing waits."""
+        if not self._starts or self._extended_count >= MAX_STARTS:
+            return False
+        has_settled = self._improved_at is not None and tried_count >= self._improved_at + SETTLING_TRIALS
+        return not self._waiting or has_settled
+
+    async def extend(
+        self,
+        spectrum: Spectrum,
+        texts: Mapping[str, str],
+        trace_lines: LineTracer,
+        *,
+        seed: int,
+        limit: int,
+        extend_start: Extender = pair_changes,
+    ) -> None:
+        """Extend the best starts that are left.
+
+        Args:
+            spectrum: What the tests did on the unchanged code.
+            texts: Path -> text.
+            trace_lines: Returns the lines that failing tests run with a change.
+            seed: Decides between equal scores.
+            limit: The most compound changes of each start.
+            extend_start: Generates them.
+        """
+        self._improved_at = None
+        chosen = self._choose_starts()
+        self._extended_count += len(chosen)
+        for number, start in enumerate(chosen):
+            trial = replace(start.trial, lines=await trace_lines(start.proposal))
+            remaining = remaining_spectrum(spectrum, trial, texts)
+            own = {start.proposal.path: texts[start.proposal.path]}
+            scores = score_lines(rank_suspects(remaining, own), remaining, own)
+            compounds = await extend_start(start.proposal, remaining, scores, texts, seed)
+            compounds.sort(key=lambda proposal: -round(proposal.score, 6))
+            weight = passing_share(trial, spectrum) * START_DECAY**number
+            for rank, proposal in enumerate(compounds[:limit]):
+                rescored = replace(proposal, score=proposal.score * weight * RANK_DECAY**rank)
+                if rescored not in self._parents:
+                    self._parents[rescored] = start.trial
+                    self._waiting.append(rescored)
+        self._waiting.sort(key=lambda proposal: -round(proposal.score, 6))
+        del self._waiting[MAX_WAITING:]
+        if spectrum.collect_s >= EXPENSIVE_COLLECT_CPU_S:
+            self._waiting = interleave_expensive(self._waiting)
+
+    def _choose_starts(self) -> list[Start]:
+        self._starts.sort(key=lambda s: (-s.trial.passing, s.trial.failing, -round(s.proposal.score, 6)))
+        chosen: list[Start] = []
+        left: list[Start] = []
+        has_passing = any(start.trial.passing for start in self._starts)
+        # Whether some test passes with a start -> how many such starts may still be chosen.
+        places = {
+            True: STARTS_PER_ROUND,
+            False: NON_PASSING_STARTS_PER_ROUND if has_passing else STARTS_PER_ROUND,
+        }
+        for start in self._starts:
+            passes = start.trial.passing > 0
+            if self._result_counts[start.test_results] >= MAX_EQUAL_STARTS:
+                continue
+            if len(chosen) < STARTS_PER_ROUND and places[passes]:
+                places[passes] -= 1
+                self._result_counts[start.test_results] += 1
+                chosen.append(start)
+            else:
+                left.append(start)
+        self._starts = left
+        return chosen
+
+    def pop(self) -> Proposal | None:
+        """Return the likeliest compound change that waits; `None` if none does."""
+        return self._waiting.pop(0) if self._waiting else None
+
+
+def _is_progress(trial: Trial, parent: Trial | None, before: Mapping[str, TestRun]) -> bool:
+    passing_before = parent.passing if parent else 0
+    if trial.passing != passing_before:
+        return trial.passing > passing_before
+    earlier = parent.failures if parent else _baseline_failures(trial.failures, before)
+    old = {failure.test: failure for failure in earlier}
+    pairs = [(old[failure.test], failure) for failure in trial.failures if failure.test in old]
+    further = sum(has_progressed(one, other) for one, other in pairs)
+    return further > sum(has_progressed(other, one) for one, other in pairs)
+
+
+def _baseline_failures(
+    failures: Iterable[FailurePoint], before: Mapping[str, TestRun]
+) -> Iterator[FailurePoint]:
+    """Yield how far the same tests got on the unchanged code."""
+    return (before[failure.test].failure_point for failure in failures if failure.test in before)

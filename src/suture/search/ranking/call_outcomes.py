@@ -1,6 +1,6 @@
-"""What plausible repairs answer to calls, and whether those calls come to what the repairs change.
+"""What plausible repairs return for calls, and whether the calls reach what the repairs change.
 
-Equal answers say something only where they do: to a call that runs other code all repairs answer alike.
+Equal results say something only for calls that reach the change: on other calls all repairs behave alike.
 """
 
 from __future__ import annotations
@@ -11,50 +11,62 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from suture.judge.differential.input_generation import Arguments, inputs_near, inputs_with, read_arguments
+from suture.judge.differential.input_generation import (
+    Arguments,
+    inputs_with_constants,
+    mutate_inputs,
+    read_arguments,
+)
 from suture.judge.runners.test_command import TestCommand
-from suture.judge.trials.call_comparison import compare
+from suture.judge.trials.python_calls import compare_calls
 from suture.judge.trials.trial_records import Proposal, Spectrum
-from suture.mutation.python.edit_locations import EditLocation, constants_near_edit, find_location, build_tripwire
+from suture.mutation.python.edit_locations import (
+    EditLocation,
+    build_tripwire,
+    constants_near_edit,
+    find_location,
+)
 from suture.mutation.python.python_tree import FUNCTIONS, is_docstring
 from suture.project.python_source.parsing import parsed
+from suture.search.tuning import MAX_BOUNDARY_INPUTS, MAX_CALLED_FUNCTIONS, MAX_NEAR_INPUTS, MAX_TRIPWIRES
 
 Call = tuple[str, str, str]
-INPUTS, AT_BOUNDS = 60, 24
-"""Calls of one function: with what is near the tests' arguments, and with what the changed code asks for."""
-MOST_WIRES = 4
-"""Places of which it is seen whether calls come to them; each costs as much as a candidate."""
-LATE, NOTHING_SEEN, OPAQUE = "!late", "?", " at ?"
-"""What `suture_calls` says of a call without an end, of one that did nothing it could see, of an object."""
+"""File, function, and arguments as the source of a tuple."""
+TIMED_OUT, NO_VISIBLE_EFFECT, OPAQUE = "!timeout", "?", " at ?"
+"""How the call protocol marks a call that timed out, one without visible effect, and an opaque object."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CallOutcomes:
-    """What one repair answers.
+    """What one repair returns for the calls.
 
     Attributes:
-        answers: To each call, as `compare` has it; empty where that is not known.
-        reached: How many of the calls are known to come to what it changes, and show what that does.
+        answers: One text for each call, as `compare_calls` returns it; empty where unknown.
+        reached: Number of calls that are known to reach what the repair changes, with a conclusive answer.
     """
 
     answers: tuple[str, ...] = ()
     reached: int = 0
 
+    def differs_from(self, other: CallOutcomes) -> bool:
+        """Return whether both are known and differ."""
+        return bool(self.answers and other.answers and self.answers != other.answers)
+
 
 @dataclass(frozen=True)
-class _Spot:
-    """Where a repair stands in a file."""
+class _ChangeSite:
+    """The location of a repair in a file."""
 
     path: str
-    place: EditLocation | None
+    location: EditLocation | None
 
     @property
-    def tells(self) -> bool:
-        """Whether equal answers of calls that come here say something.
+    def is_informative(self) -> bool:
+        """Whether equal answers of calls that reach it say something.
 
-        That no such exception comes tells nothing of the handlers of others.
+        That no such exception occurs says nothing about the handlers of others.
         """
-        return self.place is not None and not self.place.is_handler
+        return self.location is not None and not self.location.is_handler
 
 
 async def collect_outcomes(
@@ -64,106 +76,115 @@ async def collect_outcomes(
     command: TestCommand,
     seconds: float,
 ) -> list[CallOutcomes]:
-    """Ask repairs the same calls.
+    """Run the same calls on several repairs.
 
     Args:
         proposals: The repairs.
-        calls: File, function and arguments.
-        texts: Path -> text, before.
-        command: The tests' command.
-        seconds: Wall-clock seconds for all.
+        calls: The calls.
+        texts: Path -> text of the unchanged files.
+        command: The test command.
+        seconds: Wall-clock seconds for all of them.
 
     Raises:
-        SandboxError: The wall failed.
+        SandboxError: The sandbox failed.
     """
-    places = [_Spot(proposal.path, find_location(texts[proposal.path], proposal.edits)) for proposal in proposals]
-    wires: dict[_Spot, Proposal] = {}
-    for spot, proposal in zip(places, proposals, strict=True):
-        here = [
-            edit for other, one in zip(places, proposals, strict=True) if other == spot for edit in one.edits
+    sites = [
+        _ChangeSite(proposal.path, find_location(texts[proposal.path], proposal.edits))
+        for proposal in proposals
+    ]
+    tripwires: dict[_ChangeSite, Proposal] = {}
+    for site, proposal in zip(sites, proposals, strict=True):
+        edits_here = [
+            edit for other, one in zip(sites, proposals, strict=True) if other == site for edit in one.edits
         ]
-        edits = build_tripwire(texts[spot.path], here) if spot not in wires and len(wires) < MOST_WIRES else ()
+        is_wanted = site not in tripwires and len(tripwires) < MAX_TRIPWIRES
+        edits = build_tripwire(texts[site.path], edits_here) if is_wanted else ()
         if edits:
-            wires[spot] = replace(proposal, edits=edits)
-    # The code as it is comes last: it may be what never ends.
-    asked = [*wires.values(), *proposals, replace(proposals[0], edits=())]
-    wired = len(wires)
+            tripwires[site] = replace(proposal, edits=edits)
+    # The unchanged code comes last, because it may be what never ends.
+    programs = [*tripwires.values(), *proposals, replace(proposals[0], edits=())]
+    first_repair = len(tripwires)
 
-    def is_idle(said: Mapping[int, list[str]]) -> bool:
-        """Whether no call comes to any of the places, so that all repairs answer alike."""
-        known = wired in said and wires.keys() == set(places)
-        return known and all(said.get(number) == said[wired] for number in range(wired))
+    def reaches_nothing(answered: Mapping[int, list[str]]) -> bool:
+        """Return whether no call reaches any of the changes, so that all repairs answer alike."""
+        is_known = first_repair in answered and tripwires.keys() == set(sites)
+        return is_known and all(
+            answered.get(number) == answered[first_repair] for number in range(first_repair)
+        )
 
-    answers = await compare(command, asked, calls, texts, seconds, enough=is_idle)
-    stopped = {spot: answers.get(number, []) for number, spot in enumerate(wires)}
-    unchanged = answers.get(len(asked) - 1, [])
-    found = []
-    for number, spot in enumerate(places):
-        own = answers.get(wired + number, [])
-        other = stopped.get(spot, unchanged)
-        reached = sum(a != b and is_conclusive(a) for a, b in zip(own, other, strict=False)) if spot.tells else 0
-        found.append(CallOutcomes(answers=tuple(own), reached=reached))
-    return found
+    answers = await compare_calls(command, programs, calls, texts, seconds, is_enough=reaches_nothing)
+    with_tripwire = {site: answers.get(number, []) for number, site in enumerate(tripwires)}
+    unchanged = answers.get(len(programs) - 1, [])
+    outcomes = []
+    for number, site in enumerate(sites):
+        own = answers.get(first_repair + number, [])
+        other = with_tripwire.get(site, unchanged)
+        reached = sum(a != b and is_conclusive(a) for a, b in zip(own, other, strict=False))
+        outcomes.append(CallOutcomes(answers=tuple(own), reached=reached if site.is_informative else 0))
+    return outcomes
 
 
 def is_conclusive(answer: str) -> bool:
-    """Whether that another answers the same says that it does the same.
+    """Return whether two repairs with this same answer behave alike on the call.
 
-    A call that does not end, or that answers nothing, does so whatever it would have come to.
+    A call that does not end, or that returns nothing visible, does so whatever it would have reached.
     """
-    return answer != LATE and not answer.startswith(NOTHING_SEEN) and OPAQUE not in answer
+    return answer != TIMED_OUT and not answer.startswith(NO_VISIBLE_EFFECT) and OPAQUE not in answer
 
 
 def generate_calls(
-    spectrum: Spectrum, proposals: Sequence[Proposal], texts: Mapping[str, str], draw: random.Random
+    spectrum: Spectrum, proposals: Sequence[Proposal], texts: Mapping[str, str], random_source: random.Random
 ) -> list[Call]:
-    """Calls of functions that the tests call in the changed files.
+    """Return calls of the functions of the changed files that the tests call.
 
-    Their arguments are near the tests', and such as what was changed there asks for.
+    Their arguments are near those of the tests, or values that the changed code mentions.
 
     Args:
         spectrum: What the tests call.
-        proposals: What is compared.
-        texts: Path -> text, before.
-        draw: The source of chance.
+        proposals: The repairs to compare.
+        texts: Path -> text of the unchanged files.
+        random_source: The source of randomness.
     """
-    functions = {path: _at_top(texts[path]) for path in {proposal.path for proposal in proposals}}
-    named: dict[str, list[object]] = {path: [] for path in functions}
+    functions = {path: _top_level_functions(texts[path]) for path in {one.path for one in proposals}}
+    mentioned: dict[str, list[object]] = {path: [] for path in functions}
     for proposal in proposals:
-        named[proposal.path] += constants_near_edit(texts[proposal.path], proposal.edits)
+        mentioned[proposal.path] += constants_near_edit(texts[proposal.path], proposal.edits)
     by_function: dict[tuple[str, str], list[str]] = {}
     for call in spectrum.calls:
         if call.function in functions.get(call.path, ()):
             by_function.setdefault((call.path, call.function), []).append(call.arguments)
     calls: list[Call] = []
-    for (path, name), given in sorted(by_function.items())[:8]:
-        seeds = read_arguments(list(dict.fromkeys(given)))
-        calls += [(path, name, repr(one)) for one in generate_inputs(seeds, named[path], draw)]
+    for (path, name), arguments in sorted(by_function.items())[:MAX_CALLED_FUNCTIONS]:
+        seeds = read_arguments(list(dict.fromkeys(arguments)))
+        inputs = generate_inputs(seeds, mentioned[path], random_source)
+        calls += [(path, name, repr(one)) for one in inputs]
     return calls
 
 
-def generate_inputs(seeds: Sequence[Arguments], named: Sequence[object], draw: random.Random) -> list[Arguments]:
-    """Arguments to tell repairs apart by: near the tests', and such as what was changed asks for.
+def generate_inputs(
+    seeds: Sequence[Arguments], mentioned: Sequence[object], random_source: random.Random
+) -> list[Arguments]:
+    """Return arguments that may distinguish repairs.
 
     Args:
-        seeds: The tests' arguments of one function.
-        named: What the changed code names.
-        draw: The source of chance.
+        seeds: The arguments with which the tests call one function.
+        mentioned: Values that the changed code mentions.
+        random_source: The source of randomness.
     """
-    return [*inputs_near(seeds, INPUTS, draw), *inputs_with(seeds, named, AT_BOUNDS)]
+    near = mutate_inputs(seeds, MAX_NEAR_INPUTS, random_source)
+    return [*near, *inputs_with_constants(seeds, mentioned, MAX_BOUNDARY_INPUTS)]
 
 
-def _at_top(text: str) -> frozenset[str]:
-    """Names of a file's functions that are in no class and no other function."""
+def _top_level_functions(text: str) -> frozenset[str]:
     tree = parsed(text)
-    return frozenset(n.name for n in (tree.body if tree else ()) if isinstance(n, FUNCTIONS))
+    return frozenset(node.name for node in (tree.body if tree else ()) if isinstance(node, FUNCTIONS))
 
 
 def find_doctest_calls(texts: Mapping[str, str]) -> list[tuple[Call, str]]:
-    """Examples of docstrings that are one call with plain arguments, and what they want.
+    """Return the doctest examples that are one call with plain arguments, each with its expected result.
 
-    Left out are those that no answer's `repr` is: an exception, a part of an output, several lines of it. One
-    of them would be broken by every repair, and the others would tell nothing.
+    Examples whose expectation is never the `repr` of a result are left out: exceptions, abbreviated output
+    and output of several lines. Every repair would break them, so that they would say nothing.
 
     Args:
         texts: Path -> text.
@@ -173,11 +194,11 @@ def find_doctest_calls(texts: Mapping[str, str]) -> list[tuple[Call, str]]:
         tree = parsed(text)
         for node in ast.walk(tree) if tree is not None else ():
             if is_docstring(node) and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-                found += _examples_in(str(node.value.value), path)
+                found += _calls_in_docstring(str(node.value.value), path)
     return found
 
 
-def _examples_in(text: str, path: str) -> list[tuple[Call, str]]:
+def _calls_in_docstring(text: str, path: str) -> list[tuple[Call, str]]:
     found: list[tuple[Call, str]] = []
     try:
         examples = doctest.DocTestParser().get_examples(text)
@@ -189,22 +210,23 @@ def _examples_in(text: str, path: str) -> list[tuple[Call, str]]:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             call = node.value
             if isinstance(call.func, ast.Name) and not call.keywords:
-                given = f"({''.join(f'{ast.unparse(argument)}, ' for argument in call.args)})"
-                want = example.want.strip() or "None"  # which an interpreter does not print
-                if not (example.exc_msg or example.options or "..." in want or "\n" in want):
-                    found.append(((path, call.func.id, given), want))
+                arguments = f"({''.join(f'{ast.unparse(argument)}, ' for argument in call.args)})"
+                expected = example.want.strip() or "None"  # the interpreter does not print None
+                if not (example.exc_msg or example.options or "..." in expected or "\n" in expected):
+                    found.append(((path, call.func.id, arguments), expected))
     return found
 
 
-def count_broken_examples(behaviour: Sequence[str], examples: Sequence[tuple[Call, str]], first: int) -> int:
-    """Examples that a repair does not answer as they say.
+def count_broken_examples(answers: Sequence[str], examples: Sequence[tuple[Call, str]], first: int) -> int:
+    """Return how many examples a repair does not answer as expected.
 
     Args:
-        behaviour: Its answers.
-        examples: They.
-        first: Where their answers begin.
+        answers: All answers of the repair.
+        examples: The examples with their expected results.
+        first: Index of the answer to the first example.
     """
-    wrong = 0
-    for answer, (_, want) in zip(behaviour[first:], examples, strict=False):
-        wrong += not answer.removeprefix(NOTHING_SEEN).startswith((f"({want},", f"(({want}),"))
-    return wrong
+    broken = 0
+    for answer, (_, expected) in zip(answers[first:], examples, strict=False):
+        text = answer.removeprefix(NO_VISIBLE_EFFECT)
+        broken += not text.startswith((f"({expected},", f"(({expected}),"))
+    return broken

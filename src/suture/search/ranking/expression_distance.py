@@ -1,9 +1,10 @@
-"""Two texts of one expression, without running anything of the project: whether they can differ, and how far.
+"""Measures how far two versions of an expression can differ, without running anything of the project.
 
-Names, calls and attributes stand for any value, the same wherever one stands twice. Both texts are worked out
-for many such values: `n - 2 + 1` and `n - 1` agree on all of them, `not (a or b)` and `not a or b` do not.
-That is about the expression alone: a value that no caller ever brings counts as well. And a guard counts:
-`node and node.next` is not `node.next and node`, nor is what calls something once what calls it twice.
+Names, calls and attributes stand for any value, the same wherever one appears twice. Both versions are
+evaluated for many such values: `n - 2 + 1` and `n - 1` agree on all of them, `not (a or b)` and `not a or
+b` do not. Only the expression counts, so that a value which no caller ever passes counts too. Guards and
+effects count as well: `node and node.next` differs from `node.next and node`, and one call of a function
+differs from two.
 """
 
 from __future__ import annotations
@@ -17,135 +18,147 @@ from functools import lru_cache
 from itertools import product
 from typing import Any
 
-from suture.mutation.edits import Edit, apply_edits
+from suture.mutation import Edit, apply_edits
+from suture.mutation.edits import decode_source, encode_source
 from suture.mutation.python.edit_locations import find_statement_span
 from suture.project.python_source.parsing import parsed
-from suture.search.ranking.symbolic_eval import FAILS, KNOWN, SymbolicEvaluator, constants_in, is_much
+from suture.search.ranking.symbolic_eval import (
+    EVALUATED_NODES,
+    FAILS,
+    SymbolicEvaluator,
+    constants_outside_parts,
+    is_too_large,
+)
+from suture.search.tuning import (
+    COMPARED_VALUE_RATE,
+    FAILURE_RATE,
+    MAX_PARTS,
+    MAX_VALUE_SETS,
+    VALUES_PER_SET,
+)
 
-VALUES = (0, 1, 2, -1, 3, True, False, None, "", "a", "ab", (), (1,), 1.5)
-"""A few of each plain type, the edges among them."""
+BASIC_VALUES = (0, 1, 2, -1, 3, True, False, None, "", "a", "ab", (), (1,), 1.5)
+"""A few values of each plain type, with the edge cases."""
 STEPS = (-1, -0.5, 0.5, 1)
-"""From a number that an expression names to those beside it: `n < 10` is not `n <= 9` where `n` is 9.5."""
-DRAWN = 1000
-"""Sets of values, where not all can be tried."""
-POOL = 3
-"""Values of one set, as far as it is drawn from all: parts that are compared must be equal now and then."""
-SELDOM = 0.05
-"""How often a part ends with an exception, where sets are drawn."""
-OFTEN = 0.35
-"""How often it is just what it is compared with: of five conditions all must be true now and then."""
-MOST_PARTS = 6
-ASKED = (ast.If, ast.While, ast.IfExp, ast.Assert)
+"""From a number in the expression to its neighbours: `n < 10` differs from `n <= 9` where `n` is 9.5."""
+CONDITIONAL_NODES = (ast.If, ast.While, ast.IfExp, ast.Assert)
 
 
 def measure_distance(text: str, one: Sequence[Edit], other: Sequence[Edit]) -> float:
-    """How far two changes of a source differ: the share of values for which the expression in question does.
+    """Return the share of values for which two changes of a source differ.
 
     Args:
         text: The source.
-        one: A change.
-        other: Another; empty for the source as it is.
+        one: The edits of one change.
+        other: The edits of the other; empty for the unchanged source.
 
     Returns:
-        0 where nothing tells them apart, 1 where they differ by more than one expression that can be read.
-        What is not worked out counts as different: that they do the same is not known then.
+        0 where nothing distinguishes them, 1 where they differ by more than one readable expression. What
+        cannot be evaluated counts as different, because it is not known to be equal.
     """
     start, end = find_statement_span(text, (*one, *other))
-    raw = text.encode("utf-8", "surrogatepass")[start:end].decode("utf-8", "surrogatepass")
-    texts = [
-        apply_edits(raw, [replace(edit, start=edit.start - start, end=edit.end - start) for edit in edits])
+    statement = decode_source(encode_source(text)[start:end])
+    versions = [
+        apply_edits(
+            statement, [replace(edit, start=edit.start - start, end=edit.end - start) for edit in edits]
+        )
         for edits in (one, other)
     ]
-    # Indented as it is: to take that away would change what stands in a string of several lines.
-    return _apart(*(f"if True:\n{one}" if one[:1].isspace() else one for one in texts))
+    # The indentation stays: removing it would change strings of several lines.
+    return _text_distance(*(f"if True:\n{text}" if text[:1].isspace() else text for text in versions))
 
 
 def count_redundant_operations(text: str) -> int:
-    """How many operations of a source change nothing: `x + 0`, `x * 1`, `x or False`."""
+    """Return how many operations of a source have no effect: `x + 0`, `x * 1`, `x or False`."""
     tree = parsed(text)
-    return sum(map(_is_needless, ast.walk(tree))) if tree is not None else 0
+    return sum(map(_is_redundant, ast.walk(tree))) if tree is not None else 0
 
 
-def _is_needless(node: ast.AST) -> bool:
+def _is_redundant(node: ast.AST) -> bool:
     match node:
         case ast.BinOp(op=ast.Add() | ast.Sub() | ast.BitOr(), right=ast.Constant(value=value)):
             return type(value) is int and value == 0
         case ast.BinOp(op=ast.Mult() | ast.FloorDiv() | ast.Pow(), right=ast.Constant(value=value)):
             return type(value) is int and value == 1
-        case ast.BoolOp(op=joined, values=[*_, ast.Constant(value=bool() as value)]):
-            return value is isinstance(joined, ast.And)
+        case ast.BoolOp(op=operator, values=[*_, ast.Constant(value=bool() as value)]):
+            return value is isinstance(operator, ast.And)
     return False
 
 
 @lru_cache(maxsize=512)
-def _apart(one: str, other: str) -> float:
+def _text_distance(one: str, other: str) -> float:
     first, second = parsed(one), parsed(other)
     if first is not None and second is not None:
-        # A number in it may be too long to be written out, and an expression too deep to be gone through.
+        # A number may be too long for `repr`, and an expression too deep for recursion.
         with suppress(ValueError, RecursionError):
-            return _trees_apart(first, second)
+            return _tree_distance(first, second)
     return float(one != other)
 
 
-def _trees_apart(first: ast.Module, second: ast.Module) -> float:
-    pair, is_asked = _differing(first, second)
+def _tree_distance(first: ast.Module, second: ast.Module) -> float:
+    pair, is_condition = _differing_nodes(first, second)
     if pair is None:
         return 0.0
     left, right = pair
     if not (isinstance(left, ast.expr) and isinstance(right, ast.expr)):
         return 1.0
-    share = _expressions_apart(left, right, is_asked)
-    if share and any(_expressions_apart(*inner, is_asked=False) == 0.0 for inner in _within(left, right)):
+    distance = _expression_distance(left, right, is_condition)
+    inner = _inner_differences(left, right)
+    if distance and any(_expression_distance(*pair, is_condition=False) == 0.0 for pair in inner):
         return 0.0
-    return share
+    return distance
 
 
-def _expressions_apart(left: ast.expr, right: ast.expr, is_asked: bool) -> float:
-    working = SymbolicEvaluator(left, right)
-    if len(working.parts) > MOST_PARTS:
+def _expression_distance(left: ast.expr, right: ast.expr, is_condition: bool) -> float:
+    evaluator = SymbolicEvaluator(left, right)
+    if len(evaluator.parts) > MAX_PARTS:
         return 1.0
-    given, is_all = _given(working, left, right)
-    said = [tuple(working.said(node, one, is_asked) for node in (left, right)) for one in given]
-    differing = sum(ours.differs(theirs) for ours, theirs in said)
+    value_sets, are_all = _value_sets(evaluator, left, right)
+    results = [
+        (evaluator.evaluate(left, values, is_condition), evaluator.evaluate(right, values, is_condition))
+        for values in value_sets
+    ]
+    differing = sum(ours.differs_from(theirs) for ours, theirs in results)
     if differing:
-        return differing / len(said)
-    does_the_same = all(ours.acted == theirs.acted for ours, theirs in said)
-    # Of what was drawn, that it is equal says something only where all of both was come to.
-    return 0.0 if does_the_same and (is_all or working.has_gone_all_ways) else 1 / DRAWN
+        return differing / len(results)
+    has_same_effects = all(ours.effects == theirs.effects for ours, theirs in results)
+    # Equal results of drawn values say something only if all branches of both expressions were taken.
+    is_equal = has_same_effects and (are_all or evaluator.has_taken_all_branches)
+    return 0.0 if is_equal else 1 / MAX_VALUE_SETS
 
 
-def _differing(one: ast.AST, other: ast.AST) -> tuple[tuple[ast.AST, ast.AST] | None, bool]:
-    """The largest expressions around all that differs, or other nodes; whether only their truth counts."""
+def _differing_nodes(one: ast.AST, other: ast.AST) -> tuple[tuple[ast.AST, ast.AST] | None, bool]:
+    """Return the outermost nodes around all differences, and whether they are conditions."""
     if ast.dump(one) == ast.dump(other):
         return None, False
-    is_asked = False
-    while type(one) is type(other) and not isinstance(one, KNOWN):
-        below = list(_unequal(one, other))
+    is_condition = False
+    while type(one) is type(other) and not isinstance(one, EVALUATED_NODES):
+        below = list(_unequal_children(one, other))
         if len(below) != 1 or below[0] is None:
             break
         name, deeper, across = below[0]
-        is_asked = isinstance(one, ASKED) and name == "test"
+        is_condition = isinstance(one, CONDITIONAL_NODES) and name == "test"
         one, other = deeper, across
-    return (one, other), is_asked
+    return (one, other), is_condition
 
 
-def _within(left: ast.AST, right: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """What differs within what is not worked out, as the argument of a call; outermost first."""
+def _inner_differences(left: ast.AST, right: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yield what differs inside nodes that are not evaluated, such as arguments; outermost first."""
     while type(left) is type(right):
-        below = list(_unequal(left, right))
+        below = list(_unequal_children(left, right))
         if len(below) != 1 or below[0] is None:
             return
-        is_known = isinstance(left, KNOWN)
+        is_evaluated = isinstance(left, EVALUATED_NODES)
         _, left, right = below[0]
-        if not is_known and isinstance(left, ast.expr) and isinstance(right, ast.expr):
+        if not is_evaluated and isinstance(left, ast.expr) and isinstance(right, ast.expr):
             yield left, right
 
 
-def _unequal(one: ast.AST, other: ast.AST) -> Iterator[tuple[str, ast.AST, ast.AST] | None]:
-    """The children that differ, two by two; `None` for what has no counterpart."""
+def _unequal_children(one: ast.AST, other: ast.AST) -> Iterator[tuple[str, ast.AST, ast.AST] | None]:
+    """Yield the children that differ, in pairs; `None` for a difference without a counterpart."""
     for name, value in ast.iter_fields(one):
-        against = getattr(other, name, None)
-        ours, theirs = (v if isinstance(v, list) else [v] for v in (value, against))
+        counterpart = getattr(other, name, None)
+        ours, theirs = (v if isinstance(v, list) else [v] for v in (value, counterpart))
         if len(ours) != len(theirs):
             yield None
             continue
@@ -157,51 +170,54 @@ def _unequal(one: ast.AST, other: ast.AST) -> Iterator[tuple[str, ast.AST, ast.A
                 yield None
 
 
-def _given(working: SymbolicEvaluator, *nodes: ast.expr) -> tuple[list[dict[str, Any]], bool]:
-    """Values for the parts, and whether that is all there are."""
-    parts, values = working.parts, _values(constants_in(node) for node in nodes)
-    each = [(*values, FAILS) if part in working.may_fail else values for part in parts]
+def _value_sets(evaluator: SymbolicEvaluator, *nodes: ast.expr) -> tuple[list[dict[str, Any]], bool]:
+    """Return values for the parts, and whether these are all combinations."""
+    parts, values = evaluator.parts, _possible_values(constants_outside_parts(node) for node in nodes)
+    options = [(*values, FAILS) if part in evaluator.may_fail else values for part in parts]
     count = 1
-    for own in each:
+    for own in options:
         count *= len(own)
-    if count <= DRAWN:
-        return [dict(zip(parts, given, strict=True)) for given in product(*each)], True
-    beside: dict[str, list[Any]] = {}
+    if count <= MAX_VALUE_SETS:
+        return [dict(zip(parts, chosen, strict=True)) for chosen in product(*options)], True
+    compared: dict[str, list[Any]] = {}
     for node in nodes:
         for leaf in _leaves(node):
-            for part in working.keys_in(leaf):
-                beside.setdefault(part, []).extend(one for one in constants_in(leaf) if not is_much(one))
-    near = {part: _values([own]) for part, own in beside.items()}
-    draw = random.Random(0)
-    return [_drawn(working, values, beside, near, draw) for _ in range(DRAWN)], False
+            constants = [one for one in constants_outside_parts(leaf) if not is_too_large(one)]
+            for part in evaluator.parts_in(leaf):
+                compared.setdefault(part, []).extend(constants)
+    near = {part: _possible_values([constants]) for part, constants in compared.items()}
+    random_source = random.Random(0)
+    drawn = [_draw(evaluator, values, compared, near, random_source) for _ in range(MAX_VALUE_SETS)]
+    return drawn, False
 
 
-def _drawn(
-    working: SymbolicEvaluator,
+def _draw(
+    evaluator: SymbolicEvaluator,
     values: Sequence[Any],
-    beside: Mapping[str, Sequence[Any]],
+    compared: Mapping[str, Sequence[Any]],
     near: Mapping[str, Sequence[Any]],
-    draw: random.Random,
+    random_source: random.Random,
 ) -> dict[str, Any]:
-    """One set: what a part is compared with, what is near that, or of a few values that all parts share."""
-    pool = [draw.choice(values) for _ in range(POOL)]
-    found: dict[str, Any] = {}
-    for part in working.parts:
-        way, own = draw.random(), beside.get(part)
-        if part in working.may_fail and way < SELDOM:
-            found[part] = FAILS
-        elif own and way < OFTEN:
-            found[part] = draw.choice(own)
+    """Draw a value for each part: what it is compared with, a neighbour of that, or a shared value."""
+    shared = [random_source.choice(values) for _ in range(VALUES_PER_SET)]
+    drawn: dict[str, Any] = {}
+    for part in evaluator.parts:
+        chance, own = random_source.random(), compared.get(part)
+        if part in evaluator.may_fail and chance < FAILURE_RATE:
+            drawn[part] = FAILS
+        elif own and chance < COMPARED_VALUE_RATE:
+            drawn[part] = random_source.choice(own)
         else:
-            found[part] = draw.choice(near[part] if own and way < 2 * OFTEN else pool)
-    return found
+            drawn[part] = random_source.choice(
+                near[part] if own and chance < 2 * COMPARED_VALUE_RATE else shared
+            )
+    return drawn
 
 
 def _leaves(node: ast.expr) -> Iterator[ast.expr]:
-    """The expressions that hold no condition: in each, constants stand beside what they say something of."""
-    if isinstance(node, (ast.BoolOp, ast.IfExp)) or (
-        isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
-    ):
+    """Yield the expressions without boolean operators, in which constants relate to their neighbours."""
+    is_negation = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+    if isinstance(node, (ast.BoolOp, ast.IfExp)) or is_negation:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 yield from _leaves(child)
@@ -209,9 +225,9 @@ def _leaves(node: ast.expr) -> Iterator[ast.expr]:
         yield node
 
 
-def _values(named: Iterable[Sequence[Any]]) -> tuple[Any, ...]:
-    """What an unknown part may be: what the expressions name, beside it, and a few of each plain type."""
-    small = [value for some in named for value in some if not is_much(value)]
+def _possible_values(constants: Iterable[Sequence[Any]]) -> tuple[Any, ...]:
+    """Return values that an unknown part may have: constants of the expressions, neighbours, basic values."""
+    small = [value for some in constants for value in some if not is_too_large(value)]
     near = [value + step for value in small if isinstance(value, (int, float)) for step in STEPS]
     plain = [value for value in (*small, *near) if isinstance(value, (int, float, str, bytes))]
-    return tuple({repr(value): value for value in (*VALUES, *plain)}.values())
+    return tuple({repr(value): value for value in (*BASIC_VALUES, *plain)}.values())

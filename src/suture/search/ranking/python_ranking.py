@@ -1,4 +1,4 @@
-"""Plausible is not correct: repairs that pass are told apart by what they do beyond the tests, and ranked."""
+"""Ranks plausible repairs of a Python project by what they do beyond the tests."""
 
 from __future__ import annotations
 
@@ -6,78 +6,85 @@ import ast
 import random
 from collections.abc import Sequence
 
+from suture.core.ledger.kinds import DistinguishingInput
 from suture.judge.runners.test_command import TestCommand
-from suture.judge.tampering import literals_of, warnings_about
-from suture.mutation.edits import Edit
+from suture.judge.tampering import collect_literals, find_tampering_warnings
+from suture.mutation import Edit
 from suture.search.ranking.call_outcomes import (
-    LATE,
-    NOTHING_SEEN,
+    NO_VISIBLE_EFFECT,
+    TIMED_OUT,
     CallOutcomes,
     collect_outcomes,
     count_broken_examples,
-    generate_calls,
     find_doctest_calls,
+    generate_calls,
 )
-from suture.search.ranking.expression_distance import measure_distance, count_redundant_operations
-from suture.search.ranking.repair_scoring import COMPARE_S, MOST_COMPARED, CallComparison, Difference, LanguageReading, Repair, rank_compared
-from suture.search.search_result import SearchResult
-
-FAR = 0.5
-"""What a change takes away that is as far from the code as it is as one of an expression can be."""
-NEEDLESS = 0.3
-"""What each operation leaves of it that it writes and that changes nothing: nobody writes `+ 0`."""
+from suture.search.ranking.expression_distance import count_redundant_operations, measure_distance
+from suture.search.ranking.repair_scoring import RankingMethods, Repair, RepairAnswers, rank_repairs
+from suture.search.search_records import SearchResult
+from suture.search.tuning import (
+    COMPARE_S,
+    DISTANCE_PENALTY,
+    MAX_COMPARED_REPAIRS,
+    REDUNDANT_OPERATION_FACTOR,
+)
 
 
 async def rank_python_repairs(
-    findings: SearchResult,
+    result: SearchResult,
     command: TestCommand,
     tests: Sequence[str],
     *,
     seed: int = 0,
     seconds: float = COMPARE_S,
-) -> tuple[tuple[Repair, ...], Difference | None]:
-    """Plausible repairs, the likeliest first, one for each behaviour; and what tells the first two apart.
+) -> tuple[tuple[Repair, ...], DistinguishingInput | None]:
+    """Return plausible repairs, one for each behaviour, and what distinguishes the likeliest two.
 
     Args:
-        findings: What a search found.
-        command: The command that it was found with.
+        result: The result of the search.
+        command: The test command with which it was found.
         tests: Sources of the tests.
-        seed: Of the inputs that are tried.
-        seconds: Wall-clock seconds that running them may take; never more than a few.
+        seed: Seed of the generated inputs.
+        seconds: Wall-clock seconds for running them, at most `COMPARE_S`.
 
     Raises:
-        SandboxError: The wall failed.
+        SandboxError: The sandbox failed.
     """
-    proposals = findings.plausible[:MOST_COMPARED]
+    proposals = result.plausible[:MAX_COMPARED_REPAIRS]
     if not proposals:
         return (), None
-    calls = generate_calls(findings.spectrum, proposals, findings.texts, random.Random(seed))
-    changed = {proposal.path: findings.texts[proposal.path] for proposal in proposals}
-    examples = find_doctest_calls(changed)
-    made = [*calls, *(call for call, _ in examples)]
-    answered: list[CallOutcomes] = [CallOutcomes() for _ in proposals]
-    if made and len(proposals) > 1:
-        answered = await collect_outcomes(proposals, made, findings.texts, command, min(seconds, COMPARE_S))
-    broken = [count_broken_examples(one.answers, examples, len(calls)) for one in answered]
-    literals = literals_of(tests)
-    reading = LanguageReading(
-        warnings=lambda path, before, after: warnings_about(before, after, literals),
-        distance=_distance,
+    calls = generate_calls(result.spectrum, proposals, result.texts, random.Random(seed))
+    examples = find_doctest_calls({one.path: result.texts[one.path] for one in proposals})
+    all_calls = [*calls, *(call for call, _ in examples)]
+    outcomes = [CallOutcomes() for _ in proposals]
+    if all_calls and len(proposals) > 1:
+        outcomes = await collect_outcomes(
+            proposals, all_calls, result.texts, command, min(seconds, COMPARE_S)
+        )
+    broken = [count_broken_examples(one.answers, examples, len(calls)) for one in outcomes]
+    literals = collect_literals(tests)
+    methods = RankingMethods(
+        find_warnings=lambda path, before, after: find_tampering_warnings(before, after, literals),
+        distance_factor=_distance_factor,
+        render_answer=_render_answer,
         is_python=True,
     )
-    asked = CallComparison(calls=made, answered=answered, broken=broken)
-    return await rank_compared(findings, proposals, asked, reading, _shown)
+    answers = RepairAnswers(calls=all_calls, outcomes=outcomes, broken_examples=broken)
+    return await rank_repairs(result, proposals, answers, methods)
 
 
-def _distance(path: str, before: str, edits: Sequence[Edit], after: str) -> float:
-    return (1 - FAR * measure_distance(before, edits, ())) * NEEDLESS ** max(0, count_redundant_operations(after) - count_redundant_operations(before))
+def _distance_factor(path: str, before: str, edits: Sequence[Edit], after: str) -> float:
+    added = count_redundant_operations(after) - count_redundant_operations(before)
+    distance = measure_distance(before, edits, ())
+    return (1 - DISTANCE_PENALTY * distance) * REDUNDANT_OPERATION_FACTOR ** max(0, added)
 
 
-def _shown(answer: str) -> str:
-    """An answer without the arguments behind it, where it can be read."""
+def _render_answer(answer: str) -> str:
+    """Return an answer without the arguments behind it, where it can be read."""
     if answer.startswith("!"):
-        return "no end in time" if answer == LATE else f"raises {answer[1:]}"
+        return "no end in time" if answer == TIMED_OUT else f"raises {answer[1:]}"
+    text = answer.removeprefix(NO_VISIBLE_EFFECT)
     try:
-        return repr(ast.literal_eval(answer.removeprefix(NOTHING_SEEN))[0])
+        return repr(ast.literal_eval(text)[0])
     except (SyntaxError, ValueError, TypeError, IndexError):
-        return answer.removeprefix(NOTHING_SEEN)
+        return text

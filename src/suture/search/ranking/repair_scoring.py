@@ -1,4 +1,4 @@
-"""What plausible repairs weigh: their odds, what is suspicious about them, how far they agree."""
+"""Scores plausible repairs: their prior, warnings, agreement with each other, and naturalness."""
 
 from __future__ import annotations
 
@@ -9,28 +9,22 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 
+from suture.core.ledger.kinds import DistinguishingInput
+from suture.judge.tampering import TamperingWarning
 from suture.judge.trials.trial_records import Proposal
-from suture.mutation.edits import Edit, apply_edits
+from suture.mutation import Edit, apply_edits
 from suture.project.python_source.parsing import parsed
-from suture.search.ranking.call_outcomes import CallOutcomes, Call
+from suture.search.ranking.call_outcomes import Call, CallOutcomes
 from suture.search.ranking.expression_distance import measure_distance
-from suture.search.search_result import SearchResult
-
-WARNED = 0.4
-"""What each warning leaves of a score."""
-IDLE = 0.1
-"""What each block that it guards, and that no test runs, leaves of it: it was written to be run. Only beside
-others of the same place does that say anything."""
-EXAMPLE = 0.2
-"""What a broken example of a docstring leaves of it."""
-
-
-MOST_COMPARED = 16
-"""Repairs that answer the same calls; they share the seconds below."""
-COMPARE_S = 6.0
-"""Seconds that repairs are asked for answers on new inputs, after the search has ended."""
-CLOSE = 0.25
-"""Of the score of a repair, what a rival has to have: less likely ones say little against it."""
+from suture.search.search_records import SearchResult, change_key
+from suture.search.tuning import (
+    AGREEMENT_SHARE,
+    BROKEN_EXAMPLE_FACTOR,
+    CLOSE_RIVAL_SHARE,
+    IDLE_BLOCK_FACTOR,
+    NATURALNESS_SPREAD,
+    WARNING_FACTOR,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,125 +35,102 @@ class Repair:
         proposal: The change.
         text: The changed file.
         score: For ordering.
-        warnings: What is suspicious about it.
-        alike: Other repairs that are known to do the same: by all answers to calls that come to what they
-            change, or by their expressions.
-        apart: Its rivals: others that answer otherwise, or are about as likely and not known to do the same.
+        warnings: What makes it doubtful.
+        equivalents: Labels of repairs known to behave alike: by all answers to calls that reach what they
+        change,
+            or by their expressions.
+        rivals: Labels of repairs that answer differently, or are about as likely and not known to behave
+        alike.
     """
 
     proposal: Proposal
     text: str
     score: float
-    warnings: tuple[str, ...] = ()
-    equivalent_labels: tuple[str, ...] = ()
-    rival_labels: tuple[str, ...] = ()
+    warnings: tuple[TamperingWarning, ...] = ()
+    equivalents: tuple[str, ...] = ()
+    rivals: tuple[str, ...] = ()
+
+
+ScoredRepair = tuple[Repair, CallOutcomes]
 
 
 @dataclass(frozen=True, kw_only=True)
-class CallComparison:
-    """What plausible repairs were asked.
+class RepairAnswers:
+    """The answers of plausible repairs to the same calls.
 
     Attributes:
-        calls: File, function and arguments as people read them.
-        answered: What each repair answered.
-        broken: Of each, the examples in the code's own words that it does not answer as they say.
+        calls: The calls, with their arguments as people read them.
+        outcomes: The answers of each repair.
+        broken_examples: For each repair, the examples in docstrings or comments that it does not fulfil.
     """
 
     calls: Sequence[Call]
-    answered: Sequence[CallOutcomes]
-    broken: Sequence[int]
+    outcomes: Sequence[CallOutcomes]
+    broken_examples: Sequence[int]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LanguageReading:
-    """How the texts of a language are read.
+class RankingMethods:
+    """How the repairs of a language are judged and shown.
 
     Attributes:
-        warnings: What is suspicious about a change, by its path and both texts.
-        distance: By path, text before, edits and text after, what is left of a score for how far the change
-            goes, and for what it writes without need.
-        is_python: Whether equal expressions are known by their syntax tree.
+        find_warnings: Returns the warnings about a change, by its path and both texts.
+        distance_factor: Returns the factor on a score for how far a change goes and what it writes without
+        need,
+            by path, text before, edits and text after.
+        render_answer: Returns an answer as people read it.
+        is_python: Whether equal expressions can be recognised by their syntax tree.
     """
 
-    warnings: Callable[[str, str, str], tuple[str, ...]]
-    distance: Callable[[str, str, Sequence[Edit], str], float]
+    find_warnings: Callable[[str, str, str], tuple[TamperingWarning, ...]]
+    distance_factor: Callable[[str, str, Sequence[Edit], str], float]
+    render_answer: Callable[[str], str]
     is_python: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class Difference:
-    """An input that tells repairs apart.
-
-    Attributes:
-        call: The call, as source.
-        answers: Label of a repair -> what it answers, for the likeliest and the next that differs.
-        by_repair: What each repair answers, in their order.
-    """
-
-    call: str
-    answers: Mapping[str, str]
-    by_repair: tuple[str, ...]
-
-    @property
-    def apart(self) -> tuple[str, str]:
-        """The likeliest repair's answer, and the other one."""
-        first = self.by_repair[0]
-        return first, next(answer for answer in self.by_repair if answer != first)
-
-
-async def rank_compared(
-    findings: SearchResult,
-    proposals: Sequence[Proposal],
-    asked: CallComparison,
-    reading: LanguageReading,
-    shown: Callable[[str], str],
-) -> tuple[tuple[Repair, ...], Difference | None]:
-    """Plausible repairs, the likeliest first, one for each behaviour; and what tells the first two apart.
+async def rank_repairs(
+    result: SearchResult, proposals: Sequence[Proposal], answers: RepairAnswers, methods: RankingMethods
+) -> tuple[tuple[Repair, ...], DistinguishingInput | None]:
+    """Return plausible repairs, one for each behaviour, and what distinguishes the likeliest two.
 
     Args:
-        findings: What a search found.
-        proposals: The plausible ones that are compared.
-        asked: What they answered.
-        reading: How their language is read.
-        shown: An answer, for people.
+        result: The result of the search.
+        proposals: The plausible repairs to rank.
+        answers: Their answers to the same calls.
+        methods: How repairs of their language are judged.
     """
-    scored = await score_repairs(findings, proposals, asked, reading)
-    distinct = group_by_behaviour(scored, findings.texts if reading.is_python else {})
-    return tuple(repair for repair, _ in distinct), find_difference(distinct, asked.calls, shown)
+    scored = await score_repairs(result, proposals, answers, methods)
+    distinct = group_by_behaviour(scored, result.texts if methods.is_python else {})
+    difference = find_difference(distinct, answers.calls, methods.render_answer)
+    return tuple(repair for repair, _ in distinct), difference
 
 
 async def score_repairs(
-    findings: SearchResult, proposals: Sequence[Proposal], asked: CallComparison, reading: LanguageReading
-) -> list[tuple[Repair, CallOutcomes]]:
-    """Repairs with their answers, the likeliest first.
-
-    Args:
-        findings: What a search found.
-        proposals: The plausible ones that are compared.
-        asked: What they answered.
-        reading: How their language is read.
-    """
-    behaviour = [one.answers for one in asked.answered]
+    result: SearchResult, proposals: Sequence[Proposal], answers: RepairAnswers, methods: RankingMethods
+) -> list[ScoredRepair]:
+    """Return repairs with their answers, the likeliest first; the arguments are those of `rank_repairs`."""
+    answer_lists = [outcomes.answers for outcomes in answers.outcomes]
     repairs = []
     for number, proposal in enumerate(proposals):
-        await asyncio.sleep(0)  # reading a long file takes a moment, and the run's time may be up
-        before = findings.texts[proposal.path]
+        await asyncio.sleep(0)  # parsing a long file takes a moment, and the run's time may be up
+        before = result.texts[proposal.path]
         text = apply_edits(before, proposal.edits)
-        warnings = reading.warnings(proposal.path, before, text)
-        score = proposal.score * WARNED ** len(warnings) * EXAMPLE ** min(1, asked.broken[number])
-        score *= 0.6 + 0.4 * _agreement(number, behaviour, proposals)
-        score *= 0.85 + 0.3 * naturalness(before, proposal)
-        score *= IDLE ** findings.idle_block_counts.get((proposal.path, proposal.edits), 0)
-        score *= reading.distance(proposal.path, before, proposal.edits, text)
+        warnings = methods.find_warnings(proposal.path, before, text)
+        score = proposal.score * WARNING_FACTOR ** len(warnings)
+        score *= BROKEN_EXAMPLE_FACTOR ** min(1, answers.broken_examples[number])
+        score *= 1 - AGREEMENT_SHARE + AGREEMENT_SHARE * _agreement(number, answer_lists, proposals)
+        score *= 1 - NATURALNESS_SPREAD / 2 + NATURALNESS_SPREAD * measure_naturalness(before, proposal)
+        score *= IDLE_BLOCK_FACTOR ** result.idle_block_counts.get(change_key(proposal), 0)
+        score *= methods.distance_factor(proposal.path, before, proposal.edits, text)
         repair = Repair(proposal=proposal, text=text, score=score, warnings=warnings)
-        repairs.append((repair, asked.answered[number]))
+        repairs.append((repair, answers.outcomes[number]))
     return sorted(repairs, key=lambda pair: -round(pair[0].score, 6))
 
 
-def _agreement(number: int, behaviour: Sequence[tuple[str, ...]], proposals: Sequence[Proposal]) -> float:
-    """How far the others, each as likely as it is, answer alike; 1 where there is nothing to compare."""
-    own, weight, agreed = behaviour[number], 0.0, 0.0
-    for other, answers in enumerate(behaviour):
+def _agreement(number: int, answer_lists: Sequence[tuple[str, ...]], proposals: Sequence[Proposal]) -> float:
+    """Return how far the other repairs, weighted by score, answer alike; 1 if nothing can be compared."""
+    own, weight, agreed = answer_lists[number], 0.0, 0.0
+    for other, answers in enumerate(answer_lists):
         pairs = list(zip(own, answers, strict=False))
         if other != number and pairs:
             weight += proposals[other].score
@@ -167,108 +138,112 @@ def _agreement(number: int, behaviour: Sequence[tuple[str, ...]], proposals: Seq
     return agreed / weight if weight else 1.0
 
 
-def naturalness(text: str, proposal: Proposal) -> float:
-    """The share of a change's new words' neighbourhoods that the file has elsewhere, 0.5 where it has none.
+def measure_naturalness(text: str, proposal: Proposal) -> float:
+    """Return the share of the new text's token pairs that the file has elsewhere; 0.5 if there are none.
 
     Args:
-        text: The file as it was.
+        text: The unchanged file.
         proposal: The change.
     """
-    known = _known_pairs(text)
-    pairs = {pair for edit in proposal.edits for pair in _pairs(edit.text)}
+    known = _token_pairs_of_file(text)
+    pairs = {pair for edit in proposal.edits for pair in _token_pairs(edit.text)}
     return sum(pair in known for pair in pairs) / len(pairs) if pairs else 0.5
 
 
 @lru_cache(maxsize=16)
-def _known_pairs(text: str) -> frozenset[tuple[str, str]]:
-    return frozenset(_pairs(text))
+def _token_pairs_of_file(text: str) -> frozenset[tuple[str, str]]:
+    return frozenset(_token_pairs(text))
 
 
-def _pairs(text: str) -> list[tuple[str, str]]:
-    words = "".join(sign if sign.isalnum() or sign == "_" else f" {sign} " for sign in text).split()
-    return list(pairwise(words))
+def _token_pairs(text: str) -> list[tuple[str, str]]:
+    tokens = "".join(sign if sign.isalnum() or sign == "_" else f" {sign} " for sign in text).split()
+    return list(pairwise(tokens))
 
 
-def group_by_behaviour(
-    repairs: Sequence[tuple[Repair, CallOutcomes]], texts: Mapping[str, str]
-) -> list[tuple[Repair, CallOutcomes]]:
-    """The best of each behaviour, with its rivals: what is not known to do the same stands for itself.
+def group_by_behaviour(repairs: Sequence[ScoredRepair], texts: Mapping[str, str]) -> list[ScoredRepair]:
+    """Return the best repair of each behaviour, with its equivalents and rivals.
+
+    Repairs that are not known to behave alike are in groups of their own.
 
     Args:
-        repairs: Each with its answers, the likeliest first.
-        texts: Path -> text, before.
+        repairs: Repairs with their answers, the likeliest first.
+        texts: Path -> unchanged text of files whose expressions can be compared.
     """
-    kept: list[tuple[Repair, CallOutcomes]] = []
-    for repair, answered in repairs:
-        same = (n for n, other in enumerate(kept) if _same((repair, answered), other, texts))
-        place = next(same, None)
+    groups: list[ScoredRepair] = []
+    for repair, outcomes in repairs:
+        equal = (
+            number for number, other in enumerate(groups) if _behave_alike((repair, outcomes), other, texts)
+        )
+        place = next(equal, None)
         if place is None:
-            kept.append((repair, answered))
+            groups.append((repair, outcomes))
         else:
-            first, own = kept[place]
-            chosen, left = (repair, first) if _is_plainer(repair, first, texts) else (first, repair)
-            alike = (*first.equivalent_labels, left.proposal.label)
-            kept[place] = (replace(chosen, score=first.score, alike=alike), own)
-    return [(replace(one, apart=_rivals(number, kept)), own) for number, (one, own) in enumerate(kept)]
+            first, own = groups[place]
+            chosen, other_repair = (repair, first) if _is_simpler(repair, first, texts) else (first, repair)
+            equivalents = (*first.equivalents, other_repair.proposal.label)
+            groups[place] = (replace(chosen, score=first.score, equivalents=equivalents), own)
+    return [
+        (replace(repair, rivals=_rival_labels(number, groups)), own)
+        for number, (repair, own) in enumerate(groups)
+    ]
 
 
-def _same(one: tuple[Repair, CallOutcomes], other: tuple[Repair, CallOutcomes], texts: Mapping[str, str]) -> bool:
+def _behave_alike(one: ScoredRepair, other: ScoredRepair, texts: Mapping[str, str]) -> bool:
     (first, ours), (second, theirs) = one, other
-    if first.proposal.path != second.proposal.path:
+    if first.proposal.path != second.proposal.path or ours.differs_from(theirs):
         return False
-    if ours.answers and theirs.answers and ours.answers != theirs.answers:
-        return False
-    return bool(ours.reached and theirs.reached) or _is_one_expression(first, second, texts)
+    return bool(ours.reached and theirs.reached) or _are_equal_expressions(first, second, texts)
 
 
-def _is_one_expression(one: Repair, other: Repair, texts: Mapping[str, str]) -> bool:
+def _are_equal_expressions(one: Repair, other: Repair, texts: Mapping[str, str]) -> bool:
     path = one.proposal.path
     return path in texts and measure_distance(texts[path], one.proposal.edits, other.proposal.edits) == 0
 
 
-def _is_plainer(one: Repair, other: Repair, texts: Mapping[str, str]) -> bool:
-    """Whether it says the same with less, as `n - 1` for `n - 2 + 1`, and nothing more is suspicious."""
-    plainer = len(one.warnings) <= len(other.warnings) and _parts(one.text) < _parts(other.text)
-    return plainer and _is_one_expression(one, other, texts)
+def _is_simpler(one: Repair, other: Repair, texts: Mapping[str, str]) -> bool:
+    """Return whether a repair says the same with less, as `n - 1` for `n - 2 + 1`, without more warnings."""
+    is_smaller = len(one.warnings) <= len(other.warnings) and _node_count(one.text) < _node_count(other.text)
+    return is_smaller and _are_equal_expressions(one, other, texts)
 
 
-def _parts(text: str) -> int:
+def _node_count(text: str) -> int:
     tree = parsed(text)
     return sum(1 for _ in ast.walk(tree)) if tree is not None else 0
 
 
-def _rivals(number: int, kept: Sequence[tuple[Repair, CallOutcomes]]) -> tuple[str, ...]:
-    """Those that are known to do otherwise, and of those that may the ones that are about as likely."""
-    own, ours = kept[number]
+def _rival_labels(number: int, groups: Sequence[ScoredRepair]) -> tuple[str, ...]:
+    """Return the labels of repairs that differ, and of those about as likely that may differ."""
+    own, ours = groups[number]
     return tuple(
         other.proposal.label
-        for place, (other, theirs) in enumerate(kept)
-        if place != number
-        and (
-            (ours.answers and theirs.answers and ours.answers != theirs.answers)
-            or other.score >= CLOSE * own.score
-        )
+        for place, (other, theirs) in enumerate(groups)
+        if place != number and (ours.differs_from(theirs) or other.score >= CLOSE_RIVAL_SHARE * own.score)
     )
 
 
 def find_difference(
-    repairs: Sequence[tuple[Repair, CallOutcomes]], calls: Sequence[Call], shown: Callable[[str], str]
-) -> Difference | None:
-    """What tells the first from the next that answers otherwise; `None` where nothing does.
+    repairs: Sequence[ScoredRepair], calls: Sequence[Call], render_answer: Callable[[str], str]
+) -> DistinguishingInput | None:
+    """Return what distinguishes the first repair from the next different one; `None` if nothing does.
 
     Args:
-        repairs: With their answers, the likeliest first.
-        calls: What they were asked.
-        shown: An answer, for people.
+        repairs: Repairs with their answers, the likeliest first.
+        calls: The calls that they answered.
+        render_answer: Returns an answer as people read it.
     """
     first, ours = repairs[0]
     for other, theirs in repairs[1:]:
         pairs = zip(calls, ours.answers, theirs.answers, strict=False)
-        for number, ((_, name, given), one, two) in enumerate(pairs):
-            if shown(one) != shown(two):
-                return Difference(
-                    call=f"{name}{given.replace(',)', ')')}",
-                    answers={first.proposal.label: shown(one), other.proposal.label: shown(two)},
-                    by_repair=tuple(shown(own.answers[number]) if own.answers else "" for _, own in repairs),
+        for number, ((_, name, arguments), one, two) in enumerate(pairs):
+            if render_answer(one) != render_answer(two):
+                return DistinguishingInput(
+                    call=f"{name}{arguments.replace(',)', ')')}",
+                    answers={
+                        first.proposal.label: render_answer(one),
+                        other.proposal.label: render_answer(two),
+                    },
+                    answers_by_repair=tuple(
+                        render_answer(own.answers[number]) if own.answers else "" for _, own in repairs
+                    ),
                 )
     return None

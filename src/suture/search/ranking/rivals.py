@@ -1,8 +1,8 @@
-"""Rivals of a plausible repair: other changes of the same place with which the same tests pass.
+"""Rivals of a plausible repair: other changes of the same location with which the same tests pass.
 
-Which of them is right the tests do not say. They are tried before anything else once there is a repair, and
-of each it is seen whether some test still runs what it guards: a handler that nothing comes to, a branch that
-is never taken, is less likely what somebody wrote.
+The tests do not say which of them is right. Rivals are tried before anything else once there is a repair.
+For each one it is checked whether some test runs the blocks that it guards: a handler that is never
+reached, or a branch that is never taken, is less likely what somebody wrote.
 """
 
 from __future__ import annotations
@@ -12,161 +12,165 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
 from suture.judge.trials.trial_records import Proposal
-from suture.judge.trials.trial_runner import Bench
-from suture.mutation.edits import Edit, apply_edits, trim_edit
+from suture.judge.trials.trial_runner import TrialRunner
+from suture.mutation import Edit, apply_edits
+from suture.mutation.edits import encode_source, trim_edit
 from suture.mutation.python.edit_locations import EditLocation, find_block_stops, find_location
+from suture.search.search_records import ChangeKey, change_key
+from suture.search.tuning import (
+    GUARD_CHECK_S,
+    MAX_GUARD_CHECKS,
+    MAX_PASSING_PER_LOCATION,
+    MAX_RIVALS_PER_LOCATION,
+)
 
-MOST_NEAR = 60
-"""Changes of one place that are tried out of their turn."""
-MOST_PASSING = 12
-"""Repairs of one place, after which other places have their turn again."""
-MOST_LOOKED_AT = 16
-LOOK_S = 2.0
-"""Wall-clock seconds for seeing what rivals leave idle."""
+LocationFinder = Callable[[str, str, Sequence[Edit]], EditLocation | None]
+"""Returns the smallest location that holds a change, by its path, the file's text and its edits."""
+BlockStopper = Callable[[str, str, int], Sequence[Sequence[Edit]]]
+"""Returns, for each block of the statement at a location, edits that stop whoever runs the block.
 
-Key = tuple[str, tuple[Edit, ...]]
-"""A change: its path and its edits."""
-FindPlace = Callable[[str, str, Sequence[Edit]], EditLocation | None]
-"""The smallest place that holds a change, by its path, the file's text and its edits."""
+The arguments are the path, the text and `EditLocation.start`."""
 
 
-def _place_in_python(path: str, text: str, edits: Sequence[Edit]) -> EditLocation | None:
+def _find_python_location(path: str, text: str, edits: Sequence[Edit]) -> EditLocation | None:
     return find_location(text, edits)
 
 
-def _stops_in_python(path: str, text: str, start: int) -> list[tuple[Edit, ...]]:
+def _find_python_block_stops(path: str, text: str, start: int) -> list[tuple[Edit, ...]]:
     return [(stop,) for stop in find_block_stops(text, start)]
 
 
 class RivalQueue:
-    """What stands at the places of plausible repairs.
+    """Changes at the locations of plausible repairs, which wait to be tried.
 
     Args:
-        find: Finds the place of a change.
+        find_location: Finds the location of a change.
     """
 
-    def __init__(self, find: FindPlace = _place_in_python) -> None:
-        self._find = find
-        self._known: Sequence[Proposal] = ()
-        self._places: dict[tuple[str, int, int], EditLocation] = {}
-        self._found: dict[tuple[str, int, int], int] = {}
+    def __init__(self, find_location: LocationFinder = _find_python_location) -> None:
+        self._find_location = find_location
+        self._changes: Sequence[Proposal] = ()
+        self._locations: dict[tuple[str, int, int], EditLocation] = {}
+        self._passing_counts: dict[tuple[str, int, int], int] = {}
         self._waiting: deque[Proposal] = deque()
 
     @property
-    def waiting(self) -> bool:
-        """Whether there are some to be tried."""
+    def has_waiting(self) -> bool:
+        """Whether some rivals wait to be tried."""
         return bool(self._waiting)
 
-    def know(self, singles: Sequence[Proposal]) -> None:
-        """Take note of changes that could be tried, the likeliest first."""
-        self._known = singles
-        for (path, *_), place in self._places.items():
-            self._take(path, place)
+    def set_changes(self, changes: Sequence[Proposal]) -> None:
+        """Set the changes that can be tried, the likeliest first."""
+        self._changes = changes
+        for (path, *_), location in self._locations.items():
+            self._add_changes_at(path, location)
 
-    def note(self, repair: Proposal, texts: Mapping[str, str]) -> None:
-        """There is a plausible repair: what else stands at its place comes next."""
-        place = self._find(repair.path, texts[repair.path], repair.edits)
-        if place is None:
+    def add_repair(self, repair: Proposal, texts: Mapping[str, str]) -> None:
+        """Queue the other changes at the location of a plausible repair."""
+        location = self._find_location(repair.path, texts[repair.path], repair.edits)
+        if location is None:
             return
-        key = (repair.path, place.start, place.end)
-        self._found[key] = self._found.get(key, 0) + 1
-        if self._found[key] == MOST_PASSING:
+        key = (repair.path, location.start, location.end)
+        self._passing_counts[key] = self._passing_counts.get(key, 0) + 1
+        if self._passing_counts[key] == MAX_PASSING_PER_LOCATION:
             self._waiting.clear()
-        if key in self._places:
+        if key in self._locations:
             return
-        self._places[key] = place
-        self._take(repair.path, place)
+        self._locations[key] = location
+        self._add_changes_at(repair.path, location)
 
-    def _take(self, path: str, place: EditLocation) -> None:
-        near = [one for one in self._known if one.path == path and place.contains(one.edits)]
-        self._waiting.extend(near[: MOST_NEAR - len(self._waiting)])
+    def _add_changes_at(self, path: str, location: EditLocation) -> None:
+        near = [one for one in self._changes if one.path == path and location.contains(one.edits)]
+        self._waiting.extend(near[: MAX_RIVALS_PER_LOCATION - len(self._waiting)])
 
     def pop(self) -> Proposal | None:
-        """The next to be tried."""
+        """Return the next rival to try."""
         return self._waiting.popleft() if self._waiting else None
 
 
-Stops = Callable[[str, str, int], Sequence[Sequence[Edit]]]
-"""For each block of the statement at a place what stops what runs it, by path, text and `Place.start`."""
-
-
 async def count_idle_blocks(
-    repairs: Sequence[Proposal], texts: Mapping[str, str], bench: Bench, seconds: float
-) -> dict[Key, int]:
-    """How many blocks that a repair guards are run by no test; those that could not be seen are left out.
+    repairs: Sequence[Proposal], texts: Mapping[str, str], runner: TrialRunner, seconds: float
+) -> dict[ChangeKey, int]:
+    """Return repair -> number of blocks that it guards and no test runs, for repairs that were checked.
 
     Args:
-        repairs: Plausible ones; such as have no rival at their place are not looked at.
+        repairs: Plausible repairs; those without a rival at their location are not checked.
         texts: Path -> text.
-        bench: Tries candidates.
-        seconds: Wall-clock seconds that there are.
+        runner: Tries candidates.
+        seconds: Wall-clock seconds that are left.
     """
-    end_s = time.monotonic() + min(seconds, LOOK_S)
-    guarding = GuardedBlocks(repairs, texts)
-    for repair, all_stopped in guarding.stopped:
+    end_s = time.monotonic() + min(seconds, GUARD_CHECK_S)
+    guarded = GuardedBlocks(repairs, texts)
+    for repair, all_stopped in guarded.stopped:
         idle = 0
         for stopped in all_stopped:
             left_s = end_s - time.monotonic()
-            trial = await bench.trial(stopped, left_s) if left_s > 0 and bench.usable else None
-            if trial is None or trial.held:
-                return guarding.beyond()
-            idle += trial.plausible
-        guarding.note(repair, idle)
-    return guarding.beyond()
+            trial = await runner.run_trial(stopped, left_s) if left_s > 0 and runner.usable else None
+            if trial is None or trial.is_pending:
+                return guarded.excess_counts()
+            idle += trial.is_plausible
+        guarded.record(repair, idle)
+    return guarded.excess_counts()
 
 
 class GuardedBlocks:
-    """What repairs guard, and how much of it is idle.
+    """The blocks that repairs guard, and how many of them are idle.
 
     Args:
-        repairs: Plausible ones.
-        texts: Path -> text.
-        find: Finds the place of a change.
-        stops: Finds what a statement guards.
+        repairs: Plausible repairs.
+        texts: Path -> text of the unchanged files.
+        find_location: Finds the location of a change.
+        find_stops: Finds the edits that stop the blocks of a statement.
     """
 
     def __init__(
         self,
         repairs: Sequence[Proposal],
         texts: Mapping[str, str],
-        find: FindPlace = _place_in_python,
-        stops: Stops = _stops_in_python,
+        find_location: LocationFinder = _find_python_location,
+        find_stops: BlockStopper = _find_python_block_stops,
     ) -> None:
-        self._places = {(one.path, one.edits): find(one.path, texts[one.path], one.edits) for one in repairs}
-        places = [self._places[one.path, one.edits] for one in repairs]
+        self._locations = {
+            change_key(repair): find_location(repair.path, texts[repair.path], repair.edits)
+            for repair in repairs
+        }
+        locations = [self._locations[change_key(repair)] for repair in repairs]
         self.stopped = [
-            (repair, _stopped(repair, place, texts[repair.path], stops))
-            for repair, place in list(zip(repairs, places, strict=True))[:MOST_LOOKED_AT]
-            if place is not None and places.count(place) > 1
+            (repair, _stop_each_block(repair, location, texts[repair.path], find_stops))
+            for repair, location in list(zip(repairs, locations, strict=True))[:MAX_GUARD_CHECKS]
+            if location is not None and locations.count(location) > 1
         ]
-        """Those that have a rival at their place, with each block that they guard stopped, one at a time."""
-        self._idle: dict[Key, int] = {}
+        """Repairs with a rival at their location, each with variants in which one guarded block is
+        stopped."""
+        self._idle_counts: dict[ChangeKey, int] = {}
 
-    def note(self, repair: Proposal, idle: int) -> None:
-        """So many blocks of a repair are run by no test."""
-        self._idle[repair.path, repair.edits] = idle
+    def record(self, repair: Proposal, idle: int) -> None:
+        """Note how many guarded blocks of a repair no test runs."""
+        self._idle_counts[change_key(repair)] = idle
 
-    def beyond(self) -> dict[Key, int]:
-        """Without what all of a place leave idle: that tells nothing of any of them."""
+    def excess_counts(self) -> dict[ChangeKey, int]:
+        """Return the counts beyond what all repairs of a location have, since that says nothing."""
         least: dict[EditLocation | None, int] = {}
-        for key, idle in self._idle.items():
-            least[self._places[key]] = min(idle, least.get(self._places[key], idle))
-        return {key: idle - least[self._places[key]] for key, idle in self._idle.items()}
+        for key, idle in self._idle_counts.items():
+            least[self._locations[key]] = min(idle, least.get(self._locations[key], idle))
+        return {key: idle - least[self._locations[key]] for key, idle in self._idle_counts.items()}
 
 
-def _stopped(repair: Proposal, place: EditLocation, text: str, stops: Stops) -> list[Proposal]:
-    after, raw = apply_edits(text, repair.edits), text.encode("utf-8", "surrogatepass")
-    made = []
-    for stop in stops(repair.path, after, place.start):
-        whole = trim_edit(Edit(start=0, end=len(raw), text=apply_edits(after, stop)), raw)
-        made.append(
+def _stop_each_block(
+    repair: Proposal, location: EditLocation, text: str, find_stops: BlockStopper
+) -> list[Proposal]:
+    after, raw = apply_edits(text, repair.edits), encode_source(text)
+    variants = []
+    for stop in find_stops(repair.path, after, location.start):
+        edit = trim_edit(Edit(start=0, end=len(raw), text=apply_edits(after, stop)), raw)
+        variants.append(
             Proposal(
                 path=repair.path,
-                edits=(whole,),
+                edits=(edit,),
                 label=f"{repair.label}, stopped",
                 score=0.0,
                 operators=repair.operators,
-                swap=repair.swap,
+                is_swappable=repair.is_swappable,
             )
         )
-    return made
+    return variants

@@ -1,8 +1,8 @@
-"""What expressions come to for given values of their parts, without running anything of the project.
+"""Evaluates expressions for given values of their parts, without running anything of the project.
 
-Names, calls and attributes are parts: they stand for any value, the same wherever one stands twice. What is
-no plain name may end with an exception, and a call may do something: to which of them an expression comes,
-and in which order, is a part of what it does.
+Names, calls and attributes are parts: they stand for any value, the same wherever one appears twice. A part
+that is not a plain name may raise, and a call may have effects. Which parts an expression evaluates, and in
+which order, belongs to its behaviour.
 """
 
 from __future__ import annotations
@@ -13,227 +13,261 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-LONGEST, LARGEST = 1000, 1 << 64
-"""The longest text and the largest number that are worked out: the project wrote them."""
-BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
-    **{ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv},
-    **{ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.BitAnd: operator.and_},
-    **{ast.BitOr: operator.or_, ast.BitXor: operator.xor},
+from suture.search.tuning import MAX_NUMBER, MAX_TEXT_LENGTH
+
+BINARY_OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
 }
-SEQUENCES = (str, bytes, tuple)
-UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {
-    **{ast.Not: operator.not_, ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert},
+UNARY_OPERATORS: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {
+    ast.Not: operator.not_,
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Invert: operator.invert,
 }
-COMPARED: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    **{ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le},
-    **{ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not},
+COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
     ast.In: lambda one, many: one in many,
     ast.NotIn: lambda one, many: one not in many,
 }
-ONE_OF_A_KIND = (type(None), bool)
-"""Types of which equal values are one object; of all others the interpreter decides."""
-KNOWN = (ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.Compare, ast.IfExp)
-ACTING = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
-ONLY_TELLING = frozenset(
-    (
-        *("abs", "all", "any", "bool", "chr", "float", "hasattr", "int", "isinstance", "issubclass", "len"),
-        *("max", "min", "ord", "repr", "round", "sorted", "str", "sum", "tuple", "type"),
-    )
+SEQUENCES = (str, bytes, tuple)
+SINGLETON_TYPES = (type(None), bool)
+"""Types whose equal values are the same object; for all others the interpreter decides."""
+EVALUATED_NODES = (ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.Compare, ast.IfExp)
+EFFECT_NODES = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
+PURE_BUILTINS = frozenset(
+    [
+        "abs",
+        "all",
+        "any",
+        "bool",
+        "chr",
+        "float",
+        "hasattr",
+        "int",
+        "isinstance",
+        "issubclass",
+        "len",
+        "max",
+        "min",
+        "ord",
+        "repr",
+        "round",
+        "sorted",
+        "str",
+        "sum",
+        "tuple",
+        "type",
+    ]
 )
-"""Builtins that do nothing but answer."""
+"""Builtins without effects."""
 UNKNOWN = ""
-"""What is said of what is not worked out here: a power, a shift, a format, what is too large."""
+"""The result of what is not evaluated here: a power, a shift, a format, or a value that is too large."""
 FAILS = object()
-"""In the place of a part's value: it ends with an exception."""
+"""In place of a part's value: the part raises."""
 
 
-class _Failed(Exception):
-    """A part ended with an exception."""
+class _PartRaised(Exception):
+    """A part raised an exception; the message is its key."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """What an expression did.
+    """The behaviour of an expression.
 
     Attributes:
-        text: What it came to, or what it ended with; `UNKNOWN` where that is not known.
-        acted: The parts that may do something, as it came to them.
+        text: Its value, or the exception it raises, as text; `UNKNOWN` where that is not known.
+        effects: The parts with possible effects that were evaluated, in order.
     """
 
     text: str
-    acted: tuple[str, ...]
+    effects: tuple[str, ...]
 
-    def differs(self, other: Evaluation) -> bool:
-        """Whether the two are not known to have come to the same."""
+    def differs_from(self, other: Evaluation) -> bool:
+        """Return whether two evaluations are not known to have the same result."""
         return self.text != other.text or self.text == UNKNOWN
 
 
 class SymbolicEvaluator:
-    """Works expressions out.
+    """Evaluates expressions with shared parts.
 
     Args:
-        nodes: They.
+        nodes: The expressions.
     """
 
     def __init__(self, *nodes: ast.expr) -> None:
-        known = [(ast.dump(part), part) for node in nodes for part in _parts(node)]
-        self._keys = {id(part): key for key, part in known}
-        self._acting = {key for key, part in known if _acts(part)}
-        self.may_fail = {key for key, part in known if not isinstance(part, ast.Name)}
-        self.parts = sorted({key for key, _ in known})
-        self._ways = {(id(one), way) for node in nodes for one in _choices(node) for way in (True, False)}
+        parts = [(ast.dump(part), part) for node in nodes for part in _parts_of(node)]
+        self._keys = {id(part): key for key, part in parts}
+        self._with_effects = {key for key, part in parts if _may_have_effects(part)}
+        self.may_fail = {key for key, part in parts if not isinstance(part, ast.Name)}
+        self.parts = sorted({key for key, _ in parts})
+        self._branches = {
+            (id(choice), branch) for node in nodes for choice in _choices(node) for branch in (True, False)
+        }
         self._taken: set[tuple[int, bool]] = set()
-        self._given: Mapping[str, Any] = {}
-        self._acted: list[str] = []
+        self._values: Mapping[str, Any] = {}
+        self._effects: list[str] = []
 
     @property
-    def has_gone_all_ways(self) -> bool:
-        """Whether each condition in them was true once and false once."""
-        return self._ways <= self._taken
+    def has_taken_all_branches(self) -> bool:
+        """Whether each condition in the expressions was true once and false once."""
+        return self._branches <= self._taken
 
-    def said(self, node: ast.expr, given: Mapping[str, Any], is_asked: bool) -> Evaluation:
-        """What one of them does.
+    def evaluate(self, node: ast.expr, values: Mapping[str, Any], is_condition: bool) -> Evaluation:
+        """Evaluate one of the expressions.
 
         Args:
-            node: An expression of the code under test.
-            given: The value of each part, or `FAILS`.
-            is_asked: Whether only its truth counts.
+            node: The expression.
+            values: Part -> its value, or `FAILS`.
+            is_condition: Whether only the truth of the result counts.
         """
-        self._given, self._acted = given, []
+        self._values, self._effects = values, []
         try:
-            value = self._of(node)
-            text = repr(bool(value)) if is_asked else repr(value)
+            value = self._value_of(node)
+            text = repr(bool(value)) if is_condition else repr(value)
         except (ArithmeticError, TypeError) as fault:
             text = type(fault).__name__
-        except _Failed as fault:
+        except _PartRaised as fault:
             text = f"{fault} fails"
         except ValueError:
             text = UNKNOWN
-        return Evaluation(text=text, acted=tuple(self._acted))
+        return Evaluation(text=text, effects=tuple(self._effects))
 
-    def keys_in(self, node: ast.expr) -> set[str]:
-        """The parts of an expression within them."""
-        return {self._keys[id(part)] for part in _parts(node)}
+    def parts_in(self, node: ast.expr) -> set[str]:
+        """Return the parts inside an expression that belongs to the evaluator's expressions."""
+        return {self._keys[id(part)] for part in _parts_of(node)}
 
-    def _of(self, node: ast.expr) -> Any:
+    def _value_of(self, node: ast.expr) -> Any:
         if isinstance(node, ast.Constant):
-            return _worth(node.value)
+            return _require_small(node.value)
         if isinstance(node, ast.BoolOp):
             value: Any = None
             for part in node.values:
-                value = self._of(part)
-                if self._way(part, value) is isinstance(node.op, ast.Or):
+                value = self._value_of(part)
+                if self._take_branch(part, value) is isinstance(node.op, ast.Or):
                     return value
             return value
         if isinstance(node, ast.IfExp):
-            return self._of(node.body if self._way(node.test, self._of(node.test)) else node.orelse)
+            is_true = self._take_branch(node.test, self._value_of(node.test))
+            return self._value_of(node.body if is_true else node.orelse)
         if isinstance(node, ast.UnaryOp):
-            return UNARY[type(node.op)](self._of(node.operand))
+            return UNARY_OPERATORS[type(node.op)](self._value_of(node.operand))
         if isinstance(node, ast.Compare):
-            return self._compared(node)
+            return self._compare(node)
         if isinstance(node, ast.BinOp):
-            left, right = self._of(node.left), self._of(node.right)
-            if type(node.op) not in BINARY or _may_grow(node.op, left, right):
-                raise ValueError("not worked out here")
-            return _worth(BINARY[type(node.op)](left, right))
-        return self._part(node)
+            left, right = self._value_of(node.left), self._value_of(node.right)
+            if type(node.op) not in BINARY_OPERATORS or _may_grow(node.op, left, right):
+                raise ValueError("this operation is not evaluated")
+            return _require_small(BINARY_OPERATORS[type(node.op)](left, right))
+        return self._part_value(node)
 
-    def _part(self, node: ast.expr) -> Any:
+    def _part_value(self, node: ast.expr) -> Any:
         key = self._keys[id(node)]
-        if key in self._acting:
-            self._acted.append(key)
-        value = self._given[key]
+        if key in self._with_effects:
+            self._effects.append(key)
+        value = self._values[key]
         if value is FAILS:
-            raise _Failed(key)
+            raise _PartRaised(key)
         return value
 
-    def _compared(self, node: ast.Compare) -> Any:
-        value, left = True, self._of(node.left)
+    def _compare(self, node: ast.Compare) -> Any:
+        value, left = True, self._value_of(node.left)
         for sign, side in zip(node.ops, node.comparators, strict=True):
-            right = self._of(side)
-            is_known = isinstance(left, ONE_OF_A_KIND) or isinstance(right, ONE_OF_A_KIND)
+            right = self._value_of(side)
+            is_known = isinstance(left, SINGLETON_TYPES) or isinstance(right, SINGLETON_TYPES)
             if isinstance(sign, (ast.Is, ast.IsNot)) and not is_known:
-                raise ValueError("whether two are one object is not worked out here")
-            value = COMPARED[type(sign)](left, right)
-            if not self._way(side, value):
+                raise ValueError("identity is not evaluated")
+            value = COMPARISONS[type(sign)](left, right)
+            if not self._take_branch(side, value):
                 return value
             left = right
         return value
 
-    def _way(self, node: ast.expr, value: Any) -> bool:
+    def _take_branch(self, node: ast.expr, value: Any) -> bool:
         self._taken.add((id(node), bool(value)))
         return bool(value)
 
 
-def constants_in(node: ast.expr) -> list[Any]:
-    """What an expression names outside its parts."""
+def constants_outside_parts(node: ast.expr) -> list[Any]:
+    """Return the constants of an expression that are not inside its parts."""
     if isinstance(node, ast.Constant):
         return [node.value]
-    return [value for child in _below(node) for value in constants_in(child)]
+    return [value for child in _evaluated_children(node) for value in constants_outside_parts(child)]
 
 
-def is_much(value: Any) -> bool:
-    """Whether a value is too long or too large to go on with."""
+def is_too_large(value: Any) -> bool:
+    """Return whether a value is too long or too large to continue with."""
     if isinstance(value, SEQUENCES):
-        return len(value) > LONGEST
-    return isinstance(value, int) and abs(value) > LARGEST
+        return len(value) > MAX_TEXT_LENGTH
+    return isinstance(value, int) and abs(value) > MAX_NUMBER
 
 
-def _below(node: ast.expr) -> list[ast.expr]:
-    if not isinstance(node, KNOWN):
+def _evaluated_children(node: ast.expr) -> list[ast.expr]:
+    if not isinstance(node, EVALUATED_NODES):
         return []
     return [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
 
 
-def _parts(node: ast.expr) -> Iterator[ast.expr]:
-    """What may have any value."""
-    if isinstance(node, KNOWN):
-        for child in _below(node):
-            yield from _parts(child)
+def _parts_of(node: ast.expr) -> Iterator[ast.expr]:
+    """Yield the parts of an expression, which may have any value."""
+    if isinstance(node, EVALUATED_NODES):
+        for child in _evaluated_children(node):
+            yield from _parts_of(child)
     elif not isinstance(node, ast.Constant):
         yield node
 
 
 def _choices(node: ast.expr) -> Iterator[ast.expr]:
-    """What decides how an expression goes on."""
+    """Yield the nodes whose truth decides how the evaluation continues."""
     if isinstance(node, ast.BoolOp):
         yield from (part for part in node.values if not isinstance(part, ast.Constant))
     elif isinstance(node, ast.IfExp) and not isinstance(node.test, ast.Constant):
         yield node.test
     elif isinstance(node, ast.Compare):
         yield from node.comparators
-    for child in _below(node):
+    for child in _evaluated_children(node):
         yield from _choices(child)
 
 
-def _acts(part: ast.expr) -> bool:
-    """Whether coming to a part may do something."""
-    return any(
-        isinstance(node, ACTING)
-        and not (
-            isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ONLY_TELLING
-        )
-        for node in ast.walk(part)
-    )
+def _may_have_effects(part: ast.expr) -> bool:
+    return any(isinstance(node, EFFECT_NODES) and not _is_pure_call(node) for node in ast.walk(part))
+
+
+def _is_pure_call(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in PURE_BUILTINS
 
 
 def _may_grow(sign: ast.operator, left: Any, right: Any) -> bool:
-    """Whether what comes of it may be of any size: a format may name any width."""
+    """Return whether an operation may produce a value of any size; a format may name any width."""
     if isinstance(sign, ast.Mod):
         return isinstance(left, (str, bytes))
     sides = ((left, right), (right, left))
     return isinstance(sign, ast.Mult) and any(
-        isinstance(one, SEQUENCES) and isinstance(times, int) and len(one) * times > LONGEST
+        isinstance(one, SEQUENCES) and isinstance(times, int) and len(one) * times > MAX_TEXT_LENGTH
         for one, times in sides
     )
 
 
-def _worth(value: Any) -> Any:
-    """A value that is small enough to go on with.
+def _require_small(value: Any) -> Any:
+    """Return a value that is small enough.
 
     Raises:
-        ValueError: It is not.
+        ValueError: It is too large.
     """
-    if is_much(value):
-        raise ValueError("too long or too large")
+    if is_too_large(value):
+        raise ValueError("the value is too large")
     return value

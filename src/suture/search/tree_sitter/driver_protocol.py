@@ -1,4 +1,4 @@
-"""What a driver is: a program of ours behind the wall that runs the tests of many candidates in one start."""
+"""Drivers: programs that run in the sandbox and try many candidates in one process."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import json
 import shlex
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import resources
@@ -14,19 +14,15 @@ from typing import Any, TypeVar
 
 from suture.core.records import Language
 from suture.judge.trials.trial_records import Proposal
-from suture.project.languages import Runner, runner_of, scripts_run_by, without_npm
-from suture.search.failing_project import FailingProject
+from suture.project.languages import Runner, find_runner, find_started_scripts, bypass_npm
+from suture.search.search_records import FailingProject
+from suture.search.tree_sitter.driver_reports import parse_reports
 from suture.search.tree_sitter.drivers import golang, node, whole_runners
+from suture.search.tuning import DRIVER_START_S, MIN_ROUND_LINGER_S, ROUND_LINGER_SHARE
 
 T = TypeVar("T")
 DRIVERS = "suture.search.tree_sitter.drivers"
 PLAN, TRIALS = "plan.json", "trials"
-START_S = 20.0
-"""What a driver may take beside the trials themselves: a compiler's start."""
-LEAST_S, SHARE = 1.5, 0.5
-"""Where one round has found what passes, others may go on so many seconds, or so much of what it took."""
-MOST_MS = 1e7
-"""No test is said to take longer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,109 +30,109 @@ class Driver:
     """How candidates are tried on the tests of one runner.
 
     Attributes:
-        programs: Its files, of `suture.search.tree_sitter.drivers`.
-        argv: What starts it: by the interpreter that runs Suture, and by the lines that start the runner.
-        job: What it is told of a candidate; `None` where it cannot try that one.
-        common: What it is told once, by the project's files, the test files and the lines.
-        round: Candidates of one start.
-        at_once: Starts side by side.
-        rivals: Changes that are tried after the first that passes.
-        least_wall_s: Seconds that a trial has in any case.
-        runs: The program of the project's own runner, where that runs the tests, kept loaded, and no stand-in
-            of ours; the command's lines must be understood then.
-        watched: A file, by its path, text and language, in which it can end a loop; `None` where it cannot.
-        fault: What in the words of a failing test says what was wrong.
+        programs: The names of its files in `suture.search.tree_sitter.drivers`.
+        build_argv: Returns its command line, by the Python interpreter, the shell lines that start the
+        runner,
+            and the folder of the driver.
+        build_job: Returns the job of a candidate, by the candidate, the file's text and the language;
+        `None` if
+            it cannot try the candidate.
+        build_common: Returns what all jobs share, by the project's files, the test files and the shell lines.
+        round_size: Candidates of one process.
+        parallel: Processes side by side.
+        max_rivals: Candidates tried after the first that passes.
+        min_timeout_s: The least timeout of a trial, in seconds.
+        own_runner: The program of the project's own runner, where that runs the tests and stays loaded; the
+            shell lines must be understood then. Empty where a harness of ours runs them.
+        make_interruptible: Returns a file, by its path, text and language, whose loops the driver can
+        interrupt;
+            `None` if it cannot.
+        extract_error: Returns the error in the output of a failing test.
     """
 
     programs: tuple[str, ...]
-    argv: Callable[[str, Sequence[str], str], tuple[str, ...]]
-    job: Callable[[Proposal, str, Language], dict[str, Any] | None]
-    common: Callable[[Mapping[str, bytes], Sequence[str], Sequence[str]], dict[str, Any]]
-    round: int
-    at_once: int
-    rivals: int = 120
-    least_wall_s: float = 0.3
-    runs: str = ""
-    watched: Callable[[str, str, Language], str] | None = None
-    fault: Callable[[str], str] = lambda words: words
+    build_argv: Callable[[str, Sequence[str], str], tuple[str, ...]]
+    build_job: Callable[[Proposal, str, Language], dict[str, Any] | None]
+    build_common: Callable[[Mapping[str, bytes], Sequence[str], Sequence[str]], dict[str, Any]]
+    round_size: int
+    parallel: int
+    max_rivals: int = 120
+    min_timeout_s: float = 0.3
+    own_runner: str = ""
+    make_interruptible: Callable[[str, str, Language], str] | None = None
+    extract_error: Callable[[str], str] = lambda output: output
 
 
-WHOLE = partial(
-    Driver,
-    argv=whole_runners.argv,
-    job=whole_runners.job,
-    round=80,
-    at_once=2,
-    rivals=10,
-    least_wall_s=3.0,
-)
-"""A runner that stays loaded: it is slower than a harness of ours, and does all that the runner does."""
+def _whole_runner(program: str, programs: tuple[str, ...], min_timeout_s: float) -> Driver:
+    """Return the driver of a runner that stays loaded: slower than a harness of ours, but complete."""
+    return Driver(
+        programs=programs,
+        build_argv=whole_runners.build_argv,
+        build_job=whole_runners.build_job,
+        build_common=partial(whole_runners.build_common, program),
+        round_size=80,
+        parallel=2,
+        max_rivals=10,
+        min_timeout_s=min_timeout_s,
+        own_runner=program,
+    )
+
+
 BY_RUNNER: Mapping[str, Driver] = {
     "node:test": Driver(
         programs=node.PROGRAMS,
-        argv=node.argv,
-        job=node.job,
-        common=node.common,
-        round=400,
-        at_once=2,
-        watched=node.watched,
+        build_argv=node.build_argv,
+        build_job=node.build_job,
+        build_common=node.build_common,
+        round_size=400,
+        parallel=2,
+        make_interruptible=node.make_interruptible,
     ),
     "go test": Driver(
         programs=golang.PROGRAMS,
-        argv=golang.argv,
-        job=golang.job,
-        common=golang.common,
-        round=600,
-        at_once=1,
-        fault=golang.fault,
+        build_argv=golang.build_argv,
+        build_job=golang.build_job,
+        build_common=golang.build_common,
+        round_size=600,
+        parallel=1,
+        extract_error=golang.extract_error,
     ),
-    "Jest": WHOLE(programs=whole_runners.JEST, common=partial(whole_runners.common, "jest"), runs="jest"),
-    "Vitest": WHOLE(
-        programs=whole_runners.VITEST, common=partial(whole_runners.common, "vitest"), runs="vitest"
-    ),
-    "mocha": WHOLE(
-        programs=whole_runners.MOCHA,
-        common=partial(whole_runners.common, "mocha"),
-        runs="mocha",
-        least_wall_s=1.0,
-    ),
-    "tape": WHOLE(
-        programs=whole_runners.TAPE,
-        common=partial(whole_runners.common, "tape"),
-        runs="tape",
-        least_wall_s=1.0,
-    ),
+    "Jest": _whole_runner("jest", whole_runners.JEST, min_timeout_s=3.0),
+    "Vitest": _whole_runner("vitest", whole_runners.VITEST, min_timeout_s=3.0),
+    "mocha": _whole_runner("mocha", whole_runners.MOCHA, min_timeout_s=1.0),
+    "tape": _whole_runner("tape", whole_runners.TAPE, min_timeout_s=1.0),
 }
-"""Name of a runner -> how candidates are tried on its tests; all others run whole for each candidate."""
+"""Name of a runner -> its driver; for all other runners each trial is a run of the whole command."""
 
 
 def find_driver(argv: Sequence[str], files: Mapping[str, bytes], language: Language) -> Driver | None:
-    """The driver for a test command; `None` where each candidate needs a run of the command.
+    """Return the driver for a test command; `None` if each trial needs a run of the command.
 
     Args:
         argv: The command.
-        files: The project.
-        language: What it tests.
+        files: Path -> content of the project.
+        language: The language that it tests.
     """
-    runner: Runner | None = runner_of(argv, files, language)
+    runner: Runner | None = find_runner(argv, files, language)
     lines = shell_lines(argv, files)
-    driver = BY_RUNNER.get(runner.name if runner is not None else whole_runners.unreported(lines))
-    if driver is None or (driver.runs and whole_runners.started(lines, driver.runs) is None):
+    driver = BY_RUNNER.get(runner.name if runner is not None else whole_runners.find_unreported(lines))
+    if driver is None:
         return None
-    return driver
+    is_understood = not driver.own_runner or whole_runners.parse_start(lines, driver.own_runner) is not None
+    return driver if is_understood else None
 
 
 def shell_lines(argv: Sequence[str], files: Mapping[str, bytes]) -> list[str]:
-    """What a command has a shell run: itself, or the scripts of the project that it starts.
+    """Return what a command has a shell run: itself, or the package scripts that it starts.
 
     Args:
         argv: The command.
-        files: The project.
+        files: Path -> content of the project.
     """
-    quick = without_npm(argv, files)
-    if quick is not None and quick[0] == "/bin/sh":  # of `npm run NAME` that script alone, not also `test`
-        return [quick[-1]]
-    scripts = [script for script in scripts_run_by(argv, files) if script]
+    direct = bypass_npm(argv, files)
+    if direct is not None and direct[0] == "/bin/sh":  # `npm run NAME` runs that script only, not also `test`
+        return [direct[-1]]
+    scripts = [script for script in find_started_scripts(argv, files) if script]
     if len(scripts) == 1 and "--" in argv:
         scripts = [f"{scripts[0]} {shlex.join(argv[argv.index('--') + 1 :])}"]
     return scripts or [shlex.join(argv)]
@@ -145,61 +141,42 @@ def shell_lines(argv: Sequence[str], files: Mapping[str, bytes]) -> list[str]:
 async def run_driver(
     driver: Driver, project: FailingProject, plan: Mapping[str, Any], seconds: float
 ) -> list[dict[str, Any]]:
-    """Start a driver on a project, and what it says.
+    """Run a driver on a project, and return the valid lines of its report.
 
     Args:
         driver: The driver.
-        project: The project; the command's wall and toolchain are used.
-        plan: What it is to do.
-        seconds: That it may take.
+        project: The project, whose command's sandbox and toolchain are used.
+        plan: What the driver is to do.
+        seconds: Wall-clock seconds that it may take.
 
     Raises:
-        SandboxError: The wall failed.
+        SandboxError: The sandbox failed.
     """
     lines = shell_lines(project.argv, project.files)
     folder = resources.files(DRIVERS)
-    own = {name: folder.joinpath(name).read_bytes() for name in driver.programs}
+    programs = {name: folder.joinpath(name).read_bytes() for name in driver.programs}
     whole_plan = json.dumps({**plan, "seconds": seconds}).encode("ascii")
-    result = await project.command.run_beside(
-        lambda python, box: driver.argv(python, lines, box),
+    report = await project.command.run_helper_program(
+        lambda python, box: driver.build_argv(python, lines, box),
         project.files,
-        {**own, PLAN: whole_plan},
+        {**programs, PLAN: whole_plan},
         collect=TRIALS,
-        wall_s=seconds + START_S,
+        wall_s=seconds + DRIVER_START_S,
     )
-    return list(_told(result))
-
-
-def select_trial_reports(told: Sequence[dict[str, Any]], count: int) -> dict[int, dict[str, Any]]:
-    """What a driver says of each candidate, by their numbers.
-
-    One line of each, as forged ones may be any number: that it passes, which is judged again.
-
-    Args:
-        told: Its lines.
-        count: How many candidates it was given.
-    """
-    said: dict[int, dict[str, Any]] = {}
-    for line in told:
-        number = line.get("number")
-        if line.get("event") != "trial" or type(number) is not int or not 0 <= number < count:
-            continue
-        if number not in said or line.get("ok") is True:
-            said[number] = line
-    return said
+    return list(parse_reports(report))
 
 
 async def run_rounds(
     rounds: Sequence[Coroutine[Any, Any, list[T]]], passes: Callable[[Sequence[T]], bool]
 ) -> list[T]:
-    """What rounds tell, in their order; of one that was not waited for, nothing.
+    """Run rounds side by side, and return their results in order; a round that was not awaited has none.
 
     Args:
-        rounds: They, not begun.
-        passes: Whether something passes in what one tells.
+        rounds: Coroutines that have not started.
+        passes: Whether something passes in the result of one round. The others then have little time left.
 
     Raises:
-        Exception: What went wrong in the first of them in which something did.
+        Exception: The exception of the first round that failed.
     """
     began_s, tasks = time.monotonic(), [asyncio.create_task(one) for one in rounds]
     try:
@@ -207,41 +184,10 @@ async def run_rounds(
         while waiting and not any(task.exception() or passes(task.result()) for task in tasks if task.done()):
             _, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         if waiting:
-            await asyncio.wait(waiting, timeout=max(LEAST_S, SHARE * (time.monotonic() - began_s)))
+            elapsed_s = time.monotonic() - began_s
+            await asyncio.wait(waiting, timeout=max(MIN_ROUND_LINGER_S, ROUND_LINGER_SHARE * elapsed_s))
         return [pair for task in tasks if task.done() for pair in task.result()]
     finally:
-        for task in tasks:  # none goes on behind a fault
+        for task in tasks:  # no round continues after a fault
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _told(raw: bytes) -> Iterator[dict[str, Any]]:
-    """The lines that can be read: whatever shares a process with candidates may write anything there."""
-    for line in raw.splitlines():
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(value, dict) and _is_sound(value):
-            yield value
-
-
-def _is_sound(line: Mapping[str, Any]) -> bool:
-    """Whether what is read of a line is of the kind that a driver writes; candidates may forge any."""
-    if line.get("event") == "look":
-        tests = line.get("tests")
-        return isinstance(tests, list) and all(isinstance(one, dict) and _is_seen(one) for one in tests)
-    return _is_words(line.get("passed", []))
-
-
-def _is_seen(one: Mapping[str, Any]) -> bool:
-    lines, took = one.get("lines") or {}, (one.get("ms", 0), one.get("cpu_ms", 0))
-    if not all(isinstance(ms, int | float) and 0 <= ms < MOST_MS for ms in took) or not isinstance(
-        lines, dict
-    ):
-        return False
-    return all(isinstance(own, list) and all(type(at) is int for at in own) for own in lines.values())
-
-
-def _is_words(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)

@@ -1,132 +1,191 @@
-"""What a driver saw of the tests on the unchanged code."""
+"""Reads the lines that a driver reports.
+
+Candidates share a process with the driver, so that they may forge any line. All values are checked and
+bounded here, and a candidate that claims to pass is judged again.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from suture.core.ledger.kinds import DifferingTrial
+from suture.core.ledger.kinds import TrialDisagreement
 from suture.judge.trials.trial_records import TestOutcome, TestRun, Trial
+from suture.search.tuning import MAX_FAULT_CHARS, MAX_REPORTED_MS, MAX_STACK_CHARS
 
 PLACE = re.compile(r"([^\s():]+):(\d{1,9})\b(?::\d+)?")
-MOST_FAULT_CHARS = 400
-MOST_MS = 1e6
-MOST_STACK_CHARS = 4000
-"""As a driver cuts it; a candidate's own line may hold any number."""
 OUTCOMES: Mapping[str, TestOutcome] = {"passed": "passed", "failed": "failed", "skipped": "skipped"}
+GOOD_STATUSES = ("passed", "skipped")
+MAX_FRAMES = 8
 
 
-def runs_of(
-    seen: Sequence[Mapping[str, Any]],
-    texts: Mapping[str, str],
-    fault: Callable[[str], str],
-    is_known: Callable[[str], bool],
-) -> Iterator[TestRun]:
-    """The tests that failed, and of the others those that are known.
+def parse_reports(raw: bytes) -> Iterator[dict[str, Any]]:
+    """Yield the valid lines of a report, and skip all others."""
+    for line in raw.splitlines():
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict) and _is_valid(value):
+            yield value
+
+
+def _is_valid(line: Mapping[str, Any]) -> bool:
+    if line.get("event") == "baseline":
+        tests = line.get("tests")
+        return isinstance(tests, list) and all(isinstance(one, dict) and _is_valid_test(one) for one in tests)
+    passed = line.get("passed_tests", [])
+    return isinstance(passed, list) and all(isinstance(name, str) for name in passed)
+
+
+def _is_valid_test(test: Mapping[str, Any]) -> bool:
+    lines, times_ms = test.get("lines") or {}, (test.get("ms", 0), test.get("cpu_ms", 0))
+    if not all(isinstance(ms, int | float) and 0 <= ms < MAX_REPORTED_MS for ms in times_ms):
+        return False
+    return isinstance(lines, dict) and all(
+        isinstance(own, list) and all(type(line) is int for line in own) for own in lines.values()
+    )
+
+
+def select_trial_reports(reports: Sequence[dict[str, Any]], count: int) -> dict[int, dict[str, Any]]:
+    """Return number of a candidate -> its report. Of several reports, one that passes is preferred.
 
     Args:
-        seen: What a driver told of each.
-        texts: Path -> text of the files that may be changed.
-        fault: What in the words of a failing test says what was wrong.
-        is_known: Whether a test's name is one of the user's run, or of a file of which that told not all.
+        reports: The lines of the driver.
+        count: The number of candidates that it was given.
     """
-    for one in seen:
-        name, status = str(one.get("id", "")), OUTCOMES.get(str(one.get("status")))
+    selected: dict[int, dict[str, Any]] = {}
+    for line in reports:
+        number = line.get("number")
+        if line.get("event") != "trial" or type(number) is not int or not 0 <= number < count:
+            continue
+        if number not in selected or line.get("passes") is True:
+            selected[number] = line
+    return selected
+
+
+def baseline_tests(reports: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the tests in the reports of a baseline run."""
+    return [
+        test
+        for line in reports
+        if line.get("event") == "baseline"
+        for test in as_list(line.get("tests"))
+        if isinstance(test, dict)
+    ]
+
+
+def build_test_runs(
+    tests: Sequence[Mapping[str, Any]],
+    texts: Mapping[str, str],
+    extract_error: Callable[[str], str],
+    is_known: Callable[[str], bool],
+) -> Iterator[TestRun]:
+    """Yield the tests that failed, and those of the others that are known.
+
+    Args:
+        tests: The tests that a driver has reported.
+        texts: Path -> text of the files that may be changed.
+        extract_error: Returns the error in the output of a failing test.
+        is_known: Whether a test belongs to the user's run, or to a file that this run did not report fully.
+    """
+    for test in tests:
+        name, status = str(test.get("id", "")), OUTCOMES.get(str(test.get("status")))
         if not name or status is None or not (status == "failed" or is_known(name)):
             continue
-        lines = found if isinstance(found := one.get("lines"), dict) else {}
-        stack = str(one.get("stack", ""))[:MOST_STACK_CHARS]
-        places = [(path, int(at)) for path, at in PLACE.findall(stack)]
-        near = [(own, at) for path, at in places for own in texts if path.endswith(f"/{own}")]
+        lines = found if isinstance(found := test.get("lines"), dict) else {}
+        stack = str(test.get("stack", ""))[:MAX_STACK_CHARS]
+        places = [(path, int(line)) for path, line in PLACE.findall(stack)]
+        in_project = [(own, line) for path, line in places for own in texts if path.endswith(f"/{own}")]
         yield TestRun(
             id=name,
             outcome=status,
             seconds=0.0,
             lines={
-                path: frozenset(at for at in listed(own) if isinstance(at, int))
+                path: frozenset(line for line in as_list(own) if isinstance(line, int))
                 for path, own in lines.items()
                 if path in texts
             },
-            frames=tuple(reversed(near[:8])),
-            fault=fault(stack)[:MOST_FAULT_CHARS],
+            frames=tuple(reversed(in_project[:MAX_FRAMES])),
+            error=extract_error(stack)[:MAX_FAULT_CHARS],
         )
 
 
-def owner_of(name: str) -> str:
-    """The file of a test, by its name."""
+def file_of_test(name: str) -> str:
+    """Return the file of a test, by its id."""
     return name.partition("::")[0]
 
 
-def stuck_files(tests: Collection[str], before: Mapping[str, str]) -> list[str]:
-    """Files that failed before any test of theirs was reported.
+def find_stuck_files(tests: Collection[str], before: Mapping[str, str]) -> list[str]:
+    """Return test files that failed in the user's run before any of their tests was reported.
 
     Args:
-        tests: Those that the runner loads.
-        before: Test, or file -> how it ended in the user's run.
+        tests: The test files that the runner loads.
+        before: Id of a test or file -> its status in the user's run.
     """
-    begun = {owner_of(name) for name in before if "::" in name}
-    return [
-        p for p in sorted(tests) if before.get(p, "passed") not in ("passed", "skipped") and p not in begun
-    ]
+    started = {file_of_test(name) for name in before if "::" in name}
+    failed = (path for path in sorted(tests) if before.get(path, "passed") not in GOOD_STATUSES)
+    return [path for path in failed if path not in started]
 
 
-def longest_ms(seen: Sequence[Mapping[str, Any]]) -> float:
-    """CPU time of the longest test that passes."""
-    return max((float(one.get("cpu_ms", 0)) for one in seen if one.get("status") == "passed"), default=0.0)
+def longest_passing_ms(tests: Sequence[Mapping[str, Any]]) -> float:
+    """Return the CPU time of the longest test that passes, in milliseconds."""
+    passing = (float(test.get("cpu_ms", 0)) for test in tests if test.get("status") == "passed")
+    return max(passing, default=0.0)
 
 
-def seconds_of(seen: Sequence[Mapping[str, Any]]) -> float:
-    """How long the tests took."""
-    took = (one.get("ms") for one in seen)
-    return sum(ms for ms in took if isinstance(ms, (int, float)) and 0 <= ms < MOST_MS) / 1000
+def total_seconds(tests: Sequence[Mapping[str, Any]]) -> float:
+    """Return how long the tests took together."""
+    times_ms = (test.get("ms") for test in tests)
+    return sum(ms for ms in times_ms if isinstance(ms, (int, float)) and 0 <= ms < MAX_REPORTED_MS) / 1000
 
 
-def differing_of(before: Mapping[str, str], ended: Mapping[str, str]) -> tuple[DifferingTrial, ...]:
-    """The tests that end otherwise here than in the user's run.
+def find_disagreements(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[TrialDisagreement, ...]:
+    """Return the tests that end differently in the trial than in the user's run.
 
     Args:
-        before: Test -> its status there.
-        ended: Test -> its status here.
+        before: Test -> its status in the user's run.
+        after: Test -> its status in the trial.
     """
-    fine = ("passed", "skipped")
     return tuple(
-        DifferingTrial(test=name, run=status, trial=ended.get(name, "missing"))
+        TrialDisagreement(test=name, run=status, trial=after.get(name, "missing"))
         for name, status in before.items()
-        if (status in fine) != (ended.get(name, "missing") in fine)
+        if (status in GOOD_STATUSES) != (after.get(name, "missing") in GOOD_STATUSES)
     )
 
 
-def trial_of(line: Mapping[str, Any], guiding: Sequence[str]) -> Trial | None:
-    """A candidate that made some failing test pass, and not all of them; `None` where it did not.
+def partial_trial(line: Mapping[str, Any], targets: Sequence[str]) -> Trial | None:
+    """Return the trial of a candidate that fixed some target tests; `None` if it fixed none.
 
     Args:
-        line: What a driver told of it.
-        guiding: The failing tests.
+        line: The report of the candidate.
+        targets: The target tests.
     """
-    passed = frozenset(name for name in listed(line.get("passed")) if name in guiding)
-    if not passed or line.get("failed") not in guiding:
+    passed = frozenset(name for name in as_list(line.get("passed_tests")) if name in targets)
+    if not passed or line.get("failed_test") not in targets:
         return None
     return Trial(
         passing=len(passed),
-        failing=len(guiding) - len(passed),
+        failing=len(targets) - len(passed),
         broken=0,
-        plausible=False,
-        late=bool(line.get("late")),
-        passed=passed,
+        is_plausible=False,
+        timed_out=bool(line.get("timed_out")),
+        now_passing=passed,
     )
 
 
-def covering_of(runs: Sequence[TestRun]) -> dict[str, list[str]]:
-    """File of the project -> the test files that run something of it."""
+def find_covering_files(runs: Sequence[TestRun]) -> dict[str, list[str]]:
+    """Return file of the project -> the test files that run some of its lines."""
     found: dict[str, set[str]] = {}
     for run in runs:
         for path, lines in run.lines.items():
             if lines:
-                found.setdefault(path, set()).add(run.id.partition("::")[0])
-    return {path: sorted(owners) for path, owners in found.items()}
+                found.setdefault(path, set()).add(file_of_test(run.id))
+    return {path: sorted(tests) for path, tests in found.items()}
 
 
-def listed(value: object) -> list[Any]:
-    """A list that a driver told; whatever else stands in its place is as none."""
+def as_list(value: object) -> list[Any]:
+    """Return a reported list; any other value counts as an empty one."""
     return value if isinstance(value, list) else []

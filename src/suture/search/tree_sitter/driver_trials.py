@@ -1,278 +1,405 @@
-"""A search whose trials a driver makes: a look at the unchanged code, then candidates in rounds."""
+"""Trials that a driver makes: a baseline run of the unchanged code, then candidates in rounds."""
 
 from __future__ import annotations
 
+import asyncio
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from suture.judge.runners.test_command import TestCommand
 from suture.judge.trials.trial_records import Proposal, Spectrum
-from suture.search.engine.search_clock import RECOMMENDED_SHARE
-from suture.search.failing_project import FailingProject
-from suture.search.search_limits import SearchLimits
-from suture.search.tree_sitter.driver_protocol import Driver, run_driver, shell_lines, select_trial_reports, run_rounds
+from suture.search.search_records import ChangeKey, FailingProject, SearchLimits, SearchResult, change_key
+from suture.search.tree_sitter.command_trials import was_whole_command_stopped
+from suture.search.tree_sitter.driver_protocol import Driver, find_driver, run_driver, run_rounds, shell_lines
 from suture.search.tree_sitter.driver_reports import (
-    MOST_STACK_CHARS,
-    covering_of,
-    differing_of,
-    listed,
-    longest_ms,
-    owner_of,
-    runs_of,
-    seconds_of,
-    stuck_files,
-    trial_of,
+    GOOD_STATUSES,
+    baseline_tests,
+    build_test_runs,
+    file_of_test,
+    find_covering_files,
+    find_disagreements,
+    find_stuck_files,
+    longest_passing_ms,
+    partial_trial,
+    select_trial_reports,
+    total_seconds,
 )
-from suture.search.ranking.rivals import Key
-from suture.search.search_result import SearchResult
+from suture.search.tuning import (
+    BASELINE_S,
+    BASELINE_SHARE,
+    BASELINE_SLOWDOWN,
+    CPU_PATIENCE,
+    FIRST_ROUND_DIVISOR,
+    INTERRUPTIBLE_BASELINE_S,
+    LINGER_MS,
+    LOADED_FACTOR,
+    MAX_STACK_CHARS,
+    MIN_TEST_CPU_MS,
+    PROCESS_START_MS,
+    SILENT_BASELINE_S,
+    SILENT_RIVALS,
+    SILENT_ROUND,
+    SILENT_TRIAL_S,
+    SUSPICIOUS_SHARE,
+    TRIAL_PATIENCE,
+)
 
-LINGER_MS = 1500
-LOOK_S, MUTE_LOOK_S, WATCHED_LOOK_S = 30.0, 3.0, 10.0
-"""A look; one at what never ends; and where a driver can end the loops of that."""
-FIRST_PART = 4
-"""Of a round, the first of a search: what is likely is soon known."""
-MUTE_ROUND, MUTE_RIVALS = 20, 10
-"""Where the unchanged code never ends: most candidates do not either, and take all the time that one has."""
-ALL_TRIED = "everything was tried"
-PATIENCE, MUTE_WALL_S, START_MS = 6.0, 1.0, 20_000
-"""A trial may take so many times what the unchanged code took, and so many seconds where that never ended; a
-process may take so long until it is ready for one."""
-CPU_PATIENCE, LEAST_CPU_MS, LOADED = 10.0, 50.0, 10.0
-"""CPU time of a candidate's test: so many times that of the longest that passes as it is, at least this.
-It may wait ten times as long for that on a busy machine."""
-
-Told = tuple[Proposal, dict[str, Any]]
-Enough = Callable[[Sequence[Told]], bool]
+TrialReport = tuple[Proposal, dict[str, Any]]
+"""A candidate and what the driver reports of it."""
 
 
 class DriverTrials:
     """The trials of one search.
 
     Args:
-        driver: Who makes them.
-        project: What it is for.
+        driver: The driver that makes them.
+        project: The project.
     """
 
     def __init__(self, driver: Driver, project: FailingProject) -> None:
         self._driver, self.project, self.language = driver, project, project.language
         self._before = {outcome.check_id: outcome.status for outcome in project.outcomes}
-        self._is_by_status = any(outcome.evidence == "exit_status" for outcome in project.outcomes)
+        self._has_status_only = any(outcome.evidence == "exit_status" for outcome in project.outcomes)
         self._common: dict[str, Any] = {}
-        self._wall_s = driver.least_wall_s
+        self._timeout_s = driver.min_timeout_s
+        self._never_ends = self._is_silent
+        self._has_seen_test = False
         self.began_s = time.monotonic()
         """When the search began."""
-        self._never_ends = self._is_mute
-        self._has_run = False
-        self.tried: set[Key] = set()
-        """Path and edits of the candidates that were tried."""
-        self.round_s = math.inf
-        """What the look took: a runner's start, or a compiler's, is not worth a short look."""
+        self.tried: set[ChangeKey] = set()
+        """The changes that were tried."""
+        self.baseline_s = math.inf
+        """Duration of the baseline run, with the start of a runner or compiler. A round with less time than
+        this is not worthwhile."""
         self.is_lost = False
-        """Whether no test is seen here: no runner can be loaded, or the files are not of its kind."""
+        """Whether no test runs here: no runner can be loaded, or the files are not of its kind."""
 
-    async def look(self, seconds: float) -> Spectrum:
-        """What the tests do on the unchanged code, and which of them trials can be made of.
+    @property
+    def uses_own_runner(self) -> bool:
+        """Whether the project's own runner runs the tests, and not a harness of ours."""
+        return bool(self._driver.own_runner)
+
+    @property
+    def max_rivals(self) -> int:
+        """Candidates that are tried after the first that passes."""
+        return SILENT_RIVALS if self._never_ends else self._driver.max_rivals
+
+    @property
+    def _is_silent(self) -> bool:
+        """Whether the user's command was stopped before it reported tests, such as in an endless loop."""
+        return " ".join(self.project.argv) in self._before and not self._has_status_only
+
+    async def run_baseline(self, seconds: float) -> Spectrum:
+        """Run the tests on the unchanged code, and find out which of them trials can use.
+
+        Args:
+            seconds: Wall-clock seconds that it may take.
 
         Raises:
-            SandboxError: The wall failed.
+            SandboxError: The sandbox failed.
         """
-        tests = self._test_files()
-        if self._is_mute:
-            seconds = min(seconds, WATCHED_LOOK_S if self._driver.watched else MUTE_LOOK_S)
-        files, texts = self.project.files, self.project.texts
-        told_once = self._driver.common(files, tests, shell_lines(self.project.argv, files))
-        tests = told_once.get("files", tests)
-        common = {**told_once, "texts": dict(texts), "files": tests}
-        stuck = stuck_files({*tests} & {*files}, self._before) if "engine" not in told_once else []
-        parts = [part for part in ([path for path in tests if path not in stuck], stuck) if part]
-        jobs = [{"files": part, "texts": self._watched()} for part in parts]
-        plan = {
-            **{"common": common, "jobs": jobs, "wall_ms": 1000 * min(LOOK_S, seconds)},
-            **{"start_ms": START_MS, "rivals": 0, "linger_ms": 0},
-        }
+        if self._is_silent:
+            can_interrupt = self._driver.make_interruptible is not None
+            seconds = min(seconds, INTERRUPTIBLE_BASELINE_S if can_interrupt else SILENT_BASELINE_S)
+        seconds = min(seconds, BASELINE_S)
+        files, texts, test_files = self.project.files, self.project.texts, self._test_files()
+        specific = self._driver.build_common(files, test_files, shell_lines(self.project.argv, files))
+        test_files = specific.get("test_files", test_files)
+        common = {**specific, "texts": dict(texts), "test_files": test_files}
+        stuck = find_stuck_files({*test_files} & {*files}, self._before) if "engine" not in specific else []
+        # Files that got stuck in the user's run have a job of their own, which may time out.
+        parts = [part for part in ([path for path in test_files if path not in stuck], stuck) if part]
+        interruptible = self._interruptible_texts()
+        jobs = [{"test_files": part, "texts": interruptible} for part in parts]
         began_s = time.monotonic()
-        told = await run_driver(self._driver, self.project, plan, min(LOOK_S, seconds))
-        self.round_s = time.monotonic() - began_s
-        looks = [listed(line.get("tests")) for line in told if line.get("event") == "look"]
-        seen = [one for tests_seen in looks for one in tests_seen if isinstance(one, dict)]
-        if self._is_by_status:  # the driver may know better which files the command loads
-            common["files"] = tests = sorted({owner_of(str(one["id"])) for one in seen if one.get("id")})
-        whole = self._is_mute or self._is_by_status
-        partly = {*tests} if whole else {path for path in tests if path in self._before}
-        runs = tuple(
-            runs_of(
-                *(seen, texts, self._driver.fault),
-                lambda name: name in self._before or owner_of(name) in partly,
+        plan = self._plan(common, jobs, timeout_s=seconds, max_rivals=0, linger_ms=0)
+        reports = await run_driver(self._driver, self.project, plan, seconds)
+        self.baseline_s = time.monotonic() - began_s
+        tests = baseline_tests(reports)
+        if self._has_status_only:  # the driver knows better which files the command loads
+            common["test_files"] = test_files = sorted(
+                {file_of_test(str(test["id"])) for test in tests if test.get("id")}
             )
+        timed_out = [line.get("number") for line in reports if line.get("timed_out") is True]
+        is_stuck_again = bool(stuck) and len(parts) - 1 in timed_out
+        return self._learn(tests, common, test_files, stuck if is_stuck_again else [])
+
+    def _learn(
+        self,
+        tests: Sequence[Mapping[str, Any]],
+        common: Mapping[str, Any],
+        test_files: Sequence[str],
+        stuck: Sequence[str],
+    ) -> Spectrum:
+        """Build the spectrum of a baseline run, and set what the trials of candidates need.
+
+        Args:
+            tests: The tests that the driver has reported.
+            common: What all jobs share.
+            test_files: The test files.
+            stuck: Files that never ended, neither in the user's run nor here; they stand for their tests.
+        """
+        is_unreported = self._is_silent or self._has_status_only
+        partly = {*test_files} if is_unreported else {path for path in test_files if path in self._before}
+
+        def is_known(name: str) -> bool:
+            return name in self._before or file_of_test(name) in partly
+
+        runs = tuple(build_test_runs(tests, self.project.texts, self._driver.extract_error, is_known))
+        statuses = {run.id: run.outcome for run in runs}
+        self._has_seen_test = any("::" in name for name in statuses)
+        self._never_ends = (self._never_ends and not self._has_seen_test) or bool(stuck)
+        new = [name for name in statuses if name not in self._before and file_of_test(name) in partly]
+        failed_before = [name for name, status in self._before.items() if status not in GOOD_STATUSES]
+        targets = [name for name in (*failed_before, *new) if statuses.get(name) == "failed"]
+        targets += stuck
+        if self._is_silent:  # files stand for their tests if none was seen here either
+            targets = [name for name, status in statuses.items() if status == "failed"] or list(test_files)
+        passed_before = (name for name, status in self._before.items() if status == "passed")
+        passing = [name for name in (*passed_before, *new) if statuses.get(name) == "passed"]
+        took_s = total_seconds(tests)
+        max_cpu_ms = max(MIN_TEST_CPU_MS, CPU_PATIENCE * longest_passing_ms(tests))
+        self._timeout_s = max(
+            SILENT_TRIAL_S if self._never_ends else 0.0,
+            self._driver.min_timeout_s,
+            TRIAL_PATIENCE * took_s,
+            LOADED_FACTOR * max_cpu_ms / 1000 if self._driver.make_interruptible else 0.0,
         )
-        ended = {run.id: run.outcome for run in runs}
-        self._has_run = any("::" in name for name in ended)
-        self._never_ends = self._never_ends and not self._has_run
-        failing = [name for name, status in self._before.items() if status not in ("passed", "skipped")]
-        guiding = tuple(name for name in failing if ended.get(name) == "failed")
-        unknown = [name for name in ended if name not in self._before and owner_of(name) in partly]
-        guiding += tuple(name for name in unknown if ended[name] == "failed")
-        late = [line.get("number") for line in told if line.get("late") is True]
-        if stuck and len(parts) - 1 in late:  # a runner that waits so long for a file told of it
-            self._never_ends, guiding = True, (*guiding, *stuck)
-        if self._is_mute:  # files stand for their tests where none was seen here either
-            guiding = tuple(n for n, how in ended.items() if how == "failed") or tuple(tests)
-        passed = (name for name, how in self._before.items() if how == "passed")
-        wanted = [name for name in (*passed, *unknown) if ended.get(name) == "passed"]
-        differing = () if self._is_by_status and guiding else differing_of(self._before, ended)
-        took_s = seconds_of(seen)
-        least_s = MUTE_WALL_S if self._never_ends else 0.0
-        most_cpu_ms = max(LEAST_CPU_MS, CPU_PATIENCE * longest_ms(seen))
-        busy_s = LOADED * most_cpu_ms / 1000 if self._driver.watched else 0.0
-        self._wall_s = max(least_s, self._driver.least_wall_s, PATIENCE * took_s, busy_s)
-        ignored = sorted({name for name, how in ended.items() if how == "failed"} - {*guiding})
+        failed = {name for name, status in statuses.items() if status == "failed"}
         self._common = {
-            **{**common, "guiding": list(guiding), "wanted": [*wanted, *guiding]},
-            **{
-                "covering": covering_of(runs),
-                "ignored": ignored,
-                "alone": not any("::" not in name for name in guiding),
-                "most_cpu_ms": most_cpu_ms,
-            },
+            **common,
+            "target_tests": targets,
+            "expected_passes": [*passing, *targets],
+            "covering_files": find_covering_files(runs),
+            "ignored_failures": sorted(failed - {*targets}),
+            "targets_alone": all("::" in name for name in targets),
+            "max_cpu_ms": max_cpu_ms,
         }
+        disagreements = (
+            () if self._has_status_only and targets else find_disagreements(self._before, statuses)
+        )
         return Spectrum(
             tests=runs,
-            collected=tuple(ended),
-            known=frozenset(guiding),
-            guiding=guiding,
-            disagreements=differing,
+            collected=tuple(statuses),
+            failing_in_suite=frozenset(targets),
+            target_tests=tuple(targets),
+            disagreements=disagreements,
             compared=len(self._before),
             traced=sum(bool(run.lines) for run in runs),
             suite_s=took_s,
         )
 
-    @property
-    def by_own_runner(self) -> bool:
-        """Whether the tests are run by the project's own runner, and not by a stand-in of ours."""
-        return bool(self._driver.runs)
+    def failed_again(self, spectrum: Spectrum) -> frozenset[str]:
+        """Return the ids of tests that failed in the user's run and in the baseline run."""
+        failing = {name for name, status in self._before.items() if status not in GOOD_STATUSES}
+        if self._has_status_only and spectrum.target_tests:
+            return frozenset(failing)
+        return frozenset(failing & {*spectrum.target_tests})
 
-    def failed_again(self, seen: Spectrum) -> frozenset[str]:
-        """Ids of the user's run that failed there and in a look."""
-        failing = {name for name, how in self._before.items() if how not in ("passed", "skipped")}
-        return frozenset(failing if self._is_by_status and seen.guiding else failing & {*seen.guiding})
-
-    @property
-    def _is_mute(self) -> bool:
-        """Whether the command was stopped before its tests were reported, such as in an endless loop."""
-        return " ".join(self.project.argv) in self._before and not self._is_by_status
-
-    def _watched(self) -> dict[str, str]:
-        """The files whose loops a look can end, where the driver knows how."""
-        watched, texts = self._driver.watched, self.project.texts
-        made = {p: watched(p, text, self.language) for p, text in texts.items()} if watched else {}
-        return {path: text for path, text in made.items() if text != texts[path]}
+    def _interruptible_texts(self) -> dict[str, str]:
+        """Return path -> text of the files whose loops the driver can interrupt."""
+        make, texts = self._driver.make_interruptible, self.project.texts
+        changed = {path: make(path, text, self.language) for path, text in texts.items()} if make else {}
+        return {path: text for path, text in changed.items() if text != texts[path]}
 
     def _test_files(self) -> list[str]:
-        """What the runner is to load."""
-        if self._is_mute or self._is_by_status:
+        """Return the files that the runner is to load."""
+        if self._is_silent or self._has_status_only:
             return self.project.named_tests()
-        return sorted({name.partition("::")[0] for name in self._before})
+        return sorted({file_of_test(name) for name in self._before})
 
     async def try_all(
         self,
         proposals: Sequence[Proposal],
-        found: SearchResult,
+        result: SearchResult,
         limits: SearchLimits,
         is_suspicious: Callable[[Proposal], bool] = lambda proposal: False,
     ) -> None:
-        """Try candidates in their order until some pass and a short look found no more, or time is up.
+        """Try candidates in their order until some pass and a short search found no more, or time is up.
 
-        None is tried where `is_lost` is true then. Where all that pass are suspicious, others are looked for
-        too, for a share of the time.
+        If all that pass are suspicious, the search continues for a share of the time. After it, no
+        candidate was tried if `is_lost` is true.
+
+        Args:
+            proposals: The candidates.
+            result: The result of the search, to which the trials are added.
+            limits: The limits of the search.
+            is_suspicious: Whether a repair has warnings.
 
         Raises:
-            SandboxError: The wall failed.
+            SandboxError: The sandbox failed.
         """
-        waiting = list(proposals[: limits.max_candidates - found.tried_count])
-        usual = MUTE_ROUND if self._never_ends else self._driver.round
-        size = usual if self.tried else min(usual, self._driver.round // FIRST_PART)
-        while waiting and not found.ending:
-            left_s = found.deadline_s(limits) - (time.monotonic() - self.began_s)
-            if left_s <= self._driver.least_wall_s:
-                found.ending = f"{found.deadline_s(limits):g} s are over"
+        waiting = list(proposals[: limits.max_candidates - result.tried_count])
+        usual = SILENT_ROUND if self._never_ends else self._driver.round_size
+        size = usual if self.tried else min(usual, self._driver.round_size // FIRST_ROUND_DIVISOR)
+        while waiting and result.ending is None:
+            left_s = result.end_s(limits) - (time.monotonic() - self.began_s)
+            if left_s <= self._driver.min_timeout_s:
+                result.ending = "time_over"
                 break
-            batch, waiting = waiting[: self._driver.at_once * size], waiting[self._driver.at_once * size :]
+            batch = waiting[: self._driver.parallel * size]
+            waiting = waiting[self._driver.parallel * size :]
             size = usual
-            await self.try_batch(batch, found, left_s)
+            await self.try_batch(batch, result, left_s)
             if self.is_lost:
                 return
             now_s = time.monotonic() - self.began_s
-            if not all(map(is_suspicious, found.plausible)):
-                found.first_repair_s = now_s
-            if found.first_repair_s is not None or (found.plausible and now_s > RECOMMENDED_SHARE * limits.max_seconds):
-                found.ending = "the likeliest changes were tried"
-        if not found.ending:
-            is_cut = found.tried_count >= limits.max_candidates
-            found.ending = f"{limits.max_candidates} candidates were tried" if is_cut else ALL_TRIED
+            if not all(map(is_suspicious, result.plausible)):
+                result.first_repair_s = now_s
+            is_late = now_s > SUSPICIOUS_SHARE * limits.max_seconds
+            if result.first_repair_s is not None or (result.plausible and is_late):
+                result.ending = "likely_changes_tried"
+        if result.ending is None:
+            is_cut = result.tried_count >= limits.max_candidates
+            result.ending = "candidate_limit" if is_cut else "all_tried"
 
-    async def try_batch(self, batch: Sequence[Proposal], found: SearchResult, seconds: float) -> None:
+    async def try_batch(self, batch: Sequence[Proposal], result: SearchResult, seconds: float) -> None:
         """Try candidates in one round of all processes.
 
         Raises:
-            SandboxError: The wall failed.
+            SandboxError: The sandbox failed.
         """
-        told = await self._rounds(batch, seconds, _passes)
-        self.is_lost = self._sees_none([line for _, line in told])
+        reports = await self._run_rounds(batch, seconds, _has_passing)
+        self.is_lost = self._has_lost_all([line for _, line in reports])
         if not self.is_lost:
-            for proposal, line in told:
-                self._note(proposal, line, found)
+            for proposal, line in reports:
+                self._record(proposal, line, result)
 
-    async def _rounds(self, batch: Sequence[Proposal], seconds: float, enough: Enough) -> list[Told]:
-        """A start of the driver for each process."""
-        many = self._driver.at_once
-        rounds = [self._round(batch[n::many], seconds) for n in range(many) if batch[n::many]]
-        return await run_rounds(rounds, enough)
-
-    async def passing(self, proposals: Sequence[Proposal], seconds: float) -> dict[int, bool]:
-        """Place of a candidate -> whether all tests pass with it, as far as they were tried in the time.
+    async def find_passing(self, proposals: Sequence[Proposal], seconds: float) -> dict[int, bool]:
+        """Return index of a candidate -> whether all tests pass with it, for those tried in the time.
 
         Raises:
-            SandboxError: The wall failed.
+            SandboxError: The sandbox failed.
         """
-        told = await self._rounds(proposals, seconds, lambda answers: False)
-        return {proposals.index(proposal): line.get("ok") is True for proposal, line in told}
+        reports = await self._run_rounds(proposals, seconds, lambda reports: False)
+        return {proposals.index(proposal): line.get("passes") is True for proposal, line in reports}
+
+    async def _run_rounds(
+        self, batch: Sequence[Proposal], seconds: float, is_enough: Callable[[Sequence[TrialReport]], bool]
+    ) -> list[TrialReport]:
+        """Run the driver once in each parallel process."""
+        parallel = self._driver.parallel
+        shares = [batch[number::parallel] for number in range(parallel)]
+        return await run_rounds([self._run_round(share, seconds) for share in shares if share], is_enough)
+
+    async def _run_round(self, proposals: Sequence[Proposal], seconds: float) -> list[TrialReport]:
+        jobs = [
+            (one, self._driver.build_job(one, self.project.texts[one.path], self.language))
+            for one in proposals
+        ]
+        able = [(proposal, job) for proposal, job in jobs if job is not None]
+        plan = self._plan(
+            self._common,
+            [job for _, job in able],
+            timeout_s=self._timeout_s,
+            max_rivals=self.max_rivals,
+            linger_ms=LINGER_MS,
+        )
+        reports = await run_driver(self._driver, self.project, plan, seconds)
+        return [(able[number][0], line) for number, line in select_trial_reports(reports, len(able)).items()]
+
+    @staticmethod
+    def _plan(
+        common: Mapping[str, Any],
+        jobs: Sequence[Mapping[str, Any]],
+        *,
+        timeout_s: float,
+        max_rivals: int,
+        linger_ms: int,
+    ) -> dict[str, Any]:
+        return {
+            "common": common,
+            "jobs": jobs,
+            "trial_timeout_ms": 1000 * timeout_s,
+            "start_timeout_ms": PROCESS_START_MS,
+            "max_rivals": max_rivals,
+            "linger_ms": linger_ms,
+        }
+
+    def _has_lost_all(self, reports: Sequence[Mapping[str, Any]]) -> bool:
+        """Return whether no test has been seen yet, though candidates or all processes have ended."""
+        names = [str(line.get("failed_test", ""))[:MAX_STACK_CHARS] for line in reports]
+        has_seen = [line.get("passes") is True for line in reports] + ["::" in name for name in names]
+        self._has_seen_test = self._has_seen_test or any(has_seen)
+        lost = [line for line in reports if line.get("process_lost") is True]
+        has_empty = any(
+            line.get("failed_test") == "" and line.get("timed_out") is not True for line in reports
+        )
+        return bool(reports) and not self._has_seen_test and (has_empty or len(lost) == len(reports))
+
+    def _record(self, proposal: Proposal, line: Mapping[str, Any], result: SearchResult) -> None:
+        result.tried_count += 1
+        self.tried.add(change_key(proposal))
+        if line.get("passes") is True:
+            result.plausible.append(proposal)
+        elif (trial := partial_trial(line, self._common["target_tests"])) is not None:
+            result.partial.append((proposal, trial))
+
+
+def _has_passing(reports: Sequence[TrialReport]) -> bool:
+    return any(line.get("passes") is True for _, line in reports)
+
+
+class EarlyBaseline:
+    """A baseline run in the background, started before it is known whether there will be a search.
+
+    Args:
+        trials: The trials to which it belongs.
+        seconds: Wall-clock seconds that it may take.
+    """
+
+    def __init__(self, trials: DriverTrials, seconds: float) -> None:
+        self.trials = trials
+        self._run = asyncio.create_task(trials.run_baseline(seconds))
 
     @property
-    def most_rivals(self) -> int:
-        """Changes that are tried after the first that passes."""
-        return MUTE_RIVALS if self._never_ends else self._driver.rivals
+    def is_rerun(self) -> bool:
+        """Whether the project's own runner runs the tests, so that what fails has failed once more."""
+        return self.trials.uses_own_runner
 
-    def _sees_none(self, told: Sequence[Mapping[str, Any]]) -> bool:
-        """Whether no test was seen yet, though a candidate came to its end or all processes ended before."""
-        names = [str(line.get("failed", ""))[:MOST_STACK_CHARS] for line in told]
-        seen = [line.get("ok") is True for line in told] + ["::" in name for name in names]
-        self._has_run = self._has_run or any(seen)
-        lost = [line for line in told if line.get("lost") is True]
-        empty = any(line.get("failed") == "" and line.get("late") is not True for line in told)
-        return bool(told) and not self._has_run and (empty or len(lost) == len(told))
+    def is_for(self, command: TestCommand | None, texts: Mapping[str, str]) -> bool:
+        """Return whether the run is of these files, with this command."""
+        project = self.trials.project
+        return command is project.command and texts == project.texts
 
-    async def _round(self, proposals: Sequence[Proposal], left_s: float) -> list[Told]:
-        """One start of the driver."""
-        jobs = [(p, self._driver.job(p, self.project.texts[p.path], self.language)) for p in proposals]
-        able = [(proposal, job) for proposal, job in jobs if job is not None]
-        plan = {
-            **{"common": self._common, "jobs": [job for _, job in able], "wall_ms": 1000 * self._wall_s},
-            **{"start_ms": START_MS, "rivals": self.most_rivals, "linger_ms": LINGER_MS},
-        }
-        told = await run_driver(self._driver, self.project, plan, left_s)
-        return [(able[number][0], line) for number, line in select_trial_reports(told, len(able)).items()]
+    async def spectrum(self) -> Spectrum:
+        """Return the result of the run.
 
-    def _note(self, proposal: Proposal, line: Mapping[str, Any], found: SearchResult) -> None:
-        found.tried_count += 1
-        self.tried.add((proposal.path, proposal.edits))
-        if line.get("ok") is True:
-            found.plausible.append(proposal)
-            return
-        if (trial := trial_of(line, self._common["guiding"])) is not None:
-            found.partial.append((proposal, trial))
+        Raises:
+            SandboxError: The sandbox failed.
+        """
+        return await self._run
+
+    async def failing_again(self) -> frozenset[str]:
+        """Return the ids of tests that failed before and here, or of the command if only that was judged.
+
+        Raises:
+            SandboxError: The sandbox failed.
+        """
+        return self.trials.failed_again(await self._run)
+
+    async def close(self) -> None:
+        """Cancel the run; safe to call twice."""
+        self._run.cancel()
+        await asyncio.gather(self._run, return_exceptions=True)
 
 
-def _passes(told: Sequence[Told]) -> bool:
-    """Whether a candidate passes in a round."""
-    return any(line.get("ok") is True for _, line in told)
+def start_early_baseline(
+    project: FailingProject, limits: SearchLimits, run_s: float = 0.0
+) -> EarlyBaseline | None:
+    """Start a baseline run in the background; `None` if no driver can run the tests.
+
+    Args:
+        project: The project.
+        limits: The limits of the search.
+        run_s: Wall-clock seconds of one run of the command; a baseline run that is cut off has shown nothing.
+    """
+    if any(map(was_whole_command_stopped, project.outcomes)):
+        return None
+    driver = find_driver(project.argv, project.files, project.language)
+    if driver is None:
+        return None
+    seconds = max(BASELINE_SHARE * limits.max_seconds, BASELINE_SLOWDOWN * run_s)
+    return EarlyBaseline(DriverTrials(driver, project), seconds)

@@ -1,107 +1,147 @@
-"""Signs that a change games the tests, in other languages than Python: the same, in the same words."""
+"""Signs that a change games the tests, in languages that tree-sitter parses."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from suture.core.records import Language
-from suture.judge.tampering import DEAD
-from suture.mutation.tree_sitter.grammars import BLOCKS, EXITS, NUMBERS, STRINGS, parse_tree
-from suture.mutation.tree_sitter.operators.conditions import tested
+from suture.judge.tampering import TamperingWarning
+from suture.mutation.tree_sitter.node_kinds import BLOCKS, EXITS, NUMBERS, STRINGS, parse_source_tree
+from suture.mutation.tree_sitter.operators.conditions import condition_of
 from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, get_field, is_same_node, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-COMMON = ("0", "1", "2", '""', "''", "``", "' '", '" "')
-COMPARING = ("<", "<=", ">", ">=", "==", "!=", "===", "!==")
-ALIKE = ("<", ">", "<=", ">=", "===", "!==", "==", "!=", "&&", "||", "-", "/")
-Signs = tuple[frozenset[str], int, Counter[str], int, int, frozenset[str], int]
+COMMON_LITERALS = ("0", "1", "2", '""', "''", "``", "' '", '" "')
+COMPARISON_SIGNS = ("<", "<=", ">", ">=", "==", "!=", "===", "!==")
+CONSTANT_IF_EQUAL = ("<", ">", "<=", ">=", "===", "!==", "==", "!=", "&&", "||", "-", "/")
+"""Operators whose result is fixed if both operands are the same."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Signs:
+    """What is counted in a source.
+
+    Attributes:
+        compared: Literals with which something is compared.
+        dead: Unreachable statements and constant conditions.
+        calls: Calls of functions of the file.
+        throws: Exceptions thrown.
+        swallowing: Handlers that do nothing.
+        unread: Names that are declared and never read.
+        statements: Statements.
+    """
+
+    compared: frozenset[str]
+    dead: int
+    calls: Counter[str]
+    throws: int
+    swallowing: int
+    unread: frozenset[str]
+    statements: int
 
 
 def find_tree_warnings(
     before: str, after: str, path: str, language: Language, test_literals: frozenset[str]
-) -> tuple[str, ...]:
-    """What is suspicious about a change, in words; empty where nothing is.
+) -> tuple[TamperingWarning, ...]:
+    """Return warnings about a change; empty if nothing is suspicious.
 
     Args:
-        before: The source as it was; where it cannot be read, nothing is known of what a change takes away.
-        after: The source with the change.
-        path: For its ending.
-        language: What it is written in.
-        test_literals: Literals of the tests, as `tree_literals` gives them.
+        before: The source before the change. If it does not parse, nothing is known of what a change removes.
+        after: The source after the change.
+        path: Its path, whose extension may select a dialect.
+        language: The language of the source.
+        test_literals: Literals of the tests, from `collect_tree_literals`.
     """
-    if parse_tree(before, path, language).has_error:
+    if parse_source_tree(before, path, language).has_error:
         return ()
-    old, new = _signs(before, path, language), _signs(after, path, language)
-    named = (new[0] - old[0]) & test_literals
-    lost, unread = old[2] - new[2], new[5] - old[5]
-    signs = (
-        (bool(named), f"compares with {', '.join(sorted(named))}, which the tests use"),
-        (new[1] > old[1], DEAD),
-        (bool(lost), f"no longer calls {', '.join(sorted(lost))}"),
-        (new[3] < old[3], "no longer raises"),
-        (new[4] > old[4], "hides exceptions"),
-        (bool(unread), f"leaves {', '.join(sorted(unread))} unused"),
-        (new[6] < old[6], "takes a statement away"),
-    )
-    return tuple(words for holds, words in signs if holds)
+    old, new = _count_signs(before, path, language), _count_signs(after, path, language)
+    named = (new.compared - old.compared) & test_literals
+    lost, unread = old.calls - new.calls, new.unread - old.unread
+    warnings: list[TamperingWarning] = []
+    if named:
+        warnings.append(TamperingWarning(code="compares_with_test_literals", names=tuple(sorted(named))))
+    if new.dead > old.dead:
+        warnings.append(TamperingWarning(code="dead_code"))
+    if lost:
+        warnings.append(TamperingWarning(code="calls_removed", names=tuple(sorted(lost))))
+    if new.throws < old.throws:
+        warnings.append(TamperingWarning(code="raise_removed"))
+    if new.swallowing > old.swallowing:
+        warnings.append(TamperingWarning(code="hides_exceptions"))
+    if unread:
+        warnings.append(TamperingWarning(code="names_unused", names=tuple(sorted(unread))))
+    if new.statements < old.statements:
+        warnings.append(TamperingWarning(code="statement_removed"))
+    return tuple(warnings)
 
 
 def collect_tree_literals(sources: Iterable[tuple[str, str]], language: Language) -> frozenset[str]:
-    """Literals of tests, path and text, that say something: no 0, 1, or empty text."""
+    """Return the distinctive literals of tests, given as path and text; 0, 1 and empty texts are left out."""
     found: set[str] = set()
     for path, text in sources:
-        view = SyntaxTree(text, path, language)
-        found |= {view.text(node) for node in walk(view.root) if node.type in (*NUMBERS, *STRINGS)}
-    return frozenset(found - {*COMMON})
+        tree = SyntaxTree(text, path, language)
+        found |= {tree.text(node) for node in walk(tree.root) if node.type in (*NUMBERS, *STRINGS)}
+    return frozenset(found - {*COMMON_LITERALS})
 
 
 @lru_cache(maxsize=128)
-def _signs(text: str, path: str, language: Language) -> Signs:
-    """Literals compared with, dead parts, own calls, throws, idle handlers, unread names, statements."""
-    view = SyntaxTree(text, path, language)
+def _count_signs(text: str, path: str, language: Language) -> _Signs:
+    tree = SyntaxTree(text, path, language)
     compared, calls, uses, declared = set[str](), Counter[str](), Counter[str](), set[str]()
-    dead = thrown = swallowing = statements = 0
-    for node in walk(view.root):
+    dead = throws = swallowing = statements = 0
+    for node in walk(tree.root):
         sign = node.child_by_field_name("operator")
-        if node.type == "binary_expression" and sign is not None and view.text(sign) in COMPARING:
+        if node.type == "binary_expression" and sign is not None and tree.text(sign) in COMPARISON_SIGNS:
             sides = (get_field(node, "left"), get_field(node, "right"))
-            compared |= {view.text(s) for s in sides if s is not None and s.type in (*NUMBERS, *STRINGS)}
-        if node.type == "identifier" or node.type == "shorthand_property_identifier":
-            uses[view.text(node)] += 1
-        called = view.text(one) if (one := get_field(node, "function")) is not None else ""
-        calls[called] += called in view.functions
-        thrown += node.type == "throw_statement" or called == "panic"
+            compared |= {
+                tree.text(side) for side in sides if side is not None and side.type in (*NUMBERS, *STRINGS)
+            }
+        if node.type in ("identifier", "shorthand_property_identifier"):
+            uses[tree.text(node)] += 1
+        called = tree.text(one) if (one := get_field(node, "function")) is not None else ""
+        calls[called] += called in tree.functions
+        throws += node.type == "throw_statement" or called == "panic"
         swallowing += node.type == "catch_clause" and not _holds_code(get_field(node, "body"))
-        statements += view.is_statement(node)
-        dead += _is_dead(node, view)
-        if view.enclosing_function(node) is not None and node.type == "identifier":
-            declared.add(view.text(node))
-    unread = frozenset(name for name in declared if uses[name] == 1 and name not in view.functions)
-    return (frozenset(compared), dead, +calls, thrown, swallowing, unread, statements)
+        statements += tree.is_statement(node)
+        dead += _is_dead(node, tree)
+        if tree.enclosing_function(node) is not None and node.type == "identifier":
+            declared.add(tree.text(node))
+    unread = frozenset(name for name in declared if uses[name] == 1 and name not in tree.functions)
+    return _Signs(
+        compared=frozenset(compared),
+        dead=dead,
+        calls=+calls,
+        throws=throws,
+        swallowing=swallowing,
+        unread=unread,
+        statements=statements,
+    )
 
 
 def _holds_code(body: Node | None) -> bool:
     return body is not None and any(child.type != "comment" for child in body.named_children)
 
 
-def _is_dead(node: Node, view: SyntaxTree) -> bool:
-    """A statement behind an exit, or a condition whose truth is known."""
-    if view.is_statement(node) and node.type not in ("function_declaration",):
-        before = node.prev_named_sibling
-        above = node.parent
+def _is_dead(node: Node, tree: SyntaxTree) -> bool:
+    """Return whether a node is a statement after an exit, or a condition that is always the same."""
+    if tree.is_statement(node) and node.type != "function_declaration":
+        before, above = node.prev_named_sibling, node.parent
         return before is not None and before.type in EXITS and above is not None and above.type in BLOCKS
-    test = tested(node)
-    if test is not None and test.type in ("true", "false") and node.type != "while_statement":
+    condition = condition_of(node)
+    is_constant = condition is not None and condition.type in ("true", "false")
+    if is_constant and node.type != "while_statement":
         return True
     sign = node.child_by_field_name("operator")
     left, right = get_field(node, "left"), get_field(node, "right")
     if node.type != "binary_expression" or sign is None or left is None or right is None:
         return False
-    settled = view.text(sign) in ("&&", "||") and left.type in ("true", "false")
-    alike = view.text(sign) in ALIKE and view.text(left) == view.text(right) and not is_same_node(left, right)
-    return settled or (alike and "(" not in view.text(left))
+    is_settled = tree.text(sign) in ("&&", "||") and left.type in ("true", "false")
+    is_equal = tree.text(left) == tree.text(right) and not is_same_node(left, right)
+    has_fixed_result = tree.text(sign) in CONSTANT_IF_EQUAL and is_equal
+    return is_settled or (has_fixed_result and "(" not in tree.text(left))

@@ -1,51 +1,123 @@
-"""Repairs in other languages, the likeliest first: Python's signs, read from another syntax tree."""
+"""Ranks plausible repairs in other languages, and tries their rivals and guarded blocks with a driver."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from functools import partial
 
+from suture.core.ledger.kinds import DistinguishingInput
+from suture.judge.trials.trial_records import Proposal
+from suture.mutation.tree_sitter.tree_locations import find_tree_block_stops, find_tree_location
 from suture.project.languages import LANGUAGES
-from suture.search.failing_project import FailingProject
-from suture.search.tree_sitter.call_comparison import compare_repairs, render_answer
+from suture.search.ranking.repair_scoring import RankingMethods, Repair, rank_repairs
+from suture.search.ranking.rivals import GuardedBlocks, RivalQueue
+from suture.search.search_records import FailingProject, SearchLimits, SearchResult, change_key
+from suture.search.tree_sitter.driver_trials import DriverTrials
 from suture.search.tree_sitter.tampering_signs import collect_tree_literals, find_tree_warnings
-from suture.search.ranking.repair_scoring import COMPARE_S, MOST_COMPARED, Difference, LanguageReading, Repair, rank_compared
-from suture.search.search_result import SearchResult
-
-COMPILED_S = 30.0
-"""As `COMPARE_S`, where each repair is compiled first."""
+from suture.search.tree_sitter.tree_calls import answer_calls, render_answer
+from suture.search.tuning import (
+    COMPARE_S,
+    COMPILED_COMPARE_S,
+    GUARD_CHECK_S,
+    LINGER_SHARE,
+    MAX_COMPARED_REPAIRS,
+    MIN_LINGER_S,
+)
 
 
 async def rank_tree_repairs(
-    found: SearchResult,
+    result: SearchResult,
     project: FailingProject,
     tests: Mapping[str, str],
     *,
     seed: int = 0,
-    seconds: float = COMPILED_S,
-) -> tuple[tuple[Repair, ...], Difference | None]:
-    """As `rank_repairs`.
+    seconds: float = COMPILED_COMPARE_S,
+) -> tuple[tuple[Repair, ...], DistinguishingInput | None]:
+    """Rank repairs as `rank_python_repairs` does.
 
     Args:
-        found: What a search found.
-        project: The project; it was found with its command.
+        result: The result of the search.
+        project: The project.
         tests: Path -> text of the tests.
-        seed: Of the inputs that are tried.
-        seconds: Wall-clock seconds that running them may take; never more than a few.
+        seed: Seed of the generated inputs.
+        seconds: Wall-clock seconds for running them, at most a few.
 
     Raises:
-        SandboxError: The wall failed.
+        SandboxError: The sandbox failed.
     """
-    proposals = found.plausible[:MOST_COMPARED]
+    proposals = result.plausible[:MAX_COMPARED_REPAIRS]
     if not proposals:
         return (), None
     language = project.language
     driver = LANGUAGES[language].calls
-    most_s = COMPILED_S if driver is not None and driver.compiles else COMPARE_S
-    asked = await compare_repairs(proposals, found, project, tests, seed=seed, seconds=min(seconds, most_s))
+    max_s = COMPILED_COMPARE_S if driver is not None and driver.compiles else COMPARE_S
+    answers = await answer_calls(proposals, result, project, tests, seed=seed, seconds=min(seconds, max_s))
     literals = collect_tree_literals(tests.items(), language)
-    reading = LanguageReading(
-        warnings=lambda path, before, after: find_tree_warnings(before, after, path, language, literals),
-        distance=lambda path, before, edits, after: 1.0,
+    methods = RankingMethods(
+        find_warnings=lambda path, before, after: find_tree_warnings(before, after, path, language, literals),
+        distance_factor=lambda path, before, edits, after: 1.0,
+        render_answer=partial(render_answer, language),
     )
-    return await rank_compared(found, proposals, asked, reading, partial(render_answer, language))
+    return await rank_repairs(result, proposals, answers, methods)
+
+
+async def try_rivals(
+    trials: DriverTrials, proposals: Sequence[Proposal], result: SearchResult, limits: SearchLimits
+) -> None:
+    """Try the other changes at the locations of plausible repairs, and the next ones in order.
+
+    Args:
+        trials: Makes the trials.
+        proposals: All single changes, the likeliest first.
+        result: The result of the search, to which repairs are added.
+        limits: The limits of the search.
+
+    Raises:
+        SandboxError: The sandbox failed.
+    """
+    now_s = time.monotonic() - trials.began_s
+    linger_s = max(MIN_LINGER_S, LINGER_SHARE * (now_s - result.generation_s))
+    seconds = min(limits.max_seconds - now_s, linger_s)
+    waiting = [one for one in proposals if change_key(one) not in trials.tried]
+    queue = RivalQueue(partial(find_tree_location, trials.language))
+    queue.set_changes(waiting)
+    for repair in result.plausible:
+        queue.add_repair(repair, result.texts)
+    rivals = list(iter(queue.pop, None))[: trials.max_rivals]
+    others = [one for one in waiting if one not in rivals][: trials.max_rivals - len(rivals)]
+    if seconds > trials.baseline_s and (rivals or others):
+        await trials.try_batch([*rivals, *others], result, seconds)
+
+
+async def try_block_stops(trials: DriverTrials, result: SearchResult, limits: SearchLimits) -> None:
+    """Find out which blocks that repairs guard no test runs.
+
+    Args:
+        trials: Makes the trials.
+        result: The result of the search, to which the counts are added.
+        limits: The limits of the search.
+
+    Raises:
+        SandboxError: The sandbox failed.
+    """
+    result.sort_plausible()
+    guarded = GuardedBlocks(
+        result.plausible,
+        result.texts,
+        partial(find_tree_location, trials.language),
+        partial(find_tree_block_stops, trials.language),
+    )
+    owners = [repair for repair, stopped in guarded.stopped for _ in stopped]
+    all_stopped = [one for _, stopped in guarded.stopped for one in stopped]
+    seconds = min(GUARD_CHECK_S, limits.max_seconds - (time.monotonic() - trials.began_s))
+    if not all_stopped or seconds < trials.baseline_s:
+        return
+    passing = await trials.find_passing(all_stopped, seconds)
+    idle = Counter(id(owners[number]) for number, passes in passing.items() if passes)
+    checked = Counter(id(owners[number]) for number in passing)
+    for repair, stopped in guarded.stopped:
+        if checked[id(repair)] == len(stopped):
+            guarded.record(repair, idle[id(repair)])
+    result.idle_block_counts = guarded.excess_counts()

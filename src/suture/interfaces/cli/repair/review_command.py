@@ -28,7 +28,7 @@ from suture.interfaces.narrative.plain_text import escape_unprintable, join_line
 from suture.interfaces.narrative.review_text import answer_instructions, render_review_question
 
 if TYPE_CHECKING:
-    from suture.api import Choice, Difference, Review, ReviewAnswer, Reviewer
+    from suture.api import Choice, DistinguishingInput, Review, ReviewAnswer, Reviewer
     from suture.interfaces.cli.terminal.run_progress import RunProgress
 
 MAX_COUNTEREXAMPLES = 5
@@ -94,7 +94,7 @@ def terminal_reviewer(progress: RunProgress) -> Reviewer | None:
     return ask
 
 
-async def _ask_difference(difference: Difference, reader: _LineReader) -> ReviewAnswer:
+async def _ask_difference(difference: DistinguishingInput, reader: _LineReader) -> ReviewAnswer:
     """Ask which of two repairs is right; the run continues even if the person does not know."""
     from suture.api import ReviewAnswer
 
@@ -222,7 +222,7 @@ class _LineReader:
 
 
 async def ask_right_repair(
-    difference: Difference, read: Callable[[], Awaitable[str | None]]
+    difference: DistinguishingInput, read: Callable[[], Awaitable[str | None]]
 ) -> Choice | None:
     """Show an input with two answers and wait for the number of the right one; end of input is no answer.
 

@@ -1,15 +1,37 @@
-"""The mutation operators, one family a file. Each knows Python and nothing of any program."""
+"""The mutation operators for Python, one family per file. They know Python and nothing of any program."""
 
-from suture.mutation.python.operators import arithmetic, calls, comparisons, exceptions, insertions, names, statements, templates
-from suture.mutation.python.operators import beginner_mistakes as beginners
-from suture.mutation.python.operators import undefined_names as undefined
-from suture.mutation.python.operators import code_reuse as usage
-from suture.mutation.changes import Change, Operator
-
-__all__ = ["OPERATORS", "Change", "Operator"]
-
-FIRST = (undefined, comparisons, arithmetic, names, calls)
-LATER = (statements, insertions, beginners, exceptions, usage, templates)
-OPERATORS: tuple[Operator, ...] = tuple(
-    operator for family in (*FIRST, *LATER) for operator in family.OPERATORS
+from suture.mutation.operator_names import DESCRIPTIONS
+from suture.mutation.python.operators import (
+    arithmetic,
+    beginner_mistakes,
+    calls,
+    code_reuse,
+    comparisons,
+    exceptions,
+    names,
+    statements,
+    undefined_names,
 )
+from suture.mutation.python.operators.python_operator import PythonOperator
+
+__all__ = ["OPERATORS", "PythonOperator"]
+
+_FAMILIES = (
+    undefined_names,
+    comparisons,
+    arithmetic,
+    names,
+    calls,
+    statements,
+    beginner_mistakes,
+    exceptions,
+    code_reuse,
+)
+_ORDER = list(DESCRIPTIONS)
+OPERATORS: tuple[PythonOperator, ...] = tuple(
+    sorted(
+        (operator for family in _FAMILIES for operator in family.OPERATORS),
+        key=lambda operator: _ORDER.index(operator.name),
+    )
+)
+"""All operators, in the order of `operator_names`."""

@@ -1,4 +1,4 @@
-"""Arithmetic: wrong signs and operands, off by one, wrong constants, a missing term."""
+"""Arithmetic: wrong operators and operands, off by one, wrong constants, missing terms."""
 
 from __future__ import annotations
 
@@ -7,104 +7,114 @@ from collections import Counter
 from collections.abc import Iterator
 from difflib import get_close_matches
 
+from suture.mutation.changes import Change
 from suture.mutation.edits import Edit
-from suture.mutation.sign_frequencies import frequency_ratio, augmented_frequency, binary_frequency
-from suture.mutation.python.scope_names import guess_kind
+from suture.mutation.python.operators.python_operator import PythonOperator, find_operator_sign, replace_with
 from suture.mutation.python.python_tree import PythonTree, is_atom
-from suture.mutation.changes import Change, Operator, replace_with, find_operator_sign
+from suture.mutation.python.scope_names import guess_kind
+from suture.mutation.sign_frequencies import augmented_frequency, binary_frequency, frequency_ratio
+from suture.mutation.tuning import ODD_NUMBER_FACTOR, UBIQUITOUS_NUMBER
 
 SIGNS: dict[type[ast.operator], str] = {
-    **{ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%"},
-    **{ast.Pow: "**", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>"},
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
+    ast.Pow: "**", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>",
     ast.MatMult: "@",
-}
+}  # fmt: skip
 FAMILIES = (("+", "-", "*"), ("//", "/", "%"), ("&", "|", "^"), ("<<", ">>"), ("*", "**", "//"))
 INDEXED = (ast.Subscript, ast.Slice)
 CALCULATING = (*INDEXED, ast.Call, ast.Compare, ast.BinOp, ast.Return, ast.Assign, ast.AugAssign)
 OPERANDS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.BinOp)
-SMALL = 2
-"""Numbers up to this stand everywhere, whatever they mean."""
-ODD_ONE_OUT = 1.6
-"""A number that the file names once, and one beside it that it names several times: 999 among 1000s."""
 
 
-def _others(sign: str) -> tuple[str, ...]:
+def _other_operators(sign: str) -> tuple[str, ...]:
     near = [other for family in FAMILIES if sign in family for other in family]
     every = (*near, "-", "&", "//", *(s for s in SIGNS.values() if s != "@"))
     return tuple(dict.fromkeys(other for other in every if other != sign))
 
 
-def _weight(number: int) -> float:
-    """Of a sign by its place: the first few are likelier, where none of them is the more usual one."""
+def _rank_weight(number: int) -> float:
+    """Return the weight of an operator by its place: the first few are likelier, whatever is usual."""
     return 1.0 - 0.1 * number if number < 4 else 0.6
 
 
-def _sign(node: ast.AST, view: PythonTree) -> Iterator[Change]:
+def _change_operator(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
+    """Replace the operator of a binary operation or an augmented assignment."""
     if isinstance(node, ast.AugAssign):
         sign = SIGNS[type(node.op)]
-        start, end = find_operator_sign(view, node.target, node.value, (f"{sign}=",))
-        for number, other in enumerate(_others(sign) if end else ()):
+        start, end = find_operator_sign(tree, node.target, node.value, (f"{sign}=",))
+        for number, other in enumerate(_other_operators(sign) if end else ()):
             edit = Edit(start=start, end=end, text=f"{other}=")
-            usual = frequency_ratio(augmented_frequency(sign, node.value), augmented_frequency(other, node.value))
-            yield Change(edits=(edit,), note=f"{sign}= becomes {other}=", weight=_weight(number) * usual)
+            usual = frequency_ratio(
+                augmented_frequency(sign, node.value), augmented_frequency(other, node.value)
+            )
+            yield Change(edits=(edit,), note=f"{sign}= becomes {other}=", weight=_rank_weight(number) * usual)
         if end:
             plain = Edit(start=start, end=end, text="=")
             yield Change(edits=(plain,), note=f"{sign}= becomes =", weight=0.5)
         return
     assert isinstance(node, ast.BinOp)
     sign = SIGNS[type(node.op)]
-    start, end = find_operator_sign(view, node.left, node.right, (sign,))
-    others = _others(sign) if end else ()
-    if node in view.annotations:  # two types have no other sign between them
+    start, end = find_operator_sign(tree, node.left, node.right, (sign,))
+    others = _other_operators(sign) if end else ()
+    if node in tree.annotations:  # two types have no other operator between them
         others = tuple(other for other in others if other == "|")
     for number, other in enumerate(others):
         edit = Edit(start=start, end=end, text=other)
-        note = f"{sign} becomes {other} in {view.text(node)}"
+        note = f"{sign} becomes {other} in {tree.text(node)}"
         usual = frequency_ratio(
             binary_frequency(node.left, sign, node.right), binary_frequency(node.left, other, node.right)
         )
-        yield Change(edits=(edit,), note=note, weight=_weight(number) * usual)
+        yield Change(edits=(edit,), note=note, weight=_rank_weight(number) * usual)
 
 
-def _operand(node: ast.AST, view: PythonTree) -> Iterator[Change]:
+def _change_operands(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
+    """Drop an operand, or swap the two."""
     assert isinstance(node, ast.BinOp)
-    left, right, sign = _tight(view, node.left), _tight(view, node.right), SIGNS[type(node.op)]
-    yield replace_with(view, node, view.text(node.left), 0.9)
-    yield replace_with(view, node, view.text(node.right), 0.8)
+    left, right, sign = (
+        _parenthesised(tree, node.left),
+        _parenthesised(tree, node.right),
+        SIGNS[type(node.op)],
+    )
+    yield replace_with(tree, node, tree.text(node.left), 0.9)
+    yield replace_with(tree, node, tree.text(node.right), 0.8)
     if left != right and sign not in ("*", "&", "|", "^"):
         known = {guess_kind(node.left), guess_kind(node.right)}
-        yield replace_with(view, node, f"{right} {sign} {left}", 0.4 if sign == "+" and "number" in known else 1.0)
+        yield replace_with(
+            tree, node, f"{right} {sign} {left}", 0.4 if sign == "+" and "number" in known else 1.0
+        )
 
 
-def _negative(node: ast.AST, view: PythonTree) -> Iterator[Change]:
+def _change_sign(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
+    """Remove or change a unary sign, or negate a value that is returned or assigned."""
     if isinstance(node, ast.UnaryOp):
         usual = not isinstance(node.op, ast.Invert | ast.UAdd)
         if not isinstance(node.op, ast.Not):
-            yield replace_with(view, node, view.text(node.operand), 0.8 if usual else 1.0)
+            yield replace_with(tree, node, tree.text(node.operand), 0.8 if usual else 1.0)
         for sign in ("-", "not ", "~"):
             weight = 1.0 if sign == "-" and not usual else 0.5 if sign != "~" else 0.3
-            yield replace_with(view, node, f"{sign}{_tight(view, node.operand)}", weight)
-    elif isinstance(node, (ast.Return, ast.Assign)) and node.value and _may_be_number(node.value, view):
-        yield replace_with(view, node.value, f"-{_tight(view, node.value)}", 0.6)
+            yield replace_with(tree, node, f"{sign}{_parenthesised(tree, node.operand)}", weight)
+    elif isinstance(node, (ast.Return, ast.Assign)) and node.value and _may_be_number(node.value, tree):
+        yield replace_with(tree, node.value, f"-{_parenthesised(tree, node.value)}", 0.6)
 
 
-def _off_by_one(node: ast.AST, view: PythonTree) -> Iterator[Change]:
-    if not isinstance(node, ast.expr) or not _may_be_number(node, view):
+def _add_or_subtract_one(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
+    """Add one to a number, or subtract one."""
+    if not isinstance(node, ast.expr) or not _may_be_number(node, tree):
         return
-    if isinstance(getattr(node, "ctx", None), (ast.Store, ast.Del)) or _part_of_sum(node, view):
+    if isinstance(getattr(node, "ctx", None), (ast.Store, ast.Del)) or _part_of_sum(node, tree):
         return
-    weight = _place_weight(node, view)
+    weight = _position_weight(node, tree)
     if weight:
-        text = _tight(view, node, sums=True)
-        yield replace_with(view, node, f"{text} + 1", weight)
-        yield replace_with(view, node, f"{text} - 1", weight)
+        text = _parenthesised(tree, node, sums=True)
+        yield replace_with(tree, node, f"{text} + 1", weight)
+        yield replace_with(tree, node, f"{text} - 1", weight)
 
 
-def _place_weight(node: ast.expr, view: PythonTree) -> float:
-    """How likely a number is off by one where it stands; 0 where nobody counts."""
-    parent = view.parent(node)
+def _position_weight(node: ast.expr, tree: PythonTree) -> float:
+    """Return how likely a number is off by one in its position; 0 where nobody counts."""
+    parent = tree.parent(node)
     if isinstance(parent, ast.Tuple):
-        node, parent = parent, view.parent(parent)
+        node, parent = parent, tree.parent(parent)
     if isinstance(parent, INDEXED) and node is not getattr(parent, "value", None):
         return 1.0
     if isinstance(parent, ast.Compare):
@@ -114,46 +124,51 @@ def _place_weight(node: ast.expr, view: PythonTree) -> float:
     return 0.6 if isinstance(parent, (ast.Return, ast.Assign, ast.AugAssign, ast.BinOp)) else 0.0
 
 
-def _part_of_sum(node: ast.expr, view: PythonTree) -> bool:
-    parent = view.parent(node)
+def _part_of_sum(node: ast.expr, tree: PythonTree) -> bool:
+    parent = tree.parent(node)
     return isinstance(parent, ast.BinOp) and isinstance(parent.op, (ast.Add, ast.Sub))
 
 
-def _constant(node: ast.AST, view: PythonTree) -> Iterator[Change]:
+def _change_constant(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
+    """Replace a constant with a similar one."""
     if isinstance(node, ast.UnaryOp):
         inner = node.operand
         if isinstance(node.op, ast.USub) and isinstance(inner, ast.Constant) and type(inner.value) is int:
-            yield from _number(node, -inner.value, view)
+            yield from _other_numbers(node, -inner.value, tree)
         return
     assert isinstance(node, ast.Constant)
     value = node.value
     if isinstance(value, bool):
-        if not isinstance(view.parent(node), ast.Return):
-            yield replace_with(view, node, str(not value))
+        if not isinstance(tree.parent(node), ast.Return):
+            yield replace_with(tree, node, str(not value))
     elif isinstance(value, int):
-        if not isinstance(view.parent(node), ast.UnaryOp):
-            yield from _number(node, value, view)
+        if not isinstance(tree.parent(node), ast.UnaryOp):
+            yield from _other_numbers(node, value, tree)
     elif isinstance(value, float):
         near = (-value, 0.0, 1.0, value + 1, value - 1, 2 * value, value / 2, 10 * value, value / 10)
-        yield from (replace_with(view, node, repr(other), 0.6) for other in dict.fromkeys(near) if other != value)
-    elif isinstance(value, str) and not isinstance(view.parent(node), (ast.Expr, ast.JoinedStr)):
-        yield from (replace_with(view, node, repr(text), 0.5) for text in _other_texts(value))
-        yield from (replace_with(view, node, repr(text), 0.8) for text in _texts_like(value, view))
-        yield replace_with(view, node, "None", 0.6 if not value else 0.2)
+        yield from (
+            replace_with(tree, node, repr(other), 0.6) for other in dict.fromkeys(near) if other != value
+        )
+    elif isinstance(value, str) and not isinstance(tree.parent(node), (ast.Expr, ast.JoinedStr)):
+        yield from (replace_with(tree, node, repr(text), 0.5) for text in _other_texts(value))
+        yield from (replace_with(tree, node, repr(text), 0.8) for text in _similar_texts(value, tree))
+        yield replace_with(tree, node, "None", 0.6 if not value else 0.2)
 
 
-def _number(node: ast.expr, value: int, view: PythonTree) -> Iterator[Change]:
-    """Off by one first, then what is usual, its sign, and twice as much."""
+def _other_numbers(node: ast.expr, value: int, tree: PythonTree) -> Iterator[Change]:
+    """Yield other numbers: off by one first, then common ones, the negative, and the double."""
     near = (value + 1, value - 1, 0, 1, -value, 2, 2 * value)
-    counts = view.cached("numbers", _numbers)
+    counts = tree.cached("numbers", _count_numbers)
     for number, other in enumerate(dict.fromkeys(v for v in near if v != value)):
-        is_odd = counts[value] == 1 and counts[other] > 1 and abs(other) > SMALL
-        yield replace_with(view, node, str(other), (1.0 - 0.1 * number) * (ODD_ONE_OUT if is_odd else 1.0))
+        is_odd = counts[value] == 1 and counts[other] > 1 and abs(other) > UBIQUITOUS_NUMBER
+        yield replace_with(
+            tree, node, str(other), (1.0 - 0.1 * number) * (ODD_NUMBER_FACTOR if is_odd else 1.0)
+        )
 
 
-def _numbers(view: PythonTree) -> Counter[int]:
-    """How often the file names a number."""
-    constants = (node.value for node in ast.walk(view.tree) if isinstance(node, ast.Constant))
+def _count_numbers(tree: PythonTree) -> Counter[int]:
+    """Return how often each integer appears in the file."""
+    constants = (node.value for node in ast.walk(tree.module) if isinstance(node, ast.Constant))
     return Counter(value for value in constants if type(value) is int)
 
 
@@ -164,9 +179,9 @@ def _other_texts(value: str) -> Iterator[str]:
     yield from dict.fromkeys(text for text in (*near, *cases, *cut) if text != value)
 
 
-def _texts_like(value: str, view: PythonTree) -> list[str]:
-    """Texts of the file that differ from one by a little: its case, a letter, what stands around it."""
-    texts = view.cached("texts", _texts)
+def _similar_texts(value: str, tree: PythonTree) -> list[str]:
+    """Return texts of the file that differ from one by a little: case, a letter, or what surrounds it."""
+    texts = tree.cached("texts", _collect_texts)
     found = [text for text in texts if text != value and text.casefold() == value.casefold()]
     if len(value) > 2:
         found += [t for t in texts if t != value and len(t) > 2 and (t in value or value in t)]
@@ -174,53 +189,53 @@ def _texts_like(value: str, view: PythonTree) -> list[str]:
     return list(dict.fromkeys(found))[:6]
 
 
-def _texts(view: PythonTree) -> list[str]:
-    nodes = (node for node in ast.walk(view.tree) if isinstance(node, ast.Constant))
+def _collect_texts(tree: PythonTree) -> list[str]:
+    nodes = (node for node in ast.walk(tree.module) if isinstance(node, ast.Constant))
     return list(dict.fromkeys(n.value for n in nodes if isinstance(n.value, str) and len(n.value) < 60))[:400]
 
 
-def _missing_term(node: ast.AST, view: PythonTree) -> Iterator[Change]:
-    """An operand that was left out: `k` where `k - skipped` is meant, `x` where `x ** 2` is."""
+def _add_term(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
+    """Add an operand: `k` becomes `k - skipped`, `x` becomes `x ** 2`."""
     if not isinstance(node, OPERANDS) or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
         return
-    parent = view.parent(node)
-    if not isinstance(parent, CALCULATING) or not _may_be_number(node, view):
+    parent = tree.parent(node)
+    if not isinstance(parent, CALCULATING) or not _may_be_number(node, tree):
         return
     if isinstance(parent, ast.Call) and node is parent.func:
         return
     if isinstance(parent, ast.Subscript) and node is parent.value:
         return
-    text = _tight(view, node)
-    yield replace_with(view, node, f"{text} ** 2", 0.6)
-    yield replace_with(view, node, f"{text} // 2", 0.5)
-    names = view.scope_names(node)
-    for other, fit in names.fitting("number", view.enclosing_statement(node).lineno):
+    text = _parenthesised(tree, node)
+    yield replace_with(tree, node, f"{text} ** 2", 0.6)
+    yield replace_with(tree, node, f"{text} // 2", 0.5)
+    names = tree.scope_names(node)
+    for other, fit in names.fitting("number", tree.enclosing_statement(node).lineno):
         if other != text:
             weight = fit if names.kinds[other] == "number" else 0.7 * fit
-            yield replace_with(view, node, f"{text} - {other}", weight)
-            yield replace_with(view, node, f"{text} + {other}", weight)
-            yield replace_with(view, node, f"{text} * {other}", 0.6 * weight)
+            yield replace_with(tree, node, f"{text} - {other}", weight)
+            yield replace_with(tree, node, f"{text} + {other}", weight)
+            yield replace_with(tree, node, f"{text} * {other}", 0.6 * weight)
 
 
-def _missing_part(node: ast.AST, view: PythonTree) -> Iterator[Change]:
-    """A list that lacks another list in front of it or behind it."""
-    names, parent = view.scope_names(node), view.parent(node)
+def _add_concatenation(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
+    """Concatenate another list, before or after a list."""
+    names, parent = tree.scope_names(node), tree.parent(node)
     if not isinstance(node, ast.expr) or not isinstance(parent, (ast.Return, ast.Assign, ast.Call)):
         return
     if guess_kind(node, names) != "sequence" or isinstance(getattr(node, "ctx", ast.Load()), ast.Store):
         return
-    text = view.text(node)
-    for other, fit in names.fitting("sequence", view.enclosing_statement(node).lineno):
+    text = tree.text(node)
+    for other, fit in names.fitting("sequence", tree.enclosing_statement(node).lineno):
         if other != text:
-            yield replace_with(view, node, f"{other} + {text}", fit)
-            yield replace_with(view, node, f"{text} + {other}", fit)
+            yield replace_with(tree, node, f"{other} + {text}", fit)
+            yield replace_with(tree, node, f"{text} + {other}", fit)
 
 
-def _switches(view: PythonTree) -> frozenset[str]:
-    """Names that the file sets to true or false, and never to a number."""
+def _find_boolean_names(tree: PythonTree) -> frozenset[str]:
+    """Return names that the file sets to true or false, and never to a number."""
     on: set[str] = set()
     others: set[str] = set()
-    for node in ast.walk(view.tree):
+    for node in ast.walk(tree.module):
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         value = getattr(node, "value", None)
         if isinstance(value, ast.Constant) and isinstance(node, (ast.Assign, ast.AnnAssign)):
@@ -229,34 +244,34 @@ def _switches(view: PythonTree) -> frozenset[str]:
     return frozenset(on - others)
 
 
-def _may_be_number(node: ast.expr, view: PythonTree) -> bool:
+def _may_be_number(node: ast.expr, tree: PythonTree) -> bool:
     if isinstance(node, ast.Constant):
-        return type(node.value) is int and not isinstance(view.parent(node), ast.UnaryOp)
-    if isinstance(node, ast.Name) and node.id in view.functions:
+        return type(node.value) is int and not isinstance(tree.parent(node), ast.UnaryOp)
+    if isinstance(node, ast.Name) and node.id in tree.functions:
         return False
     if isinstance(node, (ast.Name, ast.Attribute)):
         name = node.id if isinstance(node, ast.Name) else node.attr
-        if name in view.cached("switches", _switches):
+        if name in tree.cached("switches", _find_boolean_names):
             return False
-    kind = guess_kind(node, view.scope_names(node))
+    kind = guess_kind(node, tree.scope_names(node))
     return kind in ("number", "unknown") and isinstance(node, OPERANDS)
 
 
-def _tight(view: PythonTree, node: ast.expr, *, sums: bool = False) -> str:
-    text = view.text(node)
+def _parenthesised(tree: PythonTree, node: ast.expr, *, sums: bool = False) -> str:
+    text = tree.text(node)
     if is_atom(text) or isinstance(node, ast.Constant) or (sums and isinstance(node, ast.BinOp)):
         return text
     return f"({text})"
 
 
-COUNTED = (ast.Name, ast.Constant, ast.BinOp, ast.Call, ast.Attribute, ast.Subscript)
+COUNTABLE = (ast.Name, ast.Constant, ast.BinOp, ast.Call, ast.Attribute, ast.Subscript)
 LISTS = (ast.Name, ast.List, ast.ListComp)
 OPERATORS = (
-    Operator(name="arithmetic sign", prior=0.7, nodes=(ast.BinOp, ast.AugAssign), changes=_sign),
-    Operator(name="operand", prior=0.5, nodes=(ast.BinOp,), changes=_operand),
-    Operator(name="negative", prior=0.4, nodes=(ast.UnaryOp, ast.Return, ast.Assign), changes=_negative),
-    Operator(name="off by one", prior=0.5, nodes=COUNTED, changes=_off_by_one),
-    Operator(name="constant", prior=0.6, nodes=(ast.Constant, ast.UnaryOp), changes=_constant),
-    Operator(name="missing term", prior=0.25, nodes=OPERANDS, changes=_missing_term),
-    Operator(name="missing part", prior=0.25, nodes=LISTS, changes=_missing_part),
+    PythonOperator(name="arithmetic_operator", nodes=(ast.BinOp, ast.AugAssign), changes=_change_operator),
+    PythonOperator(name="operand", nodes=(ast.BinOp,), changes=_change_operands),
+    PythonOperator(name="sign_change", nodes=(ast.UnaryOp, ast.Return, ast.Assign), changes=_change_sign),
+    PythonOperator(name="off_by_one", nodes=COUNTABLE, changes=_add_or_subtract_one),
+    PythonOperator(name="constant", nodes=(ast.Constant, ast.UnaryOp), changes=_change_constant),
+    PythonOperator(name="missing_term", nodes=OPERANDS, changes=_add_term),
+    PythonOperator(name="missing_concatenation", nodes=LISTS, changes=_add_concatenation),
 )

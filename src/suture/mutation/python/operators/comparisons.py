@@ -6,120 +6,126 @@ import ast
 from collections.abc import Iterator
 from itertools import pairwise
 
+from suture.mutation.changes import Change, shorten
 from suture.mutation.edits import Edit
-from suture.mutation.sign_frequencies import frequency_ratio, comparison_frequency
+from suture.mutation.python.operators.python_operator import PythonOperator, find_operator_sign, replace_with
 from suture.mutation.python.python_tree import PythonTree
-from suture.mutation.changes import Change, Operator, replace_with, find_operator_sign, shorten
+from suture.mutation.sign_frequencies import comparison_frequency, frequency_ratio
+from suture.mutation.tuning import BOUNDARY_FACTOR, MAX_CONDITIONS
 
 SIGNS: dict[type[ast.cmpop], str] = {
-    **{ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="},
-    **{ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in"},
-}
-LIKELY = {
-    **{"<": ("<=", ">"), "<=": ("<", ">="), ">": (">=", "<"), ">=": (">", "<=")},
-    **{"==": ("!=", "is", ">=", "<=", "in"), "!=": ("==", "is not", ">", "<", "not in")},
-    **{"is": ("==", "is not"), "is not": ("!=", "is"), "in": ("not in", "=="), "not in": ("in", "!=")},
-}
-BY_AN_EQUALS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
-BOUNDARY = 2.0
-"""How much likelier than others it is that only a `=` was forgotten, or is one too many: people slip so."""
-TESTED = (ast.If, ast.While, ast.IfExp, ast.Assert)
-VALUED = (ast.Assign, ast.AnnAssign, ast.Return, ast.keyword)
-MOST_ATOMS = 24
-"""Of a condition's added parts, those of its own names first."""
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.Is: "is",
+    ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
+}  # fmt: skip
+LIKELY_SIGNS = {
+    "<": ("<=", ">"), "<=": ("<", ">="), ">": (">=", "<"), ">=": (">", "<="),
+    "==": ("!=", "is", ">=", "<=", "in"), "!=": ("==", "is not", ">", "<", "not in"),
+    "is": ("==", "is not"), "is not": ("!=", "is"), "in": ("not in", "=="), "not in": ("in", "!="),
+}  # fmt: skip
+BOUNDARY_SIGNS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
+
+CONDITIONAL_NODES = (ast.If, ast.While, ast.IfExp, ast.Assert)
+VALUE_NODES = (ast.Assign, ast.AnnAssign, ast.Return, ast.keyword)
 
 
-def _comparison(node: ast.AST, view: PythonTree) -> Iterator[Change]:
+def _change_comparison(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
+    """Replace a comparison operator."""
     assert isinstance(node, ast.Compare)
     left = node.left
     for sign_node, right in zip(node.ops, node.comparators, strict=True):
         sign, before = SIGNS[type(sign_node)], left
-        start, end = find_operator_sign(view, left, right, (sign,))
+        start, end = find_operator_sign(tree, left, right, (sign,))
         left = right
         if not end:
             continue
         usual = comparison_frequency(before, sign, right)
-        for other in dict.fromkeys((*LIKELY[sign], *SIGNS.values())):
+        for other in dict.fromkeys((*LIKELY_SIGNS[sign], *SIGNS.values())):
             if other != sign:
-                weight = 1.0 if other in LIKELY[sign][:2] else 0.6 if other in LIKELY[sign] else 0.45
+                weight = (
+                    1.0 if other in LIKELY_SIGNS[sign][:2] else 0.6 if other in LIKELY_SIGNS[sign] else 0.45
+                )
                 then = comparison_frequency(before, other, right)
-                weight *= BOUNDARY if then and other == BY_AN_EQUALS.get(sign) else 1.0
+                weight *= BOUNDARY_FACTOR if then and other == BOUNDARY_SIGNS.get(sign) else 1.0
                 yield Change(
                     edits=(Edit(start=start, end=end, text=other),),
-                    note=f"{sign} becomes {other} in {view.text(node)}",
+                    note=f"{sign} becomes {other} in {tree.text(node)}",
                     weight=weight * frequency_ratio(usual, then),
                 )
 
 
-def _boolean(node: ast.AST, view: PythonTree) -> Iterator[Change]:
+def _change_boolean_operator(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
+    """Switch `and` and `or`, drop an operand, or swap two."""
     assert isinstance(node, ast.BoolOp)
     sign, other = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
-    texts = [view.text(value) for value in node.values]
-    yield replace_with(view, node, f" {other} ".join(f"({t})" if " " in t else t for t in texts), 0.9)
+    texts = [tree.text(value) for value in node.values]
+    yield replace_with(tree, node, f" {other} ".join(f"({t})" if " " in t else t for t in texts), 0.9)
     for number in range(len(texts)):
         kept = [text for at, text in enumerate(texts) if at != number]
-        yield replace_with(view, node, f" {sign} ".join(kept), 0.8)
+        yield replace_with(tree, node, f" {sign} ".join(kept), 0.8)
     if len(texts) == 2:
-        yield replace_with(view, node, f"{texts[1]} {sign} {texts[0]}", 0.4)
-    if len(texts) > 2 or _is_mixed(node, view):
-        # One sign as it is written: among others it takes other parts than with brackets around it.
+        yield replace_with(tree, node, f"{texts[1]} {sign} {texts[0]}", 0.4)
+    if len(texts) > 2 or _is_mixed(node, tree):
+        # Only one operator of the chain: without parentheses, precedence then groups the operands anew.
         for left, right in pairwise(node.values):
-            start, end = find_operator_sign(view, left, right, (sign,))
-            note = f"{sign} becomes {other} before {shorten(view.text(right))}"
+            start, end = find_operator_sign(tree, left, right, (sign,))
+            note = f"{sign} becomes {other} before {shorten(tree.text(right))}"
             if end:
                 yield Change(edits=(Edit(start=start, end=end, text=other),), note=note, weight=0.9)
 
 
-def _is_mixed(node: ast.BoolOp, view: PythonTree) -> bool:
-    """Whether another `and` or `or` stands beside or around it."""
-    return any(isinstance(near, ast.BoolOp) for near in (*node.values, view.parent(node)))
+def _is_mixed(node: ast.BoolOp, tree: PythonTree) -> bool:
+    """Return whether another `and` or `or` is inside or around it."""
+    return any(isinstance(near, ast.BoolOp) for near in (*node.values, tree.parent(node)))
 
 
-def _negation(node: ast.AST, view: PythonTree) -> Iterator[Change]:
+def _change_negation(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
+    """Add or remove a `not`."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        odd = isinstance(node.operand, ast.Compare)  # Python says `not in`, `is not` and `!=`
-        yield replace_with(view, node, view.text(node.operand), 2.0 if odd else 1.0)
+        odd = isinstance(node.operand, ast.Compare)  # Python has `not in`, `is not` and `!=`
+        yield replace_with(tree, node, tree.text(node.operand), 2.0 if odd else 1.0)
         return
-    for test in _tests(node):
+    for test in _conditions_of(node):
         if not (isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)):
-            yield replace_with(view, test, f"not {_tight(view, test)}", 0.8 if _is_plain(test) else 0.6)
+            yield replace_with(
+                tree, test, f"not {_parenthesised(tree, test)}", 0.8 if _is_plain(test) else 0.6
+            )
     if isinstance(node, ast.BoolOp):
         for value in node.values:
             if not isinstance(value, (ast.UnaryOp, ast.Compare)):
-                yield replace_with(view, value, f"not {_tight(view, value)}", 0.5)
-    if isinstance(node, VALUED) and node.value is not None and _is_plain(node.value):
-        yield replace_with(view, node.value, f"not {_tight(view, node.value)}", 0.25)
+                yield replace_with(tree, value, f"not {_parenthesised(tree, value)}", 0.5)
+    if isinstance(node, VALUE_NODES) and node.value is not None and _is_plain(node.value):
+        yield replace_with(tree, node.value, f"not {_parenthesised(tree, node.value)}", 0.25)
 
 
-def _strengthening(node: ast.AST, view: PythonTree) -> Iterator[Change]:
-    """A condition that lacks a part, or that is no condition yet (`while True`)."""
-    for test in _tests(node):
-        atoms = list(condition_atoms(test, view))
+def _extend_condition(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
+    """Add a part to a condition, or replace a constant condition such as `while True`."""
+    for test in _conditions_of(node):
+        atoms = list(candidate_conditions(test, tree))
         if isinstance(test, ast.Constant):
-            yield from (replace_with(view, test, atom, weight) for atom, weight in atoms)
+            yield from (replace_with(tree, test, atom, weight) for atom, weight in atoms)
             continue
-        own = _tight(view, test)
+        own = _parenthesised(tree, test)
         for atom, weight in atoms:
-            yield replace_with(view, test, f"{atom} or {own}", weight)
-            yield replace_with(view, test, f"{atom} and {own}", weight * 0.9)
+            yield replace_with(tree, test, f"{atom} or {own}", weight)
+            yield replace_with(tree, test, f"{atom} and {own}", weight * 0.9)
 
 
-def _returned_condition(node: ast.AST, view: PythonTree) -> Iterator[Change]:
-    """`return True` where the answer depends on something."""
+def _return_condition(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
+    """Return a condition where a constant boolean is returned."""
     assert isinstance(node, ast.Return)
     if isinstance(node.value, ast.Constant) and isinstance(node.value.value, bool):
-        yield replace_with(view, node.value, str(not node.value.value), 1.0)
-        for atom, weight in condition_atoms(node.value, view):
-            yield replace_with(view, node.value, atom, weight)
+        yield replace_with(tree, node.value, str(not node.value.value), 1.0)
+        for atom, weight in candidate_conditions(node.value, tree):
+            yield replace_with(tree, node.value, atom, weight)
 
 
-def condition_atoms(node: ast.AST, view: PythonTree) -> Iterator[tuple[str, float]]:
-    """Conditions that could be meant near a node: of its own variables, then of the function's."""
-    statement = view.enclosing_statement(node)
-    names = view.scope_names(node)
+def candidate_conditions(node: ast.AST, tree: PythonTree) -> Iterator[tuple[str, float]]:
+    """Yield conditions that could be meant near a node: of its own variables, then of the function's."""
+    statement = tree.enclosing_statement(node)
+    names = tree.scope_names(node)
     own = [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and n.id in names.kinds]
     near = [name for name, _ in names.fitting("unknown", statement.lineno)]
-    paths = [view.text(n) for n in ast.walk(node) if isinstance(n, ast.Attribute)]
+    paths = [tree.text(n) for n in ast.walk(node) if isinstance(n, ast.Attribute)]
     seen = dict.fromkeys((*own, *paths, *near))
     counts = 0
     for name in seen:
@@ -131,12 +137,12 @@ def condition_atoms(node: ast.AST, view: PythonTree) -> Iterator[tuple[str, floa
         }.get(kind, (f"not {name}", name))
         for number, form in enumerate(forms):
             counts += 1
-            if counts <= MOST_ATOMS:
+            if counts <= MAX_CONDITIONS:
                 yield form, weight * 0.97**number
 
 
-def _tests(node: ast.AST) -> Iterator[ast.expr]:
-    if isinstance(node, TESTED):
+def _conditions_of(node: ast.AST) -> Iterator[ast.expr]:
+    if isinstance(node, CONDITIONAL_NODES):
         yield node.test
     elif isinstance(node, ast.comprehension):
         yield from node.ifs
@@ -146,21 +152,22 @@ def _is_plain(node: ast.expr) -> bool:
     return isinstance(node, (ast.Name, ast.Call, ast.Attribute, ast.Subscript))
 
 
-def _tight(view: PythonTree, node: ast.expr) -> str:
-    text = view.text(node)
+def _parenthesised(tree: PythonTree, node: ast.expr) -> str:
+    text = tree.text(node)
     loose = isinstance(node, (ast.BoolOp, ast.IfExp, ast.Lambda, ast.NamedExpr, ast.Compare))
     return f"({text})" if loose else text
 
 
 OPERATORS = (
-    Operator(name="comparison", prior=0.9, nodes=(ast.Compare,), changes=_comparison),
-    Operator(name="boolean", prior=0.6, nodes=(ast.BoolOp,), changes=_boolean),
-    Operator(
+    PythonOperator(name="comparison", nodes=(ast.Compare,), changes=_change_comparison),
+    PythonOperator(name="boolean_operator", nodes=(ast.BoolOp,), changes=_change_boolean_operator),
+    PythonOperator(
         name="negation",
-        prior=0.6,
-        nodes=(*TESTED, *VALUED, ast.comprehension, ast.UnaryOp, ast.BoolOp),
-        changes=_negation,
+        nodes=(*CONDITIONAL_NODES, *VALUE_NODES, ast.comprehension, ast.UnaryOp, ast.BoolOp),
+        changes=_change_negation,
     ),
-    Operator(name="condition", prior=0.35, nodes=(*TESTED, ast.comprehension), changes=_strengthening),
-    Operator(name="returned condition", prior=0.55, nodes=(ast.Return,), changes=_returned_condition),
+    PythonOperator(
+        name="condition", nodes=(*CONDITIONAL_NODES, ast.comprehension), changes=_extend_condition
+    ),
+    PythonOperator(name="returned_condition", nodes=(ast.Return,), changes=_return_condition),
 )

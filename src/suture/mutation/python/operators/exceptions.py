@@ -1,4 +1,4 @@
-"""Exception classes, and defaults that live longer than a call."""
+"""Wrong exception classes, and mutable defaults that all calls share."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import ast
 import builtins
 from collections.abc import Iterator
 
+from suture.mutation.changes import Change, shorten
 from suture.mutation.edits import Edit
-from suture.mutation.python.python_tree import FUNCTIONS, PythonTree, is_docstring
-from suture.mutation.changes import Change, Operator, replace_with, shorten
+from suture.mutation.python.operators.python_operator import PythonOperator, replace_with
 from suture.mutation.python.operators.undefined_names import known_names
+from suture.mutation.python.python_tree import FUNCTIONS, PythonTree, is_docstring
 
-ALIKE = (
+CONFUSABLE_EXCEPTIONS = (
     ("KeyError", "IndexError", "LookupError", "AttributeError"),
     ("ValueError", "TypeError", "ZeroDivisionError", "ArithmeticError", "OverflowError"),
     ("FileNotFoundError", "OSError", "PermissionError"),
@@ -19,97 +20,102 @@ ALIKE = (
     ("ValueError", "KeyError", "IndexError", "TypeError", "Exception"),
 )
 
-COMMON = (
-    *("KeyError", "IndexError", "TypeError", "AttributeError", "OSError", "RuntimeError", "ImportError"),
-    *("NotImplementedError", "StopIteration", "ZeroDivisionError", "AssertionError", "UnicodeDecodeError"),
-    *("LookupError", "OverflowError", "RecursionError"),
+COMMON_EXCEPTIONS = (
+    "KeyError", "IndexError", "TypeError", "AttributeError", "OSError", "RuntimeError", "ImportError",
+    "NotImplementedError", "StopIteration", "ZeroDivisionError", "AssertionError", "UnicodeDecodeError",
+    "LookupError", "OverflowError", "RecursionError",
+)  # fmt: skip
+COMMON_PAIRS = (
+    "(KeyError, IndexError)",
+    "(TypeError, ValueError)",
+    "(AttributeError, TypeError)",
+    "(KeyError, TypeError)",
+    "(KeyError, AttributeError)",
+    "(IndexError, TypeError)",
 )
-PAIRS = (
-    *("(KeyError, IndexError)", "(TypeError, ValueError)", "(AttributeError, TypeError)"),
-    *("(KeyError, TypeError)", "(KeyError, AttributeError)", "(IndexError, TypeError)"),
-)
-"""What is caught together, where nothing in the file tells."""
+"""Exceptions that are often caught together."""
 
 
-def _class(node: ast.AST, view: PythonTree) -> Iterator[Change]:
+def _change_exception(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
+    """Raise or catch another exception class."""
     named: ast.expr | None = None
     if isinstance(node, ast.ExceptHandler):
         named = node.type
     elif isinstance(node, ast.Raise):
         named = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
     if isinstance(named, ast.Tuple):
-        yield from _of_several(named, view)
+        yield from _change_tuple(named, tree)
     elif isinstance(named, ast.Name):
-        for other, weight in _others(named.id, view):
-            yield replace_with(view, named, other, weight)
+        for other, weight in _other_exceptions(named.id, tree):
+            yield replace_with(tree, named, other, weight)
         if isinstance(node, ast.ExceptHandler):
-            yield from _several(named, view)
+            yield from _catch_two(named, tree)
 
 
-def _of_several(named: ast.Tuple, view: PythonTree) -> Iterator[Change]:
-    """One class less, or another in its place."""
-    texts = [view.text(element) for element in named.elts]
+def _change_tuple(named: ast.Tuple, tree: PythonTree) -> Iterator[Change]:
+    """Drop a class of a tuple, or replace it."""
+    texts = [tree.text(element) for element in named.elts]
     for element in named.elts:
-        others = [view.text(e) for e in named.elts if e is not element]
-        yield replace_with(view, named, f"({', '.join(others)},)", 0.4)
+        others = [tree.text(e) for e in named.elts if e is not element]
+        yield replace_with(tree, named, f"({', '.join(others)},)", 0.4)
         if isinstance(element, ast.Name):
-            for other, weight in _others(element.id, view):
+            for other, weight in _other_exceptions(element.id, tree):
                 if other not in texts:
-                    yield replace_with(view, element, other, 0.7 * weight)
+                    yield replace_with(tree, element, other, 0.7 * weight)
 
 
-def _several(named: ast.Name, view: PythonTree) -> Iterator[Change]:
-    """Two classes for one: with another that is like it, or two for one that there is not."""
-    pairs = {f"({named.id}, {other})": 0.7 for other in _like(named.id)}
-    if not _is_known(named.id, view):
-        pairs |= dict.fromkeys((*view.cached("caught together", _caught_together), *PAIRS), 0.6)
-    start, end = view.span(named)
+def _catch_two(named: ast.Name, tree: PythonTree) -> Iterator[Change]:
+    """Catch two classes: the class and a similar one, or a common pair where the class is undefined."""
+    pairs = {f"({named.id}, {other})": 0.7 for other in _confusable_with(named.id)}
+    if not _is_defined(named.id, tree):
+        pairs |= dict.fromkeys((*tree.cached("caught together", _exception_tuples), *COMMON_PAIRS), 0.6)
+    start, end = tree.span(named)
     for text, weight in pairs.items():
-        edit = Edit(start=start, end=end, text=text)  # it has its brackets
+        edit = Edit(start=start, end=end, text=text)  # the text has its own parentheses
         yield Change(edits=(edit,), note=f"{named.id} becomes {shorten(text)}", weight=weight)
 
 
-def _others(name: str, view: PythonTree) -> Iterator[tuple[str, float]]:
-    """Exception classes that may be meant in place of one, each with its weight."""
-    own, used = view.cached("exceptions", _exceptions)
-    near, known = _like(name), _is_known(name, view)
-    for other in dict.fromkeys((*own, *near, *used, "ValueError", "Exception", *COMMON)):
+def _other_exceptions(name: str, tree: PythonTree) -> Iterator[tuple[str, float]]:
+    """Yield exception classes that may be meant instead of one, each with its weight."""
+    own, used = tree.cached("exceptions", _collect_exceptions)
+    near, known = _confusable_with(name), _is_defined(name, tree)
+    for other in dict.fromkeys((*own, *near, *used, "ValueError", "Exception", *COMMON_EXCEPTIONS)):
         if other != name:
             likely = other in (*own, *near) or not known
-            yield other, 1.0 if likely else 0.5 if other not in COMMON else 0.3
+            yield other, 1.0 if likely else 0.5 if other not in COMMON_EXCEPTIONS else 0.3
 
 
-def _like(name: str) -> list[str]:
-    return [other for group in ALIKE if name in group for other in group if other != name]
+def _confusable_with(name: str) -> list[str]:
+    return [other for group in CONFUSABLE_EXCEPTIONS if name in group for other in group if other != name]
 
 
-def _is_known(name: str, view: PythonTree) -> bool:
-    return name in view.functions or hasattr(builtins, name) or name in known_names(view)
+def _is_defined(name: str, tree: PythonTree) -> bool:
+    return name in tree.functions or hasattr(builtins, name) or name in known_names(tree)
 
 
-def _caught_together(view: PythonTree) -> list[str]:
-    """Tuples of classes that handlers of the file name."""
-    handlers = [n for n in ast.walk(view.tree) if isinstance(n, ast.ExceptHandler)]
-    return [view.text(n.type) for n in handlers if isinstance(n.type, ast.Tuple)]
+def _exception_tuples(tree: PythonTree) -> list[str]:
+    """Return the tuples of classes that handlers of the file catch."""
+    handlers = [n for n in ast.walk(tree.module) if isinstance(n, ast.ExceptHandler)]
+    return [tree.text(n.type) for n in handlers if isinstance(n.type, ast.Tuple)]
 
 
-def _exceptions(view: PythonTree) -> tuple[list[str], list[str]]:
-    """Exception classes that the file defines, and those that it names."""
-    own = [c.name for c in ast.walk(view.tree) if isinstance(c, ast.ClassDef) and _is_exception(c)]
-    used = [n.id for n in ast.walk(view.tree) if isinstance(n, ast.Name) and _names_exception(n.id)]
+def _collect_exceptions(tree: PythonTree) -> tuple[list[str], list[str]]:
+    """Return the exception classes that the file defines, and those that it uses."""
+    own = [c.name for c in ast.walk(tree.module) if isinstance(c, ast.ClassDef) and _is_exception_class(c)]
+    used = [n.id for n in ast.walk(tree.module) if isinstance(n, ast.Name) and _looks_like_exception(n.id)]
     return own, list(dict.fromkeys(used))
 
 
-def _names_exception(name: str) -> bool:
+def _looks_like_exception(name: str) -> bool:
     return name.endswith(("Error", "Exception")) or name in ("StopIteration", "KeyboardInterrupt")
 
 
-def _is_exception(node: ast.ClassDef) -> bool:
+def _is_exception_class(node: ast.ClassDef) -> bool:
     return any(ast.unparse(base).endswith(("Error", "Exception")) for base in node.bases)
 
 
-def _default(node: ast.AST, view: PythonTree) -> Iterator[Change]:
-    """A list, dict or set that all calls share, because it is a default."""
+def _create_default_per_call(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
+    """Create a mutable default in each call instead of sharing it between calls."""
     assert isinstance(node, FUNCTIONS)
     positional = [*node.args.posonlyargs, *node.args.args]
     pairs = list(
@@ -123,17 +129,17 @@ def _default(node: ast.AST, view: PythonTree) -> Iterator[Change]:
         made = isinstance(default, ast.Call) and ast.unparse(default.func) in ("list", "dict", "set")
         if not (isinstance(default, (ast.List, ast.Dict, ast.Set)) or made) or not body:
             continue
-        lines, indent, name = view.line_span(body[0]), view.indent(body[0]), argument.arg
+        lines, indent, name = tree.line_span(body[0]), tree.indent(body[0]), argument.arg
         if lines is None:
             continue
-        text = f"{indent}if {name} is None:\n{indent}    {name} = {view.text(default)}\n"
+        text = f"{indent}if {name} is None:\n{indent}    {name} = {tree.text(default)}\n"
         yield Change(
-            edits=(view.replacement(default, "None"), Edit(start=lines[0], end=lines[0], text=text)),
-            note=f"each call gets a {name} of its own",
+            edits=(tree.replacement(default, "None"), Edit(start=lines[0], end=lines[0], text=text)),
+            note=f"each call creates its own {name}",
         )
 
 
 OPERATORS = (
-    Operator(name="exception class", prior=0.5, nodes=(ast.ExceptHandler, ast.Raise), changes=_class),
-    Operator(name="shared default", prior=0.8, nodes=FUNCTIONS, changes=_default),
+    PythonOperator(name="exception_class", nodes=(ast.ExceptHandler, ast.Raise), changes=_change_exception),
+    PythonOperator(name="mutable_default", nodes=FUNCTIONS, changes=_create_default_per_call),
 )

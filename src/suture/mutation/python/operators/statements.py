@@ -1,153 +1,160 @@
-"""Whole statements: deleted, doubled, moved, in the wrong block; loops and their exits."""
+"""Statements: deleted, duplicated, moved, in the wrong block, or missing; loops and their exits."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
+from suture.mutation.changes import Change, shorten
 from suture.mutation.edits import Edit
-from suture.mutation.python.python_tree import FUNCTIONS, PythonTree, is_docstring
-from suture.mutation.changes import Change, Operator, shorten
+from suture.mutation.python.operators.python_operator import PythonOperator
+from suture.mutation.python.python_tree import FUNCTIONS, Function, PythonTree, is_docstring
+from suture.mutation.tuning import MAX_COPIED_STATEMENTS, MAX_RETURN_VALUES, MOVE_DISTANCE
+from suture.project.python_source.parsing import first_line
 
-STATEMENTS = (
-    *(ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return, ast.If, ast.For, ast.While),
-    *(ast.Break, ast.Continue, ast.Raise, ast.Delete, ast.Try, ast.With, ast.Assert),
-)
+STATEMENT_NODES = (
+    ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return, ast.If, ast.For, ast.While,
+    ast.Break, ast.Continue, ast.Raise, ast.Delete, ast.Try, ast.With, ast.Assert,
+)  # fmt: skip
 EXITS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
-NEAR = 4
-"""Statements in each direction past which one is moved; the ends of its block are tried as well."""
 
 
-def _deleted(node: ast.AST, view: PythonTree) -> Iterator[Change]:
+def _delete(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
+    """Delete a statement, or the condition around its body."""
     assert isinstance(node, ast.stmt)
-    lines = view.line_span(node)
+    lines = tree.line_span(node)
     if lines is None or is_docstring(node):
         return
-    alone = len(view.enclosing_block(node)) == 1
-    text = f"{view.indent(node)}pass\n" if alone else ""
+    alone = len(tree.enclosing_block(node)) == 1
+    text = f"{tree.indent(node)}pass\n" if alone else ""
     size = len(ast.unparse(node).splitlines())
     yield Change(
         edits=(Edit(start=lines[0], end=lines[1], text=text),),
-        note=f"{shorten(view.text(node))} goes",
+        note=f"{shorten(tree.text(node))} is deleted",
         weight=1.0 if size == 1 else 0.5,
     )
     if isinstance(node, ast.If) and not node.orelse and node.body:
-        yield from _unguarded(node, view)
+        yield from _remove_condition(node, tree)
 
 
-def _unguarded(node: ast.If, view: PythonTree) -> Iterator[Change]:
-    """The body of an `if`, whatever its condition."""
-    lines, first, last = view.line_span(node), view.line_span(node.body[0]), view.line_span(node.body[-1])
+def _remove_condition(node: ast.If, tree: PythonTree) -> Iterator[Change]:
+    """Replace an `if` with its body."""
+    lines, first, last = tree.line_span(node), tree.line_span(node.body[0]), tree.line_span(node.body[-1])
     if lines and first and last:
-        body = view.raw[first[0] : last[1]].decode("utf-8", "surrogatepass")
-        text = indented(body, view.indent(node.body[0]), view.indent(node))
+        body = tree.raw[first[0] : last[1]].decode("utf-8", "surrogatepass")
+        text = reindent(body, tree.indent(node.body[0]), tree.indent(node))
         edit = Edit(start=lines[0], end=lines[1], text=text)
-        yield Change(edits=(edit,), note=f"no longer only if {shorten(view.text(node.test))}", weight=0.6)
+        yield Change(
+            edits=(edit,),
+            note=f"run unconditionally, not only if {shorten(tree.text(node.test))}",
+            weight=0.6,
+        )
 
 
-def _moved(node: ast.AST, view: PythonTree) -> Iterator[Change]:
-    """A statement changes places with the next, or goes a little further, or to an end of its block."""
+def _move(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
+    """Swap a statement with the next one, or move it a little further, or to an end of its block."""
     assert isinstance(node, ast.stmt)
-    block = view.enclosing_block(node)
+    block = tree.enclosing_block(node)
     at = next((n for n, other in enumerate(block) if other is node), 0)
-    own = view.line_span(node)
+    own = tree.line_span(node)
     if own is None or is_docstring(node):
         return
-    text = _whole(view, own)
+    text = _line_text(tree, own)
     last = len(block) - 1
-    places = [*range(at + 1, at + 1 + NEAR), last, *range(at - 2, at - 2 - NEAR, -1), 0]
+    places = [*range(at + 1, at + 1 + MOVE_DISTANCE), last, *range(at - 2, at - 2 - MOVE_DISTANCE, -1), 0]
     for to in dict.fromkeys(to for to in places if 0 <= to <= last and to not in (at - 1, at)):
-        place = view.line_span(block[to])
+        place = tree.line_span(block[to])
         if place is None or is_docstring(block[to]):
             continue
         behind = to > at
         if isinstance(block[to], EXITS) if behind else isinstance(node, EXITS):
-            continue  # what comes behind it would never run
+            continue  # what follows it would never run
         where = place[1] if behind else place[0]
         edits = (Edit(start=own[0], end=own[1], text=""), Edit(start=where, end=where, text=text))
-        note = f"{shorten(view.text(node))} goes {'behind' if behind else 'before'} line {block[to].lineno}"
-        if not (behind and view.raw[place[1] - 1 : place[1]] != b"\n"):
+        note = f"{shorten(tree.text(node))} moves {'after' if behind else 'before'} line {block[to].lineno}"
+        if not (behind and tree.raw[place[1] - 1 : place[1]] != b"\n"):
             yield Change(edits=edits, note=note, weight=1.0 if to == at + 1 else 0.5)
 
 
-def _rehung(node: ast.AST, view: PythonTree) -> Iterator[Change]:
-    """The last statement of a block leaves it; the statement behind a block enters it."""
+def _change_block(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
+    """Move the last statement of a block behind the block, or the statement after a block into it."""
     assert isinstance(node, ast.stmt)
-    block, parent = view.enclosing_block(node), view.parent(node)
+    block, parent = tree.enclosing_block(node), tree.parent(node)
     at = next((n for n, other in enumerate(block) if other is node), 0)
-    lines = view.line_span(node)
+    lines = tree.line_span(node)
     if lines is None:
         return
-    inner, text = view.indent(node), _whole(view, lines)
+    inner, text = tree.indent(node), _line_text(tree, lines)
     within = isinstance(parent, ast.stmt) and not isinstance(parent, (*FUNCTIONS, ast.ClassDef))
-    end = view.line_span(parent) if within and isinstance(parent, ast.stmt) else None
+    end = tree.line_span(parent) if within and isinstance(parent, ast.stmt) else None
     if node is block[-1] and len(block) > 1 and isinstance(parent, ast.stmt) and end is not None:
-        shallower = indented(text, inner, view.indent(parent))
+        shallower = reindent(text, inner, tree.indent(parent))
         edits: tuple[Edit, ...] = (Edit(start=lines[0], end=lines[1], text=shallower),)
         if end[1] != lines[1]:
             gone = Edit(start=lines[0], end=lines[1], text="")
             edits = (gone, Edit(start=end[1], end=end[1], text=shallower))
-        yield Change(edits=edits, note=f"{shorten(view.text(node))} leaves its block")
+        yield Change(edits=edits, note=f"{shorten(tree.text(node))} moves out of its block")
     before = block[at - 1] if at else None
     if isinstance(before, (ast.If, ast.For, ast.While, ast.With)):
         body = getattr(before, "orelse", None) or before.body
         if isinstance(body[-1], EXITS):
-            return  # it would never run there
-        deeper = indented(text, inner, view.indent(body[-1]))
+            return  # the statement would never run there
+        deeper = reindent(text, inner, tree.indent(body[-1]))
         edit = Edit(start=lines[0], end=lines[1], text=deeper)
-        yield Change(edits=(edit,), note=f"{shorten(view.text(node))} enters the block before it")
+        yield Change(edits=(edit,), note=f"{shorten(tree.text(node))} moves into the block before it")
 
 
-def _loops(node: ast.AST, view: PythonTree) -> Iterator[Change]:
-    """`while` and `if`, `break` and `continue`, an exit that lacks."""
+def _change_loop_control(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
+    """Switch `while` and `if`, or `break` and `continue`; add a missing exit from a loop."""
     assert isinstance(node, ast.stmt)
-    start, end = view.span(node)
+    start, end = tree.span(node)
     if isinstance(node, (ast.Break, ast.Continue)):
         for other in ("break", "continue", "return", "pass"):
-            if other != view.text(node):
+            if other != tree.text(node):
                 edit = Edit(start=start, end=end, text=other)
-                yield Change(edits=(edit,), note=f"{view.text(node)} becomes {other}", weight=1.0)
-    elif isinstance(node, ast.Return) and node.value is None and _in_loop(node, view):
+                yield Change(edits=(edit,), note=f"{tree.text(node)} becomes {other}", weight=1.0)
+    elif isinstance(node, ast.Return) and node.value is None and _in_loop(node, tree):
         for other in ("break", "continue"):
             edit = Edit(start=start, end=end, text=other)
             yield Change(edits=(edit,), note=f"return becomes {other}", weight=1.0)
-    elif isinstance(node, (ast.If, ast.While)) and not node.orelse and view.raw[start : start + 2] != b"el":
+    elif isinstance(node, (ast.If, ast.While)) and not node.orelse and tree.raw[start : start + 2] != b"el":
         old, new = ("if", "while") if isinstance(node, ast.If) else ("while", "if")
-        if view.raw[start:end].startswith(old.encode()):
+        if tree.raw[start:end].startswith(old.encode()):
             edit = Edit(start=start, end=start + len(old), text=new)
             yield Change(edits=(edit,), note=f"{old} becomes {new}", weight=0.5)
-    elif isinstance(node, (ast.Assign, ast.AugAssign, ast.Expr)) and _in_loop(node, view):
-        lines = view.line_span(node)
-        if lines and node is view.enclosing_block(node)[-1]:
+    elif isinstance(node, (ast.Assign, ast.AugAssign, ast.Expr)) and _in_loop(node, tree):
+        lines = tree.line_span(node)
+        if lines and node is tree.enclosing_block(node)[-1]:
             for exit_word in ("break", "continue"):
-                edit = Edit(start=lines[1], end=lines[1], text=f"{view.indent(node)}{exit_word}\n")
-                yield Change(edits=(edit,), note=f"{exit_word} behind {shorten(view.text(node))}", weight=0.5)
+                edit = Edit(start=lines[1], end=lines[1], text=f"{tree.indent(node)}{exit_word}\n")
+                yield Change(edits=(edit,), note=f"{exit_word} after {shorten(tree.text(node))}", weight=0.5)
 
 
-def _elif(node: ast.AST, view: PythonTree) -> Iterator[Change]:
-    """An `elif` that should be an `if`, and an `if` that should be an `elif`."""
+def _switch_elif(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
+    """Turn an `elif` into an `if`, or an `if` into an `elif`."""
     assert isinstance(node, ast.If)
-    start, _ = view.span(node)
-    if view.raw[start : start + 4] == b"elif":
+    start, _ = tree.span(node)
+    if tree.raw[start : start + 4] == b"elif":
         yield Change(edits=(Edit(start=start, end=start + 4, text="if"),), note="elif becomes if")
         return
-    block = view.enclosing_block(node)
+    block = tree.enclosing_block(node)
     at = next((n for n, other in enumerate(block) if other is node), 0)
     before = block[at - 1] if at else None
-    if isinstance(before, ast.If) and not before.orelse and view.raw[start : start + 2] == b"if":
+    if isinstance(before, ast.If) and not before.orelse and tree.raw[start : start + 2] == b"if":
         yield Change(edits=(Edit(start=start, end=start + 2, text="elif"),), note="if becomes elif")
 
 
-def _doubled(node: ast.AST, view: PythonTree) -> Iterator[Change]:
+def _duplicate(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
+    """Repeat a simple statement."""
     assert isinstance(node, ast.stmt)
-    lines = view.line_span(node)
+    lines = tree.line_span(node)
     if lines and isinstance(node, (ast.Expr, ast.Assign, ast.AugAssign)) and not is_docstring(node):
-        edit = Edit(start=lines[1], end=lines[1], text=_whole(view, lines))
-        yield Change(edits=(edit,), note=f"{shorten(view.text(node))} twice")
+        edit = Edit(start=lines[1], end=lines[1], text=_line_text(tree, lines))
+        yield Change(edits=(edit,), note=f"{shorten(tree.text(node))} is repeated")
 
 
-def _in_loop(node: ast.AST, view: PythonTree) -> bool:
-    for parent in view.ancestors(node):
+def _in_loop(node: ast.AST, tree: PythonTree) -> bool:
+    for parent in tree.ancestors(node):
         if isinstance(parent, FUNCTIONS):
             return False
         if isinstance(parent, (ast.For, ast.While, ast.AsyncFor)):
@@ -155,22 +162,185 @@ def _in_loop(node: ast.AST, view: PythonTree) -> bool:
     return False
 
 
-def _whole(view: PythonTree, lines: tuple[int, int]) -> str:
-    text = view.raw[lines[0] : lines[1]].decode("utf-8", "surrogatepass")
+def _line_text(tree: PythonTree, lines: tuple[int, int]) -> str:
+    text = tree.raw[lines[0] : lines[1]].decode("utf-8", "surrogatepass")
     return text if text.endswith("\n") else f"{text}\n"
 
 
-def indented(text: str, before: str, after: str) -> str:
-    """Lines with another indentation; those that did not have the first stay as they are."""
+def reindent(text: str, before: str, after: str) -> str:
+    """Return lines with another indentation; lines without the old one stay as they are."""
     lines = text.splitlines(keepends=True)
     return "".join(after + line.removeprefix(before) if line.startswith(before) else line for line in lines)
 
 
+SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr)
+INSERTION_POINTS = (*SIMPLE, ast.If, ast.For, ast.While, ast.With, ast.Try, ast.Return)
+FILL_METHODS = {"sequence": ("append",), "set": ("add",), "unknown": ("append", "add")}
+
+
+def _add_guard(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
+    """Add a base case, or a guard against `None` and empty values, at the start of a function."""
+    assert isinstance(node, FUNCTIONS)
+    body = [statement for statement in node.body if not is_docstring(statement)]
+    if not body or tree.line_span(body[0]) is None:
+        return
+    start, indent = tree.offset(first_line(body[0]), 0), tree.indent(body[0])
+    parameters = [a.arg for a in node.args.args if a.arg not in ("self", "cls")]
+    kinds = tree.scope_names(body[0]).kinds
+    for name in parameters:
+        numeric = kinds.get(name) == "number"
+        tests = (
+            (f"{name} <= 0", f"{name} == 0", f"{name} <= 1")
+            if numeric
+            else (f"not {name}", f"{name} is None")
+        )
+        for test in tests:
+            for answer, weight in _guard_values(node, tree):
+                text = f"{indent}if {test}:\n{indent}    return{answer and ' '}{answer}\n"
+                yield Change(
+                    edits=(Edit(start=start, end=start, text=text),),
+                    note=f"if {test}: return {answer}".rstrip(),
+                    weight=weight,
+                )
+
+
+def _guard_values(function: Function, tree: PythonTree) -> Iterator[tuple[str, float]]:
+    """Yield values that a guard could return: what the function returns elsewhere, then empty values."""
+    if any(
+        isinstance(n, (ast.Yield, ast.YieldFrom)) and tree.enclosing_function(n) is function
+        for n in tree.nodes_of(function)
+    ):
+        yield "", 1.0
+        return
+    returned = [n.value for n in tree.nodes_of(function) if isinstance(n, ast.Return) and n.value is not None]
+    plain = [tree.text(value) for value in returned if isinstance(value, (ast.Constant, ast.Name, ast.List))]
+    parameters = {argument.arg for argument in function.args.args}
+    own = [
+        text for text in plain if text in parameters or not text.isidentifier() or text in ("True", "False")
+    ]
+    likely = [text for text in dict.fromkeys(own) if text]
+    for number, text in enumerate(dict.fromkeys((*likely, "[]", "0", "None", "False", "True", "''", "1"))):
+        if number < MAX_RETURN_VALUES:
+            yield text, 1.0 if text in likely else 0.6
+
+
+def _fill_container(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
+    """Put a variable into a local container that is not filled here."""
+    assert isinstance(node, ast.stmt)
+    function = tree.enclosing_function(node)
+    if function is None:
+        return
+    names = tree.scope_names(node)
+    around = [function, *(parent for parent in tree.ancestors(function) if isinstance(parent, FUNCTIONS))]
+    made = _local_containers(around[-1], tree)
+    for container, kind in made.items():
+        if names.bound_at.get(container, 0) > node.lineno:
+            continue
+        for method in FILL_METHODS.get(kind, ()):
+            for value, fit in names.fitting("unknown", node.end_lineno or node.lineno):
+                if value != container and value not in made:
+                    yield from _insert_beside(node, tree, f"{container}.{method}({value})", fit)
+
+
+def _local_containers(function: Function, tree: PythonTree) -> dict[str, str]:
+    """Return local variable -> kind, for variables that are initialised as a container."""
+    made: dict[str, str] = {}
+    for node in tree.nodes_of(function):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            value = node.value
+            called = value.func.id if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) else ""
+            if isinstance(value, ast.List) or called in ("list", "deque"):
+                made[node.targets[0].id] = "sequence"
+            elif isinstance(value, ast.Set) or called == "set":
+                made[node.targets[0].id] = "set"
+            elif called[:1].isupper():
+                made[node.targets[0].id] = "unknown"
+    return made
+
+
+def _add_assignment(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
+    """Add an assignment such as `previous = current`, or a counter."""
+    assert isinstance(node, ast.stmt)
+    function = tree.enclosing_function(node)
+    if function is None:
+        return
+    names = tree.scope_names(node)
+    line = node.end_lineno or node.lineno
+    bound = names.bound_before(line)
+    stored = [
+        n.id for n in tree.nodes_of(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    ]
+    for target in dict.fromkeys(name for name in stored if name in bound):
+        for value in bound:
+            if value != target:
+                alike = names.kinds[target] == names.kinds[value] or "unknown" in (
+                    names.kinds[target],
+                    names.kinds[value],
+                )
+                yield from _insert_beside(node, tree, f"{target} = {value}", 0.9 if alike else 0.2)
+        if names.kinds.get(target) == "number":
+            for sign in ("+=", "-="):
+                yield from _insert_beside(node, tree, f"{target} {sign} 1", 0.6)
+
+
+def _add_return(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
+    """Add a `return` of a variable at the end of a block."""
+    assert isinstance(node, ast.stmt)
+    function = tree.enclosing_function(node)
+    block = tree.enclosing_block(node)
+    if function is None or node is not block[-1] or isinstance(node, ast.Return):
+        return
+    ends_function = block is function.body
+    stored = [
+        n.id for n in tree.nodes_of(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    ]
+    values = [*dict.fromkeys(stored), *(a.arg for a in function.args.args), "True", "False", "None"]
+    for value in values:
+        yield from _insert_beside(node, tree, f"return {value}", 1.0 if ends_function else 0.4, before=False)
+
+
+def _copy_statement(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
+    """Copy a statement of the same function."""
+    assert isinstance(node, ast.stmt)
+    function = tree.enclosing_function(node)
+    if function is None:
+        return
+    others = [
+        n for n in tree.nodes_of(function) if isinstance(n, SIMPLE) and n is not node and not is_docstring(n)
+    ]
+    others.sort(key=lambda other: abs(other.lineno - node.lineno))
+    for other in others[:MAX_COPIED_STATEMENTS]:
+        yield from _insert_beside(node, tree, tree.text(other), 0.8)
+
+
+def _insert_beside(
+    node: ast.stmt, tree: PythonTree, text: str, weight: float, *, before: bool = True
+) -> Iterator[Change]:
+    """Insert a line after a statement, and before it where it is the first of its block."""
+    lines, indent = tree.line_span(node), tree.indent(node)
+    if lines is None or indent.strip() or "\n" in text:
+        return
+    is_elif = isinstance(node, ast.If) and tree.raw[tree.span(node)[0] :].startswith(b"elif")
+    if before and not is_elif and node is tree.enclosing_block(node)[0]:
+        edit = Edit(start=lines[0], end=lines[0], text=f"{indent}{text}\n")
+        yield Change(edits=(edit,), note=f"{shorten(text)} before line {node.lineno}", weight=weight)
+    if not isinstance(node, (ast.Return, ast.Raise, ast.Break, ast.Continue)):
+        newline = "" if tree.raw[lines[1] - 1 : lines[1]] == b"\n" else "\n"
+        edit = Edit(start=lines[1], end=lines[1], text=f"{newline}{indent}{text}\n")
+        where = f"after line {node.end_lineno}"
+        yield Change(edits=(edit,), note=f"{shorten(text)} {where}", weight=weight)
+
+
 OPERATORS = (
-    Operator(name="statement goes", prior=0.4, nodes=STATEMENTS, changes=_deleted),
-    Operator(name="statement moves", prior=0.28, nodes=STATEMENTS, changes=_moved),
-    Operator(name="statement's block", prior=0.45, nodes=STATEMENTS, changes=_rehung),
-    Operator(name="loop", prior=0.4, nodes=STATEMENTS, changes=_loops),
-    Operator(name="elif", prior=0.4, nodes=(ast.If,), changes=_elif),
-    Operator(name="statement twice", prior=0.1, nodes=STATEMENTS, changes=_doubled),
+    PythonOperator(name="delete_statement", nodes=STATEMENT_NODES, changes=_delete),
+    PythonOperator(name="move_statement", nodes=STATEMENT_NODES, changes=_move),
+    PythonOperator(name="change_block", nodes=STATEMENT_NODES, changes=_change_block),
+    PythonOperator(name="loop_control", nodes=STATEMENT_NODES, changes=_change_loop_control),
+    PythonOperator(name="elif", nodes=(ast.If,), changes=_switch_elif),
+    PythonOperator(name="duplicate_statement", nodes=STATEMENT_NODES, changes=_duplicate),
+    PythonOperator(name="guard", nodes=FUNCTIONS, changes=_add_guard),
+    PythonOperator(name="fill_container", nodes=INSERTION_POINTS, changes=_fill_container),
+    PythonOperator(name="missing_assignment", nodes=INSERTION_POINTS, changes=_add_assignment),
+    PythonOperator(name="missing_return", nodes=INSERTION_POINTS, changes=_add_return),
+    PythonOperator(name="copied_statement", nodes=INSERTION_POINTS, changes=_copy_statement),
 )

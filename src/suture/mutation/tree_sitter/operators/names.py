@@ -1,4 +1,4 @@
-"""Wrong names: a variable, a function or method, an attribute."""
+"""Wrong names: a variable, a function or method, an attribute, what a loop iterates over."""
 
 from __future__ import annotations
 
@@ -6,96 +6,97 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from suture.mutation.changes import Change
-from suture.mutation.tree_sitter.grammars import CALLS, DECLARES, MEMBERS
+from suture.mutation.tree_sitter.node_kinds import CALLS, DECLARES, MEMBERS
+from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, TreeOperators, get_field, is_same_node
 from suture.mutation.tree_sitter.value_kinds import kind_fit
-from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, get_field, is_same_node
+from suture.mutation.tuning import MAX_TREE_VARIABLES
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-MOST_NAMES = 14
 
-
-def _variable(node: Node, view: SyntaxTree) -> Iterator[Change]:
-    """A name taken for another of the same function, also where it is set."""
+def _change_variable(node: Node, tree: SyntaxTree) -> Iterator[Change]:
+    """Use another variable of the function, also where one is assigned."""
     above = node.parent
     if node.type != "identifier" or above is None or above.type in DECLARES - {"variable_declarator"}:
         return
-    if is_same_node(above.child_by_field_name("function"), node) or is_same_node(above.child_by_field_name("name"), node):
+    if is_same_node(above.child_by_field_name("function"), node) or is_same_node(
+        above.child_by_field_name("name"), node
+    ):
         return
-    if not view.is_declared(node):
+    if not tree.is_declared(node):
         return
-    own, known = view.text(node), view.scope_names(node)
-    kinds, usual = view.kinds(node), 1.0 if view.is_read(node) else 0.5
-    for place, other in enumerate([name for name in known if name != own][:MOST_NAMES]):
+    own, known = tree.text(node), tree.scope_names(node)
+    kinds, usual = tree.kinds(node), 1.0 if tree.is_read(node) else 0.5
+    for place, other in enumerate([name for name in known if name != own][:MAX_TREE_VARIABLES]):
         likeness = kind_fit(kinds.get(own, "unknown"), kinds.get(other, "unknown"))
-        yield view.replace_with(node, other, usual * likeness * 0.99**place)
+        yield tree.replace_with(node, other, usual * likeness * 0.99**place)
 
 
-def _called(node: Node, view: SyntaxTree) -> Iterator[Change]:
-    """Another function or method of the same family, or of the same file and arity."""
+def _change_called_name(node: Node, tree: SyntaxTree) -> Iterator[Change]:
+    """Call another function or method of the same family, or of the same file and arity."""
     if node.type not in CALLS:
         return
     called = get_field(node, "function", "constructor")
     name = get_field(called, "property", "field") if called is not None and called.type in MEMBERS else called
     if name is None or name.type not in ("identifier", "property_identifier", "field_identifier"):
         return
-    old = view.text(name)
-    family = [o for group in view.grammar.families if old in group for o in group]
-    arity = view.functions.get(old)
-    alike = [other for other, count in view.functions.items() if arity is not None and count == arity]
+    old = tree.text(name)
+    family = [o for group in tree.syntax.confusable_names if old in group for o in group]
+    arity = tree.functions.get(old)
+    alike = [other for other, count in tree.functions.items() if arity is not None and count == arity]
     for other in dict.fromkeys((*family, *alike)):
         if other != old:
-            yield view.replace_with(name, other, 1.0 if other in family else 0.7)
+            yield tree.replace_with(name, other, 1.0 if other in family else 0.7)
 
 
-def _attribute(node: Node, view: SyntaxTree) -> Iterator[Change]:
-    """Another of the attributes that the file reads."""
+def _change_attribute(node: Node, tree: SyntaxTree) -> Iterator[Change]:
+    """Read another attribute that the file reads."""
     of, name = get_field(node, "object", "operand"), get_field(node, "property", "field")
     above = node.parent
     if node.type not in MEMBERS or of is None or name is None or above is None:
         return
     if is_same_node(above.child_by_field_name("function"), node):
         return
-    old, known = view.text(name), view.properties.get(view.text(of), [])
-    for other in list(dict.fromkeys((*known, *view.properties[""])))[:MOST_NAMES]:
+    old, known = tree.text(name), tree.properties.get(tree.text(of), [])
+    for other in list(dict.fromkeys((*known, *tree.properties[""])))[:MAX_TREE_VARIABLES]:
         if other != old:
-            yield view.replace_with(name, other, 1.0 if other in known else 0.6)
+            yield tree.replace_with(name, other, 1.0 if other in known else 0.6)
 
 
-def _attribute_for_name(node: Node, view: SyntaxTree) -> Iterator[Change]:
-    """`node` where `node.value` is meant, and the reverse."""
-    if not view.is_read(node):
+def _switch_attribute_and_name(node: Node, tree: SyntaxTree) -> Iterator[Change]:
+    """Use `node` where `node.value` stands, or the reverse."""
+    if not tree.is_read(node):
         return
     of, above = get_field(node, "object", "operand"), node.parent
     if node.type in MEMBERS and of is not None and of.type == "identifier":
-        yield view.replace_with(node, view.text(of), 0.6)
+        yield tree.replace_with(node, tree.text(of), 0.6)
     elif node.type == "identifier" and above is not None and above.type not in MEMBERS:
-        for other in view.properties.get(view.text(node), [])[:6]:
-            yield view.replace_with(node, f"{view.text(node)}.{other}", 0.5)
+        for other in tree.properties.get(tree.text(node), [])[:6]:
+            yield tree.replace_with(node, f"{tree.text(node)}.{other}", 0.5)
 
 
-def _iterated(node: Node, view: SyntaxTree) -> Iterator[Change]:
-    """`in` where `of` is meant; index and value of Go's `range` the wrong way round."""
+def _change_iteration(node: Node, tree: SyntaxTree) -> Iterator[Change]:
+    """Switch `in` and `of`, or the index and the value of a Go `range`."""
     if node.type == "for_in_statement":
         sign = get_field(node, "operator")
-        if sign is not None and view.text(sign) in ("in", "of"):
-            yield view.replace_with(sign, "of" if view.text(sign) == "in" else "in", 1.0)
+        if sign is not None and tree.text(sign) in ("in", "of"):
+            yield tree.replace_with(sign, "of" if tree.text(sign) == "in" else "in", 1.0)
     left = get_field(node, "left")
     if node.type == "range_clause" and left is not None:
-        names = [view.text(name) for name in left.named_children]
+        names = [tree.text(name) for name in left.named_children]
         if len(names) == 1:
-            yield view.replace_with(left, f"_, {names[0]}", 1.0)
+            yield tree.replace_with(left, f"_, {names[0]}", 1.0)
         elif names[0] == "_":
-            yield view.replace_with(left, names[1], 0.8)
+            yield tree.replace_with(left, names[1], 0.8)
         else:
-            yield view.replace_with(left, f"{names[1]}, {names[0]}", 0.7)
+            yield tree.replace_with(left, f"{names[1]}, {names[0]}", 0.7)
 
 
-FAMILIES = {
-    "variable": _variable,
-    "called name": _called,
-    "attribute": _attribute,
-    "attribute or name": _attribute_for_name,
-    "iterated": _iterated,
+OPERATORS: TreeOperators = {
+    "variable": _change_variable,
+    "called_name": _change_called_name,
+    "attribute": _change_attribute,
+    "attribute_or_name": _switch_attribute_and_name,
+    "iteration": _change_iteration,
 }

@@ -1,4 +1,4 @@
-"""Values: constants, off by one, negative, a part of a sequence or the whole, a term that lacks."""
+"""Values: constants, off by one, signs, a part of a sequence or the whole, missing terms."""
 
 from __future__ import annotations
 
@@ -8,97 +8,119 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from suture.mutation.changes import Change
-from suture.mutation.tree_sitter.grammars import ARGUMENTS, CALLS, LISTS, MEMBERS, NUMBERS, PARTS, STRINGS
-from suture.mutation.tree_sitter.value_kinds import kind_fit, guess_node_kind
-from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, get_field, is_same_node, walk
+from suture.mutation.tree_sitter.node_kinds import ARGUMENTS, CALLS, LISTS, MEMBERS, NUMBERS, PARTS, STRINGS
+from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, TreeOperators, get_field, is_same_node, walk
+from suture.mutation.tree_sitter.value_kinds import guess_node_kind, kind_fit
+from suture.mutation.tuning import (
+    MAX_COUNTERS,
+    MAX_INTEGER_DIGITS,
+    MAX_TREE_KEYS,
+    MAX_TREE_STRINGS,
+    POINTLESS_SIGN_FACTOR,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 FRACTION = re.compile(r"\d{1,9}\.\d{1,9}")
-LONGEST = 10
-"""Digits of a number that is off by one."""
-MOST_STRINGS, MOST_KEYS = 12, 40
-SUMS = ("+", "-")
-BETWEEN = (" ", ".", ",", "-", "/", ":", "_")
-"""What mostly stands between two texts."""
-KEEPING = (
-    *("return_statement", "variable_declarator", "assignment_expression", "expression_list"),
-    *("augmented_assignment_expression", "arrow_function"),
+
+ADDITIVE_SIGNS = ("+", "-")
+SEPARATORS = (" ", ".", ",", "-", "/", ":", "_")
+"""Common separators of two concatenated texts."""
+VALUE_PARENTS = (
+    "return_statement",
+    "variable_declarator",
+    "assignment_expression",
+    "expression_list",
+    "augmented_assignment_expression",
+    "arrow_function",
 )
-"""What keeps a value, or gives it back."""
-TURNED = {"+": "-", "-": "+"}
-IDLE = 10.0
-"""How much likelier what says nothing is wrong: nobody writes `+1`."""
+"""Nodes that assign or return a value."""
+OPPOSITE_SIGNS = {"+": "-", "-": "+"}
 
 
-def _constant(node: Node, view: SyntaxTree) -> Iterator[Change]:
-    old = view.text(node)
-    if node.type in NUMBERS and old.isdecimal() and len(old) < LONGEST:
+def _change_constant(node: Node, tree: SyntaxTree) -> Iterator[Change]:
+    """Replace a constant with a similar one, or with another of the file."""
+    old = tree.text(node)
+    if node.type in NUMBERS and old.isdecimal() and len(old) < MAX_INTEGER_DIGITS:
         value = int(old)
         near = (value + 1, value - 1, 0, 1, -value, 2, 10, value * 2, value * 10)
         for place, other in enumerate(dict.fromkeys(near)):
             if other != value:
-                yield view.replace_with(node, str(other), 1.0 / (1 + 0.25 * place))
-        for new in _texts(view, NUMBERS):
-            yield view.replace_with(node, new, 0.5)
+                yield tree.replace_with(node, str(other), 1.0 / (1 + 0.25 * place))
+        for new in _collect_literals(tree, NUMBERS):
+            yield tree.replace_with(node, new, 0.5)
     elif node.type in NUMBERS:
-        for new in dict.fromkeys((*_near_fraction(old), *_texts(view, NUMBERS), f"{old}0", old[:-1])):
+        for new in dict.fromkeys(
+            (*_similar_fractions(old), *_collect_literals(tree, NUMBERS), f"{old}0", old[:-1])
+        ):
             if new != old and new[-1:].isdigit():
-                yield view.replace_with(node, new, 0.4)
+                yield tree.replace_with(node, new, 0.4)
     elif node.type in ("true", "false"):
-        yield view.replace_with(node, "false" if node.type == "true" else "true", 1.0)
+        yield tree.replace_with(node, "false" if node.type == "true" else "true", 1.0)
     elif node.type in STRINGS and len(old) >= 2:
         quote, inner = old[0], old[1:-1]
         above = node.parent
         is_key = above is not None and above.type in PARTS and is_same_node(get_field(above, "index"), node)
-        own = _keys(view) if is_key else _texts(view, STRINGS)[:MOST_STRINGS]
+        own = _collect_keys(tree) if is_key else _collect_literals(tree, STRINGS)[:MAX_TREE_STRINGS]
         cases = (
-            *(inner.upper(), inner.lower(), inner.capitalize(), "", " ", inner.strip(), f"{inner} ", "0"),
-            *(f" {inner}", inner.title(), inner.swapcase(), inner[1:], inner[:-1]),
+            inner.upper(),
+            inner.lower(),
+            inner.capitalize(),
+            "",
+            " ",
+            inner.strip(),
+            f"{inner} ",
+            "0",
+            f" {inner}",
+            inner.title(),
+            inner.swapcase(),
+            inner[1:],
+            inner[:-1],
         )
         for new in dict.fromkeys((*own, *(f"{quote}{text}{quote}" for text in cases))):
             if new != old:
-                yield view.replace_with(node, new, 0.8 if new in own else 0.5)
+                yield tree.replace_with(node, new, 0.8 if new in own else 0.5)
 
 
-def _near_fraction(old: str) -> list[str]:
-    """Numbers near one with a point, as they are written."""
+def _similar_fractions(old: str) -> list[str]:
+    """Return numbers similar to a decimal fraction, as text."""
     if not FRACTION.fullmatch(old):
         return []
     value = Decimal(old)
     near = [-value, value + 1, value - 1, 2 * value, value / 2, 10 * value, value / 10]
-    turned = [1 / value] if value and len(str(1 / value)) < LONGEST else []
+    turned = [1 / value] if value and len(str(1 / value)) < MAX_INTEGER_DIGITS else []
     return [f"{other:f}" for other in (*near, *turned, *map(Decimal, (0, 1, 2)))]
 
 
-def _texts(view: SyntaxTree, kinds: frozenset[str]) -> list[str]:
-    """The constants of a file."""
-    return list(dict.fromkeys(view.text(node) for node in walk(view.root) if node.type in kinds))[:40]
+def _collect_literals(tree: SyntaxTree, kinds: frozenset[str]) -> list[str]:
+    """Return the texts of a file's literals of some kinds, each once."""
+    return list(dict.fromkeys(tree.text(node) for node in walk(tree.root) if node.type in kinds))[:40]
 
 
-def _keys(view: SyntaxTree) -> list[str]:
-    """What a file puts in brackets behind a value, by its text."""
-    keys = (get_field(node, "index") for node in walk(view.root) if node.type in PARTS)
-    texts = (view.text(key) for key in keys if key is not None and key.type in STRINGS)
-    return list(dict.fromkeys(texts))[:MOST_KEYS]
+def _collect_keys(tree: SyntaxTree) -> list[str]:
+    """Return the string literals that a file uses as subscripts."""
+    keys = (get_field(node, "index") for node in walk(tree.root) if node.type in PARTS)
+    texts = (tree.text(key) for key in keys if key is not None and key.type in STRINGS)
+    return list(dict.fromkeys(texts))[:MAX_TREE_KEYS]
 
 
-def _off_by_one(node: Node, view: SyntaxTree) -> Iterator[Change]:
-    weight = _place_weight(node, view)
-    if not weight or not view.is_read(node) or node.type in (*STRINGS, *NUMBERS, "true", "false", "array"):
+def _add_or_subtract_one(node: Node, tree: SyntaxTree) -> Iterator[Change]:
+    """Add one to a number, or subtract one."""
+    weight = _position_weight(node, tree)
+    if not weight or not tree.is_read(node) or node.type in (*STRINGS, *NUMBERS, "true", "false", "array"):
         return
     above = node.parent
     sign = above.child_by_field_name("operator") if above is not None else None
-    if sign is not None and view.text(sign) in SUMS:
+    if sign is not None and tree.text(sign) in ADDITIVE_SIGNS:
         return
-    text = f"({view.text(node)})" if node.type == "ternary_expression" else view.text(node)
-    yield view.replace_with(node, f"{text} - 1", weight)
-    yield view.replace_with(node, f"{text} + 1", weight)
+    text = f"({tree.text(node)})" if node.type == "ternary_expression" else tree.text(node)
+    yield tree.replace_with(node, f"{text} - 1", weight)
+    yield tree.replace_with(node, f"{text} + 1", weight)
 
 
-def _place_weight(node: Node, view: SyntaxTree) -> float:
-    """How likely a number is off by one where it stands; 0 where nobody counts."""
+def _position_weight(node: Node, tree: SyntaxTree) -> float:
+    """Return how likely a number is off by one in its position; 0 where nobody counts."""
     above = node.parent
     if above is None:
         return 0.0
@@ -106,111 +128,117 @@ def _place_weight(node: Node, view: SyntaxTree) -> float:
         return 0.0 if is_same_node(get_field(above, "object", "operand"), node) else 1.0
     if above.type == "binary_expression":
         sign = above.child_by_field_name("operator")
-        return 0.9 if sign is not None and view.text(sign)[0] in "<>=!" else 0.4
+        return 0.9 if sign is not None and tree.text(sign)[0] in "<>=!" else 0.4
     if above.type in ARGUMENTS:
         return 0.7
-    return 0.6 if above.type in KEEPING else 0.0
+    return 0.6 if above.type in VALUE_PARENTS else 0.0
 
 
-def _negative(node: Node, view: SyntaxTree) -> Iterator[Change]:
+def _change_sign(node: Node, tree: SyntaxTree) -> Iterator[Change]:
+    """Remove or change a unary sign, or negate a value."""
     if node.type == "unary_expression":
         part = get_field(node, "argument", "operand")
         sign = node.children[0].type
         if part is not None and sign != "!":
-            yield view.replace_with(node, view.text(part), 1.0)
-        if part is not None and sign in TURNED:
+            yield tree.replace_with(node, tree.text(part), 1.0)
+        if part is not None and sign in OPPOSITE_SIGNS:
             idle = sign == "+" and part.type in NUMBERS
-            yield view.replace_with(node, f"{TURNED[sign]}{view.parenthesised(part)}", IDLE if idle else 1.0)
-    elif node.type in (*NUMBERS, *CALLS, "identifier") and view.is_read(node):
+            yield tree.replace_with(
+                node,
+                f"{OPPOSITE_SIGNS[sign]}{tree.parenthesised(part)}",
+                POINTLESS_SIGN_FACTOR if idle else 1.0,
+            )
+    elif node.type in (*NUMBERS, *CALLS, "identifier") and tree.is_read(node):
         above = node.parent
         if above is not None and above.type not in ("unary_expression", *MEMBERS, *PARTS):
-            yield view.replace_with(node, f"-{view.text(node)}", 0.6)
+            yield tree.replace_with(node, f"-{tree.text(node)}", 0.6)
 
 
-MOST_COUNTERS = 3
-
-
-def _part(node: Node, view: SyntaxTree) -> Iterator[Change]:
-    """`items` where `items[0]` or the rest is meant, and the reverse."""
+def _switch_element_and_whole(node: Node, tree: SyntaxTree) -> Iterator[Change]:
+    """Use an element or a slice of a sequence instead of the whole, or the reverse."""
     whole = get_field(node, "object", "operand")
-    if not view.is_read(node):
+    if not tree.is_read(node):
         return
     if node.type in (*PARTS, "slice_expression") and whole is not None:
-        yield view.replace_with(node, view.text(whole), 0.7)
-        index, last = get_field(node, "index"), f"{view.grammar.length.format(view.text(whole))} - 1"
+        yield tree.replace_with(node, tree.text(whole), 0.7)
+        index, last = get_field(node, "index"), f"{tree.syntax.length.format(tree.text(whole))} - 1"
         for other in ("0", last) if index is not None else ():
-            yield view.replace_with(node, f"{view.text(whole)}[{other}]", 0.9)
+            yield tree.replace_with(node, f"{tree.text(whole)}[{other}]", 0.9)
     above = node.parent
     if node.type != "identifier" or above is None or above.type in (*PARTS, *MEMBERS):
         return
-    name = view.text(node)
-    set_to = get_field(above, "left") if above.type in ("assignment_expression", "assignment_statement") else None
-    # `x = x` says nothing either: something was done to it.
-    usual = 0.6 * (IDLE if set_to is not None and view.text(set_to) == name else 1.0)
-    rest = (f"{name}.slice(1)", f"{name}.slice(0, -1)") if view.grammar.end else (f"{name}[1:]",)
-    for part in (f"{name}[0]", *rest, f"{name}[{view.grammar.length.format(name)} - 1]"):
-        yield view.replace_with(node, part, usual)
-    for other in view.scope_names(node)[:6]:
+    name = tree.text(node)
+    set_to = (
+        get_field(above, "left") if above.type in ("assignment_expression", "assignment_statement") else None
+    )
+    # `x = x` has no effect: an operation on the right side is missing.
+    usual = 0.6 * (POINTLESS_SIGN_FACTOR if set_to is not None and tree.text(set_to) == name else 1.0)
+    rest = (f"{name}.slice(1)", f"{name}.slice(0, -1)") if tree.syntax.terminator else (f"{name}[1:]",)
+    for part in (f"{name}[0]", *rest, f"{name}[{tree.syntax.length.format(name)} - 1]"):
+        yield tree.replace_with(node, part, usual)
+    for other in tree.scope_names(node)[:6]:
         if other != name:
-            yield view.replace_with(node, f"{name}[{other}]", 0.6)
-            for form in view.grammar.rest:
-                yield view.replace_with(node, form.format(name, other), 0.45)
-    kinds, length = view.kinds(node), view.grammar.length
-    names = [other for other in view.scope_names(node) if other != name]
+            yield tree.replace_with(node, f"{name}[{other}]", 0.6)
+            for form in tree.syntax.slices:
+                yield tree.replace_with(node, form.format(name, other), 0.45)
+    kinds, length = tree.kinds(node), tree.syntax.length
+    names = [other for other in tree.scope_names(node) if other != name]
     counters = [other for other in names if kinds.get(other) == "number"]
-    for sequence in names:  # an element of another: what has a length has elements
-        if counters and (kinds.get(sequence) == "sequence" or length.format(sequence) in view.source):
-            for counter in counters[:MOST_COUNTERS]:
-                yield view.replace_with(node, f"{sequence}[{counter}]", 0.5)
+    for sequence in names:  # an element of another sequence: what has a length has elements
+        if counters and (kinds.get(sequence) == "sequence" or length.format(sequence) in tree.source):
+            for counter in counters[:MAX_COUNTERS]:
+                yield tree.replace_with(node, f"{sequence}[{counter}]", 0.5)
 
 
-def _term(node: Node, view: SyntaxTree) -> Iterator[Change]:
-    """A term or a factor that lacks; an element that a list lacks."""
+def _add_term(node: Node, tree: SyntaxTree) -> Iterator[Change]:
+    """Add a term or a factor, or an element of a list."""
     if node.type in LISTS:
-        inner = view.text(node)[1:-1].strip()
-        for value in ("0", *view.scope_names(node)[:6]) if node.type == "array" else ():
-            yield view.replace_with(node, f"[{inner}, {value}]" if inner else f"[{value}]", 0.4)
+        inner = tree.text(node)[1:-1].strip()
+        for value in ("0", *tree.scope_names(node)[:6]) if node.type == "array" else ():
+            yield tree.replace_with(node, f"[{inner}, {value}]" if inner else f"[{value}]", 0.4)
             if inner:
-                yield view.replace_with(node, f"[{value}, {inner}]", 0.3)
+                yield tree.replace_with(node, f"[{value}, {inner}]", 0.3)
         return
-    yield from _separator(node, view)
+    yield from _add_separator(node, tree)
     above = node.parent
-    if above is None or above.type not in (*KEEPING, *ARGUMENTS, *PARTS, "binary_expression"):
+    if above is None or above.type not in (*VALUE_PARENTS, *ARGUMENTS, *PARTS, "binary_expression"):
         return
-    if not view.is_read(node) or node.type in (*STRINGS, "true", "false", "array", "null", "nil"):
+    if not tree.is_read(node) or node.type in (*STRINGS, "true", "false", "array", "null", "nil"):
         return
     if above.type in PARTS and is_same_node(above.named_children[0], node):
         return
-    text, kinds = view.parenthesised(node), view.kinds(node)
-    for other in view.scope_names(node)[:8]:
+    text, kinds = tree.parenthesised(node), tree.kinds(node)
+    for other in tree.scope_names(node)[:8]:
         likely = kind_fit(kinds.get(other, "unknown"), "number")
         for sign in ("+", "-", "*"):
-            yield view.replace_with(node, f"{text} {sign} {other}", 0.6 * likely)
-    powers = ("** 2",) if view.grammar.end else ()
+            yield tree.replace_with(node, f"{text} {sign} {other}", 0.6 * likely)
+    powers = ("** 2",) if tree.syntax.terminator else ()
     for term in ("* 2", "/ 2"):
-        yield view.replace_with(node, f"{text} {term}", 0.61)
+        yield tree.replace_with(node, f"{text} {term}", 0.61)
     for term in ("+ 1", "- 1", "% 10", "+ 2", "* -1", *powers):
-        yield view.replace_with(node, f"{text} {term}", 0.5)
+        yield tree.replace_with(node, f"{text} {term}", 0.5)
 
 
-def _separator(node: Node, view: SyntaxTree) -> Iterator[Change]:
-    """A text that lacks between two that are put together."""
+def _add_separator(node: Node, tree: SyntaxTree) -> Iterator[Change]:
+    """Add a separator between two concatenated texts."""
     sign, left, right = (get_field(node, name) for name in ("operator", "left", "right"))
     if node.type != "binary_expression" or sign is None or left is None or right is None:
         return
-    kinds = view.kinds(node)
-    numbers = (guess_node_kind(side) == "number" or kinds.get(view.text(side)) == "number" for side in (left, right))
-    if view.text(sign) != "+" or left.type in STRINGS or right.type in STRINGS or any(numbers):
+    kinds = tree.kinds(node)
+    numbers = (
+        guess_node_kind(side) == "number" or kinds.get(tree.text(side)) == "number" for side in (left, right)
+    )
+    if tree.text(sign) != "+" or left.type in STRINGS or right.type in STRINGS or any(numbers):
         return
-    own = [text for text in _texts(view, STRINGS) if len(text) == 3 and not text[1].isalnum()]
-    for text in dict.fromkeys((*own, *(f'"{mark}"' for mark in BETWEEN))):
-        yield view.replace_with(node, f"{view.text(left)} + {text} + {view.text(right)}", 0.7)
+    own = [text for text in _collect_literals(tree, STRINGS) if len(text) == 3 and not text[1].isalnum()]
+    for text in dict.fromkeys((*own, *(f'"{mark}"' for mark in SEPARATORS))):
+        yield tree.replace_with(node, f"{tree.text(left)} + {text} + {tree.text(right)}", 0.7)
 
 
-FAMILIES = {
-    "constant": _constant,
-    "off by one": _off_by_one,
-    "negative": _negative,
-    "part of a sequence": _part,
-    "missing term": _term,
+OPERATORS: TreeOperators = {
+    "constant": _change_constant,
+    "off_by_one": _add_or_subtract_one,
+    "sign_change": _change_sign,
+    "sequence_part": _switch_element_and_whole,
+    "missing_term": _add_term,
 }

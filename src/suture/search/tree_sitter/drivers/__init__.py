@@ -1,5 +1,5 @@
-"""Programs of ours that try many candidates in one start, behind the wall.
+"""Driver programs that run inside the sandbox, and the code that prepares their jobs.
 
-They share a process with the candidates, so what they say orders candidates, and no verdict is made of it.
-Each reads `plan.json` beside it and appends lines of JSON to `trials`.
+Each program reads `plan.json` beside it and appends JSON lines to `trials`. The programs share a process
+with the candidates, so that what they report orders candidates, and no verdict depends on it.
 """

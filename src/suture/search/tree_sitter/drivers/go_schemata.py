@@ -42,7 +42,9 @@ def write_candidates(jobs: dict[int, dict[str, Any]], texts: dict[str, str], roo
         by_path.setdefault(job["path"], {}).setdefault(job["start"], []).append(number)
     body_lines: BodyLines = {}
     for path, functions in by_path.items():
-        text, body_lines[path] = _with_all_bodies(jobs, functions, texts[path].encode("utf-8", "surrogatepass"))
+        text, body_lines[path] = _with_all_bodies(
+            jobs, functions, texts[path].encode("utf-8", "surrogatepass")
+        )
         (root / path).write_bytes(text)
         name = PACKAGE.search(texts[path])
         selector = SELECTOR.format(name[1] if name else "main")

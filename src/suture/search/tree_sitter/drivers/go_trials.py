@@ -95,7 +95,9 @@ class Trials:
             _, output = self.run(folder, 0, self.remaining_s())
             tests.append({"id": "", "ms": 1000 * (time.monotonic() - began_s)})
             outcomes = read_outcomes(output)
-            leaves = [name for name in outcomes if not any(other.startswith(f"{name}/") for other in outcomes)]
+            leaves = [
+                name for name in outcomes if not any(other.startswith(f"{name}/") for other in outcomes)
+            ]
             leaves.sort(key=lambda name: outcomes[name] != "failed")
             for count, name in enumerate(leaves):
                 lines: dict[str, list[int]] = {}
@@ -154,7 +156,7 @@ class Trials:
                 worker.result()
 
     def work(self, waiting: Any, folders: list[str], later: list[str]) -> None:
-        """Try waiting candidates until none is left, time is up, or enough rivals of a passing one were tried."""
+        """Try waiting candidates until none is left, time is up, or enough rivals were tried."""
         while self.remaining_s() > MIN_TRIAL_S:
             number = next(waiting, None)
             if number is None:

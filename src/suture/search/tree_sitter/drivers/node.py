@@ -1,4 +1,4 @@
-"""Candidates on `node:test`: one worker thread loads the test files anew for each."""
+"""Jobs for `node:test`: one worker process reloads the test files for each candidate."""
 
 from __future__ import annotations
 
@@ -9,69 +9,74 @@ from typing import Any
 
 from suture.core.records import Language
 from suture.judge.trials.trial_records import Proposal
-from suture.mutation.edits import Edit, apply_edits
-from suture.mutation.tree_sitter.grammars import parse_tree
+from suture.mutation import Edit, apply_edits
+from suture.mutation.tree_sitter.node_kinds import parse_source_tree
 from suture.mutation.tree_sitter.syntax_tree import walk
 
 PROGRAMS = (
-    *("node_trials.cjs", "node_worker.cjs", "node_shim.cjs", "node_kept.cjs", "node_coverage.cjs"),
+    "node_trials.cjs",
+    "node_worker.cjs",
+    "node_test_shim.cjs",
+    "node_isolation.cjs",
+    "node_coverage.cjs",
     "node_hooks.mjs",
 )
-LOADERS = re.compile(r"--(?:import|require|loader|experimental-loader|conditions)(?:[= ](\S+))|-r (\S+)")
-TYPES = re.compile(r"(?:^|[\s/])tsx\s")
+LOADER_FLAGS = re.compile(r"--(?:import|require|loader|experimental-loader|conditions)(?:[= ](\S+))|-r (\S+)")
+TSX = re.compile(r"(?:^|[\s/])tsx\s")
+RUNTIME = re.compile(r"(?:^|[\s/])(?:node|tsx)\s")
 TICK = "globalThis.sutureTick?.()"
-"""What a loop does in each round: `node_worker.cjs` ends one there that takes too long. In another process
-nobody listens."""
-ENDINGS = (".js", ".cjs", ".jsx", ".ts", ".cts", ".tsx")
-MODULE = re.compile(rb"\"type\"\s*:\s*\"module\"")
+"""The call that is inserted into each loop. With it, `node_worker.cjs` interrupts a loop that takes too long.
+In other processes nothing defines it."""
+SOURCE_ENDINGS = (".js", ".cjs", ".jsx", ".ts", ".cts", ".tsx")
+MODULE_TYPE = re.compile(rb"\"type\"\s*:\s*\"module\"")
 
 
-def argv(python: str, lines: Sequence[str], box: str) -> tuple[str, ...]:
-    """Node with what the command has it load first.
+def build_argv(python: str, lines: Sequence[str], box: str) -> tuple[str, ...]:
+    """Return the command line of the driver: Node with the loaders of the user's command.
 
     Args:
         python: Not used.
-        lines: What starts the tests.
+        lines: The shell lines that start the tests.
         box: The folder of the driver.
     """
-    line_of_script = next((line for line in lines if re.search(r"(?:^|[\s/])(?:node|tsx)\s", line)), "")
-    flags = [word for match in LOADERS.finditer(line_of_script) for word in match[0].split(" ")]
-    if TYPES.search(line_of_script) and not flags:
+    line_of_script = next((line for line in lines if RUNTIME.search(line)), "")
+    flags = [word for match in LOADER_FLAGS.finditer(line_of_script) for word in match[0].split(" ")]
+    if TSX.search(line_of_script) and not flags:
         flags = ["--import", "tsx"]
     return ("node", "--enable-source-maps", *flags, f"{box}/node_trials.cjs")
 
 
-def job(proposal: Proposal, text: str, language: Language) -> dict[str, Any]:
-    """A candidate: one file with another text, whose loops can be ended.
+def build_job(proposal: Proposal, text: str, language: Language) -> dict[str, Any]:
+    """Return the job of a candidate: one file with its new text, whose loops can be interrupted.
 
     Args:
         proposal: The candidate.
-        text: The file as it is.
-        language: What it is written in.
+        text: The unchanged file.
+        language: The language of the file.
     """
     ticks = [
         tick
-        for tick in _ticks(text, proposal.path, language)
+        for tick in _tick_edits(text, proposal.path, language)
         if not any(edit.start < tick.start < edit.end for edit in proposal.edits)
     ]
     return {"path": proposal.path, "text": apply_edits(text, [*proposal.edits, *ticks])}
 
 
-def watched(path: str, text: str, language: Language) -> str:
-    """A file as it is, whose loops can be ended; each of its lines stays where it is.
+def make_interruptible(path: str, text: str, language: Language) -> str:
+    """Return the unchanged file with loops that can be interrupted; its line numbers stay the same.
 
     Args:
-        path: For its ending.
+        path: Its path, whose extension may select a dialect.
         text: The file.
-        language: What it is written in.
+        language: The language of the file.
     """
-    return apply_edits(text, _ticks(text, path, language))
+    return apply_edits(text, _tick_edits(text, path, language))
 
 
 @lru_cache(maxsize=64)
-def _ticks(text: str, path: str, language: Language) -> tuple[Edit, ...]:
-    """Insertions that have each loop say that it goes round; none in a file that cannot be read."""
-    root = parse_tree(text, path, language)
+def _tick_edits(text: str, path: str, language: Language) -> tuple[Edit, ...]:
+    """Return insertions that make each loop call `TICK`; none for a file that does not parse."""
+    root = parse_source_tree(text, path, language)
     if root.has_error:
         return ()
     found: list[tuple[int, str]] = []
@@ -87,20 +92,20 @@ def _ticks(text: str, path: str, language: Language) -> tuple[Edit, ...]:
     return tuple(Edit(start=at, end=at, text=inserted) for at, inserted in found)
 
 
-def common(files: Mapping[str, bytes], tests: Sequence[str], lines: Sequence[str]) -> dict[str, Any]:
-    """Whether files of the project are loaded by `import`, which keeps what it has loaded."""
-    return {"esm": holds_modules(files)}
+def build_common(files: Mapping[str, bytes], tests: Sequence[str], lines: Sequence[str]) -> dict[str, Any]:
+    """Return what all jobs share: whether `import`, which caches modules, loads project files."""
+    return {"uses_import": uses_es_modules(files)}
 
 
-def holds_modules(files: Mapping[str, bytes]) -> bool:
-    """Whether something in a project may be loaded by `import`.
+def uses_es_modules(files: Mapping[str, bytes]) -> bool:
+    """Return whether `import` may load something in a project.
 
     Args:
         files: Path -> content.
     """
     return any(
         path.endswith((".mjs", ".mts"))
-        or (path.endswith("package.json") and MODULE.search(content))
-        or (path.endswith(ENDINGS) and b"import(" in content)
+        or (path.endswith("package.json") and MODULE_TYPE.search(content))
+        or (path.endswith(SOURCE_ENDINGS) and b"import(" in content)
         for path, content in files.items()
     )

@@ -1,4 +1,4 @@
-"""Candidates on Jest, Vitest, Mocha and tape: the project's own runner stays loaded, and runs a few files."""
+"""Jobs for Jest, Vitest, Mocha and tape: the project's own runner stays loaded and runs a few files."""
 
 from __future__ import annotations
 
@@ -11,62 +11,89 @@ from typing import Any
 
 from suture.core.records import Language
 from suture.judge.trials.trial_records import Proposal
-from suture.mutation.edits import apply_edits
-from suture.search.tree_sitter.drivers.node import holds_modules
+from suture.mutation import apply_edits
+from suture.search.tree_sitter.drivers.node import uses_es_modules
 
-COMMON = ("node_trials.cjs", "runner_worker.cjs", "node_kept.cjs", "node_coverage.cjs")
+COMMON = ("node_trials.cjs", "runner_worker.cjs", "node_isolation.cjs", "node_coverage.cjs")
 JEST = (*COMMON, "jest_engine.cjs")
 VITEST = (*COMMON, "vitest_engine.cjs", "vitest_setup.mjs")
-MOCHA, TAPE = ((*COMMON, "node_hooks.mjs", f"{name}_engine.cjs") for name in ("mocha", "tape"))
-BY_STATUS = ("mocha", "tape")
+MOCHA = (*COMMON, "node_hooks.mjs", "mocha_engine.cjs")
+TAPE = (*COMMON, "node_hooks.mjs", "tape_engine.cjs")
+STATUS_ONLY = ("mocha", "tape")
 """Runners whose command is judged by its exit status: what is seen of their tests only orders candidates."""
-SHELL = re.compile(r"[&|;<>$`()*?{}~#\\\n]")
-COMMANDING = re.compile(r"[&|;<>$`()~#\\\n]")
-"""As `SHELL`, where a pattern for files goes on to a runner that reads such itself."""
+SHELL_SYNTAX = re.compile(r"[&|;<>$`()*?{}~#\\\n]")
+SHELL_SYNTAX_WITHOUT_GLOBS = re.compile(r"[&|;<>$`()~#\\\n]")
+"""The same for runners that expand file patterns themselves."""
 GLOB = re.compile(r"(\*\*/|\*\*|\*|\?)")
-ASSIGNED = re.compile(r"[A-Za-z_]\w*=.*")
-BEFORE = ("npx", "cross-env", "env")
+ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*")
+LAUNCHERS = ("npx", "cross-env", "env")
 VARIABLES: Mapping[str, Mapping[str, str]] = {
     "jest": {"NODE_ENV": "test"},
     "vitest": {"NODE_ENV": "test", "TEST": "true", "VITEST": "true"},
     "mocha": {},
     "tape": {},
 }
-"""What the program of a runner sets before it loads it."""
-VALUED = ("--config", "-c", "--env", "--environment", "--rootDir", "--dir", "--mode", "--project", "--preset")
-"""Options that go on, and whose value may be the next word."""
-OURS = (
-    *("--coverage", "--runInBand", "-i", "--silent", "--verbose", "--ci", "--bail", "-b", "--watchAll"),
-    *("--watch", "--json", "--run", "--isolate", "--maxWorkers", "-w", "--reporters", "--reporter", "--pool"),
-    *("--outputFile", "--passWithNoTests", "--runTestsByPath", "--detectOpenHandles", "--forceExit"),
+"""Environment variables that the program of a runner sets before it loads the runner."""
+OPTIONS_WITH_VALUE = (
+    "--config",
+    "-c",
+    "--env",
+    "--environment",
+    "--rootDir",
+    "--dir",
+    "--mode",
+    "--project",
+    "--preset",
 )
-"""Options in whose place we say our own, or none."""
-REFUSED = (
-    *("-t", "--testNamePattern", "--shard", "--onlyChanged", "-o", "--changed", "--changedSince", "--root"),
-    *("-r", "--browser", "--typecheck", "--testPathIgnorePatterns", "--exclude", "--findRelatedTests"),
+"""Options that are passed on, and whose value may be the next word."""
+REPLACED_OPTIONS = (
+    "--coverage", "--runInBand", "-i", "--silent", "--verbose", "--ci", "--bail", "-b", "--watchAll",
+    "--watch", "--json", "--run", "--isolate", "--maxWorkers", "-w", "--reporters", "--reporter", "--pool",
+    "--outputFile", "--passWithNoTests", "--runTestsByPath", "--detectOpenHandles", "--forceExit",
+)  # fmt: skip
+"""Options that are dropped or replaced by our own."""
+REFUSED_OPTIONS = (
+    "-t", "--testNamePattern", "--shard", "--onlyChanged", "-o", "--changed", "--changedSince", "--root",
+    "-r", "--browser", "--typecheck", "--testPathIgnorePatterns", "--exclude", "--findRelatedTests",
+)  # fmt: skip
+"""Options that select tests in a way that only the runner understands."""
+MOCHA_REFUSED_OPTIONS = (
+    "--watch",
+    "-w",
+    "--parallel",
+    "-p",
+    "--loader",
+    "--import",
+    "--inspect",
+    "--inspect-brk",
 )
-"""Options that choose tests in a way that is the runner's own business."""
-OF_ONE_START = ("--watch", "-w", "--parallel", "-p", "--loader", "--import", "--inspect", "--inspect-brk")
-"""Mocha's, that start processes of their own or need one."""
+"""Options of Mocha that start processes of their own, or need one."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Started:
-    """How a line starts a runner: variables, Node's options, and words that it is to be given again."""
+class RunnerStart:
+    """How a shell line starts a runner.
+
+    Attributes:
+        variables: The environment variables that it sets.
+        node_flags: The options of Node.
+        arguments: The arguments that the runner gets again.
+    """
 
     variables: Mapping[str, str]
-    flags: tuple[str, ...]
-    words: tuple[str, ...]
+    node_flags: tuple[str, ...]
+    arguments: tuple[str, ...]
 
 
-def started(lines: Sequence[str], runner: str) -> Started | None:
-    """How a command starts a runner; `None` where it does more than that, or chooses tests by itself.
+def parse_start(lines: Sequence[str], runner: str) -> RunnerStart | None:
+    """Return how a command starts a runner; `None` if it does more than that, or selects tests itself.
 
     Args:
-        lines: What a shell would run.
-        runner: Its program.
+        lines: The shell lines of the command.
+        runner: The program of the runner.
     """
-    if len(lines) != 1 or (COMMANDING if runner in BY_STATUS else SHELL).search(lines[0]):
+    syntax = SHELL_SYNTAX_WITHOUT_GLOBS if runner in STATUS_ONLY else SHELL_SYNTAX
+    if len(lines) != 1 or syntax.search(lines[0]):
         return None
     try:
         waiting = shlex.split(lines[0])
@@ -74,108 +101,116 @@ def started(lines: Sequence[str], runner: str) -> Started | None:
         return None
     variables: dict[str, str] = dict(VARIABLES[runner])
     flags: list[str] = []
-    while waiting and _program(waiting[0]) != runner:
+    while waiting and _program_name(waiting[0]) != runner:
         word = waiting.pop(0)
-        if ASSIGNED.fullmatch(word):
+        if ASSIGNMENT.fullmatch(word):
             name, _, value = word.partition("=")
             variables[name] = value
         elif word.startswith("--") and flags:
             flags.append(word)
         elif PurePosixPath(word).name == "node":
             flags.append("--no-warnings")
-        elif word not in BEFORE:
+        elif word not in LAUNCHERS:
             return None
-    words = _words_of(runner, waiting[1:]) if waiting else None
-    return None if words is None else Started(variables=variables, flags=tuple(flags), words=words)
+    arguments = _runner_arguments(runner, waiting[1:]) if waiting else None
+    if arguments is None:
+        return None
+    return RunnerStart(variables=variables, node_flags=tuple(flags), arguments=arguments)
 
 
-def _program(word: str) -> str:
+def _program_name(word: str) -> str:
     return re.sub(r"\.m?js$", "", PurePosixPath(word).name)
 
 
-def _words_of(runner: str, given: Sequence[str]) -> tuple[str, ...] | None:
-    """What goes on to the runner; `None` where that is not understood."""
+def _runner_arguments(runner: str, given: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the arguments that are passed on to the runner; `None` if they are not understood."""
     if runner == "mocha":
-        return None if {word.partition("=")[0] for word in given} & {*OF_ONE_START} else tuple(given)
-    if runner == "tape":  # its own options change what is loaded, or how
+        names = {word.partition("=")[0] for word in given}
+        return None if names & {*MOCHA_REFUSED_OPTIONS} else tuple(given)
+    if runner == "tape":  # its options change what is loaded, or how
         return None if any(word.startswith("-") for word in given) else tuple(given)
-    return _words(given)
+    return _options_to_pass(given)
 
 
-def _words(given: Sequence[str]) -> tuple[str, ...] | None:
-    """The options that go on; files and folders are named anew for each run."""
-    kept: list[str] = []
+def _options_to_pass(given: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the options that Jest or Vitest get again; files and folders are named for each run."""
+    passed: list[str] = []
     waiting = list(given)
     while waiting:
         word = waiting.pop(0)
-        name = word.partition("=")[0]
-        if name.partition(".")[0] in REFUSED:
+        name = word.partition("=")[0].partition(".")[0]
+        if name in REFUSED_OPTIONS:
             return None
-        if not word.startswith("-") or name.partition(".")[0] in OURS:
+        if not word.startswith("-") or name in REPLACED_OPTIONS:
             continue
-        kept.append(word)
-        if word in VALUED and waiting:
-            kept.append(waiting.pop(0))
-    return tuple(kept)
+        passed.append(word)
+        if word in OPTIONS_WITH_VALUE and waiting:
+            passed.append(waiting.pop(0))
+    return tuple(passed)
 
 
-def argv(python: str, lines: Sequence[str], box: str) -> tuple[str, ...]:
-    """Node; what the command gives it goes to the process that loads the runner.
-
-    Args:
-        python: Not used.
-        lines: Not used.
-        box: The folder of the driver.
-    """
+def build_argv(python: str, lines: Sequence[str], box: str) -> tuple[str, ...]:
+    """Return the command line of the driver; Node's options go to the process that loads the runner."""
     return ("node", f"{box}/node_trials.cjs")
 
 
-def job(proposal: Proposal, text: str, language: Language) -> dict[str, Any]:
-    """A candidate: one file with another text.
+def build_job(proposal: Proposal, text: str, language: Language) -> dict[str, Any]:
+    """Return the job of a candidate: one file with its new text.
 
     Args:
         proposal: The candidate.
-        text: The file as it is.
+        text: The unchanged file.
         language: Not used.
     """
     return {"path": proposal.path, "text": apply_edits(text, proposal.edits)}
 
 
-def common(
+def build_common(
     runner: str, files: Mapping[str, bytes], tests: Sequence[str], lines: Sequence[str]
 ) -> dict[str, Any]:
-    """What the driver is told once of a runner.
+    """Return what all jobs share.
 
     Args:
-        runner: Its program.
-        files: The project.
+        runner: The program of the runner.
+        files: Path -> content of the project.
         tests: Not used.
-        lines: What a shell would run.
+        lines: The shell lines of the command.
     """
-    own = started(lines, runner)
-    assert own is not None, "a driver is asked for by lines that it is able to do"
-    how = {"variables": dict(own.variables), "flags": own.flags, "words": own.words}
-    chosen = {"files": matching(own.words, files)} if runner == "tape" else {}
-    esm = runner in BY_STATUS and holds_modules(files)  # the others load all modules by themselves
-    return {"engine": f"{runner}_engine", "covering": {}, "esm": esm, **how, **chosen}
+    start = parse_start(lines, runner)
+    assert start is not None, "a driver is chosen only for lines that it understands"
+    common: dict[str, Any] = {
+        "engine": f"{runner}_engine",
+        "covering_files": {},
+        # The other runners load all modules themselves.
+        "uses_import": runner in STATUS_ONLY and uses_es_modules(files),
+        "variables": dict(start.variables),
+        "node_flags": start.node_flags,
+        "arguments": start.arguments,
+    }
+    if runner == "tape":
+        common["test_files"] = matching_files(start.arguments, files)
+    return common
 
 
-def unreported(lines: Sequence[str]) -> str:
-    """The runner that a command judged by its exit status starts; empty where none of ours can stay loaded.
+def find_unreported(lines: Sequence[str]) -> str:
+    """Return the runner of a command judged by its exit status; empty if it cannot stay loaded.
 
     Args:
-        lines: What a shell would run.
+        lines: The shell lines of the command.
     """
-    return next((name for name in BY_STATUS if started(lines, name) is not None), "")
+    return next((name for name in STATUS_ONLY if parse_start(lines, name) is not None), "")
 
 
-def matching(patterns: Sequence[str], files: Iterable[str]) -> list[str]:
-    """The files that patterns for paths name.
+def matching_files(patterns: Sequence[str], files: Iterable[str]) -> list[str]:
+    """Return the files that patterns name.
 
     Args:
-        patterns: Such as a runner reads: `*` in a name, `**` for any folders.
+        patterns: Patterns such as a runner reads: `*` inside a name, `**` for any folders.
         files: Paths from the project's root.
     """
-    signs = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    parts = [[signs.get(p, re.escape(p)) for p in GLOB.split(w.removeprefix("./"))] for w in patterns]
-    return sorted(path for path in files if any(re.fullmatch("".join(own), path) for own in parts))
+    wildcards = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    expressions = [
+        "".join(wildcards.get(part, re.escape(part)) for part in GLOB.split(pattern.removeprefix("./")))
+        for pattern in patterns
+    ]
+    return sorted(path for path in files if any(re.fullmatch(one, path) for one in expressions))

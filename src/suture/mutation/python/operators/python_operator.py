@@ -1,0 +1,48 @@
+"""What a Python operator is, and what operators share."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from suture.mutation.changes import Change, shorten
+from suture.mutation.operator_names import OperatorName
+from suture.mutation.python.python_tree import PythonTree
+
+
+@dataclass(frozen=True, kw_only=True)
+class PythonOperator:
+    """A kind of change of Python source.
+
+    Attributes:
+        name: Its code.
+        nodes: The classes of nodes that it changes.
+        changes: Yields the ways to change one node.
+    """
+
+    name: OperatorName
+    nodes: tuple[type[ast.AST], ...]
+    changes: Callable[[ast.AST, PythonTree], Iterator[Change]]
+
+
+def replace_with(tree: PythonTree, node: ast.expr, text: str, weight: float = 1.0) -> Change:
+    """Return the change that puts an expression in the place of a node."""
+    return Change(
+        edits=(tree.replacement(node, text),),
+        note=f"{shorten(tree.text(node))} becomes {shorten(text)}",
+        weight=weight,
+    )
+
+
+def find_operator_sign(
+    tree: PythonTree, left: ast.expr, right: ast.expr, signs: tuple[str, ...]
+) -> tuple[int, int]:
+    """Return where the sign between two operands stands; `(0, 0)` where a comment makes that uncertain."""
+    start, stop = tree.span(left)[1], tree.span(right)[0]
+    between = tree.raw[start:stop]
+    for sign in sorted(signs, key=len, reverse=True):
+        at = between.find(sign.encode())
+        if at >= 0 and b"#" not in between:
+            return start + at, start + at + len(sign)
+    return 0, 0

@@ -1,0 +1,238 @@
+"""All numbers of the mutation operators: how likely each kind of change is, and how many changes are offered.
+
+A prior says how likely a repair is of that kind, before any test has run. Priors are rough, and the same
+for all projects and languages. The weights of single changes stand beside the code that makes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from suture.mutation.operator_names import OperatorName
+
+OPERATOR_PRIORS: Mapping[OperatorName, float] = {
+    "undefined_name": 0.95,
+    "unread_assignment": 0.8,
+    "unknown_attribute": 0.85,
+    "import_name": 0.9,
+    "comparison": 0.9,
+    "boolean_operator": 0.6,
+    "negation": 0.6,
+    "condition": 0.35,
+    "returned_condition": 0.55,
+    "arithmetic_operator": 0.7,
+    "operand": 0.5,
+    "sign_change": 0.4,
+    "off_by_one": 0.5,
+    "constant": 0.6,
+    "missing_term": 0.25,
+    "missing_concatenation": 0.25,
+    "variable": 0.4,
+    "attribute": 0.6,
+    "attribute_or_name": 0.4,
+    "called_name": 0.65,
+    "subscript_key": 0.45,
+    "sequence_part": 0.32,
+    "arguments": 0.65,
+    "missing_argument": 0.25,
+    "wrap_in_call": 0.28,
+    "unwrap_call": 0.45,
+    "accumulation": 0.5,
+    "initial_value": 0.5,
+    "generator": 0.6,
+    "return_value": 0.5,
+    "delete_statement": 0.4,
+    "move_statement": 0.28,
+    "change_block": 0.45,
+    "loop_control": 0.4,
+    "elif": 0.4,
+    "duplicate_statement": 0.1,
+    "guard": 0.35,
+    "fill_container": 0.3,
+    "missing_assignment": 0.15,
+    "missing_return": 0.4,
+    "copied_statement": 0.18,
+    "iteration": 0.6,
+    "bare_return": 0.6,
+    "final_return": 0.35,
+    "missing_initialisation": 0.8,
+    "early_loop_return": 0.6,
+    "append_element": 0.45,
+    "invented_function": 0.6,
+    "exception_class": 0.5,
+    "mutable_default": 0.8,
+    "reused_value": 0.45,
+    "reused_argument": 0.45,
+    "parameter_order": 0.9,
+    "decorator": 0.4,
+    "empty_iteration": 0.8,
+    "sibling_expression": 0.2,
+}
+"""How likely a repair is of each kind, in (0, 1]."""
+PRIOR_SCALE = 0.4
+"""All priors are scaled by this, to leave room below 1 for weights above the ordinary."""
+CROWDING_EXPONENT = 0.5
+"""A change weighs less by its place among the changes of one operator at one node, to this power."""
+ANNOTATION_FACTOR = 0.1
+"""Weight of a change of a type annotation: almost nothing reads annotations at run time."""
+REPEATED_FACTOR = 0.4
+"""Weight of the same change at all places of a function, beside the likeliest of its parts."""
+MAX_CHANGES_PER_NODE = 150
+"""Changes that one operator may make of one node; in a very long function there would be no end to them."""
+MAX_NOTE_CHARS = 60
+"""Characters of source text in the note of a change."""
+
+# --- Names and values -------------------------------------------------------------------------------------
+
+MAX_SIMILAR_NAMES = 6
+"""Names offered in place of a misspelt one, the most similar first. Chosen by judgement."""
+MIN_NAME_SIMILARITY = 0.5
+"""The least `difflib` ratio of such names; below it they share nothing but letters."""
+OUTER_SCOPE_FACTOR = 0.7
+"""How likely a variable of an outer function is meant, beside one of the function itself."""
+MAX_FIRST_VARIABLES = 6
+"""In a scope with very many variables, those offered that are bound first,"""
+MAX_LAST_VARIABLES = 14
+"""and those offered that are bound last before the line."""
+UNSEEN_FREQUENCY = 5
+"""Thousandths for an operator that the counts of `sign_frequencies` do not have: a file has habits of its
+own."""
+MIN_FREQUENCY_RATIO = 0.2
+"""How far usage in other code may lower the weight of a change: what the tests say must weigh more."""
+MAX_FREQUENCY_RATIO = 5.0
+"""How far usage in other code may raise it."""
+BOUNDARY_FACTOR = 2.0
+"""How much likelier than others `<` instead of `<=` (or the reverse) is: people slip there."""
+UBIQUITOUS_NUMBER = 2
+"""Numbers up to this appear everywhere, whatever they mean."""
+ODD_NUMBER_FACTOR = 1.6
+"""For a number that the file has once, when a number next to it appears several times: 999 among 1000s."""
+POINTLESS_SIGN_FACTOR = 10.0
+"""How much likelier code without effect is wrong: nobody writes `+1` or `x = x`."""
+PLURAL_FACTOR = 2.0
+"""How much likelier a loop iterates over the plural of its variable: `for part in self.parts`."""
+UNFIT_KIND_FACTOR = 0.25
+"""What a call keeps of its weight around a value that seems to be of another kind."""
+
+# --- How many changes are offered at one place ------------------------------------------------------------
+
+MAX_CONDITIONS = 24
+"""Conditions that may strengthen or weaken one in Python, those of its own names first."""
+MAX_TREE_CONDITIONS = 30
+"""The same in other languages."""
+MAX_SWAPPED_ARGUMENTS = 6
+"""The most arguments of a call of which every pair is swapped."""
+MOVE_DISTANCE = 4
+"""Statements in each direction past which a statement is moved. The ends of its block are tried as well."""
+MAX_COPIED_STATEMENTS = 8
+"""Statements of the function that are copied to one place, the nearest first."""
+MAX_RETURN_VALUES = 8
+"""Values that a new `return` may give, the function's own first."""
+MAX_REUSED = 8
+"""Pieces of other code that are offered at one place, so that no kind of change crowds out the others."""
+MAX_REUSED_CHARS = 60
+"""Characters of such a piece; longer ones hardly fit a second place. Chosen by judgement."""
+MAX_SIBLINGS = 16
+"""Expressions of the same function that are offered at one place in Python, the likeliest first."""
+MAX_TREE_SIBLINGS = 24
+"""The same in other languages."""
+SIBLING_RANGE = 100
+"""Expressions before a node, and as many after it, among which siblings are looked for."""
+MAX_SIBLING_CHARS = 40
+"""Characters of such an expression."""
+MAX_WRAPPED_CHARS = 60
+"""Characters of an expression that is wrapped in a call (other languages)."""
+MAX_INTEGER_DIGITS = 10
+"""Digits of a number that is changed by one (other languages)."""
+
+MAX_TREE_VARIABLES = 14
+"""Other variables, or attributes, that may replace one (other languages)."""
+MAX_TREE_UNDEFINED_NAMES = 10
+"""Variables that may replace an undefined name (other languages)."""
+MAX_TREE_CONDITION_NAMES = 5
+"""Variables of the function, beside a condition's own, that conditions are made of (other languages)."""
+MAX_TREE_REUSED_NAMES = 10
+"""Variables that may replace an empty value or argument (other languages)."""
+MAX_TREE_INITIAL_NAMES = 8
+"""Variables that may be an initial or returned value (other languages)."""
+MAX_TREE_STATEMENT_NAMES = 6
+"""Variables that a new statement is made of (other languages)."""
+MAX_GUARDED_PARAMETERS = 4
+"""Parameters of a function that a guard may test (other languages)."""
+MAX_RETURNED_CHARS = 6
+"""Characters of a returned text that a guard may return too (other languages)."""
+MAX_ELSE_LINES = 3
+"""Lines of an `else` that is moved behind its loop (other languages)."""
+MAX_SORT_TABLES = 4
+"""Lookup tables by which the elements of a call chain may be sorted (other languages)."""
+MAX_TREE_STRINGS = 12
+"""String literals of the file that may replace one (other languages)."""
+MAX_TREE_KEYS = 40
+"""Keys of the file that may replace one (other languages)."""
+MAX_COUNTERS = 3
+"""Numeric variables that may be the index into a sequence (other languages)."""
+
+# --- Syntax repair ----------------------------------------------------------------------------------------
+
+BEAM_WIDTH = 14
+"""Texts of each depth that are changed further."""
+MAX_DEPTH = 8
+"""Syntax errors in one source."""
+MAX_PARSED_TEXTS = 6000
+"""Texts that are parsed in one search."""
+MAX_RESULTS = 60
+"""Parsable texts that are returned."""
+MAX_EXACT_STOPS = 80
+"""Texts of a round whose stop is located exactly, where that is slow."""
+MAX_EQUAL_STOPS = 4
+"""Texts in the beam that stop at the same line with the same message."""
+CHANGE_FACTOR = 0.5
+"""What each further change leaves of a score."""
+FEW_PYTHON_RESULTS = 8
+"""Parsable texts with which another round is spared."""
+FEW_TREE_RESULTS = 3
+"""The same for tree-sitter: a tree is parsed quickly, but thousands of them are not."""
+MAX_TREE_CHARS = 400_000
+"""Characters of a file that is repaired: parsing 1 MB took 11 s, and nothing interrupts the parser."""
+MAX_CORPUS_CHARS = 200_000
+"""Characters of other sources whose token statistics are used."""
+TOKENS_BEFORE_STOP = 14
+"""Tokens before the stop that are changed."""
+TOKENS_AFTER_STOP = 3
+"""Tokens after the stop that are changed."""
+LINE_STARTS_BEFORE_STOP = 2
+"""Lines before the stop whose first token is changed, however far away it is."""
+TOKEN_DISTANCE_FACTOR = 0.93
+"""What each token in between leaves of a change's weight."""
+EXTRA_TOKEN_ODDS = 0.5
+"""Odds of a token too many, where a lost token has 1, times the odds of that token."""
+WRONG_TOKEN_ODDS = 0.2
+"""Odds of one token instead of another, likewise."""
+DOUBLED_TOKEN_ODDS = 0.2
+"""Odds that a token is too many that stands there twice."""
+STRAY_TOKEN_ODDS = 0.5
+"""Odds that a token is too many that the language does not have."""
+MISSPELT_TOKEN_ODDS = 0.5
+"""Odds that a word is misspelt that is spelt like a keyword."""
+MIN_KEYWORD_SIMILARITY = 0.6
+"""The least `difflib` ratio of a word and the keyword that it may be."""
+CONTEXT_ROWS = 30
+"""Lines around the stop whose names are offered."""
+MAX_CONTEXT_NAMES = 60
+"""Names that are offered."""
+MAX_TOKEN_CHANGES = 2500
+"""Changes of one stop that are kept."""
+ODDS_SOFTNESS = 4.0
+"""Scale on which the logarithm of the odds becomes a weight."""
+NGRAM_WEIGHTS = (0.55, 0.3, 0.12, 0.03)
+"""Weights of three tokens, two, one and none before a token."""
+UNBALANCED = 1.0
+"""Share of a block bracket where the source has more of one half than of the other."""
+BALANCED = 0.4
+"""The same where both halves are equally frequent."""
+LIKELY_BRACKET = 0.9
+"""Weight of a bracket that the layout calls for."""
+OTHER_BRACKET = 0.5
+"""Weight of the other changes of block brackets."""
+MAX_BLOCK_CHANGES = 48
+"""Changes of block brackets of one stop."""

@@ -1,0 +1,182 @@
+"""The schedule of a search: when it ends, and whether a single or a compound change is tried next."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+
+from suture.core.ledger.kinds import SearchEnding
+from suture.judge.trials.trial_records import Proposal, TestRun, Trial
+from suture.search.ordering.compound_changes import CompoundQueue, LineTracer
+from suture.search.ranking.rivals import RivalQueue
+from suture.search.search_records import SearchLimits, SearchResult
+from suture.search.tuning import (
+    COMPOUND_SHARE,
+    LINGER_SHARE,
+    MAX_RIVALS_S,
+    MIN_LINGER_S,
+    MIN_RIVALS,
+    SINGLES_PER_COMPOUND,
+    SUSPICIOUS_SHARE,
+)
+
+
+class SearchClock:
+    """Decides when one search ends: with its time, with enough repairs, or once their rivals were tried.
+
+    Args:
+        limits: The limits of the search.
+        result: What it has found up to now.
+        rivals: Changes that are to be compared with the repairs found.
+    """
+
+    def __init__(self, limits: SearchLimits, result: SearchResult, rivals: RivalQueue) -> None:
+        self._limits, self._result, self._rivals = limits, result, rivals
+        self._began_s = time.monotonic()
+        self._first_rank = 0
+        self._suspicious_s: float | None = None
+
+    def now_s(self) -> float:
+        """Return the seconds since the search began."""
+        return time.monotonic() - self._began_s
+
+    def remaining_s(self, has_passed: bool) -> float:
+        """Return the seconds that are left.
+
+        Args:
+            has_passed: Whether a candidate has passed the failing tests and waits for the others.
+        """
+        return self._end_s(has_passed) - self.now_s()
+
+    def _end_s(self, has_passed: bool) -> float:
+        return self._limits.end_s(has_repair=bool(self._result.plausible) or has_passed)
+
+    def remaining_candidates(self) -> int:
+        """Return how many candidates may still be tried."""
+        return max(0, self._limits.max_candidates - self._result.tried_count)
+
+    def record_repair(self, *, is_suspicious: bool) -> None:
+        """Note that a plausible repair was found."""
+        if self._result.first_repair_s is None and not is_suspicious:
+            self._result.first_repair_s, self._first_rank = self.now_s(), self._result.tried_count
+        if self._suspicious_s is None:
+            self._suspicious_s = self.now_s()
+
+    def find_ending(self, has_passed: bool) -> SearchEnding | None:
+        """Return why the search must end now; `None` if it continues.
+
+        Args:
+            has_passed: As for `remaining_s`.
+        """
+        now_s, result, limits = self.now_s(), self._result, self._limits
+        if len(result.plausible) >= limits.max_repairs:
+            return "enough_repairs"
+        if result.first_repair_s is not None and self._has_lingered(
+            now_s - result.first_repair_s, result.first_repair_s
+        ):
+            return "likely_changes_tried"
+        if self._suspicious_s is not None and now_s > max(
+            2 * self._suspicious_s + MIN_LINGER_S, SUSPICIOUS_SHARE * limits.max_seconds
+        ):
+            return "likely_changes_tried"
+        if now_s >= self._end_s(has_passed):
+            return "time_over"
+        return None if self.remaining_candidates() else "candidate_limit"
+
+    def _has_lingered(self, since_s: float, first_s: float) -> bool:
+        """Return whether there was enough time for rivals of the first plausible repair.
+
+        A repair that ranked high is believed soon: after half of the trial time until then and the next few
+        candidates. Where trials are slow, half of the whole time until then is the most.
+        """
+        if since_s < max(MIN_LINGER_S, LINGER_SHARE * (first_s - self._result.generation_s)):
+            return False
+        if self._rivals.has_waiting and since_s < MAX_RIVALS_S:
+            return False
+        return self._result.tried_count >= self._first_rank + MIN_RIVALS or since_s > LINGER_SHARE * first_s
+
+
+class Turns:
+    """Interleaves single changes and compound changes of one search.
+
+    Args:
+        limits: The limits of the search.
+        result: What it has found up to now.
+        clock: When it ends.
+    """
+
+    def __init__(self, limits: SearchLimits, result: SearchResult, clock: SearchClock) -> None:
+        self._limits, self._result, self._clock = limits, result, clock
+        self._compounds = CompoundQueue()
+        self._extending: asyncio.Task[None] | None = None
+        self._baseline_runs: dict[str, TestRun] = {}
+
+    async def close(self) -> None:
+        """Cancel what is still being generated."""
+        if self._extending is not None:
+            self._extending.cancel()
+            await asyncio.gather(self._extending, return_exceptions=True)
+
+    def interleave(
+        self, singles: Iterator[Proposal], until: Callable[[], bool] = lambda: False
+    ) -> Iterator[Proposal]:
+        """Yield single and compound changes in turns until both run out.
+
+        Args:
+            singles: Single changes.
+            until: Once the single changes run out, whether waiting compound changes may be left for later,
+                because more single changes are ready.
+        """
+        is_over = False
+        while not is_over:
+            compound = self._compounds.pop()
+            if compound is not None:
+                yield compound
+            batch = list(islice(singles, 1 if self._is_late() else SINGLES_PER_COMPOUND))
+            yield from batch
+            is_over = not batch and (compound is None or until())
+
+    def _is_late(self) -> bool:
+        return self._clock.now_s() > COMPOUND_SHARE * self._limits.max_seconds
+
+    def start_extending(self, trace_lines: LineTracer, *, singles_are_over: bool = False) -> bool:
+        """Start to generate compound changes in the background; return whether they are being generated.
+
+        Args:
+            trace_lines: Returns the lines that failing tests run with a change.
+            singles_are_over: Whether single changes have run out, so that there is nothing to wait for.
+        """
+        result = self._result
+        if self._extending is not None:
+            if not self._extending.done():
+                return True
+            self._extending.result()
+        is_time = singles_are_over or self._is_late() or self._compounds.has_promising_start()
+        if result.plausible or not is_time or not self._compounds.is_due(result.tried_count):
+            return False
+        extending = self._compounds.extend(
+            result.spectrum,
+            result.texts,
+            trace_lines,
+            seed=self._limits.seed,
+            limit=self._clock.remaining_candidates(),
+        )
+        self._extending = asyncio.create_task(extending)
+        return True
+
+    async def wait_until_extended(self) -> None:
+        """Wait for what `start_extending` has started."""
+        assert self._extending is not None
+        await self._extending
+
+    def record(self, proposal: Proposal, trial: Trial) -> bool:
+        """Return whether a candidate that still fails made progress, so that it will be extended."""
+        return self._compounds.record(proposal, trial, self._runs_before(), self._result.tried_count)
+
+    def _runs_before(self) -> Mapping[str, TestRun]:
+        """Return test -> its run on the unchanged code."""
+        if not self._baseline_runs:
+            self._baseline_runs = {test.id: test for test in self._result.spectrum.tests}
+        return self._baseline_runs

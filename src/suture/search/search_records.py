@@ -1,0 +1,145 @@
+"""What a search gets and what it returns: the project, its limits, and its result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from suture.core.ledger.kinds import BrokenOperator, SearchEnding, SuspectLine
+from suture.core.records import CheckOutcome, Language
+from suture.judge.runners.test_command import TestCommand
+from suture.judge.trials.trial_records import Proposal, Spectrum, Trial
+from suture.mutation import Edit
+from suture.project.languages import LANGUAGES
+from suture.project.workspace import is_test_file, text_of
+
+ChangeKey = tuple[str, tuple[Edit, ...]]
+"""What identifies a change: its path and its edits."""
+
+
+def change_key(proposal: Proposal) -> ChangeKey:
+    """Return what identifies the change of a proposal."""
+    return proposal.path, proposal.edits
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchLimits:
+    """The limits of one search.
+
+    Attributes:
+        max_candidates: Candidates that may be tried.
+        max_seconds: Wall-clock seconds.
+        reserve_s: Further wall-clock seconds for as long as no repair is found. They are reserved for the
+            certification of a repair.
+        max_repairs: Plausible repairs after which the search ends.
+        seed: Decides between candidates that are equally likely.
+        operator_factors: Mutation operator -> factor on the score of its changes, as memory has learned it.
+    """
+
+    max_candidates: int = 20_000
+    max_seconds: float = 60.0
+    reserve_s: float = 0.0
+    max_repairs: int = 24
+    seed: int = 0
+    operator_factors: Mapping[str, float] = field(default_factory=dict)
+
+    def minus(self, seconds: float, candidates: int) -> SearchLimits:
+        """Return what is left after a search that took some seconds and tried some candidates."""
+        return replace(
+            self,
+            max_seconds=max(0.0, self.max_seconds - seconds),
+            max_candidates=max(0, self.max_candidates - candidates),
+        )
+
+    def end_s(self, *, has_repair: bool) -> float:
+        """Return the seconds after which a search ends: without a repair it may use the reserve too."""
+        return self.max_seconds + (0.0 if has_repair else self.reserve_s)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailingProject:
+    """A project some of whose tests fail, in any language.
+
+    Attributes:
+        command: Its test command, collected.
+        argv: The words of the command.
+        files: Path -> content of its files.
+        texts: Path -> text of the files that may be changed.
+        outcomes: The outcomes of the tests on the unchanged code.
+        language: The language of `texts`.
+    """
+
+    command: TestCommand
+    argv: Sequence[str]
+    files: Mapping[str, bytes]
+    texts: Mapping[str, str]
+    outcomes: Sequence[CheckOutcome]
+    language: Language
+
+    def named_tests(self) -> list[str]:
+        """Return the paths of files whose names say that they are tests."""
+        endings = LANGUAGES[self.language].extensions
+        return [path for path in sorted(self.files) if path.endswith(endings) and is_test_file(path)]
+
+    def test_texts(self) -> dict[str, str]:
+        """Return path -> text of the test files.
+
+        Some runners, such as Go's, report only packages; then the names of the files decide.
+        """
+        tests = self.command.test_files or self.named_tests()
+        return {path: text_of(self.files[path]) for path in tests if path in self.files}
+
+
+@dataclass
+class SearchResult:
+    """What a search has found.
+
+    Attributes:
+        texts: Path -> text of the files that may be changed.
+        spectrum: What the tests did on the unchanged code.
+        suspect_lines: Suspicious lines, the most suspicious first.
+        plausible: Candidates that passed all tests in their trial.
+        partial: Candidates that made some failing test pass and broke none, with their trials.
+        tried_count: Number of candidates tried.
+        seconds: Duration of the search.
+        first_repair_s: Seconds until the first plausible candidate without warnings.
+        ending: Why the search ended; `None` while it runs.
+        operator_failures: Mutation operators that raised.
+        localisation_s: Seconds until localisation was done.
+        generation_s: Seconds until single changes were generated.
+        idle_block_counts: Plausible candidate -> number of blocks that it guards and no test runs, beyond
+        those
+            that all rivals at its place have; only where that was checked.
+        notes: What the user should know about the trials.
+    """
+
+    texts: Mapping[str, str]
+    spectrum: Spectrum = field(default_factory=Spectrum)
+    suspect_lines: tuple[SuspectLine, ...] = ()
+    plausible: list[Proposal] = field(default_factory=list)
+    partial: list[tuple[Proposal, Trial]] = field(default_factory=list)
+    tried_count: int = 0
+    seconds: float = 0.0
+    first_repair_s: float | None = None
+    ending: SearchEnding | None = None
+    operator_failures: list[BrokenOperator] = field(default_factory=list)
+    localisation_s: float = 0.0
+    generation_s: float = 0.0
+    idle_block_counts: Mapping[ChangeKey, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def reopen(self) -> None:
+        """Clear the ending, because the search continues."""
+        self.ending = None
+
+    def end_s(self, limits: SearchLimits) -> float:
+        """Return the seconds after which the search ends."""
+        return limits.end_s(has_repair=bool(self.plausible))
+
+    def sort_plausible(self) -> None:
+        """Sort plausible candidates, the likeliest first."""
+        self.plausible.sort(key=lambda proposal: -round(proposal.score, 6))
+
+    def sort_partial(self) -> None:
+        """Sort partial candidates by the tests that pass, then by score."""
+        self.partial.sort(key=lambda pair: (-pair[1].passing, pair[1].failing, -pair[0].score))

@@ -1,0 +1,400 @@
+"""What plausible repairs return for calls, in a language whose functions a driver program can call.
+
+The calls are those of the tests that have literals only, changed a little. The answers are data; they order
+repairs and decide nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from suture.core.records import Language, Task
+from suture.errors import PrerequisiteError
+from suture.judge.differential.input_generation import Arguments
+from suture.judge.extraction.call_examples import extract_calls, parse_call
+from suture.judge.runners.go_build_cache import add_go_build_cache
+from suture.judge.runners.test_command import TestCommand
+from suture.judge.sandbox_programs import PRIVATE_FOLDER
+from suture.judge.split.call_runner import CallRunner
+from suture.judge.split.call_values import render_value, to_call_value, to_python_data, values_match
+from suture.judge.trials.trial_records import Proposal
+from suture.mutation import apply_edits
+from suture.mutation.edits import encode_source
+from suture.mutation.tree_sitter.node_kinds import CALLS
+from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, get_field, walk
+from suture.mutation.tree_sitter.tree_locations import literals_near_edit
+from suture.project.languages import LANGUAGES, CallDriver, CallSite, Interpreter, JsonPlus
+from suture.search.ranking.call_outcomes import (
+    NO_VISIBLE_EFFECT,
+    OPAQUE,
+    TIMED_OUT,
+    CallOutcomes,
+    generate_inputs,
+    is_conclusive,
+)
+from suture.search.ranking.repair_scoring import RepairAnswers
+from suture.search.search_records import FailingProject, SearchResult
+from suture.search.tuning import (
+    CALL_TIMEOUT_S,
+    GRACE_S,
+    MAX_COMPILED_FUNCTIONS,
+    MAX_TABLE_ROWS,
+    MAX_TREE_FUNCTIONS,
+    PARALLEL_RUNS,
+)
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+Answers = dict[int, list[dict[str, Any]]]
+"""Number of a project -> its answers to the calls of one function; 0 is the unchanged project."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _CalledFunction:
+    """A function that is called.
+
+    Attributes:
+        path: Its file.
+        name: Its name.
+        calls: The arguments of each call.
+        examples: The results that comments give for the last of the calls.
+    """
+
+    path: str
+    name: str
+    calls: Sequence[Sequence[JsonPlus]]
+    examples: Sequence[JsonPlus]
+
+
+async def answer_calls(
+    proposals: Sequence[Proposal],
+    result: SearchResult,
+    project: FailingProject,
+    tests: Mapping[str, str],
+    *,
+    seed: int,
+    seconds: float,
+) -> RepairAnswers:
+    """Run the same calls on all plausible repairs.
+
+    Args:
+        proposals: The repairs.
+        result: The result of the search, which gets a note if the calls cannot be run.
+        project: The project, whose command's sandbox is used.
+        tests: Path -> text of the tests.
+        seed: Seed of the generated calls.
+        seconds: Wall-clock seconds for all of them.
+
+    Raises:
+        SandboxError: The sandbox failed.
+    """
+    command, files, language = project.command, project.files, project.language
+    driver = LANGUAGES[language].calls
+    nothing = RepairAnswers(
+        calls=(), outcomes=[CallOutcomes() for _ in proposals], broken_examples=[0 for _ in proposals]
+    )
+    if driver is None or len(proposals) < 2:
+        return nothing
+    functions = _choose_functions(proposals, result, tests, language, driver, random.Random(seed))
+    # The unchanged code comes first: without it, it is not known what the calls reach.
+    changed = [{one.path: encode_source(apply_edits(result.texts[one.path], one.edits))} for one in proposals]
+    steady: list[tuple[_CalledFunction, Answers]] = []
+    try:
+        interpreter = await _prepare_interpreter(command, functions, files, driver)
+        for function in functions:
+            task = Task(statement="", language=language, module=function.path, entry_point=function.name)
+            runner = CallRunner(
+                task=task, sandbox=command.sandbox, settings=command.settings, interpreter=interpreter
+            )
+            projects = [{**files, **own} for own in ({}, *changed)]
+            answers = await _run_calls(runner, function, projects, seconds / len(functions))
+            count = len(function.calls)
+            if _is_deterministic(answers, count):
+                first = {number: own[:count] for number, own in answers.items()}
+                steady.append((function, first))
+    except PrerequisiteError as fault:
+        result.notes = (*result.notes, f"repairs were not compared on other inputs: {fault.message}")
+        return nothing
+    return _collect_answers(steady, len(proposals), driver)
+
+
+async def _prepare_interpreter(
+    command: TestCommand,
+    functions: Sequence[_CalledFunction],
+    files: Mapping[str, bytes],
+    driver: CallDriver,
+) -> Interpreter:
+    """Return the programs of the language, with what the driver imports compiled once for all repairs."""
+    if not driver.compiles or not functions:
+        return command.interpreter
+    site = CallSite(module=functions[0].path, name=functions[0].name, folder=PRIVATE_FOLDER, files=files)
+    return await add_go_build_cache(
+        command.interpreter, driver.files(site), command.sandbox, command.settings
+    )
+
+
+async def _run_calls(
+    runner: CallRunner, function: _CalledFunction, projects: Sequence[Mapping[str, bytes]], seconds: float
+) -> Answers:
+    """Return number of a project -> its answers, for those that answered in time.
+
+    In typed languages each call is made twice, to recognise answers that are not deterministic.
+    """
+    answers: Answers = {}
+    semaphore = asyncio.Semaphore(PARALLEL_RUNS)
+    again = function.calls if runner.driver.typed else ()
+
+    async def run(number: int, files: Mapping[str, bytes]) -> None:
+        async with semaphore:
+            answers[number] = await runner.answers([*function.calls, *again], files, CALL_TIMEOUT_S)
+
+    tasks = [asyncio.create_task(run(number, files)) for number, files in enumerate(projects)]
+    try:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds + GRACE_S):
+                await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    return answers
+
+
+def _is_deterministic(answers: Answers, count: int) -> bool:
+    """Return whether each project's first answers equal those to the repeated calls.
+
+    In Go a loop over a map has another order each time. One such call casts doubt on all.
+    """
+    pairs = [pair for own in answers.values() for pair in zip(own[:count], own[count:], strict=False)]
+    return all(one == other or "died" in one or "died" in other for one, other in pairs)
+
+
+def _collect_answers(
+    functions: Sequence[tuple[_CalledFunction, Answers]], count: int, driver: CallDriver
+) -> RepairAnswers:
+    """Return the answers of the repairs, which are the projects 1 to `count`."""
+
+    def answers_of(number: int) -> list[str]:
+        is_known = all(number in answers for _, answers in functions)
+        return (
+            [_encode_answer(one) for _, answers in functions for one in answers[number]] if is_known else []
+        )
+
+    unchanged = answers_of(0)
+    outcomes, broken = [], []
+    for number in range(1, count + 1):
+        own = answers_of(number)
+        reached = sum(a != b and is_conclusive(a) for a, b in zip(own, unchanged, strict=False))
+        outcomes.append(CallOutcomes(answers=tuple(own), reached=reached))
+        broken.append(
+            sum(_count_broken(function, answers.get(number, ())) for function, answers in functions)
+        )
+    calls = [
+        (function.path, function.name, f"({', '.join(render_value(value, driver) for value in arguments)})")
+        for function, _ in functions
+        for arguments in function.calls
+    ]
+    return RepairAnswers(calls=calls, outcomes=outcomes, broken_examples=broken)
+
+
+def _encode_answer(answer: Mapping[str, Any]) -> str:
+    """Return an answer in the form of Python's: `!` for an exception or timeout, `?` for nothing visible."""
+    if "raised" in answer:
+        _, name, message = answer["raised"]
+        return f"!{name}: {message}"
+    if "value" not in answer:
+        return TIMED_OUT
+    value = answer["value"]
+    text = json.dumps(value)
+    opaque = OPAQUE if '["foreign"' in text else ""
+    return f"{NO_VISIBLE_EFFECT if value == ['undefined'] else ''}{text}{opaque}"
+
+
+def render_answer(language: Language, answer: str) -> str:
+    """Return an answer as people read it.
+
+    Args:
+        language: The language of the program that answered.
+        answer: The answer, as `_encode_answer` returns it.
+    """
+    driver = LANGUAGES[language].calls
+    if answer.startswith("!") or driver is None:
+        return "no end in time" if answer == TIMED_OUT else f"raises {answer[1:]}"
+    return render_value(json.loads(answer.removeprefix(NO_VISIBLE_EFFECT).removesuffix(OPAQUE)), driver)
+
+
+def _count_broken(function: _CalledFunction, answers: Sequence[Mapping[str, Any]]) -> int:
+    """Return how many examples in comments a repair does not fulfil."""
+    last = answers[len(answers) - len(function.examples) :]
+    pairs = zip(last, function.examples, strict=False)
+    return sum("value" not in answer or not values_match(wanted, answer["value"]) for answer, wanted in pairs)
+
+
+def _choose_functions(
+    proposals: Sequence[Proposal],
+    result: SearchResult,
+    tests: Mapping[str, str],
+    language: Language,
+    driver: CallDriver,
+    random_source: random.Random,
+) -> list[_CalledFunction]:
+    """Return the functions of changed files that the tests call with literals, with the calls to make."""
+    functions = []
+    called = sorted(_called_with_literals(tests, language, driver).items())
+    for path in sorted({proposal.path for proposal in proposals}):
+        tree = SyntaxTree(result.texts[path], path, language)
+        comments = "\n".join(tree.text(node) for node in walk(tree.root) if node.type == "comment")
+        literals = dict.fromkeys(
+            text
+            for one in proposals
+            if one.path == path
+            for text in literals_near_edit(language, path, result.texts[path], one.edits)
+        )
+        mentioned = [values[0] for text in literals if (values := _read_literals(text, driver))]
+        for name, seeds in called:
+            if name in tree.functions and not driver.explain_unsupported(tree.source, name):
+                inputs = generate_inputs(seeds, mentioned, random_source)
+                parsed = (parse_call(c.source, name, driver) for c in extract_calls(comments, name, driver))
+                examples = [call for call in parsed if call is not None and not call.fails]
+                functions.append(
+                    _CalledFunction(
+                        path=path,
+                        name=name,
+                        calls=[
+                            *([to_call_value(value) for value in arguments] for arguments in inputs),
+                            *(list(call.args) for call in examples),
+                        ],
+                        examples=[call.expected for call in examples],
+                    )
+                )
+    if not driver.compiles:
+        return functions[:MAX_TREE_FUNCTIONS]
+    changed = {
+        (path, name)
+        for path in {proposal.path for proposal in proposals}
+        for name in _changed_functions(path, proposals, result, language)
+    }
+    in_changed = [function for function in functions if (function.path, function.name) in changed]
+    return (in_changed or functions)[:MAX_COMPILED_FUNCTIONS]
+
+
+def _changed_functions(
+    path: str, proposals: Sequence[Proposal], result: SearchResult, language: Language
+) -> set[str]:
+    """Return the names of the functions of a file that some repair changes."""
+    tree = SyntaxTree(result.texts[path], path, language)
+    offsets = [edit.start for one in proposals if one.path == path for edit in one.edits]
+    nodes = (tree.root.descendant_for_byte_range(offset, offset) for offset in offsets)
+    functions = (tree.enclosing_function(node) for node in nodes if node is not None)
+    names = (get_field(function, "name") for function in functions if function is not None)
+    return {tree.text(name) for name in names if name is not None}
+
+
+def _called_with_literals(
+    tests: Mapping[str, str], language: Language, driver: CallDriver
+) -> dict[str, list[Arguments]]:
+    """Return name of a function -> the arguments of the tests' calls that are plain data."""
+    found: dict[str, dict[str, Arguments]] = {}
+    for path, text in tests.items():
+        tree = SyntaxTree(text, path, language)
+        for node in walk(tree.root):
+            called, given = get_field(node, "function"), get_field(node, "arguments")
+            if node.type not in CALLS or called is None or given is None:
+                continue
+            name = tree.text(get_field(called, "property", "field") or called)
+            for source in (tree.text(given)[1:-1], *expand_table_rows(tree, given)):
+                arguments = _read_literals(source, driver)
+                if arguments:
+                    found.setdefault(name, {}).setdefault(source, arguments)
+    return {name: list(own.values()) for name, own in found.items()}
+
+
+def _read_literals(text: str, driver: CallDriver) -> Arguments | None:
+    """Return literals that are separated by commas as plain data; `None` if one is not a literal."""
+    values = driver.read(text)
+    if values is None:
+        return None
+    with suppress(ValueError):
+        return tuple(to_python_data(value, typed=driver.typed) for value in values)
+    return None
+
+
+def expand_table_rows(tree: SyntaxTree, given: Node) -> list[str]:
+    """Return the arguments of a call in a table-driven test, once for each row of the table.
+
+    Go's tests loop over a table of structs and call `f(c.in)`, where `c` is a row.
+
+    Args:
+        tree: A file of tests.
+        given: The arguments of the call.
+    """
+    parts = given.named_children
+    wanted = {tree.text(name) for part in parts if (name := _row_field(part)) is not None}
+    if not wanted:
+        return []
+    test = outer = tree.enclosing_function(given)
+    while outer is not None:
+        test, outer = outer, tree.enclosing_function(outer)
+    for scope in (test, tree.root):  # a test's own table comes before another one with the same fields
+        all_rows = tree.cached(f"rows {scope.id}", partial(_table_rows, scope)) if scope is not None else []
+        rows = [row for row in all_rows if wanted <= row.keys()]
+        if rows:
+            return [", ".join(_part_text(tree, part, row) for part in parts) for row in rows[:MAX_TABLE_ROWS]]
+    return []
+
+
+def _row_field(part: Node) -> Node | None:
+    """Return the field in an argument such as `c.in`; `None` for any other argument."""
+    owner = get_field(part, "operand")
+    is_field = part.type == "selector_expression" and owner is not None and owner.type == "identifier"
+    return get_field(part, "field") if is_field else None
+
+
+def _part_text(tree: SyntaxTree, part: Node, row: Mapping[str, str]) -> str:
+    name = _row_field(part)
+    return row[tree.text(name)] if name is not None else tree.text(part)
+
+
+def _table_rows(scope: Node, tree: SyntaxTree) -> list[dict[str, str]]:
+    """Return field -> text of its value, for each struct in the tables of a scope."""
+    return [row for node in walk(scope) for row in _rows_of_literal(tree, node)]
+
+
+def _rows_of_literal(tree: SyntaxTree, node: Node) -> Iterator[dict[str, str]]:
+    kind, body = get_field(node, "type"), get_field(node, "body")
+    if node.type != "composite_literal" or kind is None or body is None:
+        return
+    names = _struct_fields(tree, get_field(kind, "element", "value"))
+    for element in body.named_children if names else ():
+        row = element.named_children[-1] if element.type == "keyed_element" else element
+        while row.type == "literal_element" and row.named_child_count == 1:
+            row = row.named_children[0]
+        if row.type == "literal_value":
+            yield _row_values(tree, row, names)
+
+
+def _row_values(tree: SyntaxTree, row: Node, names: list[str]) -> dict[str, str]:
+    parts = [part for part in row.named_children if part.type != "comment"]
+    if all(part.type == "keyed_element" for part in parts):
+        return {tree.text(part.named_children[0]): tree.text(part.named_children[-1]) for part in parts}
+    return dict(zip(names, map(tree.text, parts), strict=False))
+
+
+def _struct_fields(tree: SyntaxTree, kind: Node | None) -> list[str]:
+    """Return the names of a struct's fields in order; a named struct must be declared in the file."""
+    if kind is not None and kind.type == "type_identifier":
+        specs = (node for node in walk(tree.root) if node.type == "type_spec")
+        named = (spec for spec in specs if tree.text(spec.named_children[0]) == tree.text(kind))
+        kind = get_field(spec, "type") if (spec := next(named, None)) is not None else None
+    if kind is None or kind.type != "struct_type":
+        return []
+    declared = (node for node in walk(kind) if node.type == "field_declaration")
+    return [tree.text(name) for node in declared for name in node.children_by_field_name("name")]
