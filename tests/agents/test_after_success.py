@@ -7,21 +7,17 @@ from dataclasses import fields
 import pytest
 
 from suture.agents import RepairBrief, packaged_prompt
-from suture.agents.roles.advisers import ReviewReply, review_draft
-from suture.agents.roles.optimiser import OptimiseBrief, OptimiseGoal, optimise_draft, optimised_files
-from suture.agents.roles.testers import (
-    ASKED_FOR,
-    SpecTestBrief,
-    properties_from_reply,
-    spec_test_draft,
-)
+from suture.agents.roles.advisers import ReviewReply, draft_review_prompt
+from suture.agents.roles.optimiser import OptimiseBrief, OptimiseGoal, draft_optimiser_prompt, optimised_files
+from suture.agents.roles.testers import SpecTestBrief, draft_spec_test_prompt, properties_from_reply
+from suture.agents.tuning import PROPERTIES_PER_CALL
 from suture.core.records import Candidate, CodeReview, Concern, Task
 from suture.core.settings import SandboxSettings
 from suture.errors import MalformedReply
 from suture.judge import check_candidate, prepare_suite
-from suture.judge.extraction.program_plans import KnownNames, plan_program
+from suture.judge.extraction.program_plans import TaskNames, plan_program
 from suture.models import Reply, Sampling
-from suture.models.structured_output import ask
+from suture.models.structured_output import ask_structured
 from suture.sandbox import BubblewrapSandbox
 from suture.testing import ScriptedModel
 
@@ -51,10 +47,10 @@ def test_the_property_tester_sees_no_code() -> None:
         "examples",
         "count",
     }
-    draft = spec_test_draft(
-        SpecTestBrief(statement="Add one.", count=ASKED_FOR), packaged_prompt("property_tester")
+    draft = draft_spec_test_prompt(
+        SpecTestBrief(statement="Add one.", count=PROPERTIES_PER_CALL), packaged_prompt("property_tester")
     )
-    assert "3 properties of the function of the task" in draft.messages(draft.full())[-1].content
+    assert "3 properties of the function of the task" in draft.messages(draft.full_counts())[-1].content
 
 
 def test_properties_draw_the_same_inputs_each_time() -> None:
@@ -88,7 +84,7 @@ def test_whatever_a_property_draws_from_begins_at_the_same_place(test: str) -> N
 
     assert len(set(inputs())) == 9
     assert inputs() == inputs()
-    assert plan_program(check.source, KnownNames(files=("solution.py",), module="solution.py")).live == ""
+    assert plan_program(check.source, TaskNames(files=("solution.py",), module="solution.py")).live == ""
 
 
 async def test_properties_judge_a_candidate(sandbox: BubblewrapSandbox) -> None:
@@ -105,27 +101,27 @@ async def test_properties_judge_a_candidate(sandbox: BubblewrapSandbox) -> None:
 
 
 async def test_a_review_is_a_record() -> None:
-    draft = review_draft(RepairBrief(statement="", files={"m.py": CODE}), packaged_prompt("reviewer"))
-    messages = draft.messages(draft.full())
+    draft = draft_review_prompt(RepairBrief(statement="", files={"m.py": CODE}), packaged_prompt("reviewer"))
+    messages = draft.messages(draft.full_counts())
     assert "### m.py" in messages[-1].content
     reply = (
         '{"concerns": [{"problem": "y is not needed", "kind": "readability", "severity": "low", "line": 2}]}'
     )
     model = ScriptedModel([reply, '{"concerns": []}'])
-    found = (await ask(model.complete, messages, ReviewReply, Sampling())).value.record()
+    found = (await ask_structured(model.complete, messages, ReviewReply, Sampling())).value.record()
     assert found == CodeReview(
         concerns=(Concern(problem="y is not needed", kind="readability", severity="low", line=2),)
     )
-    assert (await ask(model.complete, messages, ReviewReply, Sampling())).value.record() == CodeReview(
-        concerns=()
-    )
+    assert (
+        await ask_structured(model.complete, messages, ReviewReply, Sampling())
+    ).value.record() == CodeReview(concerns=())
 
 
 @pytest.mark.parametrize(("goal", "asked"), [("simpler", "shorter"), ("faster", "large inputs")])
 def test_the_optimiser_rewrites_what_works(goal: OptimiseGoal, asked: str) -> None:
     brief = OptimiseBrief(statement="Add one.", files={"m.py": CODE}, entry_point="f", goal=goal)
-    draft = optimise_draft(brief, packaged_prompt("optimiser"))
-    text = draft.messages(draft.full())[-1].content
+    draft = draft_optimiser_prompt(brief, packaged_prompt("optimiser"))
+    text = draft.messages(draft.full_counts())[-1].content
     assert asked in text
     assert "parameters of `f`" in text
     shorter = "def f(x):\n    return x + 1\n"

@@ -13,17 +13,17 @@ from suture.agents import (
     EarlierAttempt,
     RepairBrief,
     WriteBrief,
-    as_shown,
-    coder_draft,
-    diagnosis_draft,
-    fit,
+    draft_coder_prompt,
+    draft_diagnosis_prompt,
+    fit_prompt,
+    limit_to_shown_files,
     packaged_prompt,
 )
 from suture.agents.prompting.fitting import PromptPart
 from suture.agents.prompting.prompt_files import ShrinkRule
 from suture.core.records import Counterexample
 from suture.errors import ContextTooLong
-from suture.models import Message, count_upper_bound
+from suture.models import Message, prompt_token_upper_bound
 from suture.models.tokens import estimate_tokens
 
 CODER = packaged_prompt("coder")
@@ -34,7 +34,7 @@ def rule(keep: Any, **more: Any) -> ShrinkRule:
 
 
 async def by_bytes(messages: Sequence[Message]) -> int:
-    return count_upper_bound(messages)
+    return prompt_token_upper_bound(messages)
 
 
 @pytest.mark.parametrize(
@@ -50,23 +50,23 @@ async def by_bytes(messages: Sequence[Message]) -> int:
     ],
 )
 def test_a_part_shows_whole_pieces_and_says_what_is_cut(keep: str, count: int, shown: str) -> None:
-    assert PromptPart(pieces=["a", "b", "c", "d"], joint=" ").shown(rule(keep), count) == shown
+    assert PromptPart(pieces=["a", "b", "c", "d"], separator=" ").render(rule(keep), count) == shown
 
 
 def test_what_stands_around_a_part_goes_with_its_last_piece() -> None:
     part = PromptPart(pieces=["a"], before="(", after=")")
-    assert (part.shown(rule("last"), 1), part.shown(rule("last"), 0)) == ("(a)", "")
-    assert PromptPart(pieces=[], before="(", after=")").shown(rule("last"), 0) == ""
+    assert (part.render(rule("last"), 1), part.render(rule("last"), 0)) == ("(a)", "")
+    assert PromptPart(pieces=[], before="(", after=")").render(rule("last"), 0) == ""
 
 
 def test_a_limit_counts_pieces_or_characters() -> None:
     part = PromptPart(pieces=["x" * 9] * 100)
-    assert part.most(rule("ends")) == 100
-    assert part.most(rule("ends", most=7)) == 7
+    assert part.max_pieces(rule("ends")) == 100
+    assert part.max_pieces(rule("ends", most=7)) == 7
     limited = rule("ends", most_chars=100)
-    assert part.most(limited) == 9
-    assert len(part.shown(limited, 9)) <= 100 < len(part.shown(limited, 10))
-    assert part.most(rule("ends", most_chars=1, least=3)) == 3
+    assert part.max_pieces(limited) == 9
+    assert len(part.render(limited, 9)) <= 100 < len(part.render(limited, 10))
+    assert part.max_pieces(rule("ends", most_chars=1, least=3)) == 3
 
 
 def brief(**changes: Any) -> RepairBrief:
@@ -83,39 +83,39 @@ async def test_a_prompt_that_fits_is_not_counted_and_not_cut() -> None:
     async def never(messages: Sequence[Message]) -> int:
         raise AssertionError("nobody needs to count")
 
-    fitted = await fit(coder_draft(brief(), CODER), 100_000, never)
-    assert fitted.cut == {}
-    assert (await fit(coder_draft(brief(), CODER), None, never)).messages == fitted.messages
+    fitted = await fit_prompt(draft_coder_prompt(brief(), CODER), 100_000, never)
+    assert fitted.removed_counts == {}
+    assert (await fit_prompt(draft_coder_prompt(brief(), CODER), None, never)).messages == fitted.messages
     text = fitted.messages[1].content
     assert "- and 2 more failures" in text  # a few facts are enough, however much room there is
 
 
 async def test_parts_shrink_in_the_order_of_the_file_and_no_more_than_needed() -> None:
-    draft = coder_draft(brief(), CODER)
-    full = count_upper_bound((await fit(draft, None, by_bytes)).messages)
-    little = await fit(draft, full - 10, by_bytes)
-    assert little.cut == {"history": 1}
+    draft = draft_coder_prompt(brief(), CODER)
+    full = prompt_token_upper_bound((await fit_prompt(draft, None, by_bytes)).messages)
+    little = await fit_prompt(draft, full - 10, by_bytes)
+    assert little.removed_counts == {"history": 1}
     assert "- 1 more before these\n- attempt 1" in little.messages[1].content
-    more = await fit(draft, full - 200, by_bytes)
-    assert set(more.cut) == {"history", "facts"}
+    more = await fit_prompt(draft, full - 200, by_bytes)
+    assert set(more.removed_counts) == {"history", "facts"}
     assert "Earlier attempts" not in more.messages[1].content
-    least = await fit(draft, full - 600, by_bytes)
+    least = await fit_prompt(draft, full - 600, by_bytes)
     none = dict.fromkeys(("siblings", "history", "hints", "suspects", "refused", "advice", "output"), 0)
-    assert least.kept == {**none, "facts": 1, "files": 1}
+    assert least.piece_counts == {**none, "facts": 1, "files": 1}
 
 
 @given(st.integers(300, 2500))
 async def test_what_fits_fits_and_what_is_shown_is_whole(room: int) -> None:
     wanted = brief()
     try:
-        fitted = await fit(coder_draft(wanted, CODER), room, by_bytes)
+        fitted = await fit_prompt(draft_coder_prompt(wanted, CODER), room, by_bytes)
     except ContextTooLong:
         assert room < 900
         return
     text = fitted.messages[1].content
-    assert count_upper_bound(fitted.messages) <= room
+    assert prompt_token_upper_bound(fitted.messages) <= room
     assert text.startswith("Mend it.")
-    shown = as_shown(wanted, fitted)
+    shown = limit_to_shown_files(wanted, fitted)
     assert isinstance(shown, RepairBrief)
     assert shown.files
     for path, source in wanted.files.items():
@@ -124,24 +124,24 @@ async def test_what_fits_fits_and_what_is_shown_is_whole(room: int) -> None:
 
 
 async def test_a_task_that_does_not_fit_is_an_error_with_a_remedy() -> None:
-    draft = coder_draft(brief(statement="Mend it. " * 200), CODER)
+    draft = draft_coder_prompt(brief(statement="Mend it. " * 200), CODER)
     with pytest.raises(ContextTooLong, match="room for 500") as caught:
-        await fit(draft, 500, by_bytes)
+        await fit_prompt(draft, 500, by_bytes)
     assert "model.context_tokens" in caught.value.remedy
 
 
 async def test_a_log_keeps_its_head_and_its_tail() -> None:
     lines = [f"line {n}" for n in range(1000)]
     lines[3] = "y" * 5000
-    draft = coder_draft(brief(facts=(), output="\n".join(lines)), CODER)
-    text = (await fit(draft, None, by_bytes)).messages[1].content
+    draft = draft_coder_prompt(brief(facts=(), output="\n".join(lines)), CODER)
+    text = (await fit_prompt(draft, None, by_bytes)).messages[1].content
     assert "    line 0\n    line 1\n" in text
     assert "    line 999\n" in text
     assert "yyy ... 4700 characters are cut ... yyy" in text
     (said,) = [line for line in text.splitlines() if "lines are cut here" in line]
     kept = [line for line in text.splitlines() if line.startswith("    line") or "yyy" in line]
     assert said == f"    ... {1000 - len(kept)} lines are cut here ..."
-    smaller = (await fit(draft, 1900, by_bytes)).messages[1].content
+    smaller = (await fit_prompt(draft, 1900, by_bytes)).messages[1].content
     assert "    line 0\n" in smaller
     assert "    line 999\n" in smaller
     assert len(smaller) < len(text)
@@ -149,18 +149,18 @@ async def test_a_log_keeps_its_head_and_its_tail() -> None:
 
 async def test_tests_are_shown_from_their_start() -> None:
     tests = "\n".join(f"assert f({n}) == {n}" for n in range(1000))
-    draft = coder_draft(WriteBrief(statement="Write f.", module="m.py", tests=tests), CODER)
-    text = (await fit(draft, None, by_bytes)).messages[1].content
+    draft = draft_coder_prompt(WriteBrief(statement="Write f.", module="m.py", tests=tests), CODER)
+    text = (await fit_prompt(draft, None, by_bytes)).messages[1].content
     assert "```python\nassert f(0) == 0\n" in text
     assert " more lines are not shown\n```" in text
     assert len(text) < 4500
-    none = (await fit(draft, 420, by_bytes)).messages[1].content
+    none = (await fit_prompt(draft, 420, by_bytes)).messages[1].content
     assert "assert" not in none
     assert "Write f." in none
 
 
 def test_the_repair_prompt_reads_as_it_should() -> None:
-    draft = coder_draft(
+    draft = draft_coder_prompt(
         RepairBrief(
             statement="Add up.",
             files={"a.py": "def f(): pass\n"},
@@ -171,7 +171,7 @@ def test_the_repair_prompt_reads_as_it_should() -> None:
         ),
         CODER,
     )
-    system, user = draft.messages(draft.full())
+    system, user = draft.messages(draft.full_counts())
     assert system.content == (
         "You are an expert Python programmer. "
         "You answer with code in fenced blocks and keep explanations short."
@@ -186,8 +186,8 @@ def test_the_repair_prompt_reads_as_it_should() -> None:
 
 
 def test_the_write_prompt_reads_as_it_should() -> None:
-    draft = coder_draft(WriteBrief(statement="Write f.", module="m.py", tests="assert f()"), CODER)
-    assert draft.messages(draft.full())[1].content == (
+    draft = draft_coder_prompt(WriteBrief(statement="Write f.", module="m.py", tests="assert f()"), CODER)
+    assert draft.messages(draft.full_counts())[1].content == (
         "Write the Python module `m.py` for this task:\n\nWrite f.\n\n"
         "It must pass these tests:\n\n```python\nassert f()\n```\n\n"
         "Reply with one ```python block that holds the complete module: the imports it needs and the code, "
@@ -196,12 +196,12 @@ def test_the_write_prompt_reads_as_it_should() -> None:
 
 
 def test_the_diagnosis_asks_for_its_type_in_words() -> None:
-    draft = diagnosis_draft(brief(), packaged_prompt("diagnose"))
-    text = draft.messages(draft.full())[1].content
+    draft = draft_diagnosis_prompt(brief(), packaged_prompt("diagnose"))
+    text = draft.messages(draft.full_counts())[1].content
     assert '"category": one of "syntax", "missing_name"' in text
     assert '"confidence": a number from 0 to 1' in text
 
 
 def test_an_estimate_is_below_the_bound_and_above_nothing() -> None:
     messages = [Message(role="user", content="def f(x):\n    return x * 31\n" * 20 + "日本語" * 9)]
-    assert 200 < estimate_tokens(messages) <= count_upper_bound(messages)
+    assert 200 < estimate_tokens(messages) <= prompt_token_upper_bound(messages)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from suture.agents import PromptBook, packaged_names, packaged_prompt
+from suture.agents import PromptBook, packaged_prompt, packaged_prompt_names
 from suture.agents.prompting.prompt_files import parse_prompt
 from suture.errors import UsageError
 
@@ -32,14 +32,14 @@ def tiny(**changes: Any) -> dict[str, Any]:
     return {**TINY, "templates": {**TINY["templates"], "ask": ask}}
 
 
-@pytest.mark.parametrize("name", packaged_names())
+@pytest.mark.parametrize("name", packaged_prompt_names())
 def test_the_packaged_prompts_are_sound(name: str) -> None:
     prompt = packaged_prompt(name)
     assert (prompt.name, prompt.source) == (name, "packaged")
     assert "system" in prompt.templates
     for template, found in prompt.templates.items():
-        filled = prompt.render(template, **dict.fromkeys(found.variables, "X$Y"))
-        assert "X$Y" in filled or not found.variables
+        fill_placeholders = prompt.render(template, **dict.fromkeys(found.variables, "X$Y"))
+        assert "X$Y" in fill_placeholders or not found.variables
 
 
 def test_a_missing_and_an_unknown_variable_fail_loudly() -> None:
@@ -155,5 +155,5 @@ def test_a_role_that_is_none_is_told_with_the_nearest() -> None:
 def test_files_that_no_role_reads_are_found(tmp_path: Path) -> None:
     for name in ("coder.yaml", "codr.yaml", "notes.txt"):
         (tmp_path / name).write_text("")
-    assert [path.name for path in PromptBook(tmp_path).strangers()] == ["codr.yaml", "notes.txt"]
-    assert list(PromptBook(tmp_path / "none").strangers()) == []
+    assert [path.name for path in PromptBook(tmp_path).unknown_files()] == ["codr.yaml", "notes.txt"]
+    assert list(PromptBook(tmp_path / "none").unknown_files()) == []

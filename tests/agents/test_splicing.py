@@ -236,7 +236,7 @@ def test_a_static_method_finds_its_class() -> None:
     )
 
 
-OWN_SOURCE = sorted(Path(suture.__file__).parent.joinpath("roles").glob("*.py"))
+OWN_SOURCE = sorted(Path(suture.__file__).parent.joinpath("agents", "roles").glob("*.py"))
 
 
 @pytest.mark.parametrize("path", OWN_SOURCE, ids=lambda path: path.name)

@@ -7,8 +7,20 @@ from dataclasses import fields
 import pytest
 
 from suture.agents import packaged_prompt
-from suture.agents.replies.generated_checks import MOST_CHECKS, UNTRIED, WrittenChecks, checks_from_reply
-from suture.agents.roles.testers import AdversarialBrief, SpecTestBrief, adversarial_draft, spec_test_draft
+from suture.agents.replies.generated_checks import (
+    DROP_TEXTS,
+    UNTRIED_TRUST,
+    DropReason,
+    GeneratedChecks,
+    checks_from_reply,
+)
+from suture.agents.roles.testers import (
+    AdversarialBrief,
+    SpecTestBrief,
+    draft_adversarial_prompt,
+    draft_spec_test_prompt,
+)
+from suture.agents.tuning import MAX_CHECKS
 from suture.core.records import Candidate, Task
 from suture.core.settings import SandboxSettings
 from suture.errors import MalformedReply
@@ -19,7 +31,7 @@ from suture.sandbox import BubblewrapSandbox
 FENCE = "```"
 
 
-def read(text: str, entry_point: str | None = "f", **more: str) -> WrittenChecks:
+def read(text: str, entry_point: str | None = "f", **more: str) -> GeneratedChecks:
     return checks_from_reply(Reply(text=text, **more), "spec", entry_point)  # type: ignore[arg-type]
 
 
@@ -27,7 +39,7 @@ def block(code: str) -> str:
     return f"Here are the tests:\n\n{FENCE}python\n{code}\n{FENCE}\nThey cover everything."
 
 
-def sources(written: WrittenChecks) -> list[str]:
+def sources(written: GeneratedChecks) -> list[str]:
     return [check.source.strip() for check in written.checks]
 
 
@@ -35,7 +47,7 @@ def test_each_assert_is_a_check_of_its_own_that_nobody_trusts_yet() -> None:
     written = read(block("assert f(1) == 2\nassert f(2) == 3, 'two'\nassert f(1) == 2"))
     assert sources(written) == ["assert f(1) == 2", "assert f(2) == 3, 'two'"]
     assert {check.provenance for check in written.checks} == {"spec"}
-    assert {check.trust for check in written.checks} == {UNTRIED}
+    assert {check.trust for check in written.checks} == {UNTRIED_TRUST}
     assert written.dropped == {}
 
 
@@ -64,22 +76,22 @@ def test_blocks_that_hold_an_assert_are_checks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "why"),
+    ("code", "reason"),
     [
-        ("assert True", "does not use what is tested"),
-        ("assert g(1) == 2", "does not use what is tested"),
-        ("assert f(data) == 2", "uses names that nothing defines"),
-        ("assert f(1) = 2", "no Python"),
-        ("class TestF:\n    def test(self):\n        assert f(1) == 2", "a test class"),
-        ("def test_f(value):\n    assert f(value) == 2", "a test with parameters"),
-        (f"assert f({'1 + ' * 900}1) == 900", "too long"),
+        ("assert True", "entry_point_unused"),
+        ("assert g(1) == 2", "entry_point_unused"),
+        ("assert f(data) == 2", "unknown_names"),
+        ("assert f(1) = 2", "not_python"),
+        ("class TestF:\n    def test(self):\n        assert f(1) == 2", "test_class"),
+        ("def test_f(value):\n    assert f(value) == 2", "has_parameters"),
+        (f"assert f({'1 + ' * 900}1) == 900", "too_long"),
     ],
 )
-def test_what_cannot_be_used_is_dropped_and_counted(code: str, why: str) -> None:
+def test_what_cannot_be_used_is_dropped_and_counted(code: str, reason: DropReason) -> None:
     written = read(block(f"{code}\nassert f(3) == 4"))
     assert sources(written) == ["assert f(3) == 4"]
-    assert written.dropped == {why: 1}
-    with pytest.raises(MalformedReply, match=why):
+    assert written.dropped == {reason: 1}
+    with pytest.raises(MalformedReply, match=DROP_TEXTS[reason]):
         read(block(code))
 
 
@@ -97,8 +109,8 @@ def test_asserts_without_a_fence_are_read_line_by_line() -> None:
 
 def test_a_list_without_end_is_cut() -> None:
     written = read(block("\n".join(f"assert f({n}) == {n}" for n in range(100))))
-    assert len(written.checks) == MOST_CHECKS
-    assert written.dropped == {"more than enough": 100 - MOST_CHECKS}
+    assert len(written.checks) == MAX_CHECKS
+    assert written.dropped == {"too_many": 100 - MAX_CHECKS}
 
 
 @pytest.mark.parametrize("text", ["", "No.", block(""), block("print(f(1))")])
@@ -121,12 +133,12 @@ def test_the_spec_tester_has_no_place_for_code() -> None:
     statement, examples = "Add one to x.", "assert f(1) == 2"
     seeing = AdversarialBrief(statement=statement, files={"m.py": canary}, entry_point="f", examples=examples)
     shared = {k: getattr(seeing, k) for k in shared_fields}
-    blind = spec_test_draft(SpecTestBrief(**shared), prompt)
-    told = "".join(message.content for message in blind.messages(blind.full()))
+    blind = draft_spec_test_prompt(SpecTestBrief(**shared), prompt)
+    told = "".join(message.content for message in blind.messages(blind.full_counts()))
     assert "canary" not in told
     assert all(text in told for text in (statement, examples, "`f`"))
-    hostile = adversarial_draft(seeing, packaged_prompt("adversarial_tester"))
-    assert "canary" in "".join(message.content for message in hostile.messages(hostile.full()))
+    hostile = draft_adversarial_prompt(seeing, packaged_prompt("adversarial_tester"))
+    assert "canary" in "".join(message.content for message in hostile.messages(hostile.full_counts()))
 
 
 async def test_written_checks_judge_a_candidate(sandbox: BubblewrapSandbox) -> None:

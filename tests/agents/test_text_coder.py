@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from suture.agents import packaged_prompt
-from suture.agents.roles.text_coder import TextBrief, files_from_text_reply, text_draft
+from suture.agents.roles.text_coder import TextBrief, draft_text_prompt, files_from_text_reply
 from suture.core.records import Language
 from suture.errors import MalformedReply
 from suture.models import Reply
@@ -110,8 +110,8 @@ def test_the_prompt_speaks_of_the_language_and_not_of_python() -> None:
     brief = TextBrief(
         statement="", language="go", files={"a.go": GO, "b.go": GO}, output="a_test.go:1: Python"
     )
-    draft = text_draft(brief, packaged_prompt("coder"))
-    system, user = draft.messages(draft.full())
+    draft = draft_text_prompt(brief, packaged_prompt("coder"))
+    system, user = draft.messages(draft.full_counts())
     assert "Go programmer" in system.content
     assert user.content.count("```go") == 3
     assert "```python" not in user.content

@@ -6,12 +6,12 @@ import os
 from collections.abc import Callable, Iterator
 
 import pytest
-from suture.models.llama_server.list_shared_servers import stop_shared_servers
 
 from models.openai_stub import OpenAIStub
 from suture.core.settings.schema import ModelSettings, Settings
 from suture.errors import SutureError
 from suture.models import pull_model
+from suture.models.llama_server.shared_servers import stop_shared_servers
 
 SMALL_MODEL = "qwen2.5-coder-0.5b"
 

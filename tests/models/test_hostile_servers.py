@@ -235,9 +235,9 @@ async def test_why_nobody_is_reached_can_be_told_apart(wire: WireFormat) -> None
             assert address in str(caught.value)
             words.append(caught.value.message.split("cannot be reached: ")[1].split(":")[0])
     assert words == [
-        "nobody takes the connection",
-        "its host's name is not known",
-        "no secure connection (TLS) comes about",
+        "no connection is accepted",
+        "its host name is unknown",
+        "no secure connection (TLS) can be established",
     ]
 
 
@@ -392,7 +392,7 @@ async def test_what_speaks_no_http_is_told_so(wire: WireFormat) -> None:
     def talk(peer: socket.socket) -> None:
         peer.sendall(b"220 mail.test ESMTP\r\n\r\n")
 
-    with RawServer(talk) as server, pytest.raises(ModelProtocolError, match="no reply"):
+    with RawServer(talk) as server, pytest.raises(ModelProtocolError, match="not a reply"):
         await ask(wire, server.address)
     assert len(server.requests) == 1
 

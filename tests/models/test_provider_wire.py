@@ -258,7 +258,7 @@ async def test_a_server_that_hangs_up_may_have_worked_and_is_not_asked_again(
     wire: WireFormat, stub: OpenAIStub
 ) -> None:
     stub.answer(replace(wire.answer(), silent=True))
-    with pytest.raises(ReplyLost, match="hung up before it answered"):
+    with pytest.raises(ReplyLost, match="closed the connection before it answered"):
         await ask(wire, stub)
     assert len(stub.requests) == 1
 

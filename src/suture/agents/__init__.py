@@ -5,43 +5,43 @@ touches the sandbox, and it never decides anything: a reply with nothing usable 
 not a success.
 """
 
-from suture.agents.prompting.fitting import Draft, Fitted, fit
+from suture.agents.prompting.fitting import FittedPrompt, PromptDraft, fit_prompt
 from suture.agents.prompting.prompt_files import (
     Prompt,
     PromptBook,
-    packaged_names,
+    load_prompt,
     packaged_prompt,
-    prompt_as_plain,
-    prompt_as_yaml,
-    read_prompt,
+    packaged_prompt_names,
+    prompt_to_dict,
+    prompt_to_yaml,
 )
-from suture.agents.prompting.prompt_parts import EarlierAttempt, Hint, Sibling, Suspect, describe_fact
+from suture.agents.prompting.prompt_parts import EarlierAttempt, Hint, RelatedFunction, Suspect, describe_fact
 from suture.agents.replies.coder_reply import files_from_reply
-from suture.agents.roles.coder import Brief, RepairBrief, WriteBrief, as_shown, coder_draft
-from suture.agents.roles.debugger import DiagnosisReply, diagnosis_draft
+from suture.agents.roles.coder import Brief, RepairBrief, WriteBrief, draft_coder_prompt, limit_to_shown_files
+from suture.agents.roles.debugger import DiagnosisReply, draft_diagnosis_prompt
 
 __all__ = [
     "Brief",
     "DiagnosisReply",
-    "Draft",
     "EarlierAttempt",
-    "Fitted",
+    "FittedPrompt",
     "Hint",
     "Prompt",
     "PromptBook",
+    "PromptDraft",
+    "RelatedFunction",
     "RepairBrief",
-    "Sibling",
     "Suspect",
     "WriteBrief",
-    "as_shown",
-    "coder_draft",
     "describe_fact",
-    "diagnosis_draft",
+    "draft_coder_prompt",
+    "draft_diagnosis_prompt",
     "files_from_reply",
-    "fit",
-    "packaged_names",
+    "fit_prompt",
+    "limit_to_shown_files",
+    "load_prompt",
     "packaged_prompt",
-    "prompt_as_plain",
-    "prompt_as_yaml",
-    "read_prompt",
+    "packaged_prompt_names",
+    "prompt_to_dict",
+    "prompt_to_yaml",
 ]

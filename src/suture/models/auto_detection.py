@@ -136,7 +136,7 @@ def _listing(client: httpx.Client, address: str) -> list[str] | None:
     try:
         with client.stream("GET", url, headers=plain) as answer:
             answer.raise_for_status()
-            for piece in answer.iter_raw():  # as it comes: what is packed is no listing
+            for piece in answer.iter_raw():  # not decompressed: a compressed body is rejected as JSON
                 listing += piece
                 if len(listing) > MAX_OLLAMA_LISTING_BYTES:
                     return None

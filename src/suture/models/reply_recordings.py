@@ -112,7 +112,7 @@ def load_recording(where: Path, *, may_be_empty: bool = False) -> ReplyRecording
         UsageError: There are no replies, or no such file.
         StorageError: The replies cannot be read.
     """
-    is_run = (where / "ledger.jsonl").is_file()  # it may have asked nobody
+    is_run = (where / "ledger.jsonl").is_file()  # a run may have made no call
     folder = where / "replies" if is_run or (where / "replies").is_dir() else where
     read = _entries_of_folder(folder) if is_run or folder.is_dir() else _entries_of_file(where)
     name = where.parent.name if where.name == "replies" else where.name
@@ -151,7 +151,7 @@ def _parse_entry(raw: bytes, where: str) -> tuple[str, Mapping[str, Any]]:
         messages = [Message(**message) for message in entry["messages"]]
         return call_hash(entry["model"], messages, _parse_record(Sampling, entry["sampling"])), entry
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as fault:
-        raise StorageError(f"{where} is no recorded reply: {fault!r}") from fault
+        raise StorageError(f"{where} is not a recorded reply: {fault!r}") from fault
 
 
 def parse_recorded_reply(plain: Mapping[str, Any]) -> Reply:
@@ -241,8 +241,8 @@ class RecordedModel:
             try:
                 reply = replace(await self._ask(key, messages, sampling), call_hash=key)
             except ModelError as fault:
-                said = {"kind": type(fault).__name__, "message": fault.message, "remedy": fault.remedy}
-                self._store(f"{key}.fault.json", {**call, "fault": said})
+                error = {"kind": type(fault).__name__, "message": fault.message, "remedy": fault.remedy}
+                self._store(f"{key}.fault.json", {**call, "fault": error})
                 raise
             self._store(f"{key}.json", {**call, "reply": asdict(reply)})
             return reply

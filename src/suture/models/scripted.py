@@ -141,7 +141,7 @@ def _read_entries(name: str) -> Any:
 
     try:
         return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as fault:  # ValueError: a date that is none
+    except (yaml.YAMLError, ValueError, RecursionError) as fault:  # ValueError: an invalid date
         raise UsageError(f"the script {name!r} is not YAML: {fault}", remedy=SCRIPT_REMEDY) from fault
 
 

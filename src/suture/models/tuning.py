@@ -63,7 +63,7 @@ MAX_RETRY_PAUSE_S = 30.0
 CIRCUIT_BREAKER_FAULTS = 6
 """Consecutive faults that stop calls to an endpoint: two calls with both their retries."""
 CIRCUIT_BREAKER_PAUSE_S = 30.0
-"""How long an endpoint is left alone before one call may try again."""
+"""How long an endpoint gets no calls before one may try again."""
 MAX_RETRY_AFTER_S = 366 * 24 * 3600.0
 """A provider that asks for a longer wait gives nothing to plan with."""
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from storage.database.runs_made import home_with_runs, write_run
+from storage.database.sample_runs import home_with_runs, write_run
 from suture.core.ledger import Ledger, RunFolder, find_run, read_ledger, total_spend
 from suture.core.ledger.kinds import RunResumed
 from suture.core.settings import PathSettings, Settings, StoreSettings
@@ -86,7 +86,7 @@ def test_only_what_has_grown_is_read_again(store: Store, tmp_path: Path) -> None
 
 def test_a_damaged_ledger_hides_no_other_run(store: Store, tmp_path: Path) -> None:
     damaged, *others = home_with_runs(tmp_path / "home")
-    damaged.ledger_path.write_text('{"seq":"x","time_s":1,"kind":"decided"}\n')
+    damaged.ledger_path.write_text('{"seq":"x","time_s":1,"kind":"moves.decided"}\n')
     catch_up(store, tmp_path / "home")
     with store.read_transaction() as connection:
         outcomes = {row.run_id: row.outcome for row in connection.execute(select(tasks))}

@@ -23,15 +23,15 @@ def decided(number: int, *kinds: str) -> dict[str, Any]:
 SETTLED = {"reservation": 2, "attempts": 1, "prompt_tokens": 7, "completion_tokens": 3, "model_calls": 1}
 WHOLE = ledger(
     (100, "run.started", {"kind": "write", "recipe": "adaptive", "model": "m:x", "statement": "secret"}),
-    (101, "decided", decided(0, "sample")),
+    (101, "moves.decided", decided(0, "sample")),
     (101, "budget.reserved", {"attempts": 1, "tokens": 20}),
     (105, "model.called", call(3.5)),
     (105, "budget.settled", SETTLED),
     (107, "candidate.checked", {"candidate": "c1", "passed": 1, "failed": 2, "verdict": "v", "seconds": 1.5}),
-    (108, "decided", decided(1, "mutate")),
+    (108, "moves.decided", decided(1, "mutate")),
     (108, "search.started", {"files": [], "failing": 1, "candidates": 9, "seconds": 60.0, "seed": 0}),
     (110, "search.finished", {"tried": 5}),
-    (111, "decided", decided(2, "stop")),
+    (111, "moves.decided", decided(2, "stop")),
     (112, "run.finished", {"outcome": "not_healed", "confidence": 0.0, "result": "blob"}),
 )  # fmt: skip
 
@@ -56,7 +56,9 @@ def test_a_run_holds_rounds_and_they_hold_what_was_done() -> None:
 
 def test_no_span_begins_before_its_parent() -> None:
     replayed = ledger(
-        (100, "run.started", {}), (101, "decided", decided(0, "sample")), (101, "model.called", call(60))
+        (100, "run.started", {}),
+        (101, "moves.decided", decided(0, "sample")),
+        (101, "model.called", call(60)),
     )
     assert [span.start_s for span in build_spans(replayed, "r1")] == [100, 101, 101]
 

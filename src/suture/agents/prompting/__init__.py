@@ -1,1 +1,1 @@
-"""Prompts: the files that hold them, the parts that may shrink, and what fits into a model."""
+"""Prompts: their files, the parts that may shrink, prefills, and fitting into a model's context."""

@@ -1,4 +1,4 @@
-"""A prompt that fits: parts that may shrink do, piece by piece; the task and code that is shown never do."""
+"""Fitting a prompt into a token limit, piece by piece; the task and shown code never shrink."""
 
 from __future__ import annotations
 
@@ -9,56 +9,56 @@ from string import Template
 
 from suture.agents.prompting.prompt_files import Prompt, ShrinkRule
 from suture.errors import ContextTooLong
-from suture.models import Message, count_upper_bound
+from suture.models import Message, prompt_token_upper_bound
 
-Count = Callable[[Sequence[Message]], Awaitable[int]]
-"""How many tokens a prompt is to the model that will read it."""
+CountTokens = Callable[[Sequence[Message]], Awaitable[int]]
+"""Counts the tokens of a prompt as the model that will read it does."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PromptPart:
-    """A value that may shrink.
+    """A part of a prompt that may shrink.
 
     Attributes:
-        pieces: What it is made of; each is shown whole or not at all.
-        before: Text in front of the pieces; like `after`, only where there is a piece.
-        after: Text that stands behind the pieces.
-        joint: Stands between two pieces.
+        pieces: What it consists of; each piece is shown whole or not at all.
+        before: Text in front of the pieces; like `after`, it appears only with at least one piece.
+        after: Text after the pieces.
+        separator: Text between two pieces.
     """
 
     pieces: Sequence[str]
     before: str = ""
     after: str = ""
-    joint: str = "\n"
+    separator: str = "\n"
 
-    def shown(self, rule: ShrinkRule, count: int) -> str:
-        """The part with so many of its pieces, and a line that says how many are missing."""
+    def render(self, rule: ShrinkRule, count: int) -> str:
+        """Return the part with so many pieces, and a line that says how many are missing."""
         if not self.pieces or count == 0:
             return ""
         left = len(self.pieces) - count
         gap = [Template(rule.cut).substitute(cut=left)] if left else []
         head = {"first": count, "last": 0, "ends": (count + 1) // 2}[rule.keep]
         tail = count - head
-        kept = [*self.pieces[:head], *gap, *(self.pieces[-tail:] if tail else ())]
-        return self.before + self.joint.join(kept) + self.after
+        shown = [*self.pieces[:head], *gap, *(self.pieces[-tail:] if tail else ())]
+        return self.before + self.separator.join(shown) + self.after
 
-    def most(self, rule: ShrinkRule) -> int:
-        """How many pieces are shown where room is no matter."""
+    def max_pieces(self, rule: ShrinkRule) -> int:
+        """Return how many pieces the rule shows if there is room for all."""
         count = len(self.pieces) if rule.most is None else min(len(self.pieces), rule.most)
         limit = rule.most_chars
-        if limit is None or len(self.shown(rule, count)) <= limit:
+        if limit is None or len(self.render(rule, count)) <= limit:
             return count
-        fitting = bisect_left(range(1, count), True, key=lambda n: len(self.shown(rule, n)) > limit)
+        fitting = bisect_left(range(1, count), True, key=lambda n: len(self.render(rule, n)) > limit)
         return max(min(rule.least, count), fitting)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Beginning:
-    """How a reply is begun for a model that goes on from there, and where it has said what is wanted.
+class Prefill:
+    """The beginning of a reply, for a model that continues it.
 
     Attributes:
         text: The first words of the reply.
-        stop: Texts before which the reply ends.
+        stop: The reply ends before the first of these texts.
     """
 
     text: str
@@ -66,98 +66,102 @@ class Beginning:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Draft:
-    """A prompt that is not yet cut to size.
+class PromptDraft:
+    """A prompt before it is fitted.
 
     Attributes:
-        prompt: Where the templates come from.
-        template: The template of the user's turn; the system's turn is `system`.
-        texts: Variables that stay as they are.
+        prompt: The prompt file with the templates.
+        template: Name of the user message's template; the system message's is `system`.
+        texts: Variables that never shrink.
         parts: Variables that may shrink.
-        beginning: Of the reply; `None` where the model is to begin it.
+        prefill: The beginning of the reply; `None` if the model writes all of it.
     """
 
     prompt: Prompt
     template: str
     texts: Mapping[str, str]
     parts: Mapping[str, PromptPart] = field(default_factory=dict)
-    beginning: Beginning | None = None
+    prefill: Prefill | None = None
 
     @property
     def rules(self) -> Mapping[str, ShrinkRule]:
-        """How the parts shrink, in the order in which they are to."""
+        """Return how the parts shrink, in the order in which they do."""
         return self.prompt.templates[self.template].shrink
 
-    def full(self) -> dict[str, int]:
-        """How many pieces of each part are shown where room is no matter."""
-        return {name: self.parts[name].most(rule) for name, rule in self.rules.items() if name in self.parts}
+    def full_counts(self) -> dict[str, int]:
+        """Return how many pieces of each part are shown if there is room for all."""
+        return {
+            name: self.parts[name].max_pieces(rule) for name, rule in self.rules.items() if name in self.parts
+        }
 
-    def messages(self, kept: Mapping[str, int]) -> tuple[Message, ...]:
-        """The prompt with so many pieces of each part."""
-        shown = {name: part.shown(self.rules[name], kept[name]) for name, part in self.parts.items()}
+    def messages(self, piece_counts: Mapping[str, int]) -> tuple[Message, ...]:
+        """Return the messages with so many pieces of each part."""
+        shown = {name: part.render(self.rules[name], piece_counts[name]) for name, part in self.parts.items()}
         text = self.prompt.render(self.template, **self.texts, **shown)
         system = Message(role="system", content=self.prompt.render("system"))
         return system, Message(role="user", content=text)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fitted:
+class FittedPrompt:
     """A prompt that fits.
 
     Attributes:
-        messages: The prompt as it is sent, oldest message first.
-        kept: How many pieces of each part are shown.
-        cut: How many are not, of those parts that had to shrink for want of room.
+        messages: The messages to send, oldest first.
+        piece_counts: How many pieces of each part are shown.
+        removed_counts: How many pieces were removed for lack of room, for parts where any were.
     """
 
     messages: tuple[Message, ...]
-    kept: Mapping[str, int]
-    cut: Mapping[str, int] = field(default_factory=dict)
+    piece_counts: Mapping[str, int]
+    removed_counts: Mapping[str, int] = field(default_factory=dict)
 
 
-async def fit(draft: Draft, room_tokens: int | None, count: Count) -> Fitted:
-    """Shrink a prompt until it fits, part by part in the order of the prompt file, each as little as needed.
+async def fit_prompt(draft: PromptDraft, max_tokens: int | None, count: CountTokens) -> FittedPrompt:
+    """Shrink a prompt until it fits.
+
+    The parts shrink in the order of the prompt file, each as little as necessary.
 
     Args:
-        draft: The prompt, with the parts that may shrink.
-        room_tokens: The most tokens it may be; `None` where nobody knows.
-        count: Counts as the model does. It is not asked where the bytes alone say that the prompt fits.
+        draft: The prompt with the parts that may shrink.
+        max_tokens: Token limit of the prompt; `None` if it is unknown.
+        count: Counts tokens. It is not called if the number of bytes alone proves that the prompt fits.
 
     Raises:
-        ContextTooLong: It does not fit even with every part at its smallest.
+        ContextTooLong: The prompt does not fit even with every part at its smallest.
     """
-    full = draft.full()
+    full = draft.full_counts()
     messages = draft.messages(full)
-    if room_tokens is None or count_upper_bound(messages) <= room_tokens:
-        return Fitted(messages=messages, kept=full)
+    if max_tokens is None or prompt_token_upper_bound(messages) <= max_tokens:
+        return FittedPrompt(messages=messages, piece_counts=full)
     tokens = await count(messages)
-    kept = dict(full)
+    piece_counts = dict(full)
     for name in full:
-        if tokens <= room_tokens:
+        if tokens <= max_tokens:
             break
-        kept[name] = await _as_many_as_fit(draft, name, kept, room_tokens, count)
-        tokens = await count(draft.messages(kept))
-    if tokens > room_tokens:
+        piece_counts[name] = await _largest_fitting_count(draft, name, piece_counts, max_tokens, count)
+        tokens = await count(draft.messages(piece_counts))
+    if tokens > max_tokens:
         raise ContextTooLong(
-            f"the prompt is {tokens} tokens even at its smallest, and there is room for {room_tokens}",
+            f"the prompt is {tokens} tokens even at its smallest, and there is room for {max_tokens}",
             remedy="raise model.context_tokens, lower model.max_tokens, or give less to read",
         )
-    cut = {name: full[name] - number for name, number in kept.items() if number < full[name]}
-    return Fitted(messages=draft.messages(kept), kept=kept, cut=cut)
+    cut = {name: full[name] - number for name, number in piece_counts.items() if number < full[name]}
+    return FittedPrompt(messages=draft.messages(piece_counts), piece_counts=piece_counts, removed_counts=cut)
 
 
-async def _as_many_as_fit(
-    draft: Draft, name: str, kept: Mapping[str, int], room_tokens: int, count: Count
+async def _largest_fitting_count(
+    draft: PromptDraft, name: str, piece_counts: Mapping[str, int], max_tokens: int, count: CountTokens
 ) -> int:
-    """The most pieces of one part with which the prompt fits; the least that may be shown where none do."""
-    least = min(draft.rules[name].least, kept[name])
+    """Return the largest number of pieces of one part that fits; the rule's minimum if none does."""
+    least = min(draft.rules[name].least, piece_counts[name])
     low, high = (
         least,
-        kept[name],
+        piece_counts[name],
     )  # `high` does not fit; whether `low` does is unknown only when it is `least`
     while high - low > 1:
         middle = (low + high) // 2
-        if await count(draft.messages({**kept, name: middle})) <= room_tokens:
+        if await count(draft.messages({**piece_counts, name: middle})) <= max_tokens:
             low = middle
         else:
             high = middle

@@ -1,4 +1,7 @@
-"""A prompt file: the templates of one role, their variables, and which of their parts may shrink."""
+"""Prompt files: the templates of one role, their variables, and how their parts shrink.
+
+`PromptBook` holds the prompts of a run: Suture's own, or a project's in their place.
+"""
 
 from __future__ import annotations
 
@@ -12,26 +15,27 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from suture.agents.tuning import MAX_PROMPT_FILE_BYTES
 from suture.core.records import content_hash
 from suture.core.safe_files import read_text_file
 from suture.errors import UsageError
 
 
 class FileModel(BaseModel):
-    """What stands in a file is checked: unknown keys are errors."""
+    """Base of the models of a file: unknown keys are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class ShrinkRule(FileModel):
-    """How a part of a prompt gets smaller where there is little room. A part shrinks by whole pieces.
+    """How a part of a prompt shrinks, by whole pieces.
 
     Attributes:
         keep: Which pieces stay: the first, the last, or both ends.
-        least: How many stay in any case.
-        most: How many are shown however much room there is.
-        most_chars: How many characters are shown however much room there is.
-        cut: The line that stands where pieces were left out; `$cut` is their number.
+        least: How many pieces always stay.
+        most: How many pieces are shown at most.
+        most_chars: How many characters are shown at most.
+        cut: The line in place of removed pieces; `$cut` is their number.
     """
 
     keep: Literal["first", "last", "ends"]
@@ -42,7 +46,7 @@ class ShrinkRule(FileModel):
 
 
 class TemplateFile(FileModel):
-    """One template as the file has it; `variables` must be those that the text uses."""
+    """A template as the file has it; `variables` must be those that the text uses."""
 
     text: str
     variables: frozenset[str]
@@ -59,12 +63,12 @@ class PromptFile(FileModel):
 
 @dataclass(frozen=True, kw_only=True)
 class PromptTemplate:
-    """A template that is known to be sound.
+    """A template that has been checked.
 
     Attributes:
-        text: With `$variable` places.
-        variables: What must be given to fill it.
-        shrink: Variable -> how its value shrinks, in the order in which they are to shrink.
+        text: The text with `$variable` placeholders.
+        variables: The variables that must be given.
+        shrink: Variable -> how its value shrinks, in the order in which the parts shrink.
     """
 
     text: str
@@ -78,10 +82,10 @@ class Prompt:
 
     Attributes:
         name: The role.
-        version: Counted up with each change of meaning.
-        templates: The name of a template -> its text.
-        hash: Content hash of all of it; stands in the ledger beside each call.
-        source: Where it was read: a path, or `packaged`.
+        version: Incremented with each change of meaning.
+        templates: Name of a template -> the template.
+        hash: Content hash, which the ledger records with each call.
+        source: The file's path, or `packaged`.
     """
 
     name: str
@@ -91,7 +95,7 @@ class Prompt:
     source: str = "packaged"
 
     def render(self, template: str, **values: str) -> str:
-        """A template's text with its variables filled in.
+        """Return a template's text with its variables filled in.
 
         Raises:
             UsageError: A variable is missing, or one is given that the template does not have.
@@ -106,17 +110,16 @@ class Prompt:
 
 
 def parse_prompt(raw: Any, source: str, packaged: Prompt | None = None) -> Prompt:
-    """Check what a prompt file says.
+    """Check the content of a prompt file.
 
     Args:
-        raw: What YAML made of the file.
-        source: Where it stands, for messages.
-        packaged: Our own prompt, where the file stands in its place. What the file leaves out is taken from
-            there, and what the role fills in must have a place: a variable may be left out of a text only
-            where its rule lets it shrink to nothing.
+        raw: The parsed YAML.
+        source: The file's name, for messages.
+        packaged: Suture's own prompt that the file replaces. What the file omits is taken from it. A text may
+            omit one of its variables only if the rule lets that variable shrink to nothing.
 
     Raises:
-        UsageError: It is no prompt, or does not fit the role; the message says where.
+        UsageError: The file is not a prompt, or does not fit the role; the message says where.
     """
     try:
         file = PromptFile.model_validate(raw)
@@ -132,15 +135,15 @@ def parse_prompt(raw: Any, source: str, packaged: Prompt | None = None) -> Promp
         if packaged is not None and name not in packaged.templates:
             known = ", ".join(packaged.templates)
             raise UsageError(f"{where} is none of the role's", remedy=f"one of {known}")
-        templates[name] = _checked(given, where, packaged.templates[name] if packaged else None)
-    plain = {name: _plain(template) for name, template in templates.items()}
+        templates[name] = _check_template(given, where, packaged.templates[name] if packaged else None)
+    plain = {name: _template_to_plain(template) for name, template in templates.items()}
     content = {"name": file.name, "version": file.version, "templates": plain}
     return Prompt(
         name=file.name, version=file.version, templates=templates, hash=content_hash(content), source=source
     )
 
 
-def _checked(given: TemplateFile, where: str, base: PromptTemplate | None) -> PromptTemplate:
+def _check_template(given: TemplateFile, where: str, base: PromptTemplate | None) -> PromptTemplate:
     form = Template(given.text)
     if not form.is_valid():
         raise UsageError(f"{where}: a $ stands alone", remedy="write $$ for a dollar sign")
@@ -149,26 +152,28 @@ def _checked(given: TemplateFile, where: str, base: PromptTemplate | None) -> Pr
         odd = sorted(used ^ given.variables)
         raise UsageError(f"{where}: {odd} are declared and not used, or used and not declared")
     shrink = dict(given.shrink) if given.shrink is not None else dict(base.shrink) if base else {}
-    filled = base.variables if base else used
-    unknown = used - filled
-    missing = {name for name in filled - used if name not in shrink or shrink[name].least > 0}
+    fill_placeholders = base.variables if base else used
+    unknown = used - fill_placeholders
+    missing = {name for name in fill_placeholders - used if name not in shrink or shrink[name].least > 0}
     if unknown or missing:
         odd = sorted(unknown | missing)
-        raise UsageError(f"{where}: its variables must be {sorted(filled)}; {odd} are unknown or missing")
+        raise UsageError(
+            f"{where}: its variables must be {sorted(fill_placeholders)}; {odd} are unknown or missing"
+        )
     rigid = shrink.keys() - (base.shrink.keys() if base else used)
     if rigid:
         raise UsageError(f"{where}: {sorted(rigid)} cannot shrink")
-    return PromptTemplate(text=given.text, variables=filled, shrink=shrink)
+    return PromptTemplate(text=given.text, variables=fill_placeholders, shrink=shrink)
 
 
-def _plain(template: PromptTemplate) -> dict[str, Any]:
-    # A list, because the order of the rules is part of what they say.
+def _template_to_plain(template: PromptTemplate) -> dict[str, Any]:
+    # A list, because the order of the rules matters.
     rules = [[name, rule.model_dump()] for name, rule in template.shrink.items()]
     return {"text": template.text, "variables": sorted(template.variables), "shrink": rules}
 
 
-def prompt_as_plain(prompt: Prompt) -> dict[str, Any]:
-    """A prompt as the JSON values of its file, with every template written out."""
+def prompt_to_dict(prompt: Prompt) -> dict[str, Any]:
+    """Return a prompt as the JSON values of its file, with every template written out."""
     templates: dict[str, Any] = {}
     for name, template in prompt.templates.items():
         used = sorted(Template(template.text).get_identifiers())
@@ -179,8 +184,8 @@ def prompt_as_plain(prompt: Prompt) -> dict[str, Any]:
     return {"name": prompt.name, "version": prompt.version, "templates": templates}
 
 
-def prompt_as_yaml(prompt: Prompt) -> str:
-    """A prompt as a file that means the same; texts of several lines stand as they are."""
+def prompt_to_yaml(prompt: Prompt) -> str:
+    """Return a prompt as an equivalent file; multi-line texts are written as blocks."""
     import yaml
 
     class Dumper(yaml.SafeDumper):
@@ -191,20 +196,17 @@ def prompt_as_yaml(prompt: Prompt) -> str:
         return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
     Dumper.add_representer(str, as_block)
-    plain = prompt_as_plain(prompt)
+    plain = prompt_to_dict(prompt)
     return str(yaml.dump(plain, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=1000))
 
 
-MAX_BYTES = 256_000
-
-
 class PromptBook:
-    """The prompts of one run: each is read once, when it is first needed.
+    """The prompts of one run; each is read once, when it is first needed.
 
-    A new book reads the files anew, so that a change counts from the next run on, and never in the middle.
+    A new book reads the files again, so that a change applies from the next run on, and never within a run.
 
     Args:
-        folder: Holds `<role>.yaml` files that stand in the place of ours; it need not exist.
+        folder: Holds `<role>.yaml` files that replace Suture's own; it need not exist.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -212,7 +214,7 @@ class PromptBook:
         self._read: dict[str, Prompt] = {}
 
     def load(self, name: str) -> Prompt:
-        """The prompt of a role: the project's own, else ours.
+        """Return a role's prompt: the project's own, else Suture's.
 
         Raises:
             UsageError: There is no such role, or the project's file does not fit it.
@@ -224,30 +226,30 @@ class PromptBook:
     def _load(self, name: str) -> Prompt:
         packaged = packaged_prompt(name)
         path = self.folder / f"{name}.yaml" if self.folder else None
-        return packaged if path is None or not path.exists() else read_prompt(path, name)
+        return packaged if path is None or not path.exists() else load_prompt(path, name)
 
-    def strangers(self) -> Iterator[Path]:
-        """Files in the folder that are no role's prompt, and so are never read."""
+    def unknown_files(self) -> Iterator[Path]:
+        """Yield files in the folder that belong to no role and are never read."""
         if self.folder is not None and self.folder.is_dir():
-            roles = {f"{name}.yaml" for name in packaged_names()}
+            roles = {f"{name}.yaml" for name in packaged_prompt_names()}
             yield from (path for path in sorted(self.folder.iterdir()) if path.name not in roles)
 
 
-def packaged_names() -> tuple[str, ...]:
-    """The roles that have a prompt, sorted."""
+def packaged_prompt_names() -> tuple[str, ...]:
+    """Return the roles that have a prompt, sorted."""
     folder = files("suture.agents") / "prompts"
     return tuple(sorted(item.name.removesuffix(".yaml") for item in folder.iterdir()))
 
 
 def packaged_prompt(name: str) -> Prompt:
-    """The prompt that comes with Suture.
+    """Return Suture's own prompt of a role.
 
     Raises:
         UsageError: There is no such role.
     """
     import yaml
 
-    names = packaged_names()
+    names = packaged_prompt_names()
     if name not in names:
         close = get_close_matches(name, names, n=1)
         raise UsageError(
@@ -258,11 +260,11 @@ def packaged_prompt(name: str) -> Prompt:
     return parse_prompt(yaml.safe_load(source.read_text("utf-8")), "packaged")
 
 
-def read_prompt(path: Path, name: str) -> Prompt:
-    """A role's prompt from a file of a user.
+def load_prompt(path: Path, name: str) -> Prompt:
+    """Load a role's prompt from a user's file.
 
     Raises:
-        UsageError: There is no such role, or the file cannot be read, is no YAML or does not fit the role.
+        UsageError: There is no such role; or the file cannot be read, is not YAML, or does not fit the role.
     """
     return parse_prompt(_read_yaml(path), str(path), packaged_prompt(name))
 
@@ -270,7 +272,7 @@ def read_prompt(path: Path, name: str) -> Prompt:
 def _read_yaml(path: Path) -> Any:
     import yaml
 
-    content = read_text_file(path, MAX_BYTES, "the prompt")
+    content = read_text_file(path, MAX_PROMPT_FILE_BYTES, "the prompt")
     try:
         return yaml.safe_load(content)
     except (yaml.YAMLError, ValueError, RecursionError) as fault:

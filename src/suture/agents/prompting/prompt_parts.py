@@ -1,4 +1,7 @@
-"""How facts, files, output and earlier attempts are shown to a model; each is a part that may shrink."""
+"""The parts of prompts that show facts, files, output and earlier attempts; all of them may shrink.
+
+The wording is measured on small models and must not change.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from suture.agents.prompting.fitting import PromptPart
+from suture.agents.tuning import MAX_FACT_CHARS, MAX_LINE_CHARS
 from suture.core.records import Counterexample
-from suture.project.python_source.statements import defined_names, parses
+from suture.project.python_source.statements import defined_names, is_valid_python
 
-MAX_FACT_CHARS = 600
-MAX_LINE_CHARS = 300
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -28,12 +30,12 @@ class EarlierAttempt:
 
 @dataclass(frozen=True, kw_only=True)
 class Suspect:
-    """A function that is likely at fault, or the top of a module.
+    """A function, or the top level of a module, that is likely at fault.
 
     Attributes:
-        path: The file that it is in.
-        function: Its name; empty at the top of a module.
-        line: The likeliest line, where one is likelier than the others; empty where none is.
+        path: Its file.
+        function: Its name; empty for the top level.
+        line: The likeliest line, if one stands out; else empty.
     """
 
     path: str
@@ -43,13 +45,13 @@ class Suspect:
 
 @dataclass(frozen=True, kw_only=True)
 class Hint:
-    """A small change that helped without being enough.
+    """A small change that helped but did not suffice.
 
     Attributes:
         path: The file.
         label: The change in a few words, such as `line 4: < becomes <=`.
-        passing: Failing tests that pass with it.
-        failing: Failing tests that still fail.
+        passing: How many failing tests pass with it.
+        failing: How many failing tests still fail.
     """
 
     path: str
@@ -59,14 +61,14 @@ class Hint:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sibling:
-    """A function that is not at fault and tells something about one that may be.
+class RelatedFunction:
+    """A function that is not at fault but informative for one that may be.
 
     Attributes:
-        path: The file that it is in.
-        name: With its class, as in `Cart.total`.
-        why: What it has to do with the other, such as `calls total`.
-        source: Its text.
+        path: Its file.
+        name: Its name with its class, as in `Cart.total`.
+        why: Its relation to the other function, such as `calls total`.
+        source: Its source.
     """
 
     path: str
@@ -75,49 +77,55 @@ class Sibling:
     source: str
 
 
-def task_text(statement: str) -> str:
-    """A statement that is Python goes into a fence; the model then sees where it starts and ends."""
-    return fenced(statement) if parses(statement) and defined_names(statement) else statement.strip()
+def render_task(statement: str) -> str:
+    """Return the statement; Python is put into a fence, so that the model sees where it starts and ends."""
+    return (
+        fence_python(statement)
+        if is_valid_python(statement) and defined_names(statement)
+        else statement.strip()
+    )
 
 
-def fenced(code: str) -> str:
-    """Code in a fence."""
+def fence_python(code: str) -> str:
+    """Return code in a Python fence."""
     return f"```python\n{code.strip()}\n```"
 
 
 def files_part(files: Mapping[str, str]) -> PromptPart:
-    """Files or what is shown of them, most suspect first; each is a piece."""
-    return PromptPart(pieces=[f"### {path}\n{fenced(text)}" for path, text in files.items()], joint="\n\n")
+    """Return files, or excerpts of them, most suspicious first; each is a piece."""
+    return PromptPart(
+        pieces=[f"### {path}\n{fence_python(text)}" for path, text in files.items()], separator="\n\n"
+    )
 
 
 def examples_part(source: str) -> PromptPart:
-    """Tests that exist already, line by line."""
+    """Return existing tests, line by line."""
     lines = [line for line in source.strip().splitlines() if line.strip()]
     return PromptPart(pieces=lines, before="\nThese tests exist already:\n\n```python\n", after="\n```\n")
 
 
 def facts_part(facts: Sequence[Counterexample], divergences: Mapping[str, str] = NOTHING) -> PromptPart:
-    """Counterexamples, most telling first.
+    """Return counterexamples, most informative first.
 
     Args:
-        facts: One for each failing check.
+        facts: One per failing check.
         divergences: Id of a check -> where its call first goes wrong, in words.
     """
     pieces = []
     for fact in facts:
         known = divergences.get(fact.check_id)
-        pieces.append(f"- {describe_fact(fact)}" + (f"; {_shortened(known)}" if known else ""))
+        pieces.append(f"- {describe_fact(fact)}" + (f"; {_shorten_line(known)}" if known else ""))
     return PromptPart(pieces=pieces)
 
 
 def output_part(output: str) -> PromptPart:
-    """What a test command printed, line by line."""
+    """Return the output of a test command, line by line."""
     lines = output.strip().splitlines() or ["no output"]
-    return PromptPart(pieces=[textwrap.indent(_shortened(line), "    ") for line in lines])
+    return PromptPart(pieces=[textwrap.indent(_shorten_line(line), "    ") for line in lines])
 
 
 def attempts_part(attempts: Sequence[EarlierAttempt]) -> PromptPart:
-    """The digest of earlier attempts, oldest first."""
+    """Return the digest of earlier attempts, oldest first."""
     pieces = [
         f"- {a.label}: {a.passed} of {a.total} checks passed"
         + (f"; {a.first_failure}" if a.first_failure else "")
@@ -127,13 +135,13 @@ def attempts_part(attempts: Sequence[EarlierAttempt]) -> PromptPart:
 
 
 def advice_part(advice: Sequence[str]) -> PromptPart:
-    """What others say of the code, the weightiest first."""
-    pieces = [f"- {_shortened(' '.join(text.split()))}" for text in advice]
+    """Return advice about the code, the most important first."""
+    pieces = [f"- {_shorten_line(' '.join(text.split()))}" for text in advice]
     return PromptPart(pieces=pieces, before="\nAdvice that may help:\n", after="\n")
 
 
 def suspects_part(suspects: Sequence[Suspect]) -> PromptPart:
-    """What is likely at fault, the likeliest first."""
+    """Return the suspects, the likeliest first."""
     pieces = [
         "- " + (f"`{s.function}` in {s.path}" if s.function else s.path) + (f": `{s.line}`" if s.line else "")
         for s in suspects
@@ -142,7 +150,7 @@ def suspects_part(suspects: Sequence[Suspect]) -> PromptPart:
 
 
 def hints_part(hints: Sequence[Hint]) -> PromptPart:
-    """Changes that made some failing tests pass, the best first."""
+    """Return changes that made some failing tests pass, the best first."""
     pieces = [
         f"- {h.path}, {h.label}: {h.passing} of {h.passing + h.failing} failing tests then pass"
         for h in hints
@@ -150,25 +158,28 @@ def hints_part(hints: Sequence[Hint]) -> PromptPart:
     return PromptPart(pieces=pieces, before="\nSmall changes that help, but are not enough:\n", after="\n")
 
 
-def siblings_part(siblings: Sequence[Sibling]) -> PromptPart:
-    """Functions beside the suspicious ones, the most telling first; indented, for blocks are an answer."""
+def related_functions_part(siblings: Sequence[RelatedFunction]) -> PromptPart:
+    """Return functions related to the suspects, most informative first.
+
+    They are indented, because fenced blocks are answers.
+    """
     pieces = [f"- `{s.name}` in {s.path} {s.why}:\n{textwrap.indent(s.source, '    ')}" for s in siblings]
     return PromptPart(pieces=pieces, before="\nOther code of this project, only to compare:\n", after="\n")
 
 
 def refused_part(faults: Sequence[str]) -> PromptPart:
-    """Why earlier replies could not be used, the latest last."""
-    pieces = [f"- {_shortened(fault)}" for fault in faults]
+    """Return why earlier replies were unusable, the latest last."""
+    pieces = [f"- {_shorten_line(fault)}" for fault in faults]
     return PromptPart(pieces=pieces, before="\nEarlier replies could not be used:\n", after="\n")
 
 
-def hints_text(hints: Sequence[str]) -> str:
-    """What a person said of earlier tries, a line each; empty where they said nothing."""
+def render_user_hints(hints: Sequence[str]) -> str:
+    """Return a person's hints about earlier attempts, one line each."""
     return "".join(f"\nThe user says: {hint}\n" for hint in hints)
 
 
 def describe_fact(fact: Counterexample) -> str:
-    """A counterexample in one sentence."""
+    """Return a counterexample in one sentence."""
     call = f"`{fact.call}`" if fact.call else f"test {fact.check_id}"
     where = (
         f" in {fact.file} line {fact.line}"
@@ -186,8 +197,8 @@ def describe_fact(fact: Counterexample) -> str:
     return text if len(text) <= MAX_FACT_CHARS else f"{text[:MAX_FACT_CHARS]} ... (cut)"
 
 
-def _shortened(line: str) -> str:
-    """A line of a log with its middle left out, where it is a whole screen."""
+def _shorten_line(line: str) -> str:
+    """Return a line of output without its middle if it is too long."""
     left = len(line) - MAX_LINE_CHARS
     if left <= 0:
         return line

@@ -1,1 +1,5 @@
-"""What a reply holds, however untidy: blocks of code, edits, actions, and how sure the model was."""
+"""Reading of replies, however untidy: code blocks, edits, files, generated checks.
+
+The messages of `MalformedReply` and `EditDoesNotApply` go back to the model, so their wording is part of the
+prompts.
+"""

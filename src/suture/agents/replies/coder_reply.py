@@ -1,4 +1,7 @@
-"""Imports that a reply had no place for: where it was begun at a signature, none could stand in front."""
+"""From the coder's reply to files, however untidy the reply is.
+
+A reply that was prefilled at a signature had no place for imports; well-known ones are added.
+"""
 
 from __future__ import annotations
 
@@ -8,23 +11,24 @@ import sys
 from collections.abc import Iterator, Mapping
 
 from suture.agents.replies.edit_blocks import split_edits
-from suture.agents.replies.fenced_blocks import Block, fenced_blocks
-from suture.agents.replies.repaired_files import mended_files
-from suture.agents.replies.written_files import surplus_of, written_files
+from suture.agents.replies.fenced_blocks import CodeBlock, fenced_blocks
+from suture.agents.replies.repaired_files import apply_repair
+from suture.agents.replies.written_files import collect_written_files, find_surplus_files
 from suture.agents.roles.coder import RepairBrief, WriteBrief
+from suture.agents.tuning import MAX_REPEATED_LINES, MIN_REPETITIONS
 from suture.errors import EditDoesNotApply, MalformedReply
 from suture.models import Reply
-from suture.project.python_source.parsing import bounded, parsed
+from suture.project.python_source.parsing import limit_parsing_work, parsed
 from suture.project.python_source.statements import (
+    complete_prefix,
+    insert_after_preamble,
     is_open_ended,
-    lines_of,
-    parses,
-    put_in_front,
+    is_valid_python,
     read_names,
-    sound_prefix,
+    split_lines,
 )
 
-HOMES = {
+WELL_KNOWN_IMPORTS = {
     "collections": "Counter OrderedDict defaultdict deque namedtuple",
     "copy": "deepcopy",
     "dataclasses": "dataclass field",
@@ -37,48 +41,50 @@ HOMES = {
     "math": "ceil comb factorial floor gcd isqrt prod sqrt",
     "typing": "Any Callable Dict Generator Iterable Iterator List Optional Sequence Set Tuple Union",
 }
-"""Names that mean one thing wherever they stand without an import, by the module that they are of."""
-OTHERWISE = frozenset(
+"""Module -> names that have one obvious meaning even without an import."""
+AMBIGUOUS_MODULES = frozenset(
     {"antigravity", "concurrent", "datetime", "email", "http", "importlib", "this", "urllib", "xml"}
 )
-"""Names of modules that mean little by themselves: a part of them is wanted, or nothing at all."""
-HOME_OF = {name: module for module, names in HOMES.items() for name in names.split()}
+"""Modules whose bare name says little: a submodule may be meant, or a variable."""
+MODULE_OF_NAME = {name: module for module, names in WELL_KNOWN_IMPORTS.items() for name in names.split()}
 
 
-def with_known_imports(code: str, before: str = "") -> str:
-    """The module with an import for each name that it reads, nothing in it binds, and everybody knows.
+def add_known_imports(code: str, before: str = "") -> str:
+    """Add an import for each well-known name that the module reads and nothing in it binds.
 
     Args:
         code: The module.
-        before: What it was, where it was there: names that it read already are not the reply's.
+        before: Its earlier text, if any: names that it already read are not the reply's.
     """
     tree, old = parsed(code), parsed(before)
     if tree is None or _imports_all(tree):
         return code
-    bound = {*_bound(tree), *dir(builtins), *(read_names([old]) if old is not None else ())}
+    bound = {*_bound_names(tree), *dir(builtins), *(read_names([old]) if old is not None else ())}
     modules = (
-        {name for name in _asked_for_something(tree) if name in sys.stdlib_module_names} - bound - OTHERWISE
+        {name for name in _names_with_attributes(tree) if name in sys.stdlib_module_names}
+        - bound
+        - AMBIGUOUS_MODULES
     )
-    names = {name for name in read_names([tree]) if name in HOME_OF} - bound
+    names = {name for name in read_names([tree]) if name in MODULE_OF_NAME} - bound
     lines = [f"import {name}" for name in sorted(modules)]
-    lines += [f"from {HOME_OF[name]} import {name}" for name in sorted(names)]
-    return put_in_front(code, "\n".join(lines) + "\n") if lines else code
+    lines += [f"from {MODULE_OF_NAME[name]} import {name}" for name in sorted(names)]
+    return insert_after_preamble(code, "\n".join(lines) + "\n") if lines else code
 
 
 def _imports_all(tree: ast.Module) -> bool:
-    """Whether any name may come from elsewhere."""
+    """Return whether a star import may define any name."""
     return any(isinstance(node, ast.alias) and node.name == "*" for node in ast.walk(tree))
 
 
-def _asked_for_something(tree: ast.Module) -> Iterator[str]:
-    """Names of which an attribute is read, as `math` in `math.pi`."""
+def _names_with_attributes(tree: ast.Module) -> Iterator[str]:
+    """Yield names of which an attribute is read, as `math` in `math.pi`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             yield node.value.id
 
 
-def _bound(tree: ast.Module) -> Iterator[str]:
-    """Names that anything in the module binds, in whichever scope."""
+def _bound_names(tree: ast.Module) -> Iterator[str]:
+    """Yield names that anything in the module binds, in any scope."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             yield node.id
@@ -92,101 +98,101 @@ def _bound(tree: ast.Module) -> Iterator[str]:
             yield node.name
 
 
-CIRCLES = 6
-LONGEST_CIRCLE = 4
-"""Lines; a table of a program's own is seldom so much alike."""
 STARTS = ("def ", "class ", "import ", "from ", "@", "async ")
 
 
-@bounded
+@limit_parsing_work
 def files_from_reply(reply: Reply, brief: WriteBrief | RepairBrief) -> dict[str, str]:
-    """The files that a reply asks to write.
+    """Return the files in a reply, path -> text.
 
     Raises:
-        MalformedReply: There is no code in it, or not the code that was asked for.
-        EditDoesNotApply: A search/replace block in it has no one place.
+        MalformedReply: There is no code, or not the requested code.
+        EditDoesNotApply: A search/replace block does not match exactly one place.
     """
     edits, text = split_edits(reply.text) if isinstance(brief, RepairBrief) else ([], reply.text)
     blocks = [block for block in fenced_blocks(text) if block.may_be_code]
     cut = reply.finish == "length"
-    sound = [_sound(block, cut=cut) for block in (blocks if blocks or edits else _unfenced(reply))]
-    sound = [block for block in sound if block.code.strip()]
-    if not sound and not edits:
+    usable = [_usable_block(block, cut=cut) for block in (blocks if blocks or edits else _unfenced(reply))]
+    usable = [block for block in usable if block.code.strip()]
+    if not usable and not edits:
         why = "was cut short before the code was complete" if cut else "holds no code"
         raise MalformedReply(f"the reply {why}", remedy="raise model.max_tokens" if cut else "")
     if isinstance(brief, WriteBrief):
         data = [block for block in fenced_blocks(text) if not block.may_be_code]
-        files = written_files(sound, data, brief)
+        files = collect_written_files(usable, data, brief)
     else:
-        files = mended_files(sound, brief, edits)
-    if not reply.begun:
+        files = apply_repair(usable, brief, edits)
+    if not reply.prefill:
         return files
     given = brief.files if isinstance(brief, RepairBrief) else {}
-    return {path: with_known_imports(text, given.get(path, "")) for path, text in files.items()}
+    return {path: add_known_imports(text, given.get(path, "")) for path, text in files.items()}
 
 
-@bounded
-def surplus_in_reply(
+@limit_parsing_work
+def surplus_files_in_reply(
     reply: Reply, brief: WriteBrief | RepairBrief, files: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """The names of the files that a reply holds beside those that were made of it; sorted.
+    """Return the names of files in a reply that are not used; sorted.
 
     Args:
-        reply: The model's.
+        reply: The model's reply.
         brief: What it answers.
-        files: What `files_from_reply` made of it.
+        files: The files that `files_from_reply` made from it.
     """
     known = tuple(brief.files) if isinstance(brief, RepairBrief) else ()
     text = split_edits(reply.text)[1] if isinstance(brief, RepairBrief) else reply.text
-    return surplus_of(fenced_blocks(text), files, known)
+    return find_surplus_files(fenced_blocks(text), files, known)
 
 
-def breaks_off(reply: Reply) -> bool:
-    """Whether a reply was cut before its code was whole; where only words are missing it was not."""
+def is_truncated_reply(reply: Reply) -> bool:
+    """Return whether a reply was cut off inside its code; missing prose does not matter."""
     if reply.finish != "length":
         return False
     try:
         edits, text = split_edits(reply.text)
-        blocks = [block for block in bounded(fenced_blocks)(text) if block.may_be_code]
+        blocks = [block for block in limit_parsing_work(fenced_blocks)(text) if block.may_be_code]
     except EditDoesNotApply:
         return True
-    except MalformedReply:  # whoever wrote it would write more of the same
+    except MalformedReply:  # more tokens would only bring more of the same
         return False
-    return not (edits or blocks) or any(not block.closed for block in blocks)
+    return not (edits or blocks) or any(not block.is_closed for block in blocks)
 
 
-def stops_inside(reply: Reply) -> bool:
-    """Whether a begun reply was ended by a line at the margin, in a text or a bracket that is still open."""
-    if not reply.begun or reply.finish != "stop":
+def ends_inside_code(reply: Reply) -> bool:
+    """Return whether a prefilled reply was stopped at the left margin inside an open string or bracket."""
+    if not reply.prefill or reply.finish != "stop":
         return False
     last = next(reversed(fenced_blocks(reply.text)), None)
-    return last is not None and not last.closed and bounded(is_open_ended)(last.code)
+    return last is not None and not last.is_closed and limit_parsing_work(is_open_ended)(last.code)
 
 
-def goes_in_circles(text: str) -> bool:
-    """Whether a text ends in the same few lines over and over: a model that will not find its end."""
-    lines = [line.strip() for line in lines_of(text) if line.strip()][:-1]  # the last one may be half
-    ends = (lines[-period * CIRCLES :] for period in range(1, LONGEST_CIRCLE + 1))
+def repeats_itself(text: str) -> bool:
+    """Return whether a text ends with the same few lines over and over, so that the model will not end it."""
+    lines = [line.strip() for line in split_lines(text) if line.strip()][:-1]  # the last line may be cut off
+    ends = (lines[-period * MIN_REPETITIONS :] for period in range(1, MAX_REPEATED_LINES + 1))
     return any(
-        len(end) == period * CIRCLES and end[:period] * CIRCLES == end for period, end in enumerate(ends, 1)
+        len(end) == period * MIN_REPETITIONS and end[:period] * MIN_REPETITIONS == end
+        for period, end in enumerate(ends, 1)
     )
 
 
-def _unfenced(reply: Reply) -> list[Block]:
-    """The longest run of lines that is code, in a reply without fences."""
-    lines = lines_of(reply.text)
+def _unfenced(reply: Reply) -> list[CodeBlock]:
+    """Return the longest run of lines that is code, in a reply without fences."""
+    lines = split_lines(reply.text)
     starts = [number for number, line in enumerate(lines) if line.startswith(STARTS)]
     for start in starts[:1]:
         for end in range(len(lines), start, -1):
             code = "".join(lines[start:end])
-            if parses(code):
-                return [Block(code=code)]
+            if is_valid_python(code):
+                return [CodeBlock(code=code)]
     if not starts and reply.text.startswith((" ", "\t")):
-        return [Block(code=reply.text)]
+        return [CodeBlock(code=reply.text)]
     return []
 
 
-def _sound(block: Block, *, cut: bool) -> Block:
-    if block.closed or (parses(block.code) and not cut):
+def _usable_block(block: CodeBlock, *, cut: bool) -> CodeBlock:
+    if block.is_closed or (is_valid_python(block.code) and not cut):
         return block
-    return Block(code=sound_prefix(block.code), path=block.path, closed=False, before=block.before)
+    return CodeBlock(
+        code=complete_prefix(block.code), path=block.path, is_closed=False, line_before=block.line_before
+    )

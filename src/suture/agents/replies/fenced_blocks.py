@@ -1,4 +1,4 @@
-"""Fenced blocks in a model's reply, however untidy it is."""
+"""Fenced blocks in a reply, and the files that they name."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from suture.project.python_source.parsing import MOST_NAMING_CHARS, parsed, require_few
-from suture.project.python_source.statements import parses, without_nodes
+from suture.agents.tuning import MAX_CLOSING_FENCES
+from suture.project.python_source.parsing import MOST_NAMING_CHARS, parsed, require_few_blocks
+from suture.project.python_source.statements import is_valid_python, remove_statements
 
-# A fence may stand in a list item, and even right behind its number.
-FENCE = re.compile(r"^(\s*(?:(?:[-*+]|\d{1,3}[.)])\s+)?)(`{3,}|~{3,})\s*([^`\n]*)$")
-CLOSING = re.compile(r"^([ \t]*)(`{3,}|~{3,})\s*$")
+# A fence may be part of a list item, directly after its number.
+OPENING_FENCE = re.compile(r"^(\s*(?:(?:[-*+]|\d{1,3}[.)])\s+)?)(`{3,}|~{3,})\s*([^`\n]*)$")
+CLOSING_FENCE = re.compile(r"^([ \t]*)(`{3,}|~{3,})\s*$")
 PATH = r"[\w./-]+\.[A-Za-z]{1,4}"
 MARKS = r"(?:(?:#+|//|<!--|>|[-*+]|\d{1,2}[.)])\s+)*(?:#|//)?\s{0,8}"
 KIND = r"(?:(?:create|file(?:name)?|path|module)\b\s*(?:\d{1,2})?\s*:?[\s*_]{0,8})?"
@@ -23,7 +24,7 @@ PATH_LINE = re.compile(
     rf"^\s*{MARKS}[*_]{{0,4}}(?:\d{{1,2}}[.)]\s+)?{KIND}[`*_'\"]{{0,6}}({PATH})[`*_'\":]*{SAID}\s*$",
     re.IGNORECASE,
 )
-"""A line that is about one file: a heading, a list item, a comment, bare or in bold or backticks."""
+"""A line about one file: a heading, list item or comment, plain, bold or in backticks."""
 PATH_IN_PROSE = re.compile(
     rf"^\s*[*_]*(?:here|save|put|now|then|and|next|first|finally|the|content|create|update|add|this)\b"
     rf"[^`]{{0,60}}`({PATH})`[^`\w]{{0,60}}$",
@@ -33,7 +34,7 @@ PATH_IN_INFO = re.compile(rf"\b({PATH})[\"'}}\]]*\s*$")
 FILE_TAG = re.compile(rf"^\s*<file\s+(?:path|name|src)=[\"']?({PATH})[\"']?\s*>\s*$", re.IGNORECASE)
 FILE_END = re.compile(r"^\s*</file>\s*$", re.IGNORECASE)
 PROMPT = re.compile(r"^\s*(?:>>>|\.\.\.)(?: |$)")
-NOT_CODE = frozenset(
+NOT_CODE_LABELS = frozenset(
     {
         "bash",
         "cmd",
@@ -67,57 +68,56 @@ NOT_CODE = frozenset(
         "zsh",
     }
 )
-"""Labels of blocks that are no Python. A diff is not applied either: small models cannot count lines."""
-FURTHEST_CLOSINGS = 6
+"""Labels of blocks that are not Python. A diff is not applied either: small models cannot count lines."""
 TAG_FENCE = "~" * 12
-"""Longer than any fence that stands in a file."""
+"""Longer than any fence inside a file."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Block:
-    """A fenced block of a reply, with what the reply says of it.
+class CodeBlock:
+    """A fenced block of a reply, with what the reply says about it.
 
     Attributes:
-        code: What stands between the fences.
-        path: The file it says it is, where the line before it, its info string or its first line names one.
-        closed: Whether the closing fence was there; it is not where the reply was cut.
-        info: What stands behind the opening fence.
-        before: The last line of text before it.
+        code: The text between the fences.
+        path: The file that it represents, named by the line before it, its info string or its first line.
+        is_closed: Whether there is a closing fence; a cut-off reply has none.
+        info: The text after the opening fence.
+        line_before: The last line of text before the block.
     """
 
     code: str
     path: str | None = None
-    closed: bool = True
+    is_closed: bool = True
     info: str = ""
-    before: str = ""
+    line_before: str = ""
 
     @property
     def label(self) -> str:
-        """The first word behind the fence, such as `python`; empty where there is none."""
+        """Return the first word after the fence, such as `python`; empty if there is none."""
         return re.split(r"[\s:,{}]+", self.info.strip(" {.").lower())[0]
 
     @property
     def may_be_code(self) -> bool:
-        """Whether its label leaves it open that this is Python."""
-        return self.label not in NOT_CODE
+        """Return whether the label allows that this is Python."""
+        return self.label not in NOT_CODE_LABELS
 
 
-def fenced_blocks(text: str) -> list[Block]:
-    """All fenced blocks, in order. A block whose end is missing reaches to the end of the text."""
-    # Not str.splitlines: a form feed or U+2028 can stand inside a string of the code.
+def fenced_blocks(text: str) -> list[CodeBlock]:
+    """Return all fenced blocks in order. A block without an end extends to the end of the text."""
+    # Not str.splitlines: a string in the code may contain a form feed or U+2028.
     lines = _tags_as_fences([line.removesuffix("\r") for line in text.split("\n")])
-    closings = [(number, match) for number, line in enumerate(lines) if (match := CLOSING.match(line))]
-    blocks: list[Block] = []
+    closings = [(number, match) for number, line in enumerate(lines) if (match := CLOSING_FENCE.match(line))]
+    blocks: list[CodeBlock] = []
     before, number = "", 0
     while number < len(lines):
         line = lines[number]
         number += 1
-        opening = FENCE.match(line)
+        opening = OPENING_FENCE.match(line)
         if opening is None:
             before = line if line.strip() else before
             continue
-        end = _end(lines, number, opening, closings)
-        require_few(len(blocks))
+        end = _find_end(lines, number, opening, closings)
+        require_few_blocks(len(blocks))
         body = _dedented(lines[number:end], len(opening[1]))
         if end < len(lines) or any(content.strip() for content in body):
             blocks.append(_block(body, opening[3].strip(), before, closed=end < len(lines)))
@@ -126,32 +126,32 @@ def fenced_blocks(text: str) -> list[Block]:
 
 
 def _tags_as_fences(lines: list[str]) -> list[str]:
-    """The lines with `<file path="...">` and its end as fences, where no fence stands between them."""
-    told = list(lines)
+    """Return the lines with `<file path="...">` tags as fences, unless there is a fence between them."""
+    converted = list(lines)
     for at, line in enumerate(lines):
         tag = FILE_TAG.match(line)
         if tag is None:
             continue
         ends = (n for n in range(at + 1, len(lines)) if FILE_END.match(lines[n]) or FILE_TAG.match(lines[n]))
         end = next(ends, len(lines))
-        if not any(FENCE.match(lines[n]) for n in range(at + 1, end)):
-            told[at] = f"{TAG_FENCE} {tag[1]}"
+        if not any(OPENING_FENCE.match(lines[n]) for n in range(at + 1, end)):
+            converted[at] = f"{TAG_FENCE} {tag[1]}"
             if end < len(lines) and FILE_END.match(lines[end]):
-                told[end] = TAG_FENCE
-    return told
+                converted[end] = TAG_FENCE
+    return converted
 
 
-def _end(
+def _find_end(
     lines: Sequence[str], start: int, opening: re.Match[str], closings: Sequence[tuple[int, re.Match[str]]]
 ) -> int:
-    """The number of the line that closes a block; a fence inside one of its strings does not."""
+    """Return the number of the line that closes a block; a fence inside one of its strings does not."""
     behind = closings[bisect.bisect_left(closings, start, key=lambda closing: closing[0]) :]
-    ends = list(islice((n for n, closing in behind if _closes(closing, opening)), FURTHEST_CLOSINGS))
+    ends = list(islice((n for n, closing in behind if _closes(closing, opening)), MAX_CLOSING_FENCES))
     if not ends:
         return len(lines)
-    if Block(code="", info=opening[3]).may_be_code:
+    if CodeBlock(code="", info=opening[3]).may_be_code:
         for end in ends:
-            if parses("\n".join(_dedented(lines[start:end], len(opening[1])))):
+            if is_valid_python("\n".join(_dedented(lines[start:end], len(opening[1])))):
                 return end
     return ends[0]
 
@@ -164,15 +164,15 @@ def _dedented(lines: Sequence[str], width: int) -> list[str]:
     return [line[min(width, len(line) - len(line.lstrip(" \t"))) :] for line in lines]
 
 
-def _block(body: Sequence[str], info: str, before: str, *, closed: bool) -> Block:
+def _block(body: Sequence[str], info: str, before: str, *, closed: bool) -> CodeBlock:
     first = body[0] if body and body[0].lstrip().startswith(("#", "//", "<!--")) else ""
     path = named_path(before, info, first)
-    code = _without_prompts("\n".join(body).rstrip() + "\n")
-    return Block(code=code, path=path, closed=closed, info=info, before=before)
+    code = _strip_interpreter_prompts("\n".join(body).rstrip() + "\n")
+    return CodeBlock(code=code, path=path, is_closed=closed, info=info, line_before=before)
 
 
 def named_path(before: str, info: str, first: str = "") -> str | None:
-    """The file that the line before a block, its info string or its first line names."""
+    """Return the file that the line before a block, its info string or its first line names."""
     before, info, first = (line if len(line) <= MOST_NAMING_CHARS else "" for line in (before, info, first))
     named = (
         FILE_TAG.match(before)
@@ -184,12 +184,12 @@ def named_path(before: str, info: str, first: str = "") -> str | None:
     return named[1].removeprefix("./") if named else None
 
 
-def _without_prompts(code: str) -> str:
-    """What was typed in an interpreter's transcript, without what it answered and without calls for show."""
-    if not code.lstrip().startswith(">>>") or parses(code):
+def _strip_interpreter_prompts(code: str) -> str:
+    """Return the input of an interpreter session, without its output and calls that show values."""
+    if not code.lstrip().startswith(">>>") or is_valid_python(code):
         return code
     typed = "".join(PROMPT.sub("", line, count=1) + "\n" for line in code.split("\n") if PROMPT.match(line))
     tree = parsed(typed)
     if tree is None:
         return typed
-    return without_nodes(typed, tree, [node for node in tree.body if isinstance(node, ast.Expr)])
+    return remove_statements(typed, tree, [node for node in tree.body if isinstance(node, ast.Expr)])

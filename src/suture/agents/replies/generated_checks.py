@@ -1,8 +1,8 @@
-"""A test for hypothesis as a loop over inputs that are drawn with fixed seeds.
+"""Checks from a tester's reply: plain asserts, one each. Unusable tests are dropped and counted.
 
-Generated tests are judged by a program of ours behind the wall, where hypothesis is not installed. What its
-common strategies mean can be drawn without it: the same inputs each time, and a bounded number of them. What
-is lost is its search for small failing inputs.
+A hypothesis test becomes a loop over inputs from fixed seeds. Generated checks run inside the sandbox, where
+hypothesis is not installed; its common strategies can be drawn without it, always with the same inputs. Only
+its search for small failing inputs is lost.
 """
 
 from __future__ import annotations
@@ -13,183 +13,221 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, islice
 from statistics import mean
+from typing import Literal
 
 from suture.agents.replies.fenced_blocks import fenced_blocks
+from suture.agents.tuning import (
+    EXAMPLES_PER_PROPERTY,
+    MAX_CHECK_CHARS,
+    MAX_CHECKS,
+    MAX_GENERATED_ITEMS,
+    MAX_GENERATED_NUMBER,
+    MAX_INSPECTED_TESTS,
+)
 from suture.core.records import Check, Provenance
 from suture.errors import MalformedReply
-from suture.judge.extraction.assert_checks import check_of, distinct
+from suture.judge.extraction.assert_checks import deduplicate_checks, make_check
 from suture.models import Reply
-from suture.project.python_source.parsing import bounded, parsed
+from suture.project.python_source.parsing import limit_parsing_work, parsed
 from suture.project.python_source.statements import (
     Definition,
     Scope,
+    complete_prefix,
+    find_setup_statements,
     known_names,
-    lines_of,
     read_names,
-    setup_for,
-    sound_prefix,
+    split_lines,
 )
 
-EXAMPLES = 25
-"""Inputs that are drawn for each property."""
-LARGEST, MOST_ITEMS = 100, 6
-"""The bounds of numbers and of lengths where the strategy names none."""
-DRAW = "seeded_draw"
-TEMPLATE = f"for {DRAW} in map(__import__('random').Random, range({EXAMPLES})):\n    pass"
-LETTERS = "abcdefghijklmnopqrstuvwxyz ABCXYZ019_-.,"
+DRAW_NAME = "seeded_draw"
+LOOP_TEMPLATE = (
+    f"for {DRAW_NAME} in map(__import__('random').Random, range({EXAMPLES_PER_PROPERTY})):\n    pass"
+)
+ALPHABET = "abcdefghijklmnopqrstuvwxyz ABCXYZ019_-.,"
 
 
-class _Unknown(Exception):
-    """A strategy that is not among those that can be drawn here."""
+class _UnsupportedStrategy(Exception):
+    """A strategy that cannot be drawn here."""
 
 
-def is_given(node: ast.FunctionDef) -> bool:
-    """Whether a test's arguments are drawn by hypothesis."""
-    return any(_called(one) == "given" for one in node.decorator_list)
+def is_hypothesis_test(node: ast.FunctionDef) -> bool:
+    """Return whether hypothesis draws a test's arguments."""
+    return any(_callee_name(one) == "given" for one in node.decorator_list)
 
 
-def loop_of_given(node: ast.FunctionDef) -> ast.For | None:
-    """The test as one loop that draws its arguments; `None` where a strategy of it is not known here.
+def unroll_hypothesis_test(node: ast.FunctionDef) -> ast.For | None:
+    """Return the test as one loop that draws its arguments; `None` if it uses an unsupported strategy.
 
     Args:
-        node: A function that `given` decorates.
+        node: A function with the decorator `given`.
     """
-    given = next(one for one in node.decorator_list if _called(one) == "given")
+    given = next(one for one in node.decorator_list if _callee_name(one) == "given")
     names = [arg.arg for arg in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
-    if not isinstance(given, ast.Call) or any(_leaves(part) for part in ast.walk(node)):
+    if not isinstance(given, ast.Call) or any(_changes_meaning_in_loop(part) for part in ast.walk(node)):
         return None
     last = names[len(names) - len(given.args) :]  # hypothesis fills them from the right
     strategies = dict(zip(last, given.args, strict=False)) | {k.arg or "": k.value for k in given.keywords}
     if set(strategies) != set(names):
         return None
     try:
-        drawn = [ast.parse(f"{name} = {_drawn(strategies[name])}").body[0] for name in names]
-    except (_Unknown, RecursionError, SyntaxError, MemoryError):  # a model may nest anything a thousand deep
+        drawn = [ast.parse(f"{name} = {_draw_expression(strategies[name])}").body[0] for name in names]
+    except (
+        _UnsupportedStrategy,
+        RecursionError,
+        SyntaxError,
+        MemoryError,
+    ):  # a model may nest anything a thousand deep
         return None
-    loop = ast.parse(TEMPLATE).body[0]
+    loop = ast.parse(LOOP_TEMPLATE).body[0]
     assert isinstance(loop, ast.For)
     loop.body = [*drawn, *(_without_assume(part) for part in node.body)]
     return ast.fix_missing_locations(loop)
 
 
-def _leaves(part: ast.AST) -> bool:
-    """Whether a part means something else in a loop than in a function."""
+def _changes_meaning_in_loop(part: ast.AST) -> bool:
+    """Return whether a statement means something else in a loop than in a function."""
     return isinstance(part, ast.Return | ast.Yield | ast.YieldFrom | ast.Nonlocal | ast.Global)
 
 
 def _without_assume(node: ast.stmt) -> ast.stmt:
-    """`assume(x)` at the top level of a test goes on to the next input."""
-    if not (isinstance(node, ast.Expr) and _called(node.value) == "assume"):
+    """Return `assume(x)` at the top level of a test as a skip to the next input."""
+    if not (isinstance(node, ast.Expr) and _callee_name(node.value) == "assume"):
         return node
     assert isinstance(node.value, ast.Call)
     return ast.If(ast.UnaryOp(ast.Not(), node.value.args[0]), [ast.Continue()], [])
 
 
-def _called(node: ast.expr) -> str:
-    """The last part of what is called, such as `given` for `hypothesis.given(...)`."""
+def _callee_name(node: ast.expr) -> str:
+    """Return the last part of the called name, such as `given` for `hypothesis.given(...)`."""
     called = node.func if isinstance(node, ast.Call) else None
     if isinstance(called, ast.Attribute):
         return called.attr
     return called.id if isinstance(called, ast.Name) else ""
 
 
-def _drawn(strategy: ast.expr) -> str:
-    """Source that draws one value.
+def _draw_expression(strategy: ast.expr) -> str:
+    """Return source that draws one value.
 
     Raises:
-        _Unknown: The strategy, or one inside it, is not known.
+        _UnsupportedStrategy: The strategy, or one inside it, is unsupported.
     """
-    draw = STRATEGIES.get(_called(strategy))
+    draw = STRATEGIES.get(_callee_name(strategy))
     if draw is None or not isinstance(strategy, ast.Call):
-        raise _Unknown
+        raise _UnsupportedStrategy
     options = {option.arg or "": option.value for option in strategy.keywords}
     try:
         return draw(strategy.args, options)
     except (IndexError, KeyError):
-        raise _Unknown from None
+        raise _UnsupportedStrategy from None
 
 
-Args = Sequence[ast.expr]
-Options = dict[str, ast.expr]
+StrategyArgs = Sequence[ast.expr]
+StrategyOptions = dict[str, ast.expr]
 
 
-def _option(args: Args, options: Options, at: int, name: str, default: str) -> str:
+def _option(args: StrategyArgs, options: StrategyOptions, at: int, name: str, default: str) -> str:
     node = args[at] if at < len(args) else options.get(name)
     unset = node is None or (isinstance(node, ast.Constant) and node.value is None)
     return default if node is None or unset else f"({ast.unparse(node)})"
 
 
-def _between(args: Args, options: Options) -> tuple[str, str]:
+def _number_bounds(args: StrategyArgs, options: StrategyOptions) -> tuple[str, str]:
     low = _option(args, options, 0, "min_value", "")
     high = _option(args, options, 1, "max_value", "")
-    least = low or (f"min(-{LARGEST}, {high})" if high else f"-{LARGEST}")
-    return least, high or (f"max({LARGEST}, {low} + {LARGEST})" if low else f"{LARGEST}")
+    least = low or (f"min(-{MAX_GENERATED_NUMBER}, {high})" if high else f"-{MAX_GENERATED_NUMBER}")
+    return least, high or (
+        f"max({MAX_GENERATED_NUMBER}, {low} + {MAX_GENERATED_NUMBER})" if low else f"{MAX_GENERATED_NUMBER}"
+    )
 
 
-def _integers(args: Args, options: Options) -> str:
-    low, high = _between(args, options)
-    return f"{DRAW}.choice([{low}, {high}] + [{DRAW}.randint({low}, {high}) for _ in range(6)])"
+def _integers(args: StrategyArgs, options: StrategyOptions) -> str:
+    low, high = _number_bounds(args, options)
+    return f"{DRAW_NAME}.choice([{low}, {high}] + [{DRAW_NAME}.randint({low}, {high}) for _ in range(6)])"
 
 
-def _floats(args: Args, options: Options) -> str:
-    low, high = _between(args, options)
-    return f"{DRAW}.uniform({low}, {high})"
+def _floats(args: StrategyArgs, options: StrategyOptions) -> str:
+    low, high = _number_bounds(args, options)
+    return f"{DRAW_NAME}.uniform({low}, {high})"
 
 
-def _length(args: Args, options: Options, at: int) -> str:
+def _length(args: StrategyArgs, options: StrategyOptions, at: int) -> str:
     least = _option(args, options, at, "min_size", "0")
-    most = _option(args, options, at + 1, "max_size", f"{least} + {MOST_ITEMS}")
-    return f"range({DRAW}.randint({least}, {most}))"
+    most = _option(args, options, at + 1, "max_size", f"{least} + {MAX_GENERATED_ITEMS}")
+    return f"range({DRAW_NAME}.randint({least}, {most}))"
 
 
-def _text(args: Args, options: Options) -> str:
-    alphabet = _option(args, options, 0, "alphabet", repr(LETTERS))
-    return f"''.join({DRAW}.choice({alphabet}) for _ in {_length(args, options, 1)})"
+def _text(args: StrategyArgs, options: StrategyOptions) -> str:
+    alphabet = _option(args, options, 0, "alphabet", repr(ALPHABET))
+    return f"''.join({DRAW_NAME}.choice({alphabet}) for _ in {_length(args, options, 1)})"
 
 
-def _lists(args: Args, options: Options) -> str:
+def _lists(args: StrategyArgs, options: StrategyOptions) -> str:
     if {"unique", "unique_by"} & set(options):
-        raise _Unknown
+        raise _UnsupportedStrategy
     of = args[0] if args else options["elements"]
-    return f"[{_drawn(of)} for _ in {_length(args, options, 1)}]"
+    return f"[{_draw_expression(of)} for _ in {_length(args, options, 1)}]"
 
 
-def _one_of(args: Args, options: Options) -> str:
-    return f"{DRAW}.choice([{', '.join(map(_drawn, [args[0], *args[1:]]))}])"
+def _one_of(args: StrategyArgs, options: StrategyOptions) -> str:
+    return f"{DRAW_NAME}.choice([{', '.join(map(_draw_expression, [args[0], *args[1:]]))}])"
 
 
-STRATEGIES: dict[str, Callable[[Args, Options], str]] = {
+STRATEGIES: dict[str, Callable[[StrategyArgs, StrategyOptions], str]] = {
     "integers": _integers,
     "floats": _floats,
     "text": _text,
     "lists": _lists,
     "one_of": _one_of,
-    "booleans": lambda args, options: f"{DRAW}.choice([False, True])",
+    "booleans": lambda args, options: f"{DRAW_NAME}.choice([False, True])",
     "none": lambda args, options: "None",
     "just": lambda args, options: ast.unparse(args[0]),
-    "sampled_from": lambda args, options: f"{DRAW}.choice(list({ast.unparse(args[0])}))",
-    "tuples": lambda args, options: "(" + "".join(f"{_drawn(one)}, " for one in args) + ")",
+    "sampled_from": lambda args, options: f"{DRAW_NAME}.choice(list({ast.unparse(args[0])}))",
+    "tuples": lambda args, options: "(" + "".join(f"{_draw_expression(one)}, " for one in args) + ")",
 }
-"""Those that models write; `st.integers().map(...)` and the like are not among them."""
+"""The strategies that models write; `st.integers().map(...)` and the like are unsupported."""
 
 
-UNTRIED = 0.0
-"""The trust of a generated check that nothing has been compared with yet."""
-MOST_CHECKS = 24
-"""A small model that has begun to list cases may never end."""
-MOST_LOOKED_AT = 400
-"""Tests of one reply, usable or not."""
-MOST_CHARS = 2000
-COMPOUND = (ast.For, ast.While, ast.If, ast.With, ast.Try)
+UNTRIED_TRUST = 0.0
+"""Trust in a generated check that has not been compared with anything yet."""
+COMPOUND_STATEMENTS = (ast.For, ast.While, ast.If, ast.With, ast.Try)
+
+DropReason = Literal[
+    "cut_off",
+    "not_python",
+    "unsupported_strategy",
+    "has_parameters",
+    "test_class",
+    "too_long",
+    "calls_nothing",
+    "entry_point_unused",
+    "entry_point_redefined",
+    "unknown_names",
+    "too_many",
+]
+"""Why a test of a reply is not used."""
+DROP_TEXTS: Mapping[DropReason, str] = {
+    "cut_off": "cut short",
+    "not_python": "no Python",
+    "unsupported_strategy": "a hypothesis test that cannot be drawn without hypothesis",
+    "has_parameters": "a test with parameters",
+    "test_class": "a test class",
+    "too_long": "too long",
+    "calls_nothing": "calls nothing",
+    "entry_point_unused": "does not use what is tested",
+    "entry_point_redefined": "defines what is tested",
+    "unknown_names": "uses names that nothing defines",
+    "too_many": "more than enough",
+}
+"""The reasons in words, for the message of a reply without any usable test."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class WrittenChecks:
-    """What a tester's reply holds.
+class GeneratedChecks:
+    """The checks of a tester's reply.
 
     Attributes:
-        checks: Those that can be run, each once.
-        dropped: Why others cannot, and how many of each.
+        checks: The usable checks, each once.
+        dropped: Why others are unusable -> how many.
     """
 
     checks: tuple[Check, ...]
@@ -197,99 +235,105 @@ class WrittenChecks:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Found:
+class _FoundTest:
     """A statement that tests something, and the statements before it."""
 
     node: ast.stmt
     scope: Scope
 
 
-@bounded
+@limit_parsing_work
 def checks_from_reply(
-    reply: Reply, provenance: Provenance, entry_point: str | None, *, trust: float = UNTRIED
-) -> WrittenChecks:
-    """The checks of a reply: its asserts, and loops and blocks that hold one.
+    reply: Reply, provenance: Provenance, entry_point: str | None, *, trust: float = UNTRIED_TRUST
+) -> GeneratedChecks:
+    """Return the checks of a reply: its asserts, and loops and blocks that contain one.
 
-    Functions without parameters whose names begin with `test` count as if their bodies stood alone, and tests
-    for hypothesis as loops over inputs of fixed seeds (see `given_properties`). Imports
-    and definitions of the entry point are left out, so that a check never tests the tester's own code.
+    The bodies of functions without parameters whose names start with `test` count as top-level code;
+    hypothesis tests count as loops over inputs from fixed seeds. Imports and definitions of the entry point
+    are removed, so that a check never tests the tester's own code.
 
     Args:
-        reply: What the tester wrote.
-        provenance: The kind of tester that wrote them.
-        entry_point: The function or class under test, which each check must use; any where not known.
-        trust: How far each check is believed, in [0, 1].
+        reply: The tester's reply.
+        provenance: Provenance of the checks.
+        entry_point: The function or class that each check must use; any if unknown.
+        trust: Trust in each check, in [0, 1].
 
     Raises:
-        MalformedReply: No check can be used.
+        MalformedReply: No check is usable.
     """
-    dropped: Counter[str] = Counter()
+    dropped: Counter[DropReason] = Counter()
     checks: list[Check] = []
-    for found in islice(_tests_in(_sources(reply, dropped), dropped), MOST_LOOKED_AT):
-        setup = setup_for(found.node, found.scope, entry_point)
-        why = _unusable(found, setup, entry_point)
-        if why:
-            dropped[why] += 1
+    for found in islice(_tests_in(_sources(reply, dropped), dropped), MAX_INSPECTED_TESTS):
+        setup = find_setup_statements(found.node, found.scope, entry_point)
+        reason = _unusable_reason(found, setup, entry_point)
+        if reason is not None:
+            dropped[reason] += 1
             continue
         *before, last = map(ast.unparse, [*setup, found.node])
-        checks.append(check_of(last, provenance, trust=trust, setup=before))
-    usable = distinct(checks)
-    if len(usable) > MOST_CHECKS:
-        dropped["more than enough"] += len(usable) - MOST_CHECKS
+        checks.append(make_check(last, provenance, trust=trust, setup=before))
+    usable = deduplicate_checks(checks)
+    if len(usable) > MAX_CHECKS:
+        dropped["too_many"] += len(usable) - MAX_CHECKS
     if not usable:
-        reasons = "; ".join(f"{count}: {why}" for why, count in dropped.most_common(3))
+        reasons = "; ".join(f"{count}: {DROP_TEXTS[reason]}" for reason, count in dropped.most_common(3))
         raise MalformedReply("the reply holds no usable assert" + (f" ({reasons})" if reasons else ""))
-    return WrittenChecks(checks=usable[:MOST_CHECKS], dropped=dict(dropped))
+    return GeneratedChecks(checks=usable[:MAX_CHECKS], dropped={**dropped})
 
 
-def _sources(reply: Reply, dropped: Counter[str]) -> Iterator[ast.Module]:
-    """The reply's blocks of code; of a block that does not parse, the lines that are asserts."""
+def _sources(reply: Reply, dropped: Counter[DropReason]) -> Iterator[ast.Module]:
+    """Yield the reply's blocks of code; of a block that does not parse, its lines that are asserts."""
     blocks = [block for block in fenced_blocks(reply.text) if block.may_be_code]
-    texts = [(b.code, b.closed) for b in blocks] or [(reply.text, reply.finish != "length")]
+    texts = [(b.code, b.is_closed) for b in blocks] or [(reply.text, reply.finish != "length")]
     for text, whole in texts:
-        tree = parsed(text if whole else sound_prefix(text))
+        tree = parsed(text if whole else complete_prefix(text))
         if tree is not None and (tree.body or not whole):
             if not whole:
-                dropped["cut short"] += 1
+                dropped["cut_off"] += 1
             yield tree
             continue
-        alone = [_alone(line, dropped) for line in lines_of(text) if line.lstrip().startswith("assert ")]
+        alone = [
+            _parse_single_line(line, dropped)
+            for line in split_lines(text)
+            if line.lstrip().startswith("assert ")
+        ]
         yield ast.Module([node for node in alone if node is not None], [])
 
 
-def _alone(line: str, dropped: Counter[str]) -> ast.stmt | None:
+def _parse_single_line(line: str, dropped: Counter[DropReason]) -> ast.stmt | None:
     tree = parsed(line.strip())
     if tree is None or len(tree.body) != 1:
-        dropped["no Python"] += 1
+        dropped["not_python"] += 1
         return None
     return tree.body[0]
 
 
-def _tests_in(trees: Iterator[ast.Module], dropped: Counter[str]) -> Iterator[_Found]:
+def _tests_in(trees: Iterator[ast.Module], dropped: Counter[DropReason]) -> Iterator[_FoundTest]:
     above: Scope = ()
     for tree in trees:
-        yield from _tests_of(tree.body, above, dropped)
+        yield from _tests_in_body(tree.body, above, dropped)
         above = (*above, *tree.body)  # a second block may use the imports of the first
 
 
-def _tests_of(body: Sequence[ast.stmt], above: Scope, dropped: Counter[str]) -> Iterator[_Found]:
+def _tests_in_body(
+    body: Sequence[ast.stmt], above: Scope, dropped: Counter[DropReason]
+) -> Iterator[_FoundTest]:
     for at, node in enumerate(body):
         scope = (*above, *body[:at])
-        if isinstance(node, ast.Assert) or (isinstance(node, COMPOUND) and _holds_assert(node)):
-            yield _Found(node=node, scope=scope)
+        if isinstance(node, ast.Assert) or (isinstance(node, COMPOUND_STATEMENTS) and _holds_assert(node)):
+            yield _FoundTest(node=node, scope=scope)
         elif isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
-            if is_given(node):
-                loop = loop_of_given(node)
+            if is_hypothesis_test(node):
+                loop = unroll_hypothesis_test(node)
                 if loop is None:
-                    dropped["a hypothesis test that cannot be drawn without hypothesis"] += 1
+                    dropped["unsupported_strategy"] += 1
                 else:
-                    yield from _tests_of([loop], (*above, *body), dropped)
+                    yield from _tests_in_body([loop], (*above, *body), dropped)
             elif _needs_arguments(node) or node.decorator_list:
-                dropped["a test with parameters"] += 1
+                dropped["has_parameters"] += 1
             else:
-                yield from _tests_of(node.body, (*above, *body), dropped)
+                yield from _tests_in_body(node.body, (*above, *body), dropped)
         elif isinstance(node, ast.ClassDef) and node.name.lower().startswith("test"):
-            dropped["a test class"] += 1
+            dropped["test_class"] += 1
 
 
 def _holds_assert(node: ast.stmt) -> bool:
@@ -301,38 +345,40 @@ def _needs_arguments(node: ast.FunctionDef) -> bool:
     return bool(given.posonlyargs or given.args or given.kwonlyargs or given.vararg or given.kwarg)
 
 
-def _unusable(found: _Found, setup: Sequence[ast.stmt], entry_point: str | None) -> str:
-    """Why a test cannot be used; empty where it can."""
+def _unusable_reason(
+    found: _FoundTest, setup: Sequence[ast.stmt], entry_point: str | None
+) -> DropReason | None:
+    """Return why a test is unusable, or `None` if it is usable."""
     node = found.node
     if not _is_short([*setup, node]):
-        return "too long"
+        return "too_long"
     if entry_point is None:
         calls = any(isinstance(part, ast.Call) for part in ast.walk(node))
-        return "" if calls else "calls nothing"
+        return None if calls else "calls_nothing"
     if entry_point not in read_names([*setup, node]):
-        return "does not use what is tested"
+        return "entry_point_unused"
     if any(isinstance(part, Definition) and part.name == entry_point for part in ast.walk(node)):
-        return "defines what is tested"
+        return "entry_point_redefined"
     known = known_names([*setup, node]) | {entry_point}
-    return "" if read_names([*setup, node]) <= known else "uses names that nothing defines"
+    return None if read_names([*setup, node]) <= known else "unknown_names"
 
 
 def _is_short(nodes: Sequence[ast.stmt]) -> bool:
     try:
-        return sum(len(ast.unparse(node)) for node in nodes) <= MOST_CHARS
+        return sum(len(ast.unparse(node)) for node in nodes) <= MAX_CHECK_CHARS
     except RecursionError:  # a sum of a thousand terms nests a thousand deep
         return False
 
 
 def mean_logprob(source: str, reply: Reply) -> float | None:
-    """The mean natural logarithm of the probability of the tokens of a program's lines, as a reply has them.
+    """Return the mean log probability of the tokens in a program's lines, as a reply reports them.
 
     Args:
-        source: The program; lines of it that the reply does not have, such as added ones, are passed over.
-        reply: Where it was read from.
+        source: The program; lines that the reply does not contain, such as added ones, are ignored.
+        reply: The reply that it was read from.
 
     Returns:
-        Nats per token, at most 0; `None` where the provider did not tell, or no line is found.
+        Nats per token, at most 0; `None` if the provider reports none, or no line is found.
     """
     if not reply.logprobs or len(reply.tokens) != len(reply.logprobs):
         return None

@@ -1,4 +1,4 @@
-"""Which block of a reply is the module that was asked for, and what must stand with it."""
+"""Files in a reply to a writing task: the requested module, and the other files of the reply."""
 
 from __future__ import annotations
 
@@ -8,148 +8,153 @@ import textwrap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from suture.agents.replies.edit_blocks import may_create
-from suture.agents.replies.fenced_blocks import Block
+from suture.agents.replies.edit_blocks import is_creatable
+from suture.agents.replies.fenced_blocks import CodeBlock
 from suture.agents.roles.coder import WriteBrief
 from suture.errors import MalformedReply
 from suture.project.python_source.imports import loaded_files
 from suture.project.python_source.parsing import parsed
-from suture.project.python_source.splicing import covers, promised_names
+from suture.project.python_source.splicing import covers, top_level_names
 from suture.project.python_source.statements import (
     Definition,
+    bound_names,
     defined_names,
-    indented,
-    names_of,
-    only_imports,
-    parses,
-    put_in_front,
+    has_only_imports,
+    insert_after_preamble,
+    is_valid_python,
     read_names,
-    without_demo,
+    reindent,
+    strip_examples,
 )
 
-CALLED_WRONG = re.compile(r"\b(?:wrong|incorrect\w*|bugg?y?|broken|mistaken?|naive)\b", re.IGNORECASE)
-CALLED_RIGHT = re.compile(r"\b(?:fix\w*|correct|corrected|instead|right)\b", re.IGNORECASE)
-"""Words in front of a block by which a reply shows bad code, for contrast; and those that take that back."""
+BAD_CODE_WORDS = re.compile(r"\b(?:wrong|incorrect\w*|bugg?y?|broken|mistaken?|naive)\b", re.IGNORECASE)
+GOOD_CODE_WORDS = re.compile(r"\b(?:fix\w*|correct|corrected|instead|right)\b", re.IGNORECASE)
+"""Before a block, `BAD_CODE_WORDS` mark code that the reply shows for contrast, unless one of these words
+follows."""
 
 
-def written_module(blocks: Sequence[Block], brief: WriteBrief) -> str:
-    """The text of the module.
+def choose_module(blocks: Sequence[CodeBlock], brief: WriteBrief) -> str:
+    """Return the text of the requested module.
 
     Raises:
-        MalformedReply: No block defines what must be there.
+        MalformedReply: No block defines the entry point.
     """
-    ranked = sorted(blocks, key=_is_called_wrong)
+    ranked = sorted(blocks, key=_is_bad_example)
     chosen = next((block for block in ranked if _defines(block, brief)), None)
     if chosen is not None:
-        return _complete(chosen, [block for block in blocks if block is not chosen], brief)
+        return _add_definitions(chosen, [block for block in blocks if block is not chosen], brief)
     for block in ranked:
-        if (body := body_under_stub(block.code, brief.statement)) is not None:
-            return without_demo(body)
-    joined = without_demo("\n".join(block.code for block in blocks))
+        if (body := complete_stub(block.code, brief.statement)) is not None:
+            return strip_examples(body)
+    joined = strip_examples("\n".join(block.code for block in blocks))
     if brief.entry_point in defined_names(joined):
         return joined
-    return _second_best(ranked, brief)
+    return _fallback_module(ranked, brief)
 
 
-def _second_best(blocks: Sequence[Block], brief: WriteBrief) -> str:
-    """Code that its verdict will tell more about than a refusal would."""
+def _fallback_module(blocks: Sequence[CodeBlock], brief: WriteBrief) -> str:
+    """Return code about which a verdict tells more than a refusal of the reply."""
     entry = brief.entry_point
     for block in blocks:
-        if not parses(block.code) and entry and re.search(rf"\bdef {re.escape(entry)}\b", block.code):
+        if (
+            not is_valid_python(block.code)
+            and entry
+            and re.search(rf"\bdef {re.escape(entry)}\b", block.code)
+        ):
             return block.code
     others = [
-        b for b in blocks if _is_code(b, brief) and (not brief.name_is_certain or _has_method(b, entry))
+        b for b in blocks if _is_code(b, brief) and (not brief.requires_entry_point or _has_method(b, entry))
     ]
     if others:
-        return _complete(others[0], [block for block in blocks if block is not others[0]], brief)
+        return _add_definitions(others[0], [block for block in blocks if block is not others[0]], brief)
     if entry is None:
-        return without_demo(blocks[0].code)
+        return strip_examples(blocks[0].code)
     raise MalformedReply(f"the reply does not define {entry!r}")
 
 
-def _is_called_wrong(block: Block) -> bool:
-    return bool(CALLED_WRONG.search(block.before) and not CALLED_RIGHT.search(block.before))
+def _is_bad_example(block: CodeBlock) -> bool:
+    return bool(BAD_CODE_WORDS.search(block.line_before) and not GOOD_CODE_WORDS.search(block.line_before))
 
 
-def _is_code(block: Block, brief: WriteBrief) -> bool:
-    """Whether it defines anything that is not just a test or an example of the module."""
+def _is_code(block: CodeBlock, brief: WriteBrief) -> bool:
+    """Return whether a block defines anything but tests or examples of the module."""
     tree = parsed(block.code)
     if tree is None or _uses_module(tree, brief.module):
         return False
     return any(isinstance(node, Definition) for node in tree.body)
 
 
-def _defines(block: Block, brief: WriteBrief) -> bool:
+def _defines(block: CodeBlock, brief: WriteBrief) -> bool:
     tree = parsed(block.code)
     if tree is None or _uses_module(tree, brief.module):
         return False
     if brief.entry_point is None:
         return _is_code(block, brief)
-    return any(brief.entry_point in names_of(node) for node in tree.body)
+    return any(brief.entry_point in bound_names(node) for node in tree.body)
 
 
 def _uses_module(tree: ast.Module, module: str) -> bool:
-    """Whether it imports from the very module that is to be written, as tests and examples do."""
+    """Return whether it imports from the module to be written, as tests and examples do."""
     own = ".".join(PurePosixPath(module).with_suffix("").parts)
     return any(isinstance(node, ast.ImportFrom) and node.module == own for node in tree.body)
 
 
-def _has_method(block: Block, name: str | None) -> bool:
+def _has_method(block: CodeBlock, name: str | None) -> bool:
     tree = parsed(block.code)
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)] if tree else []
-    return any(name in names_of(inner) for owner in classes for inner in owner.body)
+    return any(name in bound_names(inner) for owner in classes for inner in owner.body)
 
 
-def _complete(chosen: Block, others: Sequence[Block], brief: WriteBrief) -> str:
-    """The chosen block, with what other blocks and the stub define for it."""
+def _add_definitions(chosen: CodeBlock, others: Sequence[CodeBlock], brief: WriteBrief) -> str:
+    """Return the chosen block with what other blocks and the stub define for it."""
     code = chosen.code
     tree = parsed(code)
     needed = read_names([tree]) - defined_names(code) if tree else frozenset()
     extra = ""
     for other in others:
         names = defined_names(other.code)
-        helps = only_imports(other.code) or _is_code(other, brief)
+        helps = has_only_imports(other.code) or _is_code(other, brief)
         if helps and names & needed and brief.entry_point not in names:
-            extra += other.code if only_imports(other.code) else f"{other.code}\n\n"
+            extra += other.code if has_only_imports(other.code) else f"{other.code}\n\n"
             needed -= names
-    code = put_in_front(code, without_demo(extra)) if extra else code
-    return without_demo(with_rest_of_stub(code, brief.statement))
+    code = insert_after_preamble(code, strip_examples(extra)) if extra else code
+    return strip_examples(add_rest_of_stub(code, brief.statement))
 
 
-def with_rest_of_stub(code: str, stub: str) -> str:
-    """Put in front of `code` the imports and helpers that the stub gives and the code leaves out.
+def add_rest_of_stub(code: str, stub: str) -> str:
+    """Add the imports and helpers of the stub that the code omits.
 
     Args:
         code: A module that the model wrote.
         stub: Python with a signature and a docstring, as in the task's statement; or any other text.
     """
-    tree, wanted = _wanted(stub)
+    tree, wanted = _stub_definition(stub)
     if tree is None:
         return code
     have = defined_names(code)
-    given = [n for n in tree.body if n is not wanted and (names := names_of(n)) and not names & have]
+    given = [n for n in tree.body if n is not wanted and (names := bound_names(n)) and not names & have]
     missing = "\n".join(ast.get_source_segment(stub, node) or "" for node in given)
-    return put_in_front(code, missing) if missing else code
+    return insert_after_preamble(code, missing) if missing else code
 
 
-def body_under_stub(code: str, stub: str) -> str | None:
-    """Put the body of the stub's last function under its signature.
+def complete_stub(code: str, stub: str) -> str | None:
+    """Put code as the body under the signature of the stub's last function.
 
     Returns:
-        The module; `None` where there is no stub, or the code does not look like a body: indented, or with a
-        `return` that belongs to no function.
+        The module; `None` if there is no stub, or the code does not look like a body: indented, or with a
+        `return` outside any function.
     """
-    tree, wanted = _wanted(stub)
+    tree, wanted = _stub_definition(stub)
     alone = parsed(textwrap.dedent(code))
     looks_like_body = code[:1].isspace() or (alone is not None and any(_loose_returns(alone)))
     if tree is None or isinstance(wanted, ast.ClassDef) or not looks_like_body:
         return None
     body = textwrap.dedent(code) if alone is not None else code
-    joined = f"{stub.rstrip()}\n{indented(body, '    ')}"
-    return joined if parses(joined) else None
+    joined = f"{stub.rstrip()}\n{reindent(body, '    ')}"
+    return joined if is_valid_python(joined) else None
 
 
-def _wanted(stub: str) -> tuple[ast.Module | None, ast.stmt | None]:
+def _stub_definition(stub: str) -> tuple[ast.Module | None, ast.stmt | None]:
     tree = parsed(stub)
     definitions = [node for node in tree.body if isinstance(node, Definition)] if tree else []
     return (tree, definitions[-1]) if definitions else (None, None)
@@ -163,58 +168,67 @@ def _loose_returns(node: ast.AST) -> Iterator[ast.AST]:
             yield from _loose_returns(child)
 
 
-SHELL = frozenset(
+SHELL_LABELS = frozenset(
     ("bash", "cmd", "console", "output", "powershell", "sh", "shell", "stdout", "terminal", "zsh")
 )
-"""Labels of blocks that show how a file is used, and are none."""
+"""Labels of blocks that show how a file is used."""
 
 
-def written_files(blocks: Sequence[Block], data: Sequence[Block], brief: WriteBrief) -> dict[str, str]:
-    """The files of a reply, path -> text.
+def collect_written_files(
+    blocks: Sequence[CodeBlock], data: Sequence[CodeBlock], brief: WriteBrief
+) -> dict[str, str]:
+    """Return the files of a reply, path -> text.
 
     Args:
         blocks: Its blocks of code.
         data: Its other blocks, such as JSON.
-        brief: What was asked for.
+        brief: What was requested.
 
     Raises:
-        MalformedReply: It lacks what must be there, or a file of it is no Python.
+        MalformedReply: A required file is missing, or a file is not Python.
     """
-    if not brief.several:
-        text = written_module(blocks, brief)
+    if not brief.allows_several_files:
+        text = choose_module(blocks, brief)
         return {brief.module: text, **_imported_by(text, blocks, brief)}
-    files = _under_root(_named(blocks) | _named([block for block in data if _is_data(block)]), brief)
+    files = _strip_common_folder(
+        _named_files(blocks) | _named_files([block for block in data if _is_data(block)]), brief
+    )
     unnamed = [block for block in blocks if block.path is None]
     if not files.keys() & {brief.module, _as_package(brief.module)} and (unnamed or not files):
-        files = {brief.module: written_module(unnamed or blocks, brief), **files}
-    missing = [path for path in brief.beside if not files.keys() & {path, _as_package(path)}]
+        files = {brief.module: choose_module(unnamed or blocks, brief), **files}
+    missing = [path for path in brief.other_modules if not files.keys() & {path, _as_package(path)}]
     if missing:
         raise MalformedReply(f"the reply holds no {', '.join(missing)}")
-    broken = [path for path, text in files.items() if path.endswith(".py") and not parses(text)]
+    broken = [path for path, text in files.items() if path.endswith(".py") and not is_valid_python(text)]
     if broken:
         raise MalformedReply(f"the reply's {', '.join(broken)} is no Python")
     entry = brief.entry_point
-    if entry and brief.name_is_certain and not any(entry in _names_in(text) for text in files.values()):
+    if entry and brief.requires_entry_point and not any(entry in _names_in(text) for text in files.values()):
         raise MalformedReply(f"the reply does not define {entry!r}")
     return files
 
 
-def surplus_of(
-    blocks: Iterable[Block], written: Mapping[str, str], known: Collection[str] = ()
+def find_surplus_files(
+    blocks: Iterable[CodeBlock], written: Mapping[str, str], known: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """The files of a reply that nothing was made of, by the names that it gives them; sorted.
+    """Return the names of files in a reply that are not used; sorted.
 
     Args:
-        blocks: All of its blocks.
-        written: The files that were made of it, path -> text.
-        known: Paths of files that were shown to the model: it may have quoted them.
+        blocks: All blocks of the reply.
+        written: The files made from it, path -> text.
+        known: Paths of files that the model saw: it may have quoted them.
     """
     paths = (*written, *known)
     names = frozenset[str]().union(*map(_names_in, written.values()))
     found = set()
     for block in blocks:
         path = block.path
-        if path is None or not block.code.strip() or label_of(block) in SHELL or _is_called_wrong(block):
+        if (
+            path is None
+            or not block.code.strip()
+            or fence_label(block) in SHELL_LABELS
+            or _is_bad_example(block)
+        ):
             continue
         is_there = any(path == one or one.endswith(f"/{path}") or path.endswith(f"/{one}") for one in paths)
         held = _names_in(block.code)
@@ -223,30 +237,30 @@ def surplus_of(
     return tuple(sorted(found))
 
 
-def _named(blocks: Iterable[Block]) -> dict[str, str]:
-    """The blocks that say which file they are; of two for one the later, where it holds all of the other."""
+def _named_files(blocks: Iterable[CodeBlock]) -> dict[str, str]:
+    """Return the blocks that name a file; of two, the later wins if it contains all of the other."""
     files: dict[str, str] = {}
     for block in blocks:
         path = block.path
-        if path is None or _is_called_wrong(block) or not may_create(path, ()) or not block.code.strip():
+        if path is None or _is_bad_example(block) or not is_creatable(path, ()) or not block.code.strip():
             continue
         before = files.get(path)
-        if before is None or covers(block.code, before) or not parses(before):
+        if before is None or covers(block.code, before) or not is_valid_python(before):
             files[path] = block.code
     return files
 
 
-def _is_data(block: Block) -> bool:
-    return not (block.path or ".py").endswith(".py") and label_of(block) not in SHELL
+def _is_data(block: CodeBlock) -> bool:
+    return not (block.path or ".py").endswith(".py") and fence_label(block) not in SHELL_LABELS
 
 
-def label_of(block: Block) -> str:
-    """The word behind the fence of a block."""
+def fence_label(block: CodeBlock) -> str:
+    """Return the word after the fence of a block."""
     return block.info.strip(" {.").lower().partition(" ")[0]
 
 
-def _under_root(files: Mapping[str, str], brief: WriteBrief) -> dict[str, str]:
-    """The files without the folder that a model put around all of them."""
+def _strip_common_folder(files: Mapping[str, str], brief: WriteBrief) -> dict[str, str]:
+    """Return the files without a folder that the model put around all of them."""
     wanted = next((path for path in brief.modules if path not in files), brief.module)
     around = [path.removesuffix(wanted) for path in files if path.endswith(f"/{wanted}")]
     if len(around) != 1 or not all(path.startswith(around[0]) for path in files):
@@ -259,11 +273,15 @@ def _as_package(module: str) -> str:
 
 
 def _names_in(text: str) -> frozenset[str]:
-    return promised_names(text)
+    return top_level_names(text)
 
 
-def _imported_by(text: str, blocks: Sequence[Block], brief: WriteBrief) -> dict[str, str]:
-    """The other files of a reply that the module cannot be imported without."""
-    others = {path: code for path, code in _named(blocks).items() if path != brief.module and parses(code)}
+def _imported_by(text: str, blocks: Sequence[CodeBlock], brief: WriteBrief) -> dict[str, str]:
+    """Return the other files of a reply that the module imports."""
+    others = {
+        path: code
+        for path, code in _named_files(blocks).items()
+        if path != brief.module and is_valid_python(code)
+    }
     loaded = loaded_files({**others, brief.module: text}, [brief.module])
     return {path: code for path, code in others.items() if path in loaded}

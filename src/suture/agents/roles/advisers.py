@@ -1,4 +1,4 @@
-"""The critic: reads a candidate beside the task and says what is wrong with it; it never decides."""
+"""Roles that advise the coder: critic, planner, reviewer and summariser; they decide nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from suture.agents.prompting.fitting import Draft, PromptPart
+from suture.agents.prompting.fitting import PromptDraft, PromptPart
 from suture.agents.prompting.prompt_files import Prompt
 from suture.agents.prompting.prompt_parts import (
     EarlierAttempt,
@@ -16,9 +16,10 @@ from suture.agents.prompting.prompt_parts import (
     attempts_part,
     facts_part,
     files_part,
-    task_text,
+    render_task,
 )
 from suture.agents.roles.coder import RepairBrief
+from suture.agents.tuning import MAX_LESSONS, MAX_SUBTASKS
 from suture.core.records import (
     CodeReview,
     Concern,
@@ -35,14 +36,14 @@ from suture.models.structured_output import describe_schema
 
 @dataclass(frozen=True, kw_only=True)
 class CritiqueBrief:
-    """What the critic needs.
+    """What the critic needs to judge a candidate.
 
     Attributes:
         statement: The task, in words or as a stub.
         files: The candidate's code, path -> text.
         passed: How many checks passed.
-        total: How many there are.
-        facts: What the failing checks saw, most telling first.
+        total: How many checks there are.
+        facts: Counterexamples of the failing checks, most informative first.
     """
 
     statement: str
@@ -53,7 +54,7 @@ class CritiqueBrief:
 
 
 class CritiqueReply(BaseModel):
-    """A `Critique` as a model writes it: the issues first, so that the score follows from them."""
+    """A `Critique` as a model writes it: the issues come first, so that the score follows from them."""
 
     model_config = ConfigDict(frozen=True, title="Critique")
 
@@ -64,21 +65,21 @@ class CritiqueReply(BaseModel):
     approved: bool = Field(description="true only where the code does all that the task demands")
 
     def record(self) -> Critique:
-        """The record of it; what is said twice is kept once."""
+        """Return the `Critique`; repeated issues are kept once."""
         return Critique(issues=tuple(dict.fromkeys(self.issues)), score=self.score, approved=self.approved)
 
 
-def critique_draft(brief: CritiqueBrief, prompt: Prompt) -> Draft:
-    """The question, before it is cut to size. Of passing code it asks for what the checks do not see."""
+def draft_critique_prompt(brief: CritiqueBrief, prompt: Prompt) -> PromptDraft:
+    """Return the critic's prompt. For passing code it asks what the checks do not see."""
     passing = bool(brief.total) and brief.passed == brief.total
     texts = {
-        "task": task_text(brief.statement),
+        "task": render_task(brief.statement),
         "outcome": _outcome(brief),
         "how": prompt.render("passing" if passing else "failing"),
         "format": describe_schema(CritiqueReply),
     }
     parts = {"facts": facts_part(brief.facts), "files": files_part(brief.files)}
-    return Draft(prompt=prompt, template="critique", texts=texts, parts=parts)
+    return PromptDraft(prompt=prompt, template="critique", texts=texts, parts=parts)
 
 
 def _outcome(brief: CritiqueBrief) -> str:
@@ -87,18 +88,15 @@ def _outcome(brief: CritiqueBrief) -> str:
     return f"{brief.passed} of {brief.total} tests passed."
 
 
-MOST_SUBTASKS = 4
-
-
 @dataclass(frozen=True, kw_only=True)
 class PlanBrief:
     """What the planner needs.
 
     Attributes:
         statement: The task, in words or as a stub.
-        module: The file that the code goes to.
-        project: Paths of the files that are there already.
-        lessons: What earlier attempts taught.
+        module: The file for the code.
+        project: Paths of existing files.
+        lessons: Lessons of earlier attempts.
     """
 
     statement: str
@@ -113,8 +111,8 @@ class SubtaskReply(BaseModel):
     model_config = ConfigDict(frozen=True, title="Subtask")
 
     goal: str = Field(min_length=1, max_length=300, description="what to write, in one sentence")
-    needs: list[Annotated[int, Field(ge=1, le=MOST_SUBTASKS)]] = Field(
-        max_length=MOST_SUBTASKS,
+    needs: list[Annotated[int, Field(ge=1, le=MAX_SUBTASKS)]] = Field(
+        max_length=MAX_SUBTASKS,
         description="numbers of earlier subtasks that it needs; [] for none",
     )
 
@@ -124,10 +122,10 @@ class PlanReply(BaseModel):
 
     model_config = ConfigDict(frozen=True, title="Plan")
 
-    subtasks: list[SubtaskReply] = Field(min_length=1, max_length=MOST_SUBTASKS)
+    subtasks: list[SubtaskReply] = Field(min_length=1, max_length=MAX_SUBTASKS)
 
     def record(self) -> Plan:
-        """The record of it; that a part needs itself or a later one is left out, since it cannot be had."""
+        """Return the `Plan`; needs of a part that are not earlier parts are dropped."""
         parts = [
             Subtask(goal=part.goal, needs=tuple(sorted({need for need in part.needs if need < number})))
             for number, part in enumerate(self.subtasks, 1)
@@ -135,12 +133,12 @@ class PlanReply(BaseModel):
         return Plan(subtasks=tuple(parts))
 
 
-def plan_draft(brief: PlanBrief, prompt: Prompt) -> Draft:
-    """The question, before it is cut to the room there is."""
+def draft_plan_prompt(brief: PlanBrief, prompt: Prompt) -> PromptDraft:
+    """Return the planner's prompt."""
     texts = {
-        "task": task_text(brief.statement),
+        "task": render_task(brief.statement),
         "module": brief.module,
-        "most": str(MOST_SUBTASKS),
+        "most": str(MAX_SUBTASKS),
         "format": describe_schema(PlanReply),
     }
     project = PromptPart(
@@ -149,11 +147,11 @@ def plan_draft(brief: PlanBrief, prompt: Prompt) -> Draft:
         after="\n",
     )
     parts = {"project": project, "lessons": advice_part([lesson.text for lesson in brief.lessons])}
-    return Draft(prompt=prompt, template="plan", texts=texts, parts=parts)
+    return PromptDraft(prompt=prompt, template="plan", texts=texts, parts=parts)
 
 
 class ConcernReply(BaseModel):
-    """A `Concern` as a model writes it: the problem first, so that the labels follow from it."""
+    """A `Concern` as a model writes it: the problem comes first, so that the labels follow from it."""
 
     model_config = ConfigDict(frozen=True, title="Concern")
 
@@ -164,27 +162,26 @@ class ConcernReply(BaseModel):
 
 
 class ReviewReply(BaseModel):
-    """A `Review` as a model writes it."""
+    """A `CodeReview` as a model writes it."""
 
     model_config = ConfigDict(frozen=True, title="Review")
 
     concerns: list[ConcernReply] = Field(max_length=4, description="[] where there is nothing to say")
 
     def record(self) -> CodeReview:
-        """The review as the run keeps it."""
+        """Return the `CodeReview`."""
         return CodeReview(concerns=tuple(Concern(**concern.model_dump()) for concern in self.concerns))
 
 
-def review_draft(brief: RepairBrief, prompt: Prompt) -> Draft:
-    """The question, before it is cut to the room there is."""
+def draft_review_prompt(brief: RepairBrief, prompt: Prompt) -> PromptDraft:
+    """Return the reviewer's prompt."""
     texts = {
-        "task": f"Task:\n\n{task_text(brief.statement)}\n" if brief.statement else "",
+        "task": f"Task:\n\n{render_task(brief.statement)}\n" if brief.statement else "",
         "format": describe_schema(ReviewReply),
     }
-    return Draft(prompt=prompt, template="review", texts=texts, parts={"files": files_part(brief.files)})
-
-
-MOST_LESSONS = 5
+    return PromptDraft(
+        prompt=prompt, template="review", texts=texts, parts={"files": files_part(brief.files)}
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,10 +189,10 @@ class LessonsBrief:
     """What the summariser needs.
 
     Attributes:
-        statement: The task, in words or as a stub; empty where there is only code and tests.
-        history: What was tried, oldest first.
-        remarks: What the debugger or the critic said of it, one sentence each.
-        known: The lessons so far; the answer takes their place.
+        statement: The task, in words or as a stub; empty if there is only code and tests.
+        history: Earlier attempts, oldest first.
+        remarks: Remarks of the debugger or critic, one sentence each.
+        known: The lessons so far; the answer replaces them.
     """
 
     statement: str
@@ -210,20 +207,20 @@ class LessonsReply(BaseModel):
     model_config = ConfigDict(frozen=True, title="Lessons")
 
     lessons: list[Annotated[str, Field(min_length=1, max_length=200)]] = Field(
-        min_length=1, max_length=MOST_LESSONS, description="one short sentence each"
+        min_length=1, max_length=MAX_LESSONS, description="one short sentence each"
     )
 
     def record(self) -> tuple[Lesson, ...]:
-        """The records of them; what is said twice is kept once."""
+        """Return the lessons; repeated ones are kept once."""
         by_words = {_words(text): Lesson(text=text) for text in reversed(self.lessons)}
         return tuple(reversed(by_words.values()))
 
 
-def lessons_draft(brief: LessonsBrief, prompt: Prompt) -> Draft:
-    """The question, before it is cut to the room there is."""
+def draft_lessons_prompt(brief: LessonsBrief, prompt: Prompt) -> PromptDraft:
+    """Return the summariser's prompt."""
     texts = {
-        "task": f"Task:\n\n{task_text(brief.statement)}\n" if brief.statement else "",
-        "count": str(MOST_LESSONS),
+        "task": f"Task:\n\n{render_task(brief.statement)}\n" if brief.statement else "",
+        "count": str(MAX_LESSONS),
         "format": describe_schema(LessonsReply),
     }
     known = PromptPart(
@@ -232,7 +229,7 @@ def lessons_draft(brief: LessonsBrief, prompt: Prompt) -> Draft:
         after="\n",
     )
     parts = {"history": attempts_part(brief.history), "remarks": advice_part(brief.remarks), "known": known}
-    return Draft(prompt=prompt, template="lessons", texts=texts, parts=parts)
+    return PromptDraft(prompt=prompt, template="lessons", texts=texts, parts=parts)
 
 
 def _words(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The debugger: looks for the cause of a failure with tools, then says it as a `Diagnosis`."""
+"""The debugger: investigates a failure with tools and states its cause as a `Diagnosis`."""
 
 from __future__ import annotations
 
@@ -7,26 +7,27 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from suture.agents.prompting.fitting import Draft, PromptPart
+from suture.agents.prompting.fitting import PromptDraft, PromptPart
 from suture.agents.prompting.prompt_files import Prompt
 from suture.agents.prompting.prompt_parts import (
     attempts_part,
     facts_part,
     files_part,
     output_part,
-    task_text,
+    render_task,
 )
 from suture.agents.roles.coder import RepairBrief
 from suture.agents.tools.react_loop import (
-    Action,
     AgentTool,
     AskDraft,
     OnStep,
-    Trail,
-    act,
+    ToolAction,
+    ToolTrail,
+    render_tools,
+    run_tool_loop,
     steps_part,
-    tools_text,
 )
+from suture.agents.tuning import MAX_DEBUGGER_STEPS
 from suture.core.ledger.kinds import ToolStep
 from suture.core.records import Diagnosis, FaultCategory, Strategy
 from suture.errors import MalformedReply
@@ -34,7 +35,7 @@ from suture.models.structured_output import describe_schema
 
 
 class DiagnosisReply(BaseModel):
-    """A `Diagnosis` as a model writes it: the cause first, so that the label follows from it."""
+    """A `Diagnosis` as a model writes it: the cause comes first, so that the category follows from it."""
 
     model_config = ConfigDict(frozen=True, title="Diagnosis")
 
@@ -44,29 +45,27 @@ class DiagnosisReply(BaseModel):
     confidence: float = Field(ge=0, le=1)
 
     def record(self) -> Diagnosis:
-        """The diagnosis as the run keeps it."""
+        """Return the `Diagnosis`."""
         return Diagnosis(**self.model_dump())
 
 
-def diagnosis_draft(brief: RepairBrief, prompt: Prompt) -> Draft:
-    """The question, before it is cut to the room there is."""
+def draft_diagnosis_prompt(brief: RepairBrief, prompt: Prompt) -> PromptDraft:
+    """Return the prompt for a diagnosis without tools."""
     texts = {"task": _task(brief), "format": describe_schema(DiagnosisReply)}
-    return Draft(prompt=prompt, template="diagnose", texts=texts, parts=_parts(brief))
+    return PromptDraft(prompt=prompt, template="diagnose", texts=texts, parts=_parts(brief))
 
 
-MOST_STEPS = 5
-"""Two or three looks tell nearly all that a small model can make use of."""
 TRACE = "trace_call"
-AskDiagnosis = Callable[[Draft], Awaitable[DiagnosisReply]]
-"""Fits a prompt, and asks the role's model for the answer's type."""
+AskDiagnosis = Callable[[PromptDraft], Awaitable[DiagnosisReply]]
+"""Fits a prompt and asks the role's model for a diagnosis."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Investigation:
-    """What the debugger found, and how."""
+    """The diagnosis, and the steps that led to it."""
 
     diagnosis: Diagnosis
-    trail: Trail
+    trail: ToolTrail
 
 
 async def investigate(
@@ -76,38 +75,38 @@ async def investigate(
     *,
     ask: AskDraft,
     conclude: AskDiagnosis,
-    most_steps: int = MOST_STEPS,
+    max_steps: int = MAX_DEBUGGER_STEPS,
     on_step: OnStep | None = None,
 ) -> Investigation:
-    """Look for the cause of a failure with tools, a bounded number of times, and say what it is.
+    """Investigate a failure with tools up to a number of steps, and state its cause.
 
-    The first failing call is traced before the model is asked: that costs no reply, and a small model would
-    not come to it.
+    The first failing call is traced before the model is called: that costs no reply, and a small model would
+    not ask for it.
 
     Args:
-        brief: The failing code, its facts and what was tried.
+        brief: The failing code, its counterexamples and earlier attempts.
         prompt: The prompt file `debugger`.
-        tools: What it may look with.
+        tools: The tools that it may use.
         ask: Asks for one step.
         conclude: Asks for the diagnosis, once.
-        most_steps: The most replies before that.
-        on_step: Told of each step.
+        max_steps: Maximum number of replies before the diagnosis.
+        on_step: Called after each step.
 
     Raises:
-        MalformedReply: No reply was an action, or no diagnosis came; none is made up.
+        MalformedReply: No reply was an action, or there was no diagnosis.
         BudgetExceeded: There was no budget for another call.
         ModelError: The model failed.
-        SandboxError: A tool's wall failed.
+        SandboxError: The sandbox of a tool failed.
     """
-    trail = await act(
-        lambda steps: step_draft(brief, prompt, tools, steps),
+    trail = await run_tool_loop(
+        lambda steps: draft_step_prompt(brief, prompt, tools, steps),
         tools,
         ask,
-        most_steps=most_steps,
+        max_steps=max_steps,
         on_step=on_step,
-        first=_first_look(brief, tools),
+        initial_actions=_initial_actions(brief, tools),
     )
-    if trail.ended == "malformed" and not trail.acted:
+    if trail.ending == "malformed" and not trail.used_tools:
         raise MalformedReply(
             f"the debugger never took a step: {trail.steps[-1].observation}", remedy="take a stronger model"
         )
@@ -115,32 +114,32 @@ async def investigate(
     return Investigation(diagnosis=answer.record(), trail=trail)
 
 
-def step_draft(
+def draft_step_prompt(
     brief: RepairBrief, prompt: Prompt, tools: Sequence[AgentTool], steps: Sequence[ToolStep]
-) -> Draft:
-    """The question for the next step, before it is cut to the room there is."""
-    # A small model repeats an example: this one shows it something.
-    texts = {"task": _task(brief), "tools": tools_text(tools), "example": _failing_call(brief) or "1 + 2"}
-    return Draft(prompt=prompt, template="step", texts=texts, parts=_parts(brief, steps))
+) -> PromptDraft:
+    """Return the prompt for the next step."""
+    # A small model repeats the example, so the example is a call that tells it something.
+    texts = {"task": _task(brief), "tools": render_tools(tools), "example": _failing_call(brief) or "1 + 2"}
+    return PromptDraft(prompt=prompt, template="step", texts=texts, parts=_parts(brief, steps))
 
 
-def _first_look(brief: RepairBrief, tools: Sequence[AgentTool]) -> tuple[Action, ...]:
+def _initial_actions(brief: RepairBrief, tools: Sequence[AgentTool]) -> tuple[ToolAction, ...]:
     call = _failing_call(brief)
-    return (Action(tool=TRACE, input=call),) if call and TRACE in {tool.name for tool in tools} else ()
+    return (ToolAction(tool=TRACE, input=call),) if call and TRACE in {tool.name for tool in tools} else ()
 
 
 def _failing_call(brief: RepairBrief) -> str:
     return next((fact.call for fact in brief.facts if "(" in fact.call), "")
 
 
-def _conclusion_draft(brief: RepairBrief, prompt: Prompt, steps: Sequence[ToolStep]) -> Draft:
+def _conclusion_draft(brief: RepairBrief, prompt: Prompt, steps: Sequence[ToolStep]) -> PromptDraft:
     texts = {"task": _task(brief), "format": describe_schema(DiagnosisReply)}
     seen = [step for step in steps if step.tool]
-    return Draft(prompt=prompt, template="conclude", texts=texts, parts=_parts(brief, seen))
+    return PromptDraft(prompt=prompt, template="conclude", texts=texts, parts=_parts(brief, seen))
 
 
 def _task(brief: RepairBrief) -> str:
-    return f"{task_text(brief.statement)}\n" if brief.statement else ""
+    return f"{render_task(brief.statement)}\n" if brief.statement else ""
 
 
 def _parts(brief: RepairBrief, steps: Sequence[ToolStep] | None = None) -> dict[str, PromptPart]:

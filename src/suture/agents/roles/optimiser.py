@@ -1,4 +1,4 @@
-"""The optimiser: rewrites code that works; whether the rewriting is kept, the trusted checks decide."""
+"""The optimiser: rewrites code that passes; trusted checks decide whether the rewrite is kept."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from suture.agents.prompting.fitting import Draft
+from suture.agents.prompting.fitting import PromptDraft
 from suture.agents.prompting.prompt_files import Prompt
-from suture.agents.prompting.prompt_parts import files_part, task_text
+from suture.agents.prompting.prompt_parts import files_part, render_task
 from suture.agents.replies.coder_reply import files_from_reply
 from suture.agents.roles.coder import RepairBrief
 from suture.models import Reply
@@ -21,10 +21,10 @@ class OptimiseBrief:
     """What the optimiser needs.
 
     Attributes:
-        statement: The task, in words or as a stub; empty where there is only code and tests.
-        files: The code that passes, path -> text.
-        entry_point: The name that must stay there, where known.
-        goal: What it is to become.
+        statement: The task, in words or as a stub; empty if there is only code and tests.
+        files: The passing code, path -> text.
+        entry_point: The name that must stay, if known.
+        goal: Whether the code should become faster or simpler.
     """
 
     statement: str
@@ -33,22 +33,24 @@ class OptimiseBrief:
     goal: OptimiseGoal = "simpler"
 
 
-def optimise_draft(brief: OptimiseBrief, prompt: Prompt) -> Draft:
-    """The optimiser's prompt, before it is cut to size; the answer is for `optimised_files`."""
+def draft_optimiser_prompt(brief: OptimiseBrief, prompt: Prompt) -> PromptDraft:
+    """Return the optimiser's prompt; `optimised_files` reads the answer."""
     texts = {
-        "task": f"Task:\n\n{task_text(brief.statement)}\n" if brief.statement else "",
+        "task": f"Task:\n\n{render_task(brief.statement)}\n" if brief.statement else "",
         "goal": prompt.render(brief.goal),
         "name": f"`{brief.entry_point}`" if brief.entry_point else "every function",
     }
-    return Draft(prompt=prompt, template="optimise", texts=texts, parts={"files": files_part(brief.files)})
+    return PromptDraft(
+        prompt=prompt, template="optimise", texts=texts, parts={"files": files_part(brief.files)}
+    )
 
 
 def optimised_files(reply: Reply, brief: OptimiseBrief) -> dict[str, str]:
-    """The files that a reply rewrites, path -> text.
+    """Return the files that a reply rewrites, path -> text.
 
     Raises:
-        MalformedReply: It holds no code, or changes nothing.
-        EditDoesNotApply: A search/replace block in it has no one place.
+        MalformedReply: There is no code, or it changes nothing.
+        EditDoesNotApply: A search/replace block does not match exactly one place.
     """
     repair = RepairBrief(statement=brief.statement, files=brief.files, entry_point=brief.entry_point)
     return files_from_reply(reply, repair)

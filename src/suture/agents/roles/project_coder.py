@@ -1,6 +1,6 @@
 """The coder of several files in any language: its prompt, and reading its reply.
 
-A reply is read as text, file by file. Nothing here parses the code: whether it builds, the verdict says.
+A reply is read as text, file by file. The code is not parsed: whether it builds is part of the verdict.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from suture.agents.prompting.fitting import Draft, PromptPart
+from suture.agents.prompting.fitting import PromptDraft, PromptPart
 from suture.agents.prompting.prompt_files import Prompt
 from suture.agents.prompting.prompt_parts import (
     advice_part,
@@ -17,18 +17,17 @@ from suture.agents.prompting.prompt_parts import (
     output_part,
     refused_part,
 )
-from suture.agents.replies.edit_blocks import apply_edits, may_create, split_edits
-from suture.agents.replies.fenced_blocks import Block, fenced_blocks
-from suture.agents.replies.written_files import SHELL, label_of
+from suture.agents.replies.edit_blocks import apply_edits, is_creatable, split_edits
+from suture.agents.replies.fenced_blocks import CodeBlock, fenced_blocks
+from suture.agents.replies.written_files import SHELL_LABELS, fence_label
 from suture.agents.roles.coder import RepairBrief
+from suture.agents.tuning import MAX_PROJECT_FILE_CHARS, MAX_PROJECT_FILES
 from suture.core.records import ProjectKind, Task
 from suture.errors import MalformedReply
 from suture.models import Reply
-from suture.project.languages import LANGUAGES, filled
-from suture.project.python_source.parsing import bounded
+from suture.project.languages import LANGUAGES, fill_placeholders
+from suture.project.python_source.parsing import limit_parsing_work
 
-LONGEST_FILE = 200_000
-MOST_FILES = 40
 CONTRACTS: Mapping[ProjectKind, str] = {
     "web_app": (
         "`{start}` starts the server. It listens on 127.0.0.1 at the port that the environment variable PORT "
@@ -48,45 +47,45 @@ CONTRACTS: Mapping[ProjectKind, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectBrief(RepairBrief):
-    """What the coder needs to write files or to mend those that are written.
+    """What the coder needs to write a project's files or to repair them.
 
     Attributes:
-        rules: How the code is laid out and started, and what else holds of it.
-        entry: The file that must be there; empty where all of them are there already.
-        tests: Source of the user's tests, which the coder may see.
-        mends: Whether `files` are a candidate's own that fail; else they are what is there already.
+        rules: How the code is laid out and started, and other rules.
+        entry: The required main file; empty if all files exist already.
+        tests: Source of the user's visible tests.
+        is_repair: Whether `files` are a candidate's own that fail; otherwise they exist already.
     """
 
     rules: str
     entry: str = ""
     tests: str = ""
-    mends: bool = False
+    is_repair: bool = False
 
 
-def rules_of(task: Task) -> str:
-    """How the code of a task is laid out and started, in words for whoever writes it."""
+def render_project_rules(task: Task) -> str:
+    """Return how the code of a task is laid out and started, for the prompt."""
     facts = LANGUAGES[task.language]
     layout, project = facts.layout, task.project
     if project is not None and project.kind is None:
         own = "Keep to the project's own style, and leave its tests alone."
-        return f"It is {facts.label}. {own} {layout.adding}"
+        return f"It is {facts.label}. {own} {layout.dependency_note}"
     if project is None or project.kind is None:
         named = f", with `{task.entry_point}`" if task.entry_point else ""
-        rule = layout.single.format(name=task.entry_point or "name")
+        rule = layout.function_note.format(name=task.entry_point or "name")
         return f"Write it in {facts.label} into the file `{task.module}`{named}. {rule}"
-    start = " ".join(filled(layout.by_hand, project.name, task.module))
+    start = " ".join(fill_placeholders(layout.manual_start, project.name, task.module))
     contract = CONTRACTS[project.kind].format(start=start, entry=task.module)
     style = layout.style.format(name=project.name)
     done = " Its manifest, README and .gitignore are there already." if project.is_new else ""
-    done = done if project.is_new else f" {layout.adding}"
+    done = done if project.is_new else f" {layout.dependency_note}"
     return (
         f"It is {facts.label}. {contract} {style}{done} Write the code alone, beginning with "
         f"`{task.module}`, and no tests."
     )
 
 
-def project_draft(brief: ProjectBrief, prompt: Prompt) -> Draft:
-    """The coder's prompt, before it is cut to the room there is."""
+def draft_project_prompt(brief: ProjectBrief, prompt: Prompt) -> PromptDraft:
+    """Return the coder's prompt."""
     shown = [f"### {path}\n{_fenced(path, text)}" for path, text in brief.files.items()]
     texts = {"task": brief.statement.strip(), "rules": brief.rules}
     parts = {
@@ -96,39 +95,41 @@ def project_draft(brief: ProjectBrief, prompt: Prompt) -> Draft:
             after="\n```\n",
         ),
         "files": PromptPart(
-            pieces=shown, joint="\n\n", before="" if brief.mends else "\nThese files are there:\n\n"
+            pieces=shown, separator="\n\n", before="" if brief.is_repair else "\nThese files are there:\n\n"
         ),
         "refused": refused_part(brief.refused),
         "advice": advice_part(brief.advice),
     }
-    if not brief.mends:
-        return Draft(prompt=prompt, template="write", texts=texts, parts=parts)
+    if not brief.is_repair:
+        return PromptDraft(prompt=prompt, template="write", texts=texts, parts=parts)
     parts |= {
         "facts": facts_part(brief.facts),
         "output": output_part(brief.output) if not brief.facts else PromptPart(pieces=()),
         "history": attempts_part(brief.history),
     }
     how = prompt.render(brief.strategy)
-    return Draft(prompt=prompt, template="repair", texts={**texts, "how": how}, parts=parts)
+    return PromptDraft(prompt=prompt, template="repair", texts={**texts, "how": how}, parts=parts)
 
 
 def _fenced(path: str, text: str) -> str:
-    fence = next((f.fence for f in LANGUAGES.values() if path.endswith(f.endings)), path.rpartition(".")[2])
+    fence = next(
+        (f.fence for f in LANGUAGES.values() if path.endswith(f.extensions)), path.rpartition(".")[2]
+    )
     return f"```{fence}\n{text.strip()}\n```"
 
 
-@bounded
+@limit_parsing_work
 def files_from_project_reply(reply: Reply, brief: ProjectBrief) -> dict[str, str]:
-    """The files that a reply asks to write, path -> text.
+    """Return the files in a reply, path -> text.
 
     Raises:
-        MalformedReply: There is no file in it, it was cut short, or it lacks the file that all begins with.
-        EditDoesNotApply: A search/replace block in it has no one place.
+        MalformedReply: There is no file, the reply was cut off, or the main file is missing.
+        EditDoesNotApply: A search/replace block does not match exactly one place.
     """
     edits, text = split_edits(reply.text)
     files = dict(apply_edits(edits, brief.files, brief.project))
     blocks = fenced_blocks(text)
-    if reply.finish == "length" and any(not block.closed for block in blocks):
+    if reply.finish == "length" and any(not block.is_closed for block in blocks):
         raise MalformedReply(
             "the reply was cut short before its last file was complete", remedy="raise model.max_tokens"
         )
@@ -139,27 +140,29 @@ def files_from_project_reply(reply: Reply, brief: ProjectBrief) -> dict[str, str
     if not files and wanted:
         code = [block for block in blocks if block.may_be_code and block.code.strip()]
         files = {wanted: max(code, key=lambda block: len(block.code)).code} if code else {}
-    files = _under_root(files, entry)
-    if entry and entry not in files and not brief.mends:
+    files = _strip_root_folder(files, entry)
+    if entry and entry not in files and not brief.is_repair:
         sources = [path for path in files if path.rpartition(".")[2] == entry.rpartition(".")[2]]
-        if len(sources) == 1:  # all of the program in one file, by another name
+        if len(sources) == 1:  # the whole program in one file with another name
             files[entry] = files.pop(sources[0])
     if not files:
         raise MalformedReply("the reply holds no file: a line `### path`, and its content in a fenced block")
-    if len(files) > MOST_FILES or any(len(text) > LONGEST_FILE for text in files.values()):
-        raise MalformedReply(f"the reply is more than {MOST_FILES} files of {LONGEST_FILE:,} characters")
-    if entry and entry not in files and not (brief.mends and entry in brief.files):
+    if len(files) > MAX_PROJECT_FILES or any(len(text) > MAX_PROJECT_FILE_CHARS for text in files.values()):
+        raise MalformedReply(
+            f"the reply is more than {MAX_PROJECT_FILES} files of {MAX_PROJECT_FILE_CHARS:,} characters"
+        )
+    if entry and entry not in files and not (brief.is_repair and entry in brief.files):
         raise MalformedReply(f"the reply holds no {entry}, with which the program begins")
     return files
 
 
-def _is_file(block: Block) -> bool:
+def _is_file(block: CodeBlock) -> bool:
     path = block.path
-    return bool(path and block.code.strip() and may_create(path, ()) and label_of(block) not in SHELL)
+    return bool(path and block.code.strip() and is_creatable(path, ()) and fence_label(block) not in SHELL_LABELS)
 
 
-def _under_root(files: Mapping[str, str], entry: str) -> dict[str, str]:
-    """The files without the folder that a model put around all of them."""
+def _strip_root_folder(files: Mapping[str, str], entry: str) -> dict[str, str]:
+    """Return the files without a folder that the model put around all of them."""
     around = [path.removesuffix(entry) for path in files if entry and path.endswith(f"/{entry}")]
     if entry in files or len(around) != 1:
         return dict(files)

@@ -1,6 +1,6 @@
-"""The testers that see no code: one writes tests of the task's words, one what holds for every input.
+"""Roles that write tests: for a statement, against code, for a project, to reproduce an issue.
 
-The inputs of the latter are drawn with a fixed seed.
+Spec and property testers do not see the code. Their prompts' answers are read by `replies.generated_checks`.
 """
 
 from __future__ import annotations
@@ -9,38 +9,36 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from suture.agents.prompting.fitting import Draft, PromptPart
+from suture.agents.prompting.fitting import PromptDraft, PromptPart
 from suture.agents.prompting.prompt_files import Prompt
 from suture.agents.prompting.prompt_parts import (
     examples_part,
     files_part,
-    hints_text,
     refused_part,
-    task_text,
+    render_task,
+    render_user_hints,
 )
 from suture.agents.replies.fenced_blocks import fenced_blocks
-from suture.agents.replies.generated_checks import UNTRIED, WrittenChecks, checks_from_reply
+from suture.agents.replies.generated_checks import UNTRIED_TRUST, GeneratedChecks, checks_from_reply
+from suture.agents.tuning import MAX_REPRODUCER_CHARS, MAX_TEST_FILE_CHARS
 from suture.core.records import Language
 from suture.errors import MalformedReply
 from suture.models import Reply
-from suture.project.languages import LANGUAGES, filled
-from suture.project.python_source.parsing import bounded, parsed
+from suture.project.languages import LANGUAGES, fill_placeholders
+from suture.project.python_source.parsing import limit_parsing_work, parsed
 
-GENERATOR = "seeded_random"
-ASKED_FOR = 3
-"""How many properties."""
+GENERATOR_NAME = "seeded_random"
 
 
 @dataclass(frozen=True, kw_only=True)
 class SpecTestBrief:
-    """What the spec tester may know, and the property tester.
+    """What the spec tester and the property tester may know.
 
     Attributes:
         statement: The task, in words or as a stub.
-        entry_point: The function or class to test, where known.
-        examples: Source of tests that exist already: they show how it is called, and are not to be
-            repeated.
-        count: How many tests, or properties, to ask for.
+        entry_point: The function or class to test, if known.
+        examples: Source of existing tests: they show how it is called, and must not be repeated.
+        count: How many tests or properties to ask for.
     """
 
     statement: str
@@ -49,40 +47,42 @@ class SpecTestBrief:
     count: int = 6
 
 
-def spec_test_draft(brief: SpecTestBrief, prompt: Prompt) -> Draft:
-    """A tester's prompt, before it is cut to size; the answer is for `checks_from_reply`."""
+def draft_spec_test_prompt(brief: SpecTestBrief, prompt: Prompt) -> PromptDraft:
+    """Return a tester's prompt; `checks_from_reply` reads the answer."""
     texts = {
-        "task": task_text(brief.statement),
+        "task": render_task(brief.statement),
         "name": f"`{brief.entry_point}`" if brief.entry_point else "the function of the task",
         "count": str(brief.count),
     }
     parts: dict[str, PromptPart] = {"examples": examples_part(brief.examples)}
-    return Draft(prompt=prompt, template="tests", texts=texts, parts=parts)
+    return PromptDraft(prompt=prompt, template="tests", texts=texts, parts=parts)
 
 
-def properties_from_reply(reply: Reply, entry_point: str | None, *, trust: float = UNTRIED) -> WrittenChecks:
-    """The properties of a reply, as checks that give the same inputs each time.
+def properties_from_reply(
+    reply: Reply, entry_point: str | None, *, trust: float = UNTRIED_TRUST
+) -> GeneratedChecks:
+    """Return the properties of a reply as checks with the same inputs each time.
 
     Args:
-        reply: What the tester wrote.
-        entry_point: What is under test, where known.
-        trust: How far each check is believed, in [0, 1].
+        reply: The tester's reply.
+        entry_point: What is tested, if known.
+        trust: Trust in each check, in [0, 1].
 
     Raises:
-        MalformedReply: No check can be used.
+        MalformedReply: No check is usable.
     """
     written = checks_from_reply(reply, "property", entry_point, trust=trust)
-    checks = tuple(replace(check, source=_seeded(check.source)) for check in written.checks)
+    checks = tuple(replace(check, source=_with_own_generator(check.source)) for check in written.checks)
     return replace(written, checks=checks)
 
 
-def _seeded(source: str) -> str:
-    """A program that draws from a generator of its own in the place of the one that all share.
+def _with_own_generator(source: str) -> str:
+    """Return the source with a seeded random generator of its own instead of the shared one.
 
-    That one begins anywhere; and a test that seeds it could not be judged apart from the code.
+    The shared generator starts at an arbitrary state, and seeding it would also change the code under test.
     """
     tree = parsed(source)
-    if tree is None or "random" not in source or _makes_its_own(tree):
+    if tree is None or "random" not in source or _creates_generator(tree):
         return source
     body: list[ast.stmt] = []
     for node in tree.body:
@@ -90,21 +90,21 @@ def _seeded(source: str) -> str:
             names = [alias.asname or "random" for alias in node.names if alias.name == "random"]
             body += [node, *ast.parse("\n".join(f"{name} = {name}.Random(0)" for name in names)).body]
         elif isinstance(node, ast.ImportFrom) and node.module == "random":
-            drawn = [f"{a.asname or a.name} = {GENERATOR}.{a.name}" for a in node.names]
-            made = ["import random", f"{GENERATOR} = random.Random(0)", *drawn]
+            drawn = [f"{a.asname or a.name} = {GENERATOR_NAME}.{a.name}" for a in node.names]
+            made = ["import random", f"{GENERATOR_NAME} = random.Random(0)", *drawn]
             body += ast.parse("\n".join(made)).body
-        elif not _seeds(node):
+        elif not _is_seed_call(node):
             body.append(node)
     return ast.unparse(ast.Module(body, [])) + "\n"
 
 
-def _makes_its_own(tree: ast.Module) -> bool:
+def _creates_generator(tree: ast.Module) -> bool:
     made = {part.attr for part in ast.walk(tree) if isinstance(part, ast.Attribute)}
     taken = {a.name for node in tree.body if isinstance(node, ast.ImportFrom) for a in node.names}
     return bool((made | taken) & {"Random", "SystemRandom"})
 
 
-def _seeds(node: ast.stmt) -> bool:
+def _is_seed_call(node: ast.stmt) -> bool:
     call = node.value if isinstance(node, ast.Expr) else None
     return isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] == "seed"
 
@@ -116,8 +116,8 @@ class AdversarialBrief:
     Attributes:
         statement: The task, in words or as a stub.
         files: The candidate's code, path -> text.
-        entry_point: The function or class to break, where known.
-        examples: Source of tests that exist already, and are not to be repeated.
+        entry_point: The function or class to break, if known.
+        examples: Source of existing tests, which must not be repeated.
         count: How many tests to ask for.
     """
 
@@ -128,29 +128,26 @@ class AdversarialBrief:
     count: int = 6
 
 
-def adversarial_draft(brief: AdversarialBrief, prompt: Prompt) -> Draft:
-    """The adversarial tester's prompt, before it is cut to size; the answer is for `checks_from_reply`."""
+def draft_adversarial_prompt(brief: AdversarialBrief, prompt: Prompt) -> PromptDraft:
+    """Return the adversarial tester's prompt; `checks_from_reply` reads the answer."""
     texts = {
-        "task": task_text(brief.statement),
+        "task": render_task(brief.statement),
         "name": f"`{brief.entry_point}`" if brief.entry_point else "the code",
         "count": str(brief.count),
     }
     parts = {"examples": examples_part(brief.examples), "files": files_part(brief.files)}
-    return Draft(prompt=prompt, template="tests", texts=texts, parts=parts)
-
-
-LONGEST_FILE = 100_000
+    return PromptDraft(prompt=prompt, template="tests", texts=texts, parts=parts)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectTestBrief:
-    """What the tester needs.
+    """What the tester of a project needs.
 
     Attributes:
         statement: The task.
-        language: What the project is written in.
-        name: The project's.
-        files: What is written, path -> text: only so can a test know what to call.
+        language: The project's language.
+        name: The project's name.
+        files: The written code, path -> text, so that the tests know what to call.
     """
 
     statement: str
@@ -160,54 +157,53 @@ class ProjectTestBrief:
 
     @property
     def path(self) -> str:
-        """Where the tests go."""
-        return filled((LANGUAGES[self.language].layout.test_file,), self.name, "")[0]
+        """Return the path of the test file."""
+        return fill_placeholders((LANGUAGES[self.language].layout.test_file,), self.name, "")[0]
 
 
-def project_test_draft(brief: ProjectTestBrief, prompt: Prompt) -> Draft:
-    """The question, before it is cut to the room there is."""
+def draft_project_test_prompt(brief: ProjectTestBrief, prompt: Prompt) -> PromptDraft:
+    """Return the prompt for one test file in the usual way of the language."""
     facts = LANGUAGES[brief.language]
     pieces = [f"### {path}\n```{facts.fence}\n{text.strip()}\n```" for path, text in brief.files.items()]
     texts = {
         "task": brief.statement.strip(),
         "path": brief.path,
-        "tester": facts.layout.tester,
+        "tester": facts.layout.test_framework,
         "style": facts.layout.style.format(name=brief.name),
     }
-    return Draft(
-        prompt=prompt, template="write", texts=texts, parts={"files": PromptPart(pieces=pieces, joint="\n\n")}
+    return PromptDraft(
+        prompt=prompt,
+        template="write",
+        texts=texts,
+        parts={"files": PromptPart(pieces=pieces, separator="\n\n")},
     )
 
 
-@bounded
+@limit_parsing_work
 def tests_from_project_reply(reply: Reply) -> str:
-    """The one file of tests in a reply: its longest block of code.
+    """Return the test file in a reply: its longest block of code.
 
     Raises:
-        MalformedReply: There is none, or it was cut short.
+        MalformedReply: There is none, or it was cut off.
     """
     blocks = [block for block in fenced_blocks(reply.text) if block.may_be_code and block.code.strip()]
-    code = max((block.code for block in blocks if block.closed), key=len, default="")
-    if not code or len(code) > LONGEST_FILE:
+    code = max((block.code for block in blocks if block.is_closed), key=len, default="")
+    if not code or len(code) > MAX_TEST_FILE_CHARS:
         raise MalformedReply("the reply holds no whole file of tests in a fenced block")
     return code
 
 
-MOST_CHARS = 8000
-"""Of a test that a person is to read and to answer for."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class ReproducerBrief:
-    """What there is to know before a test is written.
+    """What the reproducer needs to write a test that shows the issue.
 
     Attributes:
         statement: The issue, in the user's words.
-        path: The file that the test will be, relative to the project root.
-        files: Code that the issue may be about, path -> text, the likeliest first.
+        path: The test file to write, relative to the project root.
+        files: Code that the issue may concern, path -> text, the likeliest first.
         examples: A test file of the project, which shows how its code is imported and called.
-        refused: Why earlier tests could not be used, the latest last.
-        hints: What a person said of earlier ones.
+        refused: Why earlier tests were unusable, the latest last.
+        hints: A person's hints about earlier tests.
     """
 
     statement: str
@@ -218,31 +214,35 @@ class ReproducerBrief:
     hints: Sequence[str] = ()
 
 
-def reproducer_draft(brief: ReproducerBrief, prompt: Prompt) -> Draft:
-    """The prompt, before it is cut to the room there is; the answer is for `test_from_reply`."""
-    texts = {"task": task_text(brief.statement), "path": brief.path, "hints": hints_text(brief.hints)}
+def draft_reproducer_prompt(brief: ReproducerBrief, prompt: Prompt) -> PromptDraft:
+    """Return the reproducer's prompt; `test_from_reply` reads the answer."""
+    texts = {
+        "task": render_task(brief.statement),
+        "path": brief.path,
+        "hints": render_user_hints(brief.hints),
+    }
     parts = {
         "files": files_part(brief.files),
         "examples": examples_part(brief.examples),
         "refused": refused_part(brief.refused),
     }
-    return Draft(prompt=prompt, template="test", texts=texts, parts=parts)
+    return PromptDraft(prompt=prompt, template="test", texts=texts, parts=parts)
 
 
-@bounded
+@limit_parsing_work
 def test_from_reply(reply: Reply) -> str:
-    """The source of the test file in a reply.
+    """Return the source of the test file in a reply.
 
     Raises:
-        MalformedReply: It holds no pytest function, or one that nobody would read.
+        MalformedReply: There is no pytest function, or it is too long to review.
     """
-    blocks = [block for block in fenced_blocks(reply.text) if block.may_be_code and block.closed]
+    blocks = [block for block in fenced_blocks(reply.text) if block.may_be_code and block.is_closed]
     sources = [block.code for block in blocks] or [reply.text]
     found = [source for source in sources if _holds_a_test(source)]
     if not found:
         raise MalformedReply("the reply holds no pytest function")
-    if len(found[0]) > MOST_CHARS:
-        raise MalformedReply(f"the test is longer than {MOST_CHARS} characters")
+    if len(found[0]) > MAX_REPRODUCER_CHARS:
+        raise MalformedReply(f"the test is longer than {MAX_REPRODUCER_CHARS} characters")
     try:
         found[0].encode()
     except UnicodeEncodeError as fault:

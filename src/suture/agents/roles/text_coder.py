@@ -1,8 +1,7 @@
-"""The coder for languages whose source we do not parse: its prompt, and reading its reply.
+"""The coder for languages that are not parsed here: its prompt, and reading its reply.
 
-The prompt is the coder's own, in that language's name and fence. A reply is read as text: a file is replaced
-whole, by search/replace blocks, or definition by definition where each stands at the left margin under a name
-of its own.
+The prompt is the coder's own with the language's name and fence. A reply is read as text: it replaces a whole
+file, applies search/replace blocks, or replaces the definitions at the left margin that it names.
 """
 
 from __future__ import annotations
@@ -10,16 +9,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from suture.agents.prompting.fitting import Draft, PromptPart
+from suture.agents.prompting.fitting import PromptDraft, PromptPart
 from suture.agents.prompting.prompt_files import Prompt
 from suture.agents.replies.edit_blocks import apply_edits, split_edits
-from suture.agents.replies.fenced_blocks import Block, fenced_blocks
-from suture.agents.roles.coder import RepairBrief, coder_draft
+from suture.agents.replies.fenced_blocks import CodeBlock, fenced_blocks
+from suture.agents.roles.coder import RepairBrief, draft_coder_prompt
 from suture.core.records import Language
 from suture.errors import MalformedReply
 from suture.models import Reply
 from suture.project.languages import LANGUAGES
-from suture.project.python_source.parsing import bounded
+from suture.project.python_source.parsing import limit_parsing_work
 
 START = re.compile(r"^(?=[^\s)\]}])", re.MULTILINE)
 FIRST_COMMENT = r"\s*{}\s*(?:[Ff]ile:?\s*)?([\w./-]+\.[A-Za-z]{{1,4}})\s*\n"
@@ -27,21 +26,21 @@ FIRST_COMMENT = r"\s*{}\s*(?:[Ff]ile:?\s*)?([\w./-]+\.[A-Za-z]{{1,4}})\s*\n"
 
 @dataclass(frozen=True, kw_only=True)
 class TextBrief(RepairBrief):
-    """What the coder needs to mend code of another language than Python."""
+    """What the coder needs to repair code of another language than Python."""
 
     language: Language
 
 
-def text_draft(brief: TextBrief, prompt: Prompt) -> Draft:
-    """The coder's prompt, before it is cut to the room there is."""
+def draft_text_prompt(brief: TextBrief, prompt: Prompt) -> PromptDraft:
+    """Return the coder's prompt."""
     facts = LANGUAGES[brief.language]
-    draft = coder_draft(brief, _in_language(prompt, facts.label, facts.fence))
+    draft = draft_coder_prompt(brief, _in_language(prompt, facts.label, facts.fence))
     pieces = [f"### {path}\n```{facts.fence}\n{text.strip()}\n```" for path, text in brief.files.items()]
-    return replace(draft, parts={**draft.parts, "files": PromptPart(pieces=pieces, joint="\n\n")})
+    return replace(draft, parts={**draft.parts, "files": PromptPart(pieces=pieces, separator="\n\n")})
 
 
 def _in_language(prompt: Prompt, label: str, fence: str) -> Prompt:
-    """The same templates, where they speak of Python; what fills them is not touched."""
+    """Return the templates with another language's name and fence in place of Python's."""
     spoken = {
         name: replace(t, text=t.text.replace("```python", f"```{fence}").replace("Python", label))
         for name, t in prompt.templates.items()
@@ -49,17 +48,17 @@ def _in_language(prompt: Prompt, label: str, fence: str) -> Prompt:
     return replace(prompt, templates=spoken)
 
 
-@bounded
+@limit_parsing_work
 def files_from_text_reply(reply: Reply, brief: TextBrief) -> dict[str, str]:
-    """The files that a reply asks to write.
+    """Return the files that a reply changes, path -> text.
 
     Raises:
-        MalformedReply: There is no code in it, or it cannot be put into the files without losing code.
-        EditDoesNotApply: A search/replace block in it has no one place.
+        MalformedReply: There is no code, or it cannot be merged without losing code.
+        EditDoesNotApply: A search/replace block does not match exactly one place.
     """
     edits, text = split_edits(reply.text)
     fence = LANGUAGES[brief.language].fence
-    blocks = [b for b in fenced_blocks(text) if b.closed and (b.may_be_code or b.label == fence)]
+    blocks = [b for b in fenced_blocks(text) if b.is_closed and (b.may_be_code or b.label == fence)]
     if not blocks and not edits:
         cut = reply.finish == "length"
         why = "was cut short before the code was complete" if cut else "holds no code in a fenced block"
@@ -77,8 +76,8 @@ def files_from_text_reply(reply: Reply, brief: TextBrief) -> dict[str, str]:
     return changed
 
 
-def _target(block: Block, brief: TextBrief) -> str | None:
-    """The file that a block names, else the one whose names it defines."""
+def _target(block: CodeBlock, brief: TextBrief) -> str | None:
+    """Return the file that a block names, else the one whose definitions it contains."""
     mark = re.escape(LANGUAGES[brief.language].line_comment)
     first = re.match(FIRST_COMMENT.format(mark), block.code)
     said = block.path or (first[1] if first else None)
@@ -107,15 +106,15 @@ def _merged(path: str, original: str, code: str, language: Language) -> str:
 
 
 def _chunks(text: str, language: Language) -> dict[str, str]:
-    """Top-level pieces by the name that each defines; the rest stays with the piece before it."""
+    """Return the top-level pieces by the name that each defines, with other text after the piece."""
     found: dict[str, str] = {"": ""}
     name, waiting, facts = "", "", LANGUAGES[language]
     comments = (facts.line_comment, "/*", "*")
     for piece in START.split(text):
         if piece.startswith(comments):
-            waiting += piece  # a comment stands above what it is about
+            waiting += piece  # a comment belongs to the definition below it
             continue
-        defined = facts.definition.match(piece)
+        defined = facts.definition_pattern.match(piece)
         if defined:
             name = next(re.sub(r"\s+", " ", group) for group in defined.groups() if group)
             while name in found:

@@ -1,1 +1,1 @@
-"""Working with tools: the loop of thought and act, and files in memory."""
+"""Tools for models: the ReAct loop, files in memory, and the debugger's tools."""

@@ -1,4 +1,4 @@
-"""The tools that a run hands to its roles: code behind the wall, and what can be read of a candidate."""
+"""The debugger's tools: run code beside a candidate in the sandbox, read its functions, compare attempts."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from suture.agents.tools.react_loop import Action, AgentTool
-from suture.judge.tracing.variable_trace import Probe, first_divergence, observe, render_trace
+from suture.agents.tools.react_loop import AgentTool, ToolAction
+from suture.judge.tracing.variable_trace import TraceTarget, find_divergence, observe, render_trace
 from suture.project.python_source.functions import describe_function
 from suture.project.python_source.parsing import parsed
 from suture.project.workspace import text_of, unified_diff
 
-LONGEST_CODE = 4000
-LONGEST_DIFF = 3000
+MAX_CODE_CHARS = 4000
+MAX_DIFF_CHARS = 3000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Iteration:
-    """A candidate that was tried, as `diff_iterations` compares it.
+class ComparedAttempt:
+    """An attempt that the tool `diff_iterations` can compare.
 
     Attributes:
-        label: A few words for people, such as `sample 2`.
-        files: What it writes, path -> text.
+        label: The candidate's label, such as `sample 2`.
+        files: The files that it writes: path -> text.
         failed: Ids of the checks that it failed.
     """
 
@@ -32,37 +32,35 @@ class Iteration:
     failed: frozenset[str] = field(default_factory=frozenset)
 
 
-def debugger_tools(
-    probe: Probe,
-    iterations: Sequence[Iteration] = (),
+def make_debugger_tools(
+    probe: TraceTarget,
+    attempts: Sequence[ComparedAttempt] = (),
     *,
     setup: str = "",
     reference: Mapping[str, bytes] | None = None,
 ) -> tuple[AgentTool, ...]:
-    """The debugger's tools.
+    """Return the tools `trace_call`, `run_snippet`, `inspect_function`, and `diff_iterations` for two
+    attempts.
 
     Args:
-        probe: Where its code runs: beside the failing candidate.
-        iterations: What was tried, oldest first, the failing candidate last.
-        setup: What stands before the failing call in its test, such as imports.
-        reference: The project with a candidate that passes the failing test, where one is known.
-
-    Returns:
-        `trace_call`, `run_snippet`, `inspect_function`, and with two iterations `diff_iterations`.
+        probe: The failing candidate, beside which code runs.
+        attempts: The attempts so far, oldest first, the failing candidate last.
+        setup: The code before the failing call in its test, such as imports.
+        reference: The project with a candidate that passes the failing test, if one is known.
     """
     sources = {path: text_of(content) for path, content in probe.files.items() if path.endswith(".py")}
 
-    async def trace_call(action: Action) -> str:
-        return await _traced(action.given, setup, probe, reference)
+    async def trace_call(action: ToolAction) -> str:
+        return await _trace(action.content, setup, probe, reference)
 
-    async def run_snippet(action: Action) -> str:
-        return await _ran(action.given, setup, probe)
+    async def run_snippet(action: ToolAction) -> str:
+        return await _run(action.content, setup, probe)
 
-    async def inspect_function(action: Action) -> str:
+    async def inspect_function(action: ToolAction) -> str:
         return describe_function(action.input.partition("(")[0], sources)
 
-    async def diff_iterations(action: Action) -> str:
-        return _compared(action.input, iterations)
+    async def diff_iterations(action: ToolAction) -> str:
+        return _compare(action.input, attempts)
 
     tools = [
         AgentTool(
@@ -81,18 +79,18 @@ def debugger_tools(
             run=inspect_function,
         ),
     ]
-    if len(iterations) > 1:
-        numbers = f"two of the numbers 1 to {len(iterations)}"
-        usage = f"the input is {numbers}, such as `1 {len(iterations)}`; shows how those attempts differ"
+    if len(attempts) > 1:
+        numbers = f"two of the numbers 1 to {len(attempts)}"
+        usage = f"the input is {numbers}, such as `1 {len(attempts)}`; shows how those attempts differ"
         tools.append(AgentTool(name="diff_iterations", usage=usage, run=diff_iterations))
     return tuple(tools)
 
 
-def setup_of(test: str) -> str:
-    """What a test needs to be read: its imports, definitions and plain values; nothing of it calls the code.
+def find_test_setup(test: str) -> str:
+    """Return the imports, definitions and plain values of a test; nothing that calls the code under test.
 
     Args:
-        test: The source of a check; what is no Python has no setup.
+        test: The source of a check. A source that is not Python has no setup.
     """
     tree = parsed(test)
     return "\n".join(ast.unparse(node) for node in (tree.body if tree is not None else ()) if _is_setup(node))
@@ -104,51 +102,49 @@ def _is_setup(node: ast.stmt) -> bool:
     return isinstance(node, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
 
 
-async def _traced(code: str, setup: str, probe: Probe, reference: Mapping[str, bytes] | None) -> str:
-    refused = _refused(code)
-    if refused:
-        return refused
+async def _trace(code: str, setup: str, probe: TraceTarget, reference: Mapping[str, bytes] | None) -> str:
+    if error := _input_error(code):
+        return error
     seen = await observe(probe, code, setup=setup, trace=True)
     text = render_trace(seen, probe.files)
     if reference is None:
         return text
     good = await observe(replace(probe, files=reference), code, setup=setup, trace=True)
-    divergence = first_divergence(seen, good)
+    divergence = find_divergence(seen, good)
     return f"{text}\nCompared with code that passes: {divergence}" if divergence else text
 
 
-async def _ran(code: str, setup: str, probe: Probe) -> str:
-    refused = _refused(code)
-    if refused:
-        return refused
+async def _run(code: str, setup: str, probe: TraceTarget) -> str:
+    if error := _input_error(code):
+        return error
     return render_trace(await observe(probe, code, setup=setup), {}) or "It printed nothing."
 
 
-def _refused(code: str) -> str:
+def _input_error(code: str) -> str:
     if not code.strip():
         return "There was no input."
-    if len(code) > LONGEST_CODE:
-        return f"The input has {len(code)} characters, and may have {LONGEST_CODE}."
+    if len(code) > MAX_CODE_CHARS:
+        return f"The input has {len(code)} characters, and may have {MAX_CODE_CHARS}."
     return ""
 
 
-def _compared(wanted: str, iterations: Sequence[Iteration]) -> str:
-    numbers = [int(word) for word in re.findall("[0-9]{1,6}", wanted)][:2]
+def _compare(text: str, attempts: Sequence[ComparedAttempt]) -> str:
+    numbers = [int(word) for word in re.findall("[0-9]{1,6}", text)][:2]
     if len(numbers) < 2:
-        numbers = [len(iterations) - 1, len(iterations)]
-    if not all(1 <= number <= len(iterations) for number in numbers):
-        return f"There are the attempts 1 to {len(iterations)}."
-    old, new = (iterations[number - 1] for number in numbers)
+        numbers = [len(attempts) - 1, len(attempts)]
+    if not all(1 <= number <= len(attempts) for number in numbers):
+        return f"There are the attempts 1 to {len(attempts)}."
+    old, new = (attempts[number - 1] for number in numbers)
     diff = unified_diff(_as_bytes(old), _as_bytes(new))
-    if len(diff) > LONGEST_DIFF:
-        diff = f"{diff[:LONGEST_DIFF]}\n... cut ..."
-    mended, broken = sorted(old.failed - new.failed), sorted(new.failed - old.failed)
+    if len(diff) > MAX_DIFF_CHARS:
+        diff = f"{diff[:MAX_DIFF_CHARS]}\n... cut ..."
+    repaired, broken = sorted(old.failed - new.failed), sorted(new.failed - old.failed)
     lines = [f"from attempt {numbers[0]} ({old.label}) to attempt {numbers[1]} ({new.label}):"]
     lines.append(diff or "the code is the same")
-    lines += [f"now passes: {check}" for check in mended[:10]]
+    lines += [f"now passes: {check}" for check in repaired[:10]]
     lines += [f"now fails: {check}" for check in broken[:10]]
     return "\n".join(lines)
 
 
-def _as_bytes(iteration: Iteration) -> dict[str, bytes]:
-    return {path: text.encode("utf-8", "surrogateescape") for path, text in iteration.files.items()}
+def _as_bytes(attempt: ComparedAttempt) -> dict[str, bytes]:
+    return {path: text.encode("utf-8", "surrogateescape") for path, text in attempt.files.items()}

@@ -17,8 +17,8 @@ from functools import partial
 from suture.core.settings.schema import Settings
 from suture.errors import ContextTooLong, ModelError, PrerequisiteError
 from suture.models.chat_model import Message, Reply, Sampling
-from suture.models.llama_server.list_shared_servers import get_shared_server
 from suture.models.llama_server.server_process import LlamaServer
+from suture.models.llama_server.shared_servers import get_shared_server
 from suture.models.providers.connections import connect_openai
 from suture.models.providers.langchain_model import LangChainModel
 from suture.models.tuning import BATCH_WINDOW_S, SERVER_EXIT_WAIT_S
@@ -189,7 +189,7 @@ class LocalModel:
             key=server.key,
             base_url=f"{server.url}/v1",
             timeout_s=knobs.timeout_s,
-            prefill_body={},  # llama.cpp's server goes on from a last turn of the assistant's by itself
+            prefill_body={},  # llama.cpp's server continues a last assistant message by itself
             streams=True,
         )
         return LangChainModel(

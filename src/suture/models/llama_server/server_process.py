@@ -216,7 +216,7 @@ def _start_failure(process: subprocess.Popen[bytes], log: IO[bytes], model_path:
 
 def _read_tail(log: IO[bytes]) -> str:
     log.seek(max(0, log.seek(0, os.SEEK_END) - QUOTED_STDERR_BYTES))
-    return log.read().decode("utf-8", "replace").strip() or "it said nothing"
+    return log.read().decode("utf-8", "replace").strip() or "it printed nothing"
 
 
 def _remedy(process: subprocess.Popen[bytes]) -> str:

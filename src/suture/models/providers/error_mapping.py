@@ -192,12 +192,12 @@ def map_provider_error(fault: Exception, target: ModelTarget) -> ModelError:
     row = ERROR_TABLE[kind]
     status = getattr(fault, "status_code", None)
     code = f" (HTTP {status})" if isinstance(status, int) and status > 0 else ""
-    said = " ".join(target.masked(_detail(fault, target)).split())[:MAX_QUOTED_CHARS] or type(fault).__name__
+    text = " ".join(target.masked(_detail(fault, target)).split())[:MAX_QUOTED_CHARS] or type(fault).__name__
     if issubclass(row.error, ModelNotFound) and target.address:
-        said = f"{target.address}: {said}"
+        text = f"{target.address}: {text}"
     wait_s = read_retry_after_s(fault)
     wait = f"; it asks to wait {format_wait(wait_s)}" if wait_s and kind in ("rate", "quota", "busy") else ""
-    message = f"{target.name!r} {row.sentence}{code}: {said}{wait}"
+    message = f"{target.name!r} {row.sentence}{code}: {text}{wait}"
     remedy = target.remedy(row.remedy)
     error = (
         ModelRateLimited(message, retry_after_s=wait_s, remedy=remedy)
@@ -218,7 +218,7 @@ def _detail(fault: Exception, target: ModelTarget) -> str:
     if _has_no_status(fault) and (reached := find_connection_failure(fault)) is not None:
         return f"{target.address}: {reached[1]}" if target.address else reached[1]
     if any(kind.__name__ == "APIConnectionError" for kind in type(fault).__mro__):
-        return [said for link in _chain(fault) if (said := str(link))][-1]
+        return [text for link in _chain(fault) if (text := str(link))][-1]
     return str(fault)
 
 
@@ -269,9 +269,9 @@ def _from_status(status: int, fault: Exception) -> ProviderErrorKind:
     return STATUSES.get(status, "server" if status >= 500 else "refused")
 
 
-def _is_about_context(said: str) -> bool:
-    about = "context" in said or "prompt" in said
-    return about and any(word in said for word in ("exceed", "length", "window", "size", "too long"))
+def _is_about_context(text: str) -> bool:
+    about = "context" in text or "prompt" in text
+    return about and any(word in text for word in ("exceed", "length", "window", "size", "too long"))
 
 
 def _chain(fault: BaseException) -> Iterator[BaseException]:

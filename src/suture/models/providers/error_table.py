@@ -69,11 +69,9 @@ class ErrorRule:
 CHECK_ADDRESS = "check model.base_url: is this an {protocol}-compatible address?"
 
 ERROR_TABLE: Mapping[ProviderErrorKind, ErrorRule] = {
-    "key": ErrorRule(
-        error=ModelAuthError, sentence="refused the key", remedy="set {key} to a key that it takes"
-    ),
+    "key": ErrorRule(error=ModelAuthError, sentence="refused the key", remedy="set {key} to a valid key"),
     "missing": ErrorRule(
-        error=ModelNotFound, sentence="is not there", remedy=f"check model.name; {CHECK_ADDRESS}"
+        error=ModelNotFound, sentence="was not found", remedy=f"check model.name; {CHECK_ADDRESS}"
     ),
     "redirect": ErrorRule(
         error=ModelNotFound,
@@ -82,7 +80,7 @@ ERROR_TABLE: Mapping[ProviderErrorKind, ErrorRule] = {
     ),
     "page": ErrorRule(
         error=ModelNotFound,
-        sentence="is not there: its address answers with a web page",
+        sentence="was not found: its address answers with a web page",
         remedy=CHECK_ADDRESS,
     ),
     "context": ErrorRule(
@@ -92,8 +90,8 @@ ERROR_TABLE: Mapping[ProviderErrorKind, ErrorRule] = {
     ),
     "unsendable": ErrorRule(
         error=ModelAuthError,
-        sentence="was not asked: the key, or another header, holds what no header may",
-        remedy="set {key} to the key alone: no line break, no space, ASCII letters only",
+        sentence="was not called: the key, or another header, has characters that no header may have",
+        remedy="set {key} to the key alone: ASCII, without spaces and line breaks",
     ),
     "refused": ErrorRule(error=ModelRequestRejected, sentence="refused the request"),
     "rate": ErrorRule(
@@ -110,44 +108,44 @@ ERROR_TABLE: Mapping[ProviderErrorKind, ErrorRule] = {
     "gateway": ErrorRule(
         error=ReplyLost,
         counts=True,
-        sentence="was asked, and a gateway lost what it may have answered",
+        sentence="may have answered, but a gateway lost the reply",
     ),
     "unreachable": ErrorRule(
         error=ModelUnreachable,
         retry=True,
         counts=True,
-        sentence="cannot be reached: nobody takes the connection",
+        sentence="cannot be reached: no connection is accepted",
         remedy="check that the server runs, model.base_url where you set it, and your proxy if you have one",
     ),
     "unknown_host": ErrorRule(
         error=ModelUnreachable,
         retry=True,
         counts=True,
-        sentence="cannot be reached: its host's name is not known",
+        sentence="cannot be reached: its host name is unknown",
         remedy="check the host in model.base_url where you set it, and that this machine is online",
     ),
     "tls": ErrorRule(
         error=ModelUnreachable,
         counts=True,
-        sentence="cannot be reached: no secure connection (TLS) comes about",
+        sentence="cannot be reached: no secure connection (TLS) can be established",
         remedy="check that model.base_url begins with the right one of http and https, this machine's clock, "
         "and SSL_CERT_FILE where the server has a certificate of your own",
     ),
     "flood": ErrorRule(
         error=ModelProtocolError,
         counts=True,
-        sentence="sends more than a reply of that length can be",
+        sentence="sends more than a reply of the requested length can be",
         remedy=CHECK_ADDRESS,
     ),
     "encoded": ErrorRule(
         error=ModelProtocolError,
-        sentence="answered with something unreadable, in an encoding of its own",
+        sentence="answered in an unsupported encoding",
         remedy=CHECK_ADDRESS,
     ),
     "foreign": ErrorRule(
-        error=ModelProtocolError, sentence="answered with something that is no reply", remedy=CHECK_ADDRESS
+        error=ModelProtocolError, sentence="answered with something that is not a reply", remedy=CHECK_ADDRESS
     ),
-    "dropped": ErrorRule(error=ReplyLost, counts=True, sentence="hung up before it answered"),
+    "dropped": ErrorRule(error=ReplyLost, counts=True, sentence="closed the connection before it answered"),
     "timeout": ErrorRule(
         error=ModelTimeout, counts=True, sentence="did not answer in time", remedy="raise model.timeout_s"
     ),
@@ -155,6 +153,6 @@ ERROR_TABLE: Mapping[ProviderErrorKind, ErrorRule] = {
     "unreadable": ErrorRule(
         error=ModelProtocolError, sentence="answered with something unreadable", remedy=CHECK_ADDRESS
     ),
-    "other": ErrorRule(error=ReplyLost, sentence="failed in a way that is not known"),
+    "other": ErrorRule(error=ReplyLost, sentence="failed in an unknown way"),
 }
 """Kind of a provider error -> what becomes of it."""

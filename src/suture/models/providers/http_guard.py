@@ -71,38 +71,38 @@ async def check_body(protocol: WireProtocol, pieces: AsyncIterator[bytes]) -> As
 
 def _require(protocol: WireProtocol, text: bytes) -> None:
     try:
-        said: Any = json.loads(text)
+        answer: Any = json.loads(text)
     except (ValueError, RecursionError):
         shown = ascii(text[:QUOTED_CHARS].decode("utf-8", "replace")) if text.strip() else "an empty body"
         if text.lstrip().startswith(b"{") and not text.rstrip().endswith(b"}"):
             raise ResponseRefused("lost", f"its JSON has no end: {shown}") from None
-        raise ResponseRefused("foreign", f"it is no JSON: {shown}") from None
-    complaint = _complaint(protocol, said)
+        raise ResponseRefused("foreign", f"it is not JSON: {shown}") from None
+    complaint = _complaint(protocol, answer)
     if complaint:
         raise ResponseRefused("foreign", complaint)
 
 
-def _complaint(protocol: WireProtocol, said: Any) -> str:
+def _complaint(protocol: WireProtocol, answer: Any) -> str:
     """Return what is wrong with an answer; empty if nothing is."""
-    if not isinstance(said, Mapping):
-        return f"a JSON {type(said).__name__} in place of an object: {_quoted(said)}"
-    error = said.get("error")
+    if not isinstance(answer, Mapping):
+        return f"a JSON {type(answer).__name__} in place of an object: {_quoted(answer)}"
+    error = answer.get("error")
     if error:
         message = error.get("message") if isinstance(error, Mapping) else error
         return f"an error in place of a reply: {_quoted(message or error)}"
-    if not _is_answer(protocol, said):
-        names = ", ".join(ascii(key) for key in list(said)[:8]) or "nothing"
-        return f"it has not {EXPECTED_CONTENT[protocol]}, but {names[:QUOTED_CHARS]}"
+    if not _is_answer(protocol, answer):
+        names = ", ".join(ascii(key) for key in list(answer)[:8]) or "nothing"
+        return f"it lacks {EXPECTED_CONTENT[protocol]} and has {names[:QUOTED_CHARS]}"
     return ""
 
 
-def _is_answer(protocol: WireProtocol, said: Mapping[str, Any]) -> bool:
+def _is_answer(protocol: WireProtocol, answer: Mapping[str, Any]) -> bool:
     if protocol == "Ollama":
-        return isinstance(said.get("message"), Mapping)
+        return isinstance(answer.get("message"), Mapping)
     if protocol == "Anthropic":
-        parts = said.get("content")
+        parts = answer.get("content")
         return isinstance(parts, list) and all(isinstance(part, Mapping) for part in parts)
-    choices = said.get("choices")
+    choices = answer.get("choices")
     return (
         isinstance(choices, list)
         and bool(choices)

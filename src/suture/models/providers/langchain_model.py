@@ -172,9 +172,9 @@ class LangChainModel:
             try:
                 connection = self._connections[loop] = self._connect()
             except Exception as fault:  # any library below may reject the address or a proxy
-                said = self._target.masked(ascii(str(fault)))[:MAX_QUOTED_CHARS]
+                message = self._target.masked(ascii(str(fault)))[:MAX_QUOTED_CHARS]
                 raise ModelUnreachable(
-                    f"{self.name!r} cannot be connected to at {self._target.address}: {said}",
+                    f"{self.name!r} cannot be connected to at {self._target.address}: {message}",
                     remedy="check model.base_url, and the proxy that your environment names",
                 ) from fault
         return connection

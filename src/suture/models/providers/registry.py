@@ -126,7 +126,7 @@ def require_model_name(name: str) -> None:
     if not model:
         raise UsageError(
             f"the model {name!r} is not of the form provider:model",
-            remedy="such as local:qwen2.5-coder-1.5b or openai:gpt-4o; none asks nobody",
+            remedy="such as local:qwen2.5-coder-1.5b or openai:gpt-4o; `none` runs without a model",
         )
     known = (*LOCAL_PROVIDERS, *PROVIDERS, *plugin_names(PROVIDER_PLUGIN_GROUP))
     if provider not in known:

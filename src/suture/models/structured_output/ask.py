@@ -78,8 +78,8 @@ async def ask_structured(
     """
     limit = max(limit_tokens or 0, sampling.max_tokens)
     current = replace(sampling, schema=strict_schema(type_))
-    prompt, reason = tuple(messages), ""
-    for asked in range(1, tries + 1):
+    prompt, reason, was_truncated = tuple(messages), "", False
+    for call in range(1, tries + 1):
         try:
             reply = await complete(prompt, current)
         except ModelError as fault:
@@ -87,16 +87,9 @@ async def ask_structured(
                 raise
             reason, current = str(fault), replace(current, schema=None)
             continue
-        if reply.finish == "length":
-            if (
-                reply.counted_by == "provider"
-                and reply.completion_tokens < TRUNCATED_BELOW_SHARE * current.max_tokens
-            ):
-                raise MalformedReply(
-                    f"a {type_.__name__} was cut at {reply.completion_tokens} tokens, before the "
-                    f"{current.max_tokens} that it might have had",
-                    remedy="raise budget.completion_tokens or budget.tokens, or model.context_tokens",
-                )
+        was_truncated = reply.finish == "length"
+        if was_truncated:
+            _require_full_length(reply, current, type_.__name__)
             reason = f"it was cut at {current.max_tokens} tokens"
             prompt = tuple(messages)
             if current.max_tokens < limit:
@@ -105,26 +98,38 @@ async def ask_structured(
                 current = _raise_temperature(current)
             continue
         try:
-            reading = parse_reply(reply.text, type_, salvage=reply.finish == "stop")
+            parsed = parse_reply(reply.text, type_, salvage=reply.finish == "stop")
         except UnreadableReply as fault:
             reason = str(fault)
             prompt = (*messages, *_correction(reply, reason))
             current = _raise_temperature(current)
             continue
-        return StructuredAnswer(value=reading.value, reply=reply, salvaged=reading.salvaged, calls=asked)
+        return StructuredAnswer(value=parsed.value, reply=reply, salvaged=parsed.salvaged, calls=call)
     raise MalformedReply(
         f"no usable {type_.__name__} in {tries} replies; of the last one: {reason}",
-        remedy="raise model.max_tokens" if "was cut" in reason else "take a stronger model",
+        remedy="raise model.max_tokens" if was_truncated else "take a stronger model",
     )
 
 
-def _raise_temperature(current: Sampling) -> Sampling:
-    return replace(
-        current,
-        temperature=max(
-            current.temperature, min(current.temperature + RETRY_TEMPERATURE_STEP, MAX_RETRY_TEMPERATURE)
-        ),
-    )
+def _require_full_length(reply: Reply, sampling: Sampling, type_name: str) -> None:
+    """Refuse a reply that was cut before its token limit, which a higher limit would not help.
+
+    Raises:
+        MalformedReply: The budget or the context ended the reply.
+    """
+    if reply.counted_by == "provider" and (
+        reply.completion_tokens < TRUNCATED_BELOW_SHARE * sampling.max_tokens
+    ):
+        raise MalformedReply(
+            f"a {type_name} was cut at {reply.completion_tokens} tokens, before its limit of "
+            f"{sampling.max_tokens}",
+            remedy="raise budget.completion_tokens or budget.tokens, or model.context_tokens",
+        )
+
+
+def _raise_temperature(sampling: Sampling) -> Sampling:
+    raised = min(sampling.temperature + RETRY_TEMPERATURE_STEP, MAX_RETRY_TEMPERATURE)
+    return replace(sampling, temperature=max(sampling.temperature, raised))
 
 
 def _correction(reply: Reply, reason: str) -> tuple[Message, Message]:
@@ -141,5 +146,5 @@ def _refuses_schema(fault: ModelError) -> bool:
     """Return whether a server said that it takes no schema; its reply can be validated without one."""
     if type(fault) not in (ModelError, ModelRequestRejected):
         return False
-    said = fault.message.lower()
-    return any(word in said for word in ("response_format", "json_schema", "grammar", "structured output"))
+    text = fault.message.lower()
+    return any(word in text for word in ("response_format", "json_schema", "grammar", "structured output"))

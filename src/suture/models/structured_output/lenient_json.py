@@ -147,8 +147,8 @@ class _Reader:
         while at < len(self.text):
             character = self.text[at]
             if character == "\\" and at + 1 < len(self.text):
-                said, at = self._escaped(at)
-                parts.append(said)
+                character_text, at = self._escaped(at)
+                parts.append(character_text)
             elif character == closing and ends.match(self.text, at + 1):
                 self.at = at + 1
                 return "".join(parts)

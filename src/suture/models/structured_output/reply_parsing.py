@@ -88,8 +88,8 @@ def _choice(value: Any, choices: list[Any], where: str) -> Any:
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if isinstance(value, str):
-        said = normalise_name(value.rpartition(".")[2] if re.fullmatch(r"[A-Z]\w*\.\w+", value) else value)
-        for wanted in (said, KIND_WORD.sub("", said)):
+        name = normalise_name(value.rpartition(".")[2] if re.fullmatch(r"[A-Z]\w*\.\w+", value) else value)
+        for wanted in (name, KIND_WORD.sub("", name)):
             named = [choice for choice in choices if normalise_name(str(choice)) == wanted]
             if len(named) == 1:
                 return named[0]

@@ -152,12 +152,12 @@ def _download_wheel(source: WheelParts, number: int, folder: Path) -> Path:
         stderr=subprocess.PIPE,
         check=False,
     )
-    said = done.stderr.decode("utf-8", "replace").strip()
-    if DISK_FULL_TEXT in said:
+    output = done.stderr.decode("utf-8", "replace").strip()
+    if DISK_FULL_TEXT in output:
         raise StorageError(f"the disk of {str(folder)!r} is full")
     wheels = list(folder.glob("*.whl"))
     if done.returncode != 0 or len(wheels) != 1:
-        last_lines = "\n".join(said.splitlines()[-QUOTED_LINES:])
+        last_lines = "\n".join(output.splitlines()[-QUOTED_LINES:])
         raise SourceUnavailable(f"pip could not fetch {requirement!r}: {last_lines}")
     return wheels[0]
 
@@ -316,7 +316,7 @@ def _complete(
     if done_bytes < entry.size_bytes:
         raise PrerequisiteError(
             f"{entry.name!r} cannot be fetched. " + "; ".join(reasons or ["the sources ended early"]),
-            remedy="check the network and pip's settings, then pull again: it goes on where it broke off",
+            remedy="check the network and pip's settings, then pull again: the download is continued",
         )
     return digest.hexdigest()
 

@@ -47,11 +47,11 @@ def _require_plain(value: Any, where: str) -> None:
         return
     if kind is str:
         if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
-            raise StorageError(f"{where} holds half a surrogate pair, which would be stored as `?`")
+            raise StorageError(f"{where} contains a lone surrogate, which would be stored as `?`")
     elif kind is dict:
         for key, item in value.items():
             if type(key) is not str:
-                raise StorageError(f"{where} has a key {key!r} that is no text")
+                raise StorageError(f"{where} has a key {key!r} that is not a string")
             _require_plain(item, f"{where}[{key!r}]")
     elif kind is list:
         for index, item in enumerate(value):

@@ -118,7 +118,7 @@ def _validate(found: CheckpointTuple | None) -> CheckpointTuple | None:
     checkpoint: Any = found.checkpoint
     for part, wanted in PARTS.items():
         if not isinstance(checkpoint, dict) or not isinstance(checkpoint.get(part), wanted):
-            raise ValueError(f"it has no {part!r} that is one")
+            raise ValueError(f"it has no valid {part!r}")
     if not isinstance(found.metadata, dict):
-        raise ValueError("its metadata is no mapping")
+        raise ValueError("its metadata is not a mapping")
     return found

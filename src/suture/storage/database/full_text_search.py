@@ -89,11 +89,11 @@ def rank_similar_rows(store: Store, name: str, query: str, *, limit: int) -> lis
     words = list(dict.fromkeys(split_words(query)))[:MAX_INDEXED_WORDS]
     with store.read_transaction() as connection:
         rows_with = _rows_with_postgresql if store.is_postgresql else _rows_with_sqlite
-        kept = select_rare_words(rows_with(connection, name, words)) if words else []
-        if not kept:
+        selected = select_rare_words(rows_with(connection, name, words)) if words else []
+        if not selected:
             return []
         best = _most_similar_postgresql if store.is_postgresql else _most_similar_sqlite
-        return best(connection, name, kept, store.namespace, limit)
+        return best(connection, name, selected, store.namespace, limit)
 
 
 def select_rare_words(rows_with: Mapping[str, int]) -> list[str]:
@@ -104,14 +104,14 @@ def select_rare_words(rows_with: Mapping[str, int]) -> list[str]:
     Args:
         rows_with: Word -> approximate number of rows that contain it.
     """
-    kept: list[str] = []
+    selected: list[str] = []
     total = 0
     for word, count in sorted(rows_with.items(), key=lambda pair: pair[1]):
         total += count
-        if kept and total > MAX_RANKED_ROWS:
+        if selected and total > MAX_RANKED_ROWS:
             break
-        kept.append(word)
-    return kept
+        selected.append(word)
+    return selected
 
 
 def _rows_with_sqlite(connection: Connection, name: str, words: Sequence[str]) -> dict[str, int]:

@@ -147,8 +147,8 @@ def check_database(store: Store, home: Path) -> list[str]:
 
 def _check_sqlite_file(connection: Connection) -> list[str]:
     """Return what SQLite's own checks of its pages and full-text indexes find."""
-    said = connection.execute(text("PRAGMA quick_check")).scalars()
-    found = [f"the file: {line}" for line in said if line != "ok"]
+    results = connection.execute(text("PRAGMA quick_check")).scalars()
+    found = [f"the file: {line}" for line in results if line != "ok"]
     for table in SEARCHED_TABLES:
         words = f"{table.name}_words"
         try:

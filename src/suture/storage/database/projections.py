@@ -35,7 +35,7 @@ from suture.core.ledger.kinds import (
     SearchFinished,
     TaskPrepared,
 )
-from suture.core.records import CheckOutcome, Verdict
+from suture.core.records import CheckOutcome, Verdict, render_reason
 from suture.errors import StorageError
 from suture.storage.database.full_text_search import index_text
 from suture.storage.tuning import MAX_ERROR_CHARS, MAX_STATEMENT_CHARS
@@ -82,13 +82,13 @@ def _error_text(outcome: CheckOutcome) -> str:
     if fact is None:
         return f"{outcome.check_id}: {outcome.status}"
     where = f" ({fact.file} line {fact.line})" if fact.line else ""
-    said = (
+    parts = (
         fact.call,
         f"expected {fact.expected}" if fact.expected else "",
         f"got {fact.actual}" if fact.actual else "",
         f"raised {fact.exception}{where}" if fact.exception else "",
     )
-    return f"{outcome.check_id}: " + "; ".join(part for part in said if part)
+    return f"{outcome.check_id}: " + "; ".join(part for part in parts if part)
 
 
 Row = dict[str, Any]
@@ -176,7 +176,9 @@ def _task(run: RunFolder, reading: LedgerContents, iterations: Sequence[Row]) ->
     forks = started.fork if started else None
     outcome = get_run_status(run, reading)
     statement = (started.statement if started else "")[:MAX_STATEMENT_CHARS]
-    reason = end.reason if end else f"{refused.error_type}: {refused.message}" if refused else ""
+    reason = (
+        render_reason(end.reason) if end else f"{refused.error_type}: {refused.message}" if refused else ""
+    )
     project = started.project if started else ""
     errors = " ".join(row["error"] for row in iterations)
     return {
@@ -271,7 +273,7 @@ def _error(step: _Step, run: RunFolder) -> tuple[str, str]:
     if not step.failed or not step.verdict:
         return "", ""
     try:
-        return first_error(run.get_record(Verdict, step.verdict))
+        return first_error(run.load_record(Verdict, step.verdict))
     except StorageError:  # the blob of the failed verdict is damaged or missing
         return "unknown", ""
 
@@ -338,4 +340,6 @@ def _approvals(events: Sequence[Event]) -> Iterator[Row]:
 def _subject(asked: ReviewAsked) -> str:
     if asked.distinguishing_input is not None:
         return asked.distinguishing_input.call
-    return "; ".join(f"{move.kind}: {move.reason}" for move in asked.moves)
+    return "; ".join(
+        f"{move.kind}: {render_reason(move.reason)}" if move.reason else move.kind for move in asked.moves
+    )

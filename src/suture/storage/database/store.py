@@ -37,8 +37,8 @@ def map_database_errors(where: str) -> Iterator[None]:
     try:
         yield
     except (exc.SQLAlchemyError, UnicodeError) as fault:
-        said = str(getattr(fault, "orig", None) or fault).strip().splitlines()
-        reason = said[0] if said else type(fault).__name__
+        message_lines = str(getattr(fault, "orig", None) or fault).strip().splitlines()
+        reason = message_lines[0] if message_lines else type(fault).__name__
         raise StorageError(f"the database {where} failed: {reason}", remedy=_remedy(fault, reason)) from fault
 
 

@@ -299,7 +299,7 @@ ledger_chunks = Table(
     Column("start", BigInteger, primary_key=True, autoincrement=False),  # byte offset in the ledger
     Column("content", LargeBinary, nullable=False),
 )
-"""A ledger in pieces, each where it begins: the same piece cannot be there twice."""
+"""Ledgers in chunks, each at its byte offset, so that a chunk cannot be stored twice."""
 
 jobs = Table(
     "jobs",

@@ -187,11 +187,11 @@ class ServedEmbedder:
 
 def _rows(content: bytes, count: int, protocol: str, identity: str) -> list[list[float]]:
     try:
-        said = json.loads(content)
+        answer = json.loads(content)
         if protocol == "openai":
-            rows = [one["embedding"] for one in sorted(said["data"], key=lambda one: one["index"])]
+            rows = [one["embedding"] for one in sorted(answer["data"], key=lambda one: one["index"])]
         else:
-            rows = said["embeddings"]
+            rows = answer["embeddings"]
         rows = [[float(number) for number in row] for row in rows]
     except (ValueError, KeyError, TypeError, RecursionError) as fault:
         raise ModelError(f"the embedder {identity!r} answered something else than vectors") from fault

@@ -39,7 +39,7 @@ def extract_items(folder: RunFolder, events: Sequence[Event]) -> tuple[MemoryIte
     started, ended = first_payload(events, RunStarted), last_payload(events, RunFinished)
     if started is None or ended is None or started.replayed_run or not (started.task and ended.result):
         return ()
-    task, result = folder.get_record(Task, started.task), folder.get_record(Result, ended.result)
+    task, result = folder.load_record(Task, started.task), folder.load_record(Result, ended.result)
     found = [*_failures(folder, events, task, result), *_patterns(folder, events, task, result)]
     found += _lessons(folder, events, task, result)
     return tuple({item.key: item for item in map(sanitise_item, found)}.values())
@@ -53,7 +53,7 @@ def _failures(folder: RunFolder, events: Sequence[Event], task: Task, result: Re
     event, verdict, files = failing
     healed = result.outcome == "healed"
     patch = _patch(files, result) if result.candidate and healed else ""
-    said = _diagnosis(events)
+    diagnosed = _diagnosis(events)
     for fingerprint in fingerprint_failures(verdict, files, task)[:MAX_FAILURES_PER_RUN]:
         yield MemoryItem(
             table="failures",
@@ -64,7 +64,7 @@ def _failures(folder: RunFolder, events: Sequence[Event], task: Task, result: Re
             text=render_failure(fingerprint, patch),
             error_signature=fingerprint.signature,
             counterexample=fingerprint.fact,
-            diagnosis=said,
+            diagnosis=diagnosed,
             code_shape=fingerprint.shape,
             patch=patch,
             tests="\n".join(sorted(verdict.failed)),
@@ -86,10 +86,10 @@ def _failing_state(
             continue
         first = proposed.get(checked.candidate)
         if task.kind == "heal" and first is None:  # the user's own code was not proposed by anyone
-            return event, folder.get_record(Verdict, checked.verdict), dict(task.files)
+            return event, folder.load_record(Verdict, checked.verdict), dict(task.files)
         if task.kind == "write" and first is not None and checked.candidate == wanted:
-            files = overlay_candidate(task.files, folder.get_record(Candidate, first.blob).files)
-            return event, folder.get_record(Verdict, checked.verdict), dict(files)
+            files = overlay_candidate(task.files, folder.load_record(Candidate, first.blob).files)
+            return event, folder.load_record(Verdict, checked.verdict), dict(files)
     return None
 
 
@@ -149,8 +149,8 @@ def _operators(events: Sequence[Event], result: Result) -> tuple[str, ...]:
 
 
 def _diagnosis(events: Sequence[Event]) -> str:
-    said = last_payload(events, DiagnosisMade)
-    return f"{said.diagnosis.category}: {said.diagnosis.root_cause}" if said else ""
+    diagnosed = last_payload(events, DiagnosisMade)
+    return f"{diagnosed.diagnosis.category}: {diagnosed.diagnosis.root_cause}" if diagnosed else ""
 
 
 def render_failure(fingerprint: FailureFingerprint, patch: str) -> str:

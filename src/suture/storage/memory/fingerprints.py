@@ -271,15 +271,15 @@ def _fingerprint(
     if not source:
         name, source = _called(fact.call or fact.check_id, texts)
         shape = _node_kinds(source)
-    told = [
+    facts_text = [
         fact.call,
         f"expected {fact.expected}" if fact.expected else "",
         f"got {fact.actual}" if fact.actual else "",
     ]
-    said = "; ".join(part for part in told if part) or fact.exception
+    fact_text = "; ".join(part for part in facts_text if part) or fact.exception
     words = f"{signature}\n{shape}\n{name}\n{task.statement}\n{source[:MAX_CODE_CHARS]}"
     return FailureFingerprint(
-        signature=signature, function=name, shape=shape, fact=said[:MAX_CODE_CHARS], search_text=words
+        signature=signature, function=name, shape=shape, fact=fact_text[:MAX_CODE_CHARS], search_text=words
     )
 
 

@@ -79,8 +79,8 @@ class MemoryItem:
     @property
     def key(self) -> str:
         """Return a hash of the content: what two runs contribute alike is one item."""
-        said = (self.language, self.kind, self.text, self.error_signature, self.patch)
-        return content_hash([self.table, *said])
+        content = (self.language, self.kind, self.text, self.error_signature, self.patch)
+        return content_hash([self.table, *content])
 
     @property
     def operators(self) -> tuple[str, ...]:

@@ -105,11 +105,11 @@ def _split(words: str) -> list[str]:
 
 def _drop_duplicates(found: Sequence[MemoryMatch]) -> list[MemoryMatch]:
     """Drop matches that say the same as a better one."""
-    kept: list[MemoryMatch] = []
-    said: set[tuple[str, str]] = set()
+    distinct: list[MemoryMatch] = []
+    seen: set[tuple[str, str]] = set()
     for one in found:
         mark = (one.item.error_signature, " ".join((one.item.patch or one.item.text).split()))
-        if mark not in said:
-            said.add(mark)
-            kept.append(one)
-    return kept
+        if mark not in seen:
+            seen.add(mark)
+            distinct.append(one)
+    return distinct

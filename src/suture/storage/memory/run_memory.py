@@ -44,13 +44,13 @@ def recall_for_run(settings: Settings, task: Task, verdict: Verdict | None) -> M
         verdict: The verdict on the unchanged code; `None` if there is none to repair.
     """
     use = settings.memory.use
-    clues = (
+    fingerprints = (
         fingerprint_failures(verdict, task.files, task)[:MAX_FINGERPRINTS]
         if verdict
         else [fingerprint_task(task)]
     )
-    query = clues[0].signature or " ".join(task.statement.split())[:200] if clues else ""
-    if not clues:
+    query = fingerprints[0].signature or " ".join(task.statement.split())[:200] if fingerprints else ""
+    if not fingerprints:
         return MemoryRecalled(use=use)
     try:
         with _open_store(settings) as store:
@@ -58,7 +58,7 @@ def recall_for_run(settings: Settings, task: Task, verdict: Verdict | None) -> M
             tables: tuple[MemoryTableName, ...] = (
                 ("failures", "lessons") if verdict else ("patterns", "lessons")
             )
-            found = _recall_all(store, embedder, clues, tables, task.language)
+            found = _recall_all(store, embedder, fingerprints, tables, task.language)
             return MemoryRecalled(
                 use=use,
                 query=query,
@@ -149,10 +149,10 @@ def relearn_from_runs(
             continue
         if only_recorded and last_payload(events, MemoryStored) is None:
             continue
-        kept = _learn_items(store, embedder, folder, events, items)
+        stored = _learn_items(store, embedder, folder, events, items)
         counts["runs"] += 1
         for name in MEMORY_TABLE_NAMES:
-            counts[name] += getattr(kept, name)
+            counts[name] += getattr(stored, name)
     return counts
 
 
@@ -175,23 +175,23 @@ def _open_embedder(settings: Settings, store: Store) -> Embedder | None:
 def _recall_all(
     store: Store,
     embedder: Embedder | None,
-    clues: Sequence[FailureFingerprint],
+    fingerprints: Sequence[FailureFingerprint],
     tables: Sequence[MemoryTableName],
     language: str,
 ) -> list[MemoryMatch]:
     from suture.storage.memory.recall import recall_memories
 
     best: dict[str, MemoryMatch] = {}
-    for clue in clues:
+    for fingerprint in fingerprints:
         for one in recall_memories(
             store,
-            clue.search_text,
+            fingerprint.search_text,
             embedder,
             tables=tables,
             language=language,
             repaired=True,
             limit=MAX_RECALLED_ITEMS,
-            embedding_text=clue.embedding_text,
+            embedding_text=fingerprint.embedding_text,
         ):
             if one.score > (best[one.item.key].score if one.item.key in best else 0.0):
                 best[one.item.key] = one
@@ -210,18 +210,18 @@ def _draw_use(found: MemoryMatch, rank: int, settings: Settings) -> RecalledMemo
         withheld=knobs.withheld_share,
         placebo=knobs.placebo_share,
     )
-    is_told = knobs.use in ("prompts", "on") and rank < knobs.max_memories
-    told, placebo = "", ""
-    if is_told and arm != "withheld":
-        told = item.text[: knobs.max_chars]
+    is_shown = knobs.use in ("prompts", "on") and rank < knobs.max_memories
+    shown_text, placebo = "", ""
+    if is_shown and arm != "withheld":
+        shown_text = item.text[: knobs.max_chars]
         if arm == "placebo":
-            number, told = placebo_text(told, item.key)
+            number, shown_text = placebo_text(shown_text, item.key)
             placebo = str(number)
     return RecalledMemory(
         key=item.key,
         table=item.table,
         arm=arm,
-        text=f"{RECALL_PREFIX}{told}" if told else "",
+        text=f"{RECALL_PREFIX}{shown_text}" if shown_text else "",
         score=round(found.score, 5),
         operators=item.operators,
         placebo=placebo,
@@ -232,8 +232,8 @@ def _operator_prior(found: Sequence[MemoryMatch], drawn: Sequence[RecalledMemory
     """Return the prior on the search's order; withheld items do not count."""
     best = found[0].score if found else 1.0
     votes: dict[str, tuple[tuple[str, ...], float]] = {}
-    for one, what in zip(found, drawn, strict=True):
-        if what.arm == "shown" and one.item.operators:  # several failures of one run share one repair
+    for one, use in zip(found, drawn, strict=True):
+        if use.arm == "shown" and one.item.operators:  # several failures of one run share one repair
             votes.setdefault(one.item.patch, (one.item.operators, one.score / best))
     return dict(operator_factors(votes.values()))
 

@@ -83,7 +83,7 @@ def test_what_answers_like_no_ollama_is_none(tmp_path: Path, stub: OpenAIStub, p
 def test_the_password_of_an_address_is_not_told(tmp_path: Path) -> None:
     pytest.importorskip("langchain_ollama", reason="the extra `ollama` is not installed")
     *_, ollama = detect_models(here(tmp_path, base_url="http://user:hunter2@127.0.0.1:9"))
-    assert ollama.detail == "nobody answers at http://***@127.0.0.1:9"
+    assert ollama.detail == "no server answers at http://***@127.0.0.1:9"
 
 
 def test_a_key_alone_chooses_nobody(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_who_lets_an_answer_drip_is_not_waited_for(tmp_path: Path, part: str) ->
 
     with RawServer(drip) as server:
         *_, ollama = detect_models(here(tmp_path, base_url=server.address))
-        assert ollama.detail.startswith("nobody answers")
+        assert ollama.detail.startswith("no server answers")
         assert gone.wait(60)  # the connection is let go of, while the server would go on for ever
 
 

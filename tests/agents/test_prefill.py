@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from suture.agents import RepairBrief, WriteBrief, files_from_reply
-from suture.agents.prompting.fitting import Beginning
-from suture.agents.prompting.prefill import AT_MARGIN, END, begin_function, begin_module
-from suture.agents.replies.coder_reply import goes_in_circles, with_known_imports
+from suture.agents.prompting.fitting import Prefill
+from suture.agents.prompting.prefill import FENCE_END, MARGIN_STOPS, prefill_function, prefill_module
+from suture.agents.replies.coder_reply import add_known_imports, repeats_itself
 from suture.models import Reply
 
 STUB = '''from typing import List
@@ -39,11 +39,11 @@ def total_of(
 
 
 def begun(statement: str, entry: str | None = "total", tests: str = "", *, certain: bool = True) -> str:
-    return begin_module(statement, entry, certain=certain, tests=tests).text.removeprefix("```python")
+    return prefill_module(statement, entry, certain=certain, tests=tests).text.removeprefix("```python")
 
 
-def found_in(text: str, *names: str) -> tuple[str, Beginning]:
-    found = begin_function("a.py", text, names)
+def found_in(text: str, *names: str) -> tuple[str, Prefill]:
+    found = prefill_function("a.py", text, names)
     assert found is not None
     return found
 
@@ -92,7 +92,7 @@ def test_the_name_that_the_tests_call_begins_a_definition() -> None:
     assert begun(prose, "Stack", tests="assert Stack([1]).pop() == 1") == "\nclass Stack"
     assert begun(prose, tests="assert total([1]) == 1", certain=False) == ""
     assert begun(prose, tests="assert subtotal([1]) == 1") == ""
-    assert begin_module(prose, None, certain=False, tests="").stop == END
+    assert prefill_module(prose, None, certain=False, tests="").stop == FENCE_END
 
 
 @pytest.mark.parametrize(
@@ -122,14 +122,14 @@ def test_a_name_in_prose_counts_where_the_prose_says_what_a_call_gives(prose: st
     ],
 )
 def test_a_text_that_goes_in_circles(lines: list[str], circles: bool) -> None:
-    assert goes_in_circles("def f():\n" + "\n\n".join(lines)) is circles
+    assert repeats_itself("def f():\n" + "\n\n".join(lines)) is circles
 
 
 def test_a_function_of_a_file_begins_with_all_that_stands_above_its_body() -> None:
     name, beginning = found_in(CART, "nope", "total_of")
     assert name == "total_of"
     assert beginning.text == "### a.py\n```python\ndef total_of(\n    carts,\n):\n   "
-    assert beginning.stop == (*END, *AT_MARGIN)
+    assert beginning.stop == (*FENCE_END, *MARGIN_STOPS)
 
 
 def test_a_method_stands_in_its_class_and_ends_before_the_next() -> None:
@@ -137,7 +137,7 @@ def test_a_method_stands_in_its_class_and_ends_before_the_next() -> None:
     head = '    @property\n    def total(self):\n        """All."""'
     assert beginning.text == f"### a.py\n```python\nclass Cart(dict, metaclass=M):\n{head}\n       "
     assert {"\n    def ", "\n    @"} <= set(beginning.stop)
-    reply = Reply(text=beginning.text + " return sum(self.values())", begun=beginning.text)
+    reply = Reply(text=beginning.text + " return sum(self.values())", prefill=beginning.text)
     brief = RepairBrief(statement="", files={"a.py": CART}, project=frozenset({"a.py"}))
     assert files_from_reply(reply, brief) == {"a.py": CART.replace("return -1", "return sum(self.values())")}
 
@@ -148,14 +148,14 @@ def test_a_body_on_the_line_of_its_signature_is_left_out() -> None:
 
 
 def test_several_of_a_name_are_none() -> None:
-    assert begin_function("a.py", "def f():\n    pass\n\n\ndef f():\n    pass\n", ["f"]) is None
-    assert begin_function("a.py", "def f(:\n", ["f"]) is None
+    assert prefill_function("a.py", "def f():\n    pass\n\n\ndef f():\n    pass\n", ["f"]) is None
+    assert prefill_function("a.py", "def f(:\n", ["f"]) is None
 
 
 def test_a_reply_of_a_body_is_the_module_with_its_imports() -> None:
     brief = WriteBrief(statement=STUB, module="solution.py", entry_point="total")
-    head = begin_module(STUB, "total", certain=True, tests="").text
-    files = files_from_reply(Reply(text=f"{head} return math.fsum(xs)", begun=head), brief)
+    head = prefill_module(STUB, "total", certain=True, tests="").text
+    files = files_from_reply(Reply(text=f"{head} return math.fsum(xs)", prefill=head), brief)
     names: dict[str, object] = {}
     exec(files["solution.py"], names)
     assert callable(names["total"])
@@ -176,4 +176,4 @@ def test_a_reply_of_a_body_is_the_module_with_its_imports() -> None:
     ],
 )
 def test_known_imports_stand_in_front_where_nothing_else_binds_the_name(code: str, first: str) -> None:
-    assert with_known_imports(code) == first + code
+    assert add_known_imports(code) == first + code

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from suture.agents import Draft, packaged_prompt
-from suture.agents.roles.advisers import PlanBrief, PlanReply, plan_draft
-from suture.agents.roles.subtask_coder import SubtaskBrief, work_on
-from suture.agents.tools.in_memory_files import MOST_WRITTEN, InMemoryFiles, merged_work
-from suture.agents.tools.react_loop import Action, Trail
+from suture.agents import PromptDraft, packaged_prompt
+from suture.agents.roles.advisers import PlanBrief, PlanReply, draft_plan_prompt
+from suture.agents.roles.subtask_coder import SubtaskBrief, write_subtask
+from suture.agents.tools.in_memory_files import InMemoryFiles, merge_subtask_files
+from suture.agents.tools.react_loop import ToolAction, ToolTrail
+from suture.agents.tuning import MAX_TOOL_FILES
 from suture.core.records import Lesson, Plan, Subtask
 from suture.errors import MalformedReply
 from suture.models import Reply, Sampling
-from suture.models.structured_output import ask as ask_typed
+from suture.models.structured_output import ask_structured as ask_typed
 from suture.testing import ScriptedModel
 
 FENCE = "```"
@@ -24,17 +25,17 @@ def code(text: str) -> str:
     return f"{FENCE}python\n{text}\n{FENCE}"
 
 
-def plan() -> Draft:
+def plan() -> PromptDraft:
     brief = PlanBrief(
         statement="Sort words.", module="words.py", project=["words.py"], lessons=[Lesson(text="No regex.")]
     )
-    return plan_draft(brief, packaged_prompt("planner"))
+    return draft_plan_prompt(brief, packaged_prompt("planner"))
 
 
 async def test_a_plan_is_a_record_that_can_be_followed() -> None:
     good = '{"subtasks": [{"goal": "a", "needs": [1, 2]}, {"goal": "b", "needs": [1, 1]}]}'
     model = ScriptedModel(['{"subtasks": []}', good])
-    messages = plan().messages(plan().full())
+    messages = plan().messages(plan().full_counts())
     for part in ("Sort words.", "- words.py", "No regex.", "at most 4"):
         assert part in messages[-1].content
     answer = await ask_typed(model.complete, messages, PlanReply, Sampling())
@@ -48,7 +49,7 @@ def desk(files: dict[str, str] | None = None) -> InMemoryFiles:
 
 async def use(tools: InMemoryFiles, name: str, given: str = "", text: str = "") -> str:
     tool = next(tool for tool in tools.tools() if tool.name == name)
-    return await tool.run(Action(tool=name, input=given, code=text))
+    return await tool.run(ToolAction(tool=name, input=given, code=text))
 
 
 async def test_files_are_listed_read_and_written_in_memory() -> None:
@@ -104,22 +105,22 @@ async def test_what_may_not_be_written_is_told(path: str, text: str, why: str) -
 
 async def test_there_may_be_only_so_many_files() -> None:
     files = desk()
-    told = [await use(files, "create_file", f"n{number}.py", "x = 1") for number in range(MOST_WRITTEN + 1)]
+    told = [await use(files, "create_file", f"n{number}.py", "x = 1") for number in range(MAX_TOOL_FILES + 1)]
     assert "too much" in told[-1]
-    assert len(files.written) == MOST_WRITTEN
+    assert len(files.written) == MAX_TOOL_FILES
 
 
-async def work(files: InMemoryFiles, *replies: str) -> tuple[Trail, list[str]]:
+async def work(files: InMemoryFiles, *replies: str) -> tuple[ToolTrail, list[str]]:
     model = ScriptedModel(replies, repeat_last=True)
     prompts: list[str] = []
 
-    async def ask(draft: Draft) -> Reply:
-        messages = draft.messages(draft.full())
+    async def ask(draft: PromptDraft) -> Reply:
+        messages = draft.messages(draft.full_counts())
         prompts.append(messages[-1].content)
         return await model.complete(messages, Sampling())
 
     brief = SubtaskBrief(statement="Count.", goal="write count", module="m.py", done=("write read",))
-    trail = await work_on(brief, packaged_prompt("subtask_coder"), files, ask=ask)
+    trail = await write_subtask(brief, packaged_prompt("subtask_coder"), files, ask=ask)
     return trail, prompts
 
 
@@ -128,7 +129,7 @@ async def test_a_part_is_done_with_tools_until_its_module_is_written() -> None:
     helper = f"TOOL: create_file\nINPUT: n.py\n{code(COUNT)}"
     create = f"TOOL: create_file\nINPUT: m.py\n{code(COUNT)}"
     trail, prompts = await work(files, "TOOL: read_file\nINPUT: m.py", helper, create, "never asked")
-    assert trail.ended == "done"
+    assert trail.ending == "done"
     assert [step.tool for step in trail.steps] == ["read_file", "create_file", "create_file"]
     assert "def count():" in files.written["m.py"]
     assert "write count" in prompts[0]
@@ -140,14 +141,14 @@ async def test_a_part_is_done_with_tools_until_its_module_is_written() -> None:
 async def test_a_block_of_code_alone_is_the_module() -> None:
     files = desk({})
     trail, _ = await work(files, f"Here it is:\n{code(COUNT)}")
-    assert trail.ended == "done"
+    assert trail.ending == "done"
     assert files.written == {"m.py": "def count():\n    return 0\n"}
 
 
 async def test_another_file_than_the_module_is_kept_when_the_model_is_done() -> None:
     files = desk({})
     trail, _ = await work(files, f"TOOL: create_file\nINPUT: n.py\n{code(COUNT)}", "TOOL: done")
-    assert trail.ended == "done"
+    assert trail.ending == "done"
     assert list(files.written) == ["n.py"]
 
 
@@ -161,7 +162,7 @@ def test_what_parallel_workers_wrote_is_put_together() -> None:
     base = {"m.py": "def a():\n    return 0\n\n\ndef b():\n    return 0\n"}
     one = {"m.py": base["m.py"].replace("return 0", "return 1", 1), "x.py": "X = 1\n"}
     two = {"m.py": "import os\n\n\n" + base["m.py"].replace("b():\n    return 0", "b():\n    return os")}
-    merged = merged_work(base, [one, two])
+    merged = merge_subtask_files(base, [one, two])
     assert merged["x.py"] == "X = 1\n"
     names: dict[str, object] = {}
     exec(merged["m.py"], names)
@@ -171,4 +172,4 @@ def test_what_parallel_workers_wrote_is_put_together() -> None:
 
 def test_of_two_versions_of_one_thing_the_later_stays() -> None:
     works = [{"m.py": f"def a():\n    return {number}\n"} for number in (1, 2)]
-    assert merged_work({}, [dict(work) for work in works]) == works[1]
+    assert merge_subtask_files({}, [dict(work) for work in works]) == works[1]

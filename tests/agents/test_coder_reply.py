@@ -7,10 +7,10 @@ import ast
 import pytest
 
 from suture.agents import WriteBrief, files_from_reply
-from suture.agents.replies.coder_reply import breaks_off
+from suture.agents.replies.coder_reply import is_truncated_reply
 from suture.errors import MalformedReply
 from suture.models import Reply
-from suture.models.chat_model import Finish
+from suture.models.chat_model import FinishReason
 
 STUB = '''from typing import List
 
@@ -30,7 +30,7 @@ def total(numbers: List[int]) -> int:
 
 
 def written(
-    text: str, *, finish: Finish = "stop", statement: str = "Add up.", entry: str | None = "total"
+    text: str, *, finish: FinishReason = "stop", statement: str = "Add up.", entry: str | None = "total"
 ) -> str:
     brief = WriteBrief(statement=statement, module="solution.py", entry_point=entry)
     files = files_from_reply(Reply(text=text, finish=finish), brief)
@@ -205,5 +205,5 @@ EDIT = "src/a.py\n<<<<<<< SEARCH\nx = 1\n=======\nx = 2\n"
     ],
 )
 def test_a_cut_reply_breaks_off_where_its_code_is_not_whole(text: str, broken: bool) -> None:
-    assert breaks_off(Reply(text=text, finish="length")) == broken
-    assert not breaks_off(Reply(text=text))
+    assert is_truncated_reply(Reply(text=text, finish="length")) == broken
+    assert not is_truncated_reply(Reply(text=text))

@@ -6,36 +6,36 @@ from collections.abc import Sequence
 
 import pytest
 
-from suture.agents import Draft, EarlierAttempt, RepairBrief, coder_draft, packaged_prompt
+from suture.agents import EarlierAttempt, PromptDraft, RepairBrief, draft_coder_prompt, packaged_prompt
 from suture.agents.roles.advisers import (
     CritiqueBrief,
     CritiqueReply,
     LessonsBrief,
     LessonsReply,
-    critique_draft,
-    lessons_draft,
+    draft_critique_prompt,
+    draft_lessons_prompt,
 )
 from suture.core.records import Counterexample, Critique, Lesson, decode_record, encode_record
 from suture.errors import MalformedReply
 from suture.models import Message, Sampling
-from suture.models.structured_output import ask
+from suture.models.structured_output import ask_structured
 from suture.testing import ScriptedModel
 
 CODE = "def f(x):\n    return x\n"
 FACT = Counterexample(check_id="c", call="f(1)", expected="2", actual="1")
 
 
-def shown(draft: Draft) -> str:
-    return draft.messages(draft.full())[-1].content
+def shown(draft: PromptDraft) -> str:
+    return draft.messages(draft.full_counts())[-1].content
 
 
-def prompt_of(draft: Draft) -> Sequence[Message]:
-    return draft.messages(draft.full())
+def prompt_of(draft: PromptDraft) -> Sequence[Message]:
+    return draft.messages(draft.full_counts())
 
 
-def critique(**more: int) -> Draft:
+def critique(**more: int) -> PromptDraft:
     brief = CritiqueBrief(statement="Add one.", files={"m.py": CODE}, facts=[FACT], **more)
-    return critique_draft(brief, packaged_prompt("critic"))
+    return draft_critique_prompt(brief, packaged_prompt("critic"))
 
 
 def test_the_critic_sees_the_task_the_code_and_what_the_tests_saw() -> None:
@@ -52,7 +52,7 @@ def test_of_passing_code_the_critic_is_asked_for_what_tests_miss() -> None:
 
 async def test_a_critique_is_a_record() -> None:
     model = ScriptedModel(['{"issues": ["returns x itself"], "score": 0.2, "approved": false}'])
-    answer = await ask(model.complete, prompt_of(critique()), CritiqueReply, Sampling())
+    answer = await ask_structured(model.complete, prompt_of(critique()), CritiqueReply, Sampling())
     record = answer.value.record()
     assert record == Critique(issues=("returns x itself",), score=0.2, approved=False)
     assert decode_record(Critique, encode_record(record)) == record
@@ -62,13 +62,13 @@ async def test_a_critique_is_a_record() -> None:
 async def test_a_critic_that_says_nothing_usable_approves_nothing(reply: str) -> None:
     model = ScriptedModel([reply], repeat_last=True)
     with pytest.raises(MalformedReply):
-        await ask(model.complete, prompt_of(critique()), CritiqueReply, Sampling())
+        await ask_structured(model.complete, prompt_of(critique()), CritiqueReply, Sampling())
 
 
-def lessons(known: Sequence[Lesson] = ()) -> Draft:
+def lessons(known: Sequence[Lesson] = ()) -> PromptDraft:
     tried = EarlierAttempt(label="sample 1", passed=1, total=3, first_failure="`f(1)` gave 1")
     brief = LessonsBrief(statement="Add one.", history=[tried], remarks=["x is returned"], known=known)
-    return lessons_draft(brief, packaged_prompt("summariser"))
+    return draft_lessons_prompt(brief, packaged_prompt("summariser"))
 
 
 def test_the_summariser_sees_what_was_tried_and_the_lessons_so_far() -> None:
@@ -81,17 +81,20 @@ def test_the_summariser_sees_what_was_tried_and_the_lessons_so_far() -> None:
 async def test_lessons_are_few_and_said_once() -> None:
     replies = ['{"lessons": ["Add one!", "add ONE", "Return it."]}', '{"lessons": []}']
     model = ScriptedModel(replies, repeat_last=True)
-    answer = await ask(model.complete, prompt_of(lessons()), LessonsReply, Sampling())
+    answer = await ask_structured(model.complete, prompt_of(lessons()), LessonsReply, Sampling())
     assert answer.value.record() == (Lesson(text="Add one!"), Lesson(text="Return it."))
     with pytest.raises(MalformedReply):
-        await ask(model.complete, prompt_of(lessons()), LessonsReply, Sampling())
+        await ask_structured(model.complete, prompt_of(lessons()), LessonsReply, Sampling())
 
 
 def test_advice_reaches_the_coder_and_without_any_its_prompt_stays_as_it_was() -> None:
     prompt = packaged_prompt("coder")
     silent = RepairBrief(statement="Add one.", files={"m.py": CODE}, facts=[FACT])
     advised = RepairBrief(statement="Add one.", files={"m.py": CODE}, facts=[FACT], advice=["add\n1"])
-    with_advice, without = shown(coder_draft(advised, prompt)), shown(coder_draft(silent, prompt))
+    with_advice, without = (
+        shown(draft_coder_prompt(advised, prompt)),
+        shown(draft_coder_prompt(silent, prompt)),
+    )
     said = "\nAdvice that may help:\n- add 1\n"
     assert with_advice.replace(said, "") == without
     assert said in with_advice

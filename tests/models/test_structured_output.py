@@ -76,14 +76,14 @@ async def test_a_reply_that_is_cut_at_the_limit_is_drawn_warmer_and_then_malform
 
 async def test_a_reply_that_something_else_cut_is_not_drawn_again() -> None:
     model = ScriptedModel([cut(JSON, 40), JSON])  # as where a budget left no more
-    with pytest.raises(MalformedReply, match="cut at 40 tokens, before the 64") as caught:
+    with pytest.raises(MalformedReply, match="cut at 40 tokens, before its limit of 64") as caught:
         await ask_structured(model.complete, PROMPT, Triage, SAMPLING, limit_tokens=200)
     assert "budget.completion_tokens" in str(caught.value.remedy)
     assert len(model.calls) == 1
 
 
 async def test_a_cut_reply_whose_tokens_are_only_bounded_is_drawn_again() -> None:
-    model = ScriptedModel([replace(cut(JSON, 40), counted="bound"), JSON])
+    model = ScriptedModel([replace(cut(JSON, 40), counted_by="bound"), JSON])
     assert (await ask_structured(model.complete, PROMPT, Triage, SAMPLING)).calls == 2
 
 

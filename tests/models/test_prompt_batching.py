@@ -41,10 +41,10 @@ def warm(index: int, max_tokens: int = 50, **knobs: Any) -> Sampling:
 
 
 async def drawn(
-    server: Server, samplings: Sequence[Sampling], *, most: int = 4, prompt: Sequence[Message] = PROMPT
+    server: Server, samplings: Sequence[Sampling], *, max_batch: int = 4, prompt: Sequence[Message] = PROMPT
 ) -> list[str]:
     sharing = PromptBatcher(server.draw)
-    replies = await asyncio.gather(*(sharing.complete(prompt, one, most=most) for one in samplings))
+    replies = await asyncio.gather(*(sharing.complete(prompt, one, max_batch=max_batch) for one in samplings))
     return [reply.text for reply in replies]
 
 
@@ -60,7 +60,7 @@ async def server() -> Server:
 
 
 async def test_a_server_with_fewer_slots_gets_fewer_at_once(server: Server) -> None:
-    await drawn(server, [warm(index) for index in range(5)], most=2)
+    await drawn(server, [warm(index) for index in range(5)], max_batch=2)
     assert server.requests == [[0, 1], [2, 3], [4]]
 
 
@@ -88,11 +88,11 @@ async def test_the_same_call_twice_is_two_requests(server: Server) -> None:
 async def test_calls_of_one_prompt_wait_for_each_other_and_of_another_do_not(server: Server) -> None:
     sharing = PromptBatcher(server.draw)
     server.answering.clear()
-    first = asyncio.create_task(sharing.complete(PROMPT, warm(1), most=4))
+    first = asyncio.create_task(sharing.complete(PROMPT, warm(1), max_batch=4))
     await server.asked.wait()
     server.asked.clear()
-    later = [asyncio.create_task(sharing.complete(PROMPT, warm(index), most=4)) for index in (2, 3)]
-    other = asyncio.create_task(sharing.complete(OTHER, warm(9), most=4))
+    later = [asyncio.create_task(sharing.complete(PROMPT, warm(index), max_batch=4)) for index in (2, 3)]
+    other = asyncio.create_task(sharing.complete(OTHER, warm(9), max_batch=4))
     await server.asked.wait()
     assert server.requests == [[1], [9]]
     server.answering.set()
@@ -103,7 +103,7 @@ async def test_calls_of_one_prompt_wait_for_each_other_and_of_another_do_not(ser
 async def test_a_fault_is_for_one_call_and_the_others_ask_again() -> None:
     server = Server(faults=1)
     sharing = PromptBatcher(server.draw)
-    calls = (sharing.complete(PROMPT, warm(index), most=4) for index in range(3))
+    calls = (sharing.complete(PROMPT, warm(index), max_batch=4) for index in range(3))
     ended = await asyncio.gather(*calls, return_exceptions=True)
     assert [isinstance(one, ModelError) for one in ended] == [True, False, False]
     assert server.requests == [[0, 1, 2], [1, 2]]
@@ -113,7 +113,7 @@ async def test_a_fault_is_for_one_call_and_the_others_ask_again() -> None:
 async def test_a_call_that_is_given_up_takes_nobody_with_it(server: Server, gone: int) -> None:
     sharing = PromptBatcher(server.draw)
     server.answering.clear()
-    calls = [asyncio.create_task(sharing.complete(PROMPT, warm(index), most=4)) for index in range(3)]
+    calls = [asyncio.create_task(sharing.complete(PROMPT, warm(index), max_batch=4)) for index in range(3)]
     await server.asked.wait()
     calls[gone].cancel()
     await asyncio.sleep(0)

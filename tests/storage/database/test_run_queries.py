@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import select
 from typer.testing import CliRunner, Result
 
-from storage.database.runs_made import home_with_runs, write_run
+from storage.database.sample_runs import home_with_runs, write_run
 from suture.core.ledger import RunFolder, read_ledger
 from suture.interfaces.cli.app import app
 from suture.storage.database.projection_updates import catch_up
@@ -68,7 +68,7 @@ def test_the_summary_is_the_sum_of_the_rows(store: Store, runs: list[RunFolder])
         rows = connection.execute(select(tasks)).all()
     assert summary["runs"] == len(runs) == len(rows)
     assert summary["outcomes"] == {"healed": len(runs)}
-    assert (summary["pass_rate"], summary["decided"]) == (1.0, len(runs))
+    assert (summary["pass_rate"], summary["moves.decided"]) == (1.0, len(runs))
     assert summary["tokens"] == sum(row.tokens for row in rows)
     assert 0 < sum(summary["tokens_by_role"].values()) < summary["tokens"]  # the oldest name no roles
     assert sum(day["runs"] for day in summary["by_day"].values()) == len(runs)

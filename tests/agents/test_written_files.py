@@ -5,15 +5,19 @@ from __future__ import annotations
 import pytest
 
 from suture.agents import WriteBrief, files_from_reply
-from suture.agents.replies.coder_reply import surplus_in_reply
+from suture.agents.replies.coder_reply import surplus_files_in_reply
 from suture.errors import MalformedReply
-from suture.loop.intake.test_subject import asks_for_several, wanted_files
+from suture.loop.intake.test_subject import asks_for_several_files, find_requested_files
 from suture.models import Reply
 
 CART = "def total(prices):\n    return sum(prices)\n"
 CLI = "from shop.cart import total\n\n\ndef main(argv):\n    return total(map(int, argv))\n"
 BRIEF = WriteBrief(
-    statement="A shop.", module="shop/cart.py", beside=("shop/cli.py",), several=True, entry_point="total"
+    statement="A shop.",
+    module="shop/cart.py",
+    other_modules=("shop/cli.py",),
+    allows_several_files=True,
+    entry_point="total",
 )
 BOTH = {"shop/cart.py": CART, "shop/cli.py": CLI}
 
@@ -97,7 +101,7 @@ def test_where_one_file_was_asked_for_the_others_are_named() -> None:
     )
     files = files_from_reply(reply, brief)
     assert files == {"solution.py": CART}
-    assert surplus_in_reply(reply, brief, files) == ("extra.py", "notes.md")
+    assert surplus_files_in_reply(reply, brief, files) == ("extra.py", "notes.md")
 
 
 def test_what_the_one_file_imports_comes_with_it() -> None:
@@ -108,7 +112,7 @@ def test_what_the_one_file_imports_comes_with_it() -> None:
     )
     files = files_from_reply(reply, brief)
     assert files == {"solution.py": CLI, "shop/cart.py": CART}
-    assert surplus_in_reply(reply, brief, files) == ("other.py",)
+    assert surplus_files_in_reply(reply, brief, files) == ("other.py",)
 
 
 @pytest.mark.parametrize(
@@ -122,10 +126,10 @@ def test_what_the_one_file_imports_comes_with_it() -> None:
     ],
 )
 def test_a_statement_names_the_files_it_wants(statement: str, files: tuple[str, ...]) -> None:
-    assert wanted_files(statement) == files
+    assert find_requested_files(statement) == files
 
 
 def test_a_package_is_several_files() -> None:
-    assert asks_for_several("Write a small package for intervals.")
-    assert asks_for_several("Write merge(intervals) and a command line for it.")
-    assert not asks_for_several("Write a function that compares package versions in two lists.")
+    assert asks_for_several_files("Write a small package for intervals.")
+    assert asks_for_several_files("Write merge(intervals) and a command line for it.")
+    assert not asks_for_several_files("Write a function that compares package versions in two lists.")

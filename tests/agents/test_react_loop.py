@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 
-from suture.agents import DiagnosisReply, Draft, packaged_prompt
+from suture.agents import DiagnosisReply, PromptDraft, packaged_prompt
 from suture.agents.roles.coder import RepairBrief
 from suture.agents.roles.debugger import Investigation, investigate
-from suture.agents.tools.react_loop import MOST_SHOWN, Action, AgentTool, read_action
+from suture.agents.tools.react_loop import AgentTool, ToolAction, read_action
+from suture.agents.tuning import MAX_OBSERVATION_CHARS
 from suture.core.ledger.kinds import ToolStep
 from suture.core.records import Counterexample, Diagnosis
 from suture.errors import MalformedReply, SandboxBroken
 from suture.models import Reply, Sampling
-from suture.models.structured_output import ask as ask_typed
+from suture.models.structured_output import ask_structured as ask_typed
 from suture.testing import ScriptedModel
 
 TOOLS = ("trace_call", "run_snippet")
@@ -29,26 +30,29 @@ FENCE = "```"
 @pytest.mark.parametrize(
     ("text", "action"),
     [
-        (TRACE, Action(tool="trace_call", input="f(5)")),
-        ("Sure.\n\n**Tool:** `trace_call`\n**Input:** `f(1)`\n", Action(tool="trace_call", input="f(1)")),
-        ("Action: TRACE_CALL\nAction Input: f(1)\nObservation: 2", Action(tool="trace_call", input="f(1)")),
-        ('TOOL: trace_call("f(1)")', Action(tool="trace_call", input="f(1)")),
-        ("TOOL: trace_call\nINPUT: f('a', \"b\")", Action(tool="trace_call", input="f('a', \"b\")")),
+        (TRACE, ToolAction(tool="trace_call", input="f(5)")),
+        ("Sure.\n\n**Tool:** `trace_call`\n**Input:** `f(1)`\n", ToolAction(tool="trace_call", input="f(1)")),
+        (
+            "Action: TRACE_CALL\nAction Input: f(1)\nObservation: 2",
+            ToolAction(tool="trace_call", input="f(1)"),
+        ),
+        ('TOOL: trace_call("f(1)")', ToolAction(tool="trace_call", input="f(1)")),
+        ("TOOL: trace_call\nINPUT: f('a', \"b\")", ToolAction(tool="trace_call", input="f('a', \"b\")")),
         (
             "TOOL: run_snippet\nINPUT: for n in (1, 2):\n    print(n)\nRESULT: 1 2",
-            Action(tool="run_snippet", input="for n in (1, 2):\n    print(n)"),
+            ToolAction(tool="run_snippet", input="for n in (1, 2):\n    print(n)"),
         ),
-        (f"{TRACE}\nThat should show it.", Action(tool="trace_call", input="f(5)")),
-        (f"{TRACE}\nTOOL: done", Action(tool="trace_call", input="f(5)")),
-        ("TOOL: done", Action(tool="done")),
-        ("TOOL: trace_call", Action(tool="trace_call")),
+        (f"{TRACE}\nThat should show it.", ToolAction(tool="trace_call", input="f(5)")),
+        (f"{TRACE}\nTOOL: done", ToolAction(tool="trace_call", input="f(5)")),
+        ("TOOL: done", ToolAction(tool="done")),
+        ("TOOL: trace_call", ToolAction(tool="trace_call")),
         (
             f"TOOL: run_snippet\nINPUT:\n{FENCE}python\nx = 1\nprint(x)\n{FENCE}",
-            Action(tool="run_snippet", code="x = 1\nprint(x)\n"),
+            ToolAction(tool="run_snippet", code="x = 1\nprint(x)\n"),
         ),
     ],
 )
-def test_an_action_is_two_lines_however_untidy(text: str, action: Action) -> None:
+def test_an_action_is_two_lines_however_untidy(text: str, action: ToolAction) -> None:
     assert read_action(text, TOOLS) == action
 
 
@@ -73,23 +77,23 @@ class Bench:
         self.answer = answer
         self.tools = [AgentTool(name=name, usage=f"{name} shows it", run=self.run) for name in TOOLS]
 
-    async def run(self, action: Action) -> str:
-        self.used.append(action.given)
+    async def run(self, action: ToolAction) -> str:
+        self.used.append(action.content)
         if self.answer == "broken":
             raise SandboxBroken("the wall fell")
         return self.answer
 
-    async def ask(self, draft: Draft) -> Reply:
-        messages = draft.messages(draft.full())
+    async def ask(self, draft: PromptDraft) -> Reply:
+        messages = draft.messages(draft.full_counts())
         self.prompts.append(messages[-1].content)
         return await self.model.complete(messages, Sampling())
 
-    async def conclude(self, draft: Draft) -> DiagnosisReply:
-        messages = draft.messages(draft.full())
+    async def conclude(self, draft: PromptDraft) -> DiagnosisReply:
+        messages = draft.messages(draft.full_counts())
         self.prompts.append(messages[-1].content)
         return (await ask_typed(self.model.complete, messages, DiagnosisReply, Sampling())).value
 
-    async def investigate(self, most_steps: int = 5, call: str = LOOK) -> Investigation:
+    async def investigate(self, max_steps: int = 5, call: str = LOOK) -> Investigation:
         fact = Counterexample(check_id="c", call=call, expected="2", actual="1")
         brief = RepairBrief(statement="Add one.", files={"m.py": "def f(x):\n    return x\n"}, facts=[fact])
         return await investigate(
@@ -98,7 +102,7 @@ class Bench:
             self.tools,
             ask=self.ask,
             conclude=self.conclude,
-            most_steps=most_steps,
+            max_steps=max_steps,
             on_step=self.steps.append,
         )
 
@@ -109,7 +113,7 @@ async def test_it_looks_and_then_says_what_is_wrong() -> None:
     assert found.diagnosis == Diagnosis(
         root_cause="x is returned", category="wrong_logic", strategy="minimal", confidence=0.7
     )
-    assert found.trail.ended == "done"
+    assert found.trail.ending == "done"
     assert bench.used == [LOOK, "f(5)", "f(2)"]
     assert list(found.trail.steps) == bench.steps
     told = [(step.number, step.tool, step.chosen) for step in bench.steps]
@@ -131,27 +135,27 @@ async def test_each_step_sees_what_the_ones_before_showed() -> None:
 async def test_the_same_action_again_ends_it() -> None:
     bench = Bench(TRACE, "Tool: trace_call\nInput: f( 5 )", DIAGNOSIS)
     found = await bench.investigate()
-    assert (found.trail.ended, bench.used) == ("repeated", [LOOK, "f(5)"])
+    assert (found.trail.ending, bench.used) == ("repeated", [LOOK, "f(5)"])
 
 
 async def test_what_was_looked_at_before_is_not_looked_at_again() -> None:
     bench = Bench(f"TOOL: trace_call\nINPUT: {LOOK}", DIAGNOSIS)
-    assert (await bench.investigate()).trail.ended == "repeated"
+    assert (await bench.investigate()).trail.ending == "repeated"
     assert bench.used == [LOOK]
 
 
 async def test_it_has_so_many_steps_and_no_more() -> None:
     looks = [f"TOOL: trace_call\nINPUT: f({number})" for number in range(2, 9)]
     bench = Bench(*looks[:3], DIAGNOSIS)
-    found = await bench.investigate(most_steps=3)
-    assert (found.trail.ended, len(bench.model.calls)) == ("steps", 4)
+    found = await bench.investigate(max_steps=3)
+    assert (found.trail.ending, len(bench.model.calls)) == ("steps", 4)
 
 
 async def test_a_reply_that_is_no_action_is_told_and_may_be_followed_by_one() -> None:
     bench = Bench("Let me think.", TRACE, "hm", "hm", DIAGNOSIS)
     found = await bench.investigate()
     assert "Your reply could not be used: there is no line `TOOL:`" in bench.prompts[1]
-    assert found.trail.ended == "malformed"
+    assert found.trail.ending == "malformed"
     assert "could not be used" not in bench.prompts[-1]
 
 
@@ -179,7 +183,7 @@ async def test_what_a_tool_says_is_bounded(answer: str, shown: str) -> None:
     bench = Bench(TRACE, "TOOL: done", DIAGNOSIS, answer=answer)
     await bench.investigate()
     assert shown in bench.steps[0].observation
-    assert len(bench.steps[0].observation) < MOST_SHOWN + 100
+    assert len(bench.steps[0].observation) < MAX_OBSERVATION_CHARS + 100
 
 
 @pytest.mark.parametrize("call", ["", "the third row"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from suture.project.python_source.functions import describe_function, function_facts, functions_in
+from suture.project.python_source.functions import describe_function, find_function, iter_functions
 
 CODE = '''
 import os
@@ -27,12 +27,12 @@ FILES = {"shop.py": CODE, "broken.py": "def f(:", "other.py": "def f():\n    pas
 
 
 def test_functions_are_found_wherever_they_stand() -> None:
-    assert [f.name for f in functions_in("shop.py", CODE)] == ["Cart.total", "Cart.total.add", "total"]
-    assert list(functions_in("broken.py", "def f(:")) == []
+    assert [f.name for f in iter_functions("shop.py", CODE)] == ["Cart.total", "Cart.total.add", "total"]
+    assert list(iter_functions("broken.py", "def f(:")) == []
 
 
 def test_what_is_told_of_one() -> None:
-    facts = function_facts("Cart.total", FILES)
+    facts = find_function("Cart.total", FILES)
     assert facts is not None
     assert facts.signature == "async def Cart.total(self, tax: float=0.2, *more, key=None) -> float"
     assert facts.docstring == "Sum of all prices.\n\nWith tax."
@@ -55,13 +55,13 @@ def test_what_is_told_of_one() -> None:
     ],
 )
 def test_complexity_counts_ways_through(body: str, complexity: int) -> None:
-    facts = function_facts("f", {"m.py": f"def f(a, b, c):\n {body}\n"})
+    facts = find_function("f", {"m.py": f"def f(a, b, c):\n {body}\n"})
     assert facts is not None
     assert facts.complexity == complexity
 
 
 def test_a_plain_name_prefers_the_function_of_that_very_name() -> None:
-    facts = function_facts("total", FILES)
+    facts = find_function("total", FILES)
     assert facts is not None
     assert facts.name == "total"
     assert facts.complexity == 6

@@ -13,7 +13,12 @@ from typing import Any
 
 import httpx
 import pytest
-from suture.models.llama_server.list_shared_servers import (
+
+from suture.core.settings.schema import Settings
+from suture.errors import ContextTooLong, ModelError, PrerequisiteError
+from suture.models import Message, Sampling, listen_to_replies, open_model
+from suture.models.llama_server.server_process import LlamaServer, LlamaServerOptions, start_llama_server
+from suture.models.llama_server.shared_servers import (
     affordable_slots,
     list_shared_servers,
     required_memory_bytes,
@@ -21,11 +26,6 @@ from suture.models.llama_server.list_shared_servers import (
     stop_shared_servers,
     useful_slots,
 )
-
-from suture.core.settings.schema import Settings
-from suture.errors import ContextTooLong, ModelError, PrerequisiteError
-from suture.models import Message, Sampling, listen_to_replies, open_model
-from suture.models.llama_server.server_process import LlamaServer, LlamaServerOptions, start_llama_server
 from suture.models.weights.model_catalogue import find_catalogue_entry
 
 pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
@@ -36,12 +36,12 @@ PROMPT = (Message(role="user", content="Write a Python function that adds two nu
 PARENT = """
 import asyncio, sys, time
 from suture.models import Message, Sampling, open_model
-from suture.models.llama_server.shared_servers import shared_servers
+from suture.models.llama_server.shared_servers import list_shared_servers
 from suture.core.settings.schema import Settings
 
 settings = Settings.model_validate_json(sys.argv[1])
 asyncio.run(open_model(settings).complete([Message(role="user", content="hi")], Sampling(max_tokens=1)))
-print(shared_servers()[0].pid, flush=True)
+print(list_shared_servers()[0].pid, flush=True)
 time.sleep(60)
 """
 
@@ -173,7 +173,7 @@ async def test_a_server_that_dies_twice_is_given_up(local_settings: Settings) ->
             if server.pid not in killed and server.alive:
                 killed.add(server.pid)
                 os.kill(server.pid, signal.SIGKILL)
-    with pytest.raises(ModelError, match="died while it answered, and again"):
+    with pytest.raises(ModelError, match="died during a reply, and again"):
         await asking
     assert len(killed) >= 2  # one that was killed before it was asked is no answer that was lost
     await model.close()
@@ -269,7 +269,7 @@ def test_a_file_that_is_no_model(tmp_path: Path) -> None:
     options = LlamaServerOptions(model_path=junk, context_tokens=512, slots=1, threads=1, batch_threads=1)
     with pytest.raises(ModelError, match=r"junk\.gguf") as caught:
         start_llama_server(options)
-    assert "it said nothing" not in str(caught.value)
+    assert "it printed nothing" not in str(caught.value)
     assert caught.value.remedy
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from suture.storage.memory.secret_scrubbing import GONE, scrub_secrets
+from suture.storage.memory.secret_scrubbing import PLACEHOLDER, scrub_secrets
 
 GITHUB = "ghp_" + "a1B2c3D4e5" * 4
 JWT = "eyJhbGciOiJIUzI1NiJ9." + "eyJzdWIiOiIxMjM0NTY3ODkwIn0." + "dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
@@ -29,7 +29,7 @@ def test_a_secret_goes(text: str, secret: str) -> None:
     assert secret in text
     scrubbed = scrub_secrets(f"before\n{text}\nafter")
     assert secret not in scrubbed
-    assert GONE in scrubbed
+    assert PLACEHOLDER in scrubbed
     assert scrubbed.startswith("before\n")
 
 
