@@ -12,15 +12,14 @@ from types import SimpleNamespace
 import pytest
 
 from suture.judge.differential.input_generation import mutate_inputs, read_arguments
-from suture.judge.trials.call_comparison import unguided
 from suture.judge.trials.trial_records import FailurePoint, Proposal, Spectrum, TestLines, TestRun, Trial
 from suture.mutation import Edit, apply_edits, generate_mutants
 from suture.mutation.edits import trim_edit
 from suture.search.localisation.exception_clues import find_clues
 from suture.search.localisation.fault_ranking import dstar, ochiai, rank_suspects, score_lines
-from suture.search.ordering.candidate_order import CHEAP_BETWEEN, DEAR_S, order_single_changes
-from suture.search.ordering.compound_changes import has_progressed, remaining_spectrum
-from suture.search.ordering.compound_queue import SETTLING, CompoundQueue
+from suture.search.ordering.candidate_order import order_single_changes
+from suture.search.ordering.compound_changes import CompoundQueue, has_progressed, remaining_spectrum
+from suture.search.tuning import CHEAP_PER_EXPENSIVE, EXPENSIVE_COLLECT_CPU_S, SETTLING_TRIALS
 
 SOURCE = "def f(n):\n    if n > 2:\n        return n - 1\n    return n\n"
 
@@ -150,17 +149,17 @@ async def test_pairs_do_not_touch_each_other_and_stay_in_one_file() -> None:
         score=0.1,
         operators=("arithmetic_operator",),
     )
-    chains = CompoundQueue()
-    assert chains.note(start, tried(passing=1), {}, 1)
-    await chains.extend(spectrum, texts, not_looked_at, seed=0, most=50)
-    pairs = [*iter(chains.pop, None)]
+    queue = CompoundQueue()
+    assert queue.record(start, tried(passing=1), {}, 1)
+    await queue.extend(spectrum, texts, trace_no_lines, seed=0, limit=50)
+    pairs = [*iter(queue.pop, None)]
     assert 10 < len(pairs) <= 50
     assert {pair.path for pair in pairs} == {"m.py"}
     assert all(start.edits[0] in pair.edits and len(pair.edits) > 1 for pair in pairs)
     assert all(a.end <= b.start for pair in pairs for a, b in itertools.pairwise(pair.edits))
 
 
-async def not_looked_at(proposal: Proposal) -> TestLines:
+async def trace_no_lines(proposal: Proposal) -> TestLines:
     return {}
 
 
@@ -188,30 +187,30 @@ async def test_a_chain_grows_by_progress_only_and_from_each_kind_of_start_twice(
     )
     before = {test.id: test for test in spectrum.tests}
     texts, plus = {"m.py": TWICE}, TWICE.index("+")
-    chains = CompoundQueue()
-    assert not chains.note(named(1, "nothing"), tried(marked("a", ""), failing=3), before, 1)
-    assert not chains.is_due(1)
+    queue = CompoundQueue()
+    assert not queue.record(named(1, "nothing"), tried(marked("a", ""), failing=3), before, 1)
+    assert not queue.is_due(1)
     mended = tried(marked("b", "E: b"), passing=1, failing=2, passed=frozenset({"a"}))
-    assert chains.note(named(plus, "first"), mended, before, 2)
-    assert chains.is_due(2)
-    await chains.extend(spectrum, texts, not_looked_at, seed=0, most=100)
-    longer = chains.pop()
+    assert queue.record(named(plus, "first"), mended, before, 2)
+    assert queue.is_due(2)
+    await queue.extend(spectrum, texts, trace_no_lines, seed=0, limit=100)
+    longer = queue.pop()
     assert longer is not None
     assert len(longer.edits) == 2
-    assert not chains.note(longer, mended, before, 3)  # the second change did nothing
+    assert not queue.record(longer, mended, before, 3)  # the second change did nothing
     more = tried(marked("c", "E: c"), passing=2, failing=1, passed=frozenset({"a", "b"}))
-    assert chains.note(longer, more, before, 4)
-    assert not chains.is_due(5)
-    assert chains.is_due(5 + SETTLING)  # a likelier one may be among those that wait
-    await chains.extend(spectrum, texts, not_looked_at, seed=0, most=100)
-    third = chains.pop()
+    assert queue.record(longer, more, before, 4)
+    assert not queue.is_due(5)
+    assert queue.is_due(5 + SETTLING_TRIALS)  # a likelier one may be among those that wait
+    await queue.extend(spectrum, texts, trace_no_lines, seed=0, limit=100)
+    third = queue.pop()
     while third is not None and len(third.edits) < 3:
-        third = chains.pop()
+        third = queue.pop()
     assert third is not None
     for number in range(5):
-        chains.note(named(plus, f"alike {number}", 0.1), mended, before, 200)
-    await chains.extend(spectrum, texts, not_looked_at, seed=0, most=100)
-    assert not chains.is_due(1000) or chains.pop() is None  # what says the same is not gone on from for ever
+        queue.record(named(plus, f"alike {number}", 0.1), mended, before, 200)
+    await queue.extend(spectrum, texts, trace_no_lines, seed=0, limit=100)
+    assert not queue.is_due(1000) or queue.pop() is None  # what says the same is not gone on from for ever
 
 
 def test_lines_that_were_noted_with_the_first_change_stand_for_those_without_it() -> None:
@@ -281,12 +280,12 @@ async def test_of_changes_that_go_on_few_are_imported_anew_where_that_is_dear() 
     imported = {"m.py": frozenset({1, 2, 5})}
     test = failed("t.py::a", (("m.py", 8),), "AssertionError: x", (6, 7, 8))
     shares = []
-    for collect_s in (0.0, DEAR_S):
-        chains = CompoundQueue()
+    for collect_s in (0.0, EXPENSIVE_COLLECT_CPU_S):
+        queue = CompoundQueue()
         spectrum = Spectrum(tests=(test,), import_lines=imported, collect_s=collect_s)
-        chains.note(named(text.index("+ ONE"), "one"), tried(passing=1, failing=1), {}, 1)
-        await chains.extend(spectrum, {"m.py": text}, not_looked_at, seed=0, most=100)
-        first = [change for _ in range(3 * CHEAP_BETWEEN + 3) if (change := chains.pop()) is not None]
+        queue.record(named(text.index("+ ONE"), "one"), tried(passing=1, failing=1), {}, 1)
+        await queue.extend(spectrum, {"m.py": text}, trace_no_lines, seed=0, limit=100)
+        first = [change for _ in range(3 * CHEAP_PER_EXPENSIVE + 3) if (change := queue.pop()) is not None]
         shares.append(sum(not change.is_swappable for change in first))
     assert shares[0] > shares[1] == 3
 
@@ -295,10 +294,10 @@ def test_any_test_that_gets_further_is_progress_unless_as_many_get_less_far() ->
     names = ("t.py::a", "t.py::b")
     before = {name: failed(name, (("t.py", 3), ("m.py", 4)), "TypeError: x") for name in names}
     same, further, back = (marked(names[n], "TypeError: x", ("t.py", 3), ("m.py", to)) for n, to in PLACES)
-    chains = CompoundQueue()
-    assert chains.note(named(1, "one"), tried(same, further, failing=2), before, 1)
-    assert not chains.note(named(2, "both"), tried(back, further, failing=2), before, 2)
-    assert not chains.note(named(3, "none"), tried(same, failing=1), before, 3)
+    queue = CompoundQueue()
+    assert queue.record(named(1, "one"), tried(same, further, failing=2), before, 1)
+    assert not queue.record(named(2, "both"), tried(back, further, failing=2), before, 2)
+    assert not queue.record(named(3, "none"), tried(same, failing=1), before, 3)
 
 
 @pytest.mark.parametrize(
@@ -393,9 +392,3 @@ def test_items_of_many_kinds_are_mixed() -> None:
 def test_no_inputs_without_seeds() -> None:
     assert mutate_inputs([], 5, random.Random(0)) == []
     assert mutate_inputs([()], 5, random.Random(0)) == []
-
-
-def test_a_search_that_could_not_look_says_so_and_not_that_nothing_fails() -> None:
-    late = Spectrum(tests=(), failing_in_suite=frozenset({"t.py::a", "t.py::b"}))
-    assert "2 failing test(s) were not reached" in unguided(late)
-    assert unguided(Spectrum(tests=())) == "no test fails here"

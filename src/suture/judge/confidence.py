@@ -1,9 +1,10 @@
 """The probability that a candidate which passes is right: a small model, fitted to graded results.
 
-It is a logistic model with three features, each of which can only speak for a candidate. Its coefficients were
-fitted by `benchmarks/confidence.py` to repairs of the search whose correctness is known; docs/results.md says to
-how many, and how well the numbers held on results that had no part in the fit. What those results could not show
-(who wrote a check, what a kind of evidence cannot rule out, what a warning means) is set by judgement.
+It is a logistic model with three features, each of which can only speak for a candidate. Its coefficients
+were fitted by `benchmarks/confidence.py` to repairs of the search whose correctness is known; docs/results.md
+says to how many, and how well the numbers held on results that had no part in the fit. What those results
+could not show (who wrote a check, what a kind of evidence cannot rule out, what a warning means) is set by
+judgement.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ DEFAULT_MUTATION_SCORE = 0.9
 DEFAULT_RIVALS = 1
 """Used if no search compared any rivals."""
 MAX_FIXED_WITH_RIVALS = 2.0
-"""Limit of the weight of fixed checks if there are rivals. Rivals pass these checks too, so the checks found the
-place and do not say which change is right. Chosen on 15 results with rivals (docs/results.md)."""
+"""Limit of the weight of fixed checks if there are rivals. Rivals pass these checks too, so the checks found
+the place and do not say which change is right. Chosen on 15 results with rivals (docs/results.md)."""
 SHARE_EXPONENT = 0.5
-"""The confidence is at most the repair's share of the scores, to this power. The share alone says too little: the
-scores order repairs, and with many rivals the best one is right more often than its share. Chosen on 21 results
-with rivals (docs/results.md)."""
+"""The confidence is at most the repair's share of the scores, to this power. The share alone says too little:
+the scores order repairs, and with many rivals the best one is right more often than its share. Chosen on 21
+results with rivals (docs/results.md)."""
 WEIGHTS: dict[Provenance, float] = {
     "user": 1.0,
     "visible": 0.8,
@@ -35,7 +36,7 @@ WEIGHTS: dict[Provenance, float] = {
     "adversarial": 0.3,
     "oracle": 0.0,
 }
-"""Weight of one passing check, by who wrote it. A hidden check weighs nothing, because it must not be here."""
+"""Weight of one passing check, by who wrote it. A hidden check weighs nothing: it must not occur here."""
 MIN_DOUBT: dict[Evidence, float] = {"split": 0.02, "nonce": 0.05, "report": 0.15, "exit_status": 0.25}
 """What each kind of evidence cannot rule out, however many checks pass (see docs/verdicts.md)."""
 WARNING_DOUBT_FACTOR = 1.5
@@ -53,8 +54,8 @@ class ConfidenceInputs:
     Attributes:
         fixed: Summed weight of the checks that failed before and pass now. Checks that passed before say
             little, because a large suite passes on most wrong changes.
-        mutation_score: The share of mutants of the changed lines that the tests notice, in [0, 1]; mutants that
-            were not run count as not noticed. `None` if there are none, or none were generated.
+        mutation_score: The share of mutants of the changed lines that the tests notice, in [0, 1]; mutants
+            that were not run count as not noticed. `None` if there are none, or none were generated.
         rivals: How many other repairs pass and behave differently; `None` if they were not compared.
     """
 

@@ -209,7 +209,7 @@ def count_dead_code(tree: ast.AST) -> int:
 
 
 def _count_statements_after_exit(node: ast.AST) -> int:
-    """Count statements after an exit in the same block, except a `yield`: it makes the function a generator."""
+    """Count statements after an exit in their block, except a `yield`, which makes a generator."""
     count = 0
     for name in ("body", "orelse", "finalbody"):
         block = getattr(node, name, None)

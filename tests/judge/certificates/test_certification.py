@@ -198,7 +198,7 @@ async def test_a_run_that_is_stopped_while_it_is_proved_is_cancelled(
         await run
     folder = find_run(settings.paths.home, "last")
     event = read_ledger(folder.ledger_path).events[-1]
-    result = decode_record(Result, folder.get_json(event.data["result"]))
+    result = decode_record(Result, folder.load_json(event.data["result"]))
     assert (event.kind, result.outcome) == ("run.finished", "cancelled")
     assert dict(result.candidate.files if result.candidate else {}) == {"shop/prices.py": NOISY}
     assert (project / "shop" / "prices.py").read_text() == CODE

@@ -15,12 +15,8 @@ from suture.judge.mutation_testing.mutant_generation import (
     generate_file_mutants,
     is_parsable_mutant,
 )
-from suture.judge.mutation_testing.mutant_runs import (
-    MAX_GENERATED_MUTANTS,
-    SELECTED_MUTANTS,
-    measure_mutation_score,
-    select_mutants,
-)
+from suture.judge.mutation_testing.mutant_runs import measure_mutation_score, select_mutants
+from suture.judge.tuning import MAX_GENERATED_MUTANTS, SELECTED_MUTANTS
 from suture.mutation import apply_edits
 from suture.project.workspace import apply_diff
 

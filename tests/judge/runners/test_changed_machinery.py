@@ -241,7 +241,7 @@ EXAMPLE = {"type": "E", "text": "", "file": "", "line": 3, "example": ["f()", "1
         {**PHASE, "outcome": "fine"},
         {**PHASE, "fact": []},
         {**PHASE, "fact": {"line": "3"}},
-        {**PHASE, "fact": {"no_end_s": "3"}},
+        {**PHASE, "fact": {"timeout_s": "3"}},
         {**PHASE, "fact": {"example": [1], "line": 3}},
         {**PHASE, "fact": {"example": ["f()", "1", "2"]}},
         {"event": "end", "exit": "0"},

@@ -74,7 +74,7 @@ def keys(d): return d.keys()
 )
 def test_what_a_failing_assert_tells(program: str, call: str, expected: str, got: str) -> None:
     fact = judged("def f(x, k=0):\n    return x\n", program)["fact"]
-    assert (fact["call"], fact["expected"], fact["got"]) == (call, expected, got)
+    assert (fact["call"], fact["expected"], fact["actual"]) == (call, expected, got)
 
 
 def judged(code: str, program: str) -> dict[str, Any]:

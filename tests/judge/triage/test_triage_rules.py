@@ -10,7 +10,7 @@ import pytest
 from suture.judge.triage.contradictions import find_contradictions, find_documented_examples
 from suture.judge.triage.environment_faults import fault_of_surroundings
 from suture.judge.triage.pollution import find_shared_state_write
-from suture.project.workspace import UNPRINTABLE_NAME
+from suture.project.workspace import render_exclusion
 
 PROJECT = {
     "shop/__init__.py": b"",
@@ -49,11 +49,11 @@ def test_a_fault_of_the_surroundings(exception: str, why: str) -> None:
 
 @pytest.mark.parametrize("path", ["notes/a\\tb.txt", "notes"])
 def test_a_file_whose_name_cannot_be_written_down_is_there_and_not_copied(path: str) -> None:
-    left_out = {"notes/a\\tb.txt": UNPRINTABLE_NAME, "notes.so": "it is in .gitignore"}
+    left_out = {"notes/a\\tb.txt": "unprintable_name", "notes.so": "ignored"}
     missing = f"FileNotFoundError: [Errno 2] No such file or directory: '{path}'"
     found = fault_of_surroundings(missing, PROJECT, CODE, left_out)
     assert found == (
-        "'notes/a\\tb.txt' is not copied into the sandbox: " + UNPRINTABLE_NAME,
+        "'notes/a\\tb.txt' is not copied into the sandbox: " + render_exclusion("unprintable_name"),
         "give it another name",
     )
 

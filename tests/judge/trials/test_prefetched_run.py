@@ -24,99 +24,101 @@ COLLECTED = CollectionReport(
 )
 
 
-def seen(test: str, outcome: str) -> TestReport:
+def make_report(test: str, outcome: str) -> TestReport:
     return TestReport(
         test=test, outcome=cast(Any, outcome), seconds=0.1, wall_s=0.2, lines={}, frames=(), calls=()
     )
 
 
-class Told:
-    """A worker that says what it was told to say, and notes what it is asked."""
+class ScriptedWorker:
+    """A worker that returns scripted reports, and records the requests."""
 
     def __init__(self, *outcomes: TestReport, hangs: bool = False) -> None:
         self._outcomes, self._hangs = outcomes, hangs
         self.alive = False
-        self.asked: list[str] = []
+        self.requests: list[str] = []
 
     async def start(self) -> None:
         self.alive = True
-        self.asked.append("start")
+        self.requests.append("start")
 
     async def close(self) -> None:
         self.alive = False
 
-    async def collect(self, *, trace: bool, seconds: float) -> CollectionReport:
-        self.asked.append("collect, traced" if trace else "collect")
+    async def collect(self, *, trace: bool, timeout_s: float) -> CollectionReport:
+        self.requests.append("collect, traced" if trace else "collect")
         return COLLECTED
 
-    async def know(self, texts: Mapping[str, str], files: list[str]) -> None:
-        self.asked.append(f"know {', '.join(texts)}")
+    async def set_files(self, texts: Mapping[str, str], files: list[str]) -> None:
+        self.requests.append(f"set_files {', '.join(texts)}")
 
-    async def walk(self, tests: object, **given: object) -> AsyncIterator[TestReport]:
-        self.asked.append("walk" if tests is None else "walk some")
+    async def run_unchanged(self, tests: object, **given: object) -> AsyncIterator[TestReport]:
+        self.requests.append("run all" if tests is None else "run some")
         for outcome in self._outcomes:
             yield outcome
         if self._hangs:
             await asyncio.sleep(600)
 
 
-async def begun(worker: Told) -> tuple[PrefetchedRun, asyncio.Task[CollectionReport | None]]:
+async def start_run(worker: ScriptedWorker) -> tuple[PrefetchedRun, asyncio.Task[CollectionReport | None]]:
     async def collect() -> CollectionReport | None:
         await asyncio.sleep(0)
         return COLLECTED
 
-    ahead, first = PrefetchedRun(cast(TrialWorker, worker), 100.0), asyncio.create_task(collect())
-    ahead.begin(first)
-    assert not ahead.is_usable(())  # nothing is running yet that could be waited for
+    prefetched, first = PrefetchedRun(cast(TrialWorker, worker), 100.0), asyncio.create_task(collect())
+    prefetched.begin(first)
+    assert not prefetched.is_usable(())  # nothing is running yet that could be waited for
     await first
     await asyncio.sleep(0.01)
-    return ahead, first
+    return prefetched, first
 
 
-async def test_what_ran_beside_the_users_run_is_not_run_again() -> None:
-    worker = Told(seen("t.py::a", "passed"), seen("t.py::b", "failed"), seen("t.py::b", "passed"))
-    ahead, _ = await begun(worker)
-    assert ahead.is_usable(("passed", "failed"))
-    near = Told(seen("t.py::b", "failed"))
-    looking = BaselineRun(
-        (cast(TrialWorker, near), ahead.worker),
+async def test_prefetched_tests_do_not_run_again() -> None:
+    worker = ScriptedWorker(
+        make_report("t.py::a", "passed"), make_report("t.py::b", "failed"), make_report("t.py::b", "passed")
+    )
+    prefetched, _ = await start_run(worker)
+    assert prefetched.is_usable(("passed", "failed"))
+    failing_worker = ScriptedWorker(make_report("t.py::b", "failed"))
+    baseline = BaselineRun(
+        (cast(TrialWorker, failing_worker), prefetched.worker),
         {"m.py": "x = 1\n"},
         {"t.py::b"},
         {"t.py::a": "passed", "t.py::b": "failed"},
         5.0,
-        ahead=ahead,
+        prefetched=prefetched,
     )
-    await looking.run_failing_tests()
-    whole = await looking.run_all_tests()
-    await ahead.close()
+    await baseline.run_failing_tests()
+    whole = await baseline.run_all_tests()
+    await prefetched.close()
     assert {test.id: test.outcome for test in whole.tests} == {"t.py::a": "passed", "t.py::b": "failed"}
     assert whole.import_lines == {"m.py": frozenset({1})}
     assert (whole.compared, whole.disagreements) == (2, ())
-    assert worker.asked == ["start", "collect, traced", "walk", "know m.py"]
+    assert worker.requests == ["start", "collect, traced", "run all", "set_files m.py"]
 
 
-async def test_it_is_of_no_use_where_a_test_has_no_end() -> None:
-    ahead, _ = await begun(Told(hangs=True))
-    assert not ahead.is_usable(("passed", "timeout"))
-    assert not await ahead.finish({}, 0.01)
-    await ahead.close()
+async def test_a_run_with_an_endless_test_is_not_usable() -> None:
+    prefetched, _ = await start_run(ScriptedWorker(hangs=True))
+    assert not prefetched.is_usable(("passed", "timeout"))
+    assert not await prefetched.finish({}, 0.01)
+    await prefetched.close()
 
 
 @pytest.mark.parametrize("collects", [True, False])
-async def test_to_end_it_leaves_the_other_process_alone(collects: bool) -> None:
+async def test_closing_does_not_cancel_the_other_process(collects: bool) -> None:
     gate = asyncio.Event()
 
     async def collect() -> CollectionReport | None:
         await gate.wait()
         return COLLECTED
 
-    worker = Told()
-    ahead, first = PrefetchedRun(cast(TrialWorker, worker), 100.0), asyncio.create_task(collect())
-    ahead.begin(first)
+    worker = ScriptedWorker()
+    prefetched, first = PrefetchedRun(cast(TrialWorker, worker), 100.0), asyncio.create_task(collect())
+    prefetched.begin(first)
     await asyncio.sleep(0)
     if collects:
         gate.set()
-    await ahead.close()
+    await prefetched.close()
     gate.set()
     assert await first is COLLECTED
     assert not worker.alive

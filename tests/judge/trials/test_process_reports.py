@@ -1,4 +1,4 @@
-"""What the code under test writes among our findings does no harm."""
+"""What code under test writes into the reports does no harm."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from suture.judge.trials.process_reports import (
     AttemptReport,
     CollectionReport,
     TestReport,
-    lines_of,
     parse_reports,
+    unpack_lines,
 )
 from suture.loop.evaluation.search_setup import editable_texts
 from suture.loop.intake.heal_task import build_heal_task
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
 from suture.search import SearchLimits, search_python
 
-GOOD = {"mutant": 1, "answers": ["1"]}
-ATTEMPTED = {"words": "P", "ended": True, "unsupported": False}
+GOOD = {"number": 1, "answers": ["1"]}
+ATTEMPT = {"outcomes": "P", "finished": True, "unsupported": False}
 
 
 @pytest.mark.parametrize(
@@ -33,12 +33,12 @@ ATTEMPTED = {"words": "P", "ended": True, "unsupported": False}
     [
         {"a": 1},
         {},
-        {"mutant": "1", "answers": []},
-        {"mutant": -1, "answers": []},
-        {"mutant": 10**400, "answers": []},
-        {"mutant": 1, "answers": [[]]},
-        {**ATTEMPTED, "words": 1},
-        {**ATTEMPTED, "ended": 1},
+        {"number": "1", "answers": []},
+        {"number": -1, "answers": []},
+        {"number": 10**400, "answers": []},
+        {"number": 1, "answers": [[]]},
+        {**ATTEMPT, "outcomes": 1},
+        {**ATTEMPT, "finished": 1},
         {"test": "t", "outcome": "grand", "seconds": 1, "wall_s": 1, "lines": {}, "frames": [], "calls": []},
         {
             "collected": ["a"],
@@ -61,18 +61,18 @@ ATTEMPTED = {"words": "P", "ended": True, "unsupported": False}
         },
     ],
 )
-def test_an_entry_of_another_shape_is_passed_over(entry: object) -> None:
+def test_a_report_of_another_shape_is_skipped(entry: object) -> None:
     content = f"{json.dumps(entry)}\n[]\nx\n{'[' * 100_000}\n{json.dumps(GOOD)}\n".encode()
     assert list(parse_reports(content, AttemptReport, TestReport, CollectionReport, AnswerReport)) == [
-        AnswerReport(mutant=1, answers=("1",))
+        AnswerReport(number=1, answers=("1",))
     ]
 
 
 def test_line_numbers_come_back_as_they_were_sent() -> None:
     tracer = Tracer(["m.py"])
-    tracer.seen["m.py"] = {1, 8, 9, 4000}
-    assert lines_of(tracer.take()["lines"]["m.py"]) == {1, 8, 9, 4000}
-    assert lines_of("no number") == frozenset()
+    tracer.lines["m.py"] = {1, 8, 9, 4000}
+    assert unpack_lines(tracer.take()["lines"]["m.py"]) == {1, 8, 9, 4000}
+    assert unpack_lines("no number") == frozenset()
 
 
 async def test_a_test_that_writes_to_everything_it_can_reach_does_not_end_the_search(

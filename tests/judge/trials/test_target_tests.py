@@ -11,17 +11,16 @@ from suture.core.settings import SandboxSettings
 from suture.judge import prepare_suite
 from suture.judge.trials.baseline import run_baseline
 from suture.judge.trials.process_reports import TestReport
-from suture.judge.trials.target_tests import (
-    FAILED_AT_MOST,
-    FAILED_S,
-    ONWARD_S,
-    QUICK_S,
-    choose_failure_limits,
-    order_target_tests,
-)
+from suture.judge.trials.target_tests import choose_failure_limits, order_target_tests
 from suture.judge.trials.trial_records import Proposal
 from suture.judge.trials.trial_runner import TrialRunner
 from suture.judge.trials.trial_worker import TrialWorker
+from suture.judge.trials.tuning import (
+    FIRST_FAILURES_CPU_S,
+    FURTHER_FAILURES_CPU_S,
+    MAX_FIRST_FAILURES,
+    QUICK_TEST_CPU_S,
+)
 from suture.loop.evaluation.search_setup import editable_texts
 from suture.loop.intake.heal_task import build_heal_task
 from suture.mutation import Edit
@@ -29,8 +28,8 @@ from suture.sandbox import BubblewrapSandbox, discover_interpreter
 from suture.search import SearchLimits, search_python
 
 
-def seen(
-    name: str, *, lines: Sequence[int] = (), line: int = 1, fault: str = "E: x", seconds: float = 0.001
+def make_report(
+    name: str, *, lines: Sequence[int] = (), line: int = 1, error: str = "E: x", seconds: float = 0.001
 ) -> TestReport:
     packed = bytes.fromhex("")
     for number in lines:
@@ -43,8 +42,8 @@ def seen(
         lines={"m.py": packed.hex()} if lines else {},
         frames=(),
         calls=(),
-        fault=fault,
-        reached=(("t.py", 9), ("m.py", line)),
+        error=error,
+        traceback=(("t.py", 9), ("m.py", line)),
     )
 
 
@@ -53,24 +52,32 @@ def order(failed: Sequence[TestReport]) -> str:
 
 
 def test_one_of_each_place_and_exception_stands_before_more_of_the_same() -> None:
-    alike = [seen(name) for name in "abcdefg"]
-    other = [seen("h", line=2), seen("i", fault="ValueError: x")]
+    alike = [make_report(name) for name in "abcdefg"]
+    other = [make_report("h", line=2), make_report("i", error="ValueError: x")]
     assert order([*alike, *other]) == "ahibcdefg"
     assert order(alike) == "abcdefg"
 
 
 def test_of_tests_that_fail_alike_those_that_run_other_lines_come_first() -> None:
-    assert order([*(seen(name, lines=(1, 2, 3)) for name in "abcdef"), seen("g", lines=(4, 5))])[:2] == "ag"
+    assert (
+        order([*(make_report(name, lines=(1, 2, 3)) for name in "abcdef"), make_report("g", lines=(4, 5))])[
+            :2
+        ]
+        == "ag"
+    )
 
 
 def test_a_slow_test_does_not_stand_before_quick_ones_however_it_fails() -> None:
-    slow = seen("s", line=7, seconds=2 * QUICK_S)
-    assert order([*(seen(name) for name in "abc"), slow]) == "abcs"
+    slow = make_report("s", line=7, seconds=2 * QUICK_TEST_CPU_S)
+    assert order([*(make_report(name) for name in "abc"), slow]) == "abcs"
 
 
 def test_few_failures_are_enough_and_fewer_where_they_are_slow() -> None:
-    assert choose_failure_limits([0.001] * 20) == (FAILED_AT_MOST, 20)
-    assert choose_failure_limits([FAILED_S / 2] * 20) == (2, int(2 * ONWARD_S / FAILED_S))
+    assert choose_failure_limits([0.001] * 20) == (MAX_FIRST_FAILURES, 20)
+    assert choose_failure_limits([FIRST_FAILURES_CPU_S / 2] * 20) == (
+        2,
+        int(2 * FURTHER_FAILURES_CPU_S / FIRST_FAILURES_CPU_S),
+    )
     assert choose_failure_limits([9.0] * 20) == (1, 1)
     assert choose_failure_limits([]) == (1, 1)
 
@@ -138,7 +145,7 @@ async def test_lines_are_those_that_run_with_the_change_and_none_that_only_tell_
     worker = TrialWorker(suite.command, texts, list(texts), 60)
     try:
         await worker.start()
-        await worker.collect(trace=False, seconds=30)
+        await worker.collect(trace=False, timeout_s=30)
         lines = await TrialRunner(worker, spectrum, texts).trace_lines(proposal)
     finally:
         await worker.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from suture.core.ledger import Event, Payload, summarise_event
@@ -30,6 +30,7 @@ from suture.core.ledger.kinds import (
     RunPaused,
     RunResumed,
     RunStarted,
+    SearchEnding,
     SearchFinished,
     SearchStarted,
     TaskPrepared,
@@ -256,16 +257,33 @@ def _history_searched(searched: HistorySearched) -> str:
     return f"history: the tests pass at {searched.last_good} and fail since {searched.first_bad}"
 
 
+SEARCH_ENDINGS: Mapping[SearchEnding, str] = {
+    "enough_repairs": "enough plausible repairs were found",
+    "likely_changes_tried": "the likeliest changes were tried",
+    "all_tried": "everything was tried",
+    "time_over": "the time was up",
+    "candidate_limit": "the limit of candidates was reached",
+    "workers_lost": "no trial process could be kept running",
+    "nothing_could_be_tried": "no change could be tried",
+    "no_failing_test": "no test fails in a trial",
+    "targets_not_reached": "the failing tests were not reached in the time for localisation",
+    "targets_pass_alone": "the failing tests pass when they run alone, so no change can be tried on them",
+    "trials_disagree": "the trial disagrees with your run: what fails there passes here",
+    "no_parsable_text": "no small change makes the file parse",
+    "parsable_texts_tried": "the texts that parse were tried",
+}
+"""Why a search ended, in words."""
+
+
 def _search_finished(ended: SearchFinished) -> str:
     found = (
         f"{ended.plausible_count} of them make all tests pass"
         if ended.plausible_count
         else "none makes all tests pass"
     )
-    text = (
-        f"tried {format_count(ended.candidates_tried, 'edit')} in {ended.seconds:.1f} s, {found} "
-        f"({ended.ending})"
-    )
+    text = f"tried {format_count(ended.candidates_tried, 'edit')} in {ended.seconds:.1f} s, {found}"
+    if ended.ending is not None:
+        text += f" ({SEARCH_ENDINGS[ended.ending]})"
     text += trial_caveats(ended.agreement)
     if difference := ended.distinguishing_input:
         answers = "; ".join(f"{answer} with {label!r}" for label, answer in difference.answers.items())
@@ -278,7 +296,8 @@ def _search_finished(ended: SearchFinished) -> str:
 
 def trial_caveats(trials: TrialAgreement) -> str:
     """Return where the search's trial runs cannot see what the user's own run shows."""
-    text = "".join(f"; {note}" for note in (trials.limitation, *trials.notes) if note)
+    untraced = f"{trials.untraced} test(s) were not traced, because the time was up" if trials.untraced else ""
+    text = "".join(f"; {note}" for note in (untraced, *trials.notes) if note)
     if trials.disagreements:
         listed = trials.disagreeing_tests[:MAX_LISTED_DISAGREEMENTS]
         some = [f"{one.test} ({one.run} in your run, {one.trial} in a trial)" for one in listed]

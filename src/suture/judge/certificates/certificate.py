@@ -90,7 +90,8 @@ class Certificate:
         before: Check id -> status before the change; empty if there was no code yet.
         after: Check id -> status after the change.
         fixed: Ids of checks that failed before and pass after.
-        newly_failing: Ids of checks that passed before and do not pass after; a certificate with any is false.
+        newly_failing: Ids of checks that passed before and do not pass after; a certificate with any is
+            false.
         coverage: Which changed statements the tests run.
         mutation: How well the tests guard them.
         confidence: In [0, 1], by the model of `suture.judge.confidence` over all of the above, lowered by the
@@ -137,7 +138,7 @@ class Certificate:
 
 def strip_task(task: Task) -> Task:
     """Return what a certificate keeps of a task: what was asked and what decides, without any files."""
-    return replace(task, files={}, test_origin="", find_earlier_versions=(), since="", excluded_files={})
+    return replace(task, files={}, test_origin="", earlier_versions=(), since="", excluded_files={})
 
 
 def check_statuses(verdict: Verdict | None) -> dict[str, str]:

@@ -59,7 +59,8 @@ async def replay_certificate(
 
     Args:
         certificate: The certificate.
-        project: The files before the change, path -> content; see `revert_certified_change`. It may have more.
+        project: The files before the change, path -> content; see `revert_certified_change`. It may have
+            more.
         sandbox: A sandbox in which nothing of the original run is left.
         settings: The limits and the trust threshold; those in the certificate are only claims.
         interpreter: What `python` means in the test command.

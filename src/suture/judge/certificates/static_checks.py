@@ -65,7 +65,7 @@ def require(holds: bool, name: ClaimName, detail: str) -> None:
 
 
 def require_equal(name: ClaimName, certified: Mapping[str, object], found: Mapping[str, object]) -> None:
-    """Raise `ClaimRefuted`, naming some differences, unless the certified values are those that were found."""
+    """Raise `ClaimRefuted` unless the certified values are those that were found."""
     keys = sorted(key for key in certified.keys() | found.keys() if certified.get(key) != found.get(key))
     differences = [
         f"{key} (certified {certified.get(key)!r}, found {found.get(key)!r})" for key in keys[:MAX_LISTED]

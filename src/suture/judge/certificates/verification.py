@@ -113,7 +113,7 @@ def _find_files_and_interpreter(
     files: dict[str, bytes] = {}
     for path, hash_ in certificate.project.items():
         try:
-            files[path] = run.get_blob(hash_)
+            files[path] = run.load_blob(hash_)
         except StorageError:
             continue  # the replay reports which files are missing
     return files, _recorded_interpreter(run, certificate.task.language)

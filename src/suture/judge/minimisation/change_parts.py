@@ -1,7 +1,7 @@
 """Split a change into parts that are independent of each other.
 
-A person or a model wrote the change as a whole, and tests seldom pin all of it. So a change is only cut between
-parts that do not refer to each other: different functions, different files.
+A person or a model wrote the change as a whole, and tests seldom pin all of it. So a change is only cut
+between parts that do not refer to each other: different functions, different files.
 """
 
 from __future__ import annotations

@@ -211,7 +211,7 @@ class _Search:
         return self.judged[key]
 
     def _is_plausible(self, path: str, text: str) -> bool:
-        """Return whether a file parses if the whole change does; half a change rarely does, and costs no run."""
+        """Return whether a file parses if the whole change does. Half a change rarely does."""
         return not path.endswith(".py") or parsed(self.files[path]) is None or parsed(text) is not None
 
     def apply_parts(self, parts: Iterable[ChangePart]) -> dict[str, str]:

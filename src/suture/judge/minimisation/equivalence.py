@@ -18,7 +18,7 @@ from suture.judge.differential.behaviour_comparison import compare_candidates
 from suture.judge.differential.input_generation import Arguments, edge_inputs, mutate_inputs, read_arguments
 from suture.judge.runners.test_command import TestCommand
 from suture.judge.trials.baseline import run_baseline
-from suture.judge.trials.call_comparison import compare_calls
+from suture.judge.trials.python_calls import compare_calls
 from suture.judge.trials.trial_records import ObservedCall, Proposal
 from suture.judge.tuning import (
     BASELINE_TIMEOUT_S,
@@ -134,9 +134,9 @@ class ChangeBehaviour:
     async def is_kept_by(self, part: Mapping[str, str]) -> bool:
         """Return whether a part of the change is known to behave like the whole change.
 
-        The two may differ in code that means nothing to Python, in new functions that nothing refers to, and in
-        functions that were called and answered equally. Methods, and functions that no test calls, cannot be
-        called, so the answer for them is no.
+        The two may differ in code that means nothing to Python, in new functions that nothing refers to, and
+        in functions that were called and answered equally. Methods, and functions that no test calls, cannot
+        be called, so the answer for them is no.
 
         Args:
             part: The part of the change, path -> text over the project's own files.

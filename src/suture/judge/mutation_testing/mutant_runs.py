@@ -264,8 +264,8 @@ def _shorten_timeouts(suite: Suite, verdict: Verdict) -> Suite:
     command = suite.command.copy_with_settings(settings) if suite.command is not None else None
     smoke = replace(suite.smoke, settings=settings) if suite.smoke is not None else None
     calls = replace(suite.calls, settings=settings) if suite.calls is not None else None
-    # The scan is off: the change itself was allowed to run, perhaps by a person. A mutant that the scan refused
-    # would count as noticed, and a replay, which has no scan, would compute another score.
+    # The scan is off: the change itself was allowed to run, perhaps by a person. A mutant that the scan
+    # refused would count as noticed, and a replay, which has no scan, would compute another score.
     return replace(suite, settings=settings, command=command, smoke=smoke, calls=calls, vet=None)
 
 

@@ -12,6 +12,7 @@ import sys
 
 
 def run_checks(module_name: str, sources_path: str) -> None:
+    """Import the module, and run each check of a JSON list of programs in its names."""
     sys.path.insert(0, os.getcwd())  # noqa: PTH109 - inside the sandbox, on any Python
     names = vars(importlib.import_module(module_name))
     public = {name: value for name, value in names.items() if not name.startswith("__")}

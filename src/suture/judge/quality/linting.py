@@ -44,7 +44,7 @@ def find_ruff(interpreter: Interpreter | None) -> Path | None:
     folders.append(Path(sys.prefix) / "bin")
     for folder in folders:
         program = Path(os.path.realpath(folder / "ruff"))
-        # A project's environment may link to any file of the user's, which the mount would show to the project.
+        # A project's environment may link to any file of the user's, and the mount would show it.
         inside = program.parent == Path(os.path.realpath(folder))
         if inside and program.is_file() and os.access(program, os.X_OK):
             return program

@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 from posixpath import basename, isabs, normpath, splitext
 
-from suture.core.records import Language
+from suture.core.records import ExclusionReason, Language
 from suture.judge.triage.missing_plugins import is_of_plugin, missing_plugin
 from suture.project.languages import LANGUAGES, detect_file_languages
-from suture.project.workspace import UNPRINTABLE_NAME, is_protected, text_of
+from suture.project.workspace import is_protected, render_exclusion, text_of
 from suture.sandbox import BOX
 
 MODULE_RE = re.compile(r"^(?:ModuleNotFoundError|ImportError): No module named '(?P<name>[\w.]+)'")
@@ -45,7 +45,7 @@ def fault_of_surroundings(
     exception: str,
     files: Mapping[str, bytes],
     written: Iterable[str] = (),
-    left_out: Mapping[str, str] | None = None,
+    left_out: Mapping[str, ExclusionReason] | None = None,
 ) -> tuple[str, str] | None:
     """Why a test fails through no fault of the code, and what to do about it; `None` for any other failure.
 
@@ -109,7 +109,7 @@ def _missing_module(name: str, files: Mapping[str, bytes]) -> tuple[str, str] | 
 
 
 def missing_file(
-    path: str, files: Mapping[str, bytes], left_out: Mapping[str, str]
+    path: str, files: Mapping[str, bytes], left_out: Mapping[str, ExclusionReason]
 ) -> tuple[str, str] | None:
     """Why a file is missing through no fault of the code, and what to do; `None` where it may be the code's.
 
@@ -122,10 +122,13 @@ def missing_file(
     if isabs(plain) or plain.startswith("../"):
         return None
     # The file, a folder that holds nothing else, or a file in a folder that was not copied.
-    odd = [name for name, why in left_out.items() if why == UNPRINTABLE_NAME]
+    odd = [name for name, why in left_out.items() if why == "unprintable_name"]
     for name in odd:
         if name == plain or name.startswith(f"{plain}/") or plain.startswith(f"{name}/"):
-            return f"'{name}' is not copied into the sandbox: {UNPRINTABLE_NAME}", "give it another name"
+            return (
+                f"'{name}' is not copied into the sandbox: {render_exclusion('unprintable_name')}",
+                "give it another name",
+            )
     names = {basename(file) for file in files}
     # The code asks for a file that lies elsewhere in the project, or for nearly its name; or it should have
     # made the file itself, in which case something names it.
@@ -205,7 +208,7 @@ INSTALL = "build the project as its papers say, such as `pip install -e .`"
 
 
 def module_not_built(
-    dotted: str, files: Mapping[str, bytes], left_out: Mapping[str, str]
+    dotted: str, files: Mapping[str, bytes], left_out: Mapping[str, ExclusionReason]
 ) -> tuple[str, str] | None:
     """Why a module of the project's own is missing through no fault of the code, and what to do about it.
 

@@ -1,7 +1,8 @@
-"""All tests in their own order on the unchanged code, begun before the first run has said how they end.
+"""A run of all tests on the unchanged code that starts before the user's run has ended.
 
-A trial of the whole suite takes as long as the user's own run of it. Done after that run, it is what a search
-waits for; done beside it, it is over when the search begins, and the process tries candidates at once.
+A trial of the whole suite takes as long as the user's run of it. If it ran afterwards, the search would wait
+for it. It runs at the same time, so it has ended when the search begins, and its process can try candidates
+at once.
 """
 
 from __future__ import annotations
@@ -11,66 +12,71 @@ from collections.abc import Iterable, Mapping
 
 from suture.judge.trials.process_reports import CollectionReport, TestReport
 from suture.judge.trials.trial_worker import TrialWorker
-
-LARGE = 5000
-"""Tests from which on the collection itself is not traced."""
-WORST = {"passed": 0, "skipped": 0, "failed": 1, "timeout": 1}
-"""A test that is reported twice, as one that two items stand for, keeps its failure."""
+from suture.judge.trials.tuning import MAX_TRACED_COLLECTION_TESTS
 
 
 class PrefetchedRun:
     """A process that collects all tests and runs them in their order, in the background.
 
     Args:
-        worker: Of its own; it has not started.
-        wall_s: Wall-clock seconds that it has.
+        worker: A process for this run alone, not started yet.
+        timeout_s: Wall-clock seconds of the run.
 
     Attributes:
         worker: The process.
-        collection: What it said when it had collected; `None` until then.
-        ordered: Test -> what was seen of it, as far as it came.
+        collection: The report of the collection; `None` until it ends.
+        ordered: Test id -> report, for the tests that have run.
     """
 
-    def __init__(self, worker: TrialWorker, wall_s: float) -> None:
+    def __init__(self, worker: TrialWorker, timeout_s: float) -> None:
         self.worker = worker
         self.collection: CollectionReport | None = None
         self.ordered: dict[str, TestReport] = {}
-        self._wall_s = wall_s
+        self._timeout_s = timeout_s
         self._has_begun = False
         self._task: asyncio.Task[None] | None = None
 
     def begin(self, after: asyncio.Task[CollectionReport | None]) -> None:
-        """Begin once another process has collected: two at a time are enough beside the run itself."""
-        self._task = asyncio.create_task(self._go(after))
+        """Start once another process has collected: two processes beside the user's run are enough."""
+        self._task = asyncio.create_task(self._run(after))
 
-    async def _go(self, after: asyncio.Task[CollectionReport | None]) -> None:
-        await asyncio.wait([after])  # which is another's, and goes on where this is ended
+    async def _run(self, after: asyncio.Task[CollectionReport | None]) -> None:
+        # `after` must not be cancelled together with this task, so it is not awaited directly.
+        await asyncio.wait([after])
         known = None if after.cancelled() else after.result()
         if known is None:
             return
         self._has_begun = True
         await self.worker.start()
-        trace = len(known.collected) <= LARGE
-        self.collection = await self.worker.collect(trace=trace, seconds=self._wall_s)
+        trace = len(known.collected) <= MAX_TRACED_COLLECTION_TESTS
+        self.collection = await self.worker.collect(trace=trace, timeout_s=self._timeout_s)
         if self.collection is None:
             return
-        entries = self.worker.walk(
-            None, trace=False, slow={}, limit_s=max(self._wall_s, 1.0), seconds=self._wall_s
+        reports = self.worker.run_unchanged(
+            None,
+            trace=False,
+            slow={},
+            limit_cpu_s=max(self._timeout_s, 1.0),
+            timeout_s=self._timeout_s,
         )
-        async for seen in entries:
-            keep(self.ordered, seen)
+        async for report in reports:
+            record_report(self.ordered, report)
 
-    def is_usable(self, statuses: Iterable[str]) -> bool:
-        """Whether it may be waited for, by how the tests ended in the user's run.
+    def is_usable(self, outcomes: Iterable[str]) -> bool:
+        """Return whether to wait for this run, given the outcomes of the tests in the user's run.
 
-        A test that has no end there has none here: nothing was known of that when this began.
+        A test that timed out there does not end here either, because no limit was known when this run began.
         """
-        return self._has_begun and "timeout" not in statuses
+        return self._has_begun and "timeout" not in outcomes
 
-    async def finish(self, texts: Mapping[str, str], seconds: float) -> bool:
-        """Wait for its end, and say which files candidates change; whether it can try candidates then."""
+    async def finish(self, texts: Mapping[str, str], timeout_s: float) -> bool:
+        """Wait for the end, and tell the process which files candidates change.
+
+        Returns:
+            Whether the process can try candidates.
+        """
         assert self._task is not None
-        await asyncio.wait([self._task], timeout=max(0.0, seconds))
+        await asyncio.wait([self._task], timeout=max(0.0, timeout_s))
         if not self._task.done():
             return False
         self._task.result()
@@ -80,15 +86,15 @@ class PrefetchedRun:
         return True
 
     async def close(self) -> None:
-        """End the process, whatever it does; safe to call twice."""
+        """End the process, whatever it is doing; safe to call twice."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
         await self.worker.close()
 
 
-def keep(into: dict[str, TestReport], seen: TestReport) -> None:
-    """Take in what was seen of a test."""
-    before = into.get(seen.test)
-    if before is None or not WORST[before.outcome]:
-        into[seen.test] = seen
+def record_report(reports: dict[str, TestReport], report: TestReport) -> None:
+    """Add a test's report. If a test is reported twice, because two items have its id, the failure stays."""
+    before = reports.get(report.test)
+    if before is None or before.outcome not in ("failed", "timeout"):
+        reports[report.test] = report

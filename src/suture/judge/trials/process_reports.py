@@ -1,4 +1,7 @@
-"""What untrusted processes said, read with care: an entry of another shape is passed over."""
+"""Reports of trial processes, parsed with care: code under test may have written them.
+
+An entry that does not have the expected shape is skipped.
+"""
 
 from __future__ import annotations
 
@@ -12,30 +15,45 @@ from suture.core.records import decode_record
 from suture.judge.trials.trial_records import TestOutcome
 
 BITS = tuple(tuple(bit for bit in range(8) if byte >> bit & 1) for byte in range(256))
-MOST_PACKED = 250_000
-"""Hexadecimal digits: a file has no more lines than a million."""
-MOST_NUMBER = 1e6
-"""Neither a line nor a count nor seconds can be more."""
+MAX_PACKED_DIGITS = 250_000
+"""Hexadecimal digits of packed line numbers: no file has more than a million lines."""
+MAX_NUMBER = 1e6
+"""No line number, count or duration in a report can be larger."""
 
-ToldT = TypeVar("ToldT")
+ReportT = TypeVar("ReportT")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExecutionReport:
-    """What ran, and what it failed with; lines, frames and places as they were sent."""
+    """What ran in a trial process; lines and frames are as they were sent.
+
+    Attributes:
+        seconds: CPU seconds.
+        wall_s: Wall-clock seconds.
+        lines: Path -> line numbers, packed as hexadecimal digits; see `unpack_lines`.
+        frames: (path, line) of an exception's frames in the traced files.
+        calls: (path, function, first line, arguments) of calls that the tests made.
+        error: Class and message of the exception.
+        traceback: (path, line) of the exception's frames in the project.
+    """
 
     seconds: float
     wall_s: float
     lines: Mapping[str, str]
     frames: tuple[tuple[Any, ...], ...]
     calls: tuple[tuple[Any, ...], ...]
-    fault: str = ""
-    reached: tuple[tuple[Any, ...], ...] = ()
+    error: str = ""
+    traceback: tuple[tuple[Any, ...], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class CollectionReport(ExecutionReport):
-    """What was seen until the tests were collected."""
+    """The report of a process that collected the tests.
+
+    Attributes:
+        collected: Ids of the tests, in the order of the run.
+        errors: Number of files that could not be collected.
+    """
 
     collected: tuple[str, ...]
     errors: int
@@ -43,7 +61,9 @@ class CollectionReport(ExecutionReport):
 
 @dataclass(frozen=True, kw_only=True)
 class TestReport(ExecutionReport):
-    """What one test did."""
+    """The report of one test on the unchanged code."""
+
+    __test__ = False
 
     test: str
     outcome: TestOutcome
@@ -51,68 +71,80 @@ class TestReport(ExecutionReport):
 
 @dataclass(frozen=True, kw_only=True)
 class FailureTrace:
-    """How far a failing test got, as `suture.judge.trials.trial_records.FailurePoint`, and its lines where noted."""
+    """How far a test got on a candidate, with the lines that it ran if they were recorded."""
 
     test: str
-    fault: str
-    reached: tuple[tuple[Any, ...], ...]
+    error: str
+    traceback: tuple[tuple[Any, ...], ...]
     lines: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
 class AttemptReport:
-    """What one candidate showed: a letter for each test, whether it ended, and how far failing tests got."""
+    """The report of the tests on one candidate.
 
-    words: str
-    ended: bool
+    Attributes:
+        outcomes: One letter for each test that ran: `P` passed, `f` failed, `s` skipped.
+        finished: Whether the process came to its end.
+        unsupported: Whether the candidate cannot be put into the running process.
+        failures: How far the failing tests got.
+    """
+
+    outcomes: str
+    finished: bool
     unsupported: bool
-    marks: tuple[FailureTrace, ...] = ()
+    failures: tuple[FailureTrace, ...] = ()
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether any test failed."""
+        return "f" in self.outcomes
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerReport:
-    """What one candidate answered, each answer a JSON text."""
+    """The answers of one candidate to calls, each as JSON text."""
 
-    mutant: int
+    number: int
     answers: tuple[str, ...]
 
 
-def parse_reports(content: bytes | None, *kinds: type[ToldT]) -> Iterator[ToldT]:
-    """The entries of a file, a JSON object a line, each as the first kind that it fits.
+def parse_reports(content: bytes | None, *kinds: type[ReportT]) -> Iterator[ReportT]:
+    """Yield the reports in a message, which has one JSON value per line.
 
     Args:
-        content: What was said; the code under test may have had its hand in it.
-        kinds: Records that an entry may be.
+        content: The message; code under test may have written parts of it.
+        kinds: Types of reports; each line becomes the first type that it fits.
     """
     for line in (content or b"").splitlines():
         try:
-            plain = json.loads(line)
+            data = json.loads(line)
         except (ValueError, RecursionError):
             continue
-        if isinstance(plain, dict) and _is_bounded(plain):
-            record = next((found for kind in kinds if (found := _read(kind, plain)) is not None), None)
-            if record is not None:
-                yield record
+        if isinstance(data, dict) and _is_bounded(data):
+            report = next((found for kind in kinds if (found := _decode(kind, data)) is not None), None)
+            if report is not None:
+                yield report
 
 
 @lru_cache(maxsize=4096)
-def lines_of(packed: str) -> frozenset[int]:
-    """Line numbers that were sent as the bits of a number; none where it is no such thing."""
+def unpack_lines(packed: str) -> frozenset[int]:
+    """Return the line numbers that were sent as the bits of a number; none if the text is malformed."""
     try:
-        found = bytes.fromhex(packed[:MOST_PACKED])
+        found = bytes.fromhex(packed[:MAX_PACKED_DIGITS])
     except ValueError:
         return frozenset()
     return frozenset(8 * place + bit for place, byte in enumerate(found) if byte for bit in BITS[byte])
 
 
 def valid_places(pairs: Sequence[tuple[Any, ...]]) -> tuple[tuple[str, int], ...]:
-    """Paths and lines, where they are such."""
+    """Return those of some entries that are a path and a line number."""
     return tuple((one[0], one[1]) for one in pairs if tuple(map(type, one)) == (str, int))
 
 
-def _read(kind: type[ToldT], plain: dict[str, Any]) -> ToldT | None:
+def _decode(kind: type[ReportT], data: dict[str, Any]) -> ReportT | None:
     try:
-        return decode_record(kind, plain)
+        return decode_record(kind, data)
     except (ValueError, TypeError):
         return None
 
@@ -122,4 +154,4 @@ def _is_bounded(value: object) -> bool:
         return all(map(_is_bounded, value.values()))
     if isinstance(value, list):
         return all(map(_is_bounded, value))
-    return not isinstance(value, int | float) or 0 <= value <= MOST_NUMBER
+    return not isinstance(value, int | float) or 0 <= value <= MAX_NUMBER

@@ -1,4 +1,4 @@
-"""What candidates answer to the same calls, behind the wall."""
+"""Call functions of candidates with the same arguments, in the sandbox, and return what they answer."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from suture.judge.runners.test_command import TestCommand
-from suture.judge.trials.trial_records import Proposal, Spectrum
+from suture.judge.trials.trial_records import Proposal
 from suture.judge.trials.trial_worker import TrialWorker
+from suture.judge.trials.tuning import CALL_CPU_S, CALL_GRACE_S
 
-CALL_S = 0.15
-"""CPU seconds of one call; one that takes longer counts as late."""
-GRACE_S = 2.0
-"""Seconds after its time in which an answer that is on its way is still taken."""
+AnsweredCalls = Mapping[int, list[str]]
+"""Position of a candidate -> one answer for each call."""
 
 
 async def compare_calls(
@@ -22,35 +21,35 @@ async def compare_calls(
     proposals: Sequence[Proposal],
     calls: Sequence[tuple[str, str, str]],
     texts: Mapping[str, str],
-    seconds: float,
+    timeout_s: float,
     *,
-    call_s: float = CALL_S,
-    enough: Callable[[Mapping[int, list[str]]], bool] = lambda answered: False,
+    call_cpu_s: float = CALL_CPU_S,
+    is_enough: Callable[[AnsweredCalls], bool] = lambda answered: False,
 ) -> dict[int, list[str]]:
-    """What candidates answer to calls.
+    """Make the same calls on several candidates.
 
     Args:
         command: A pytest command.
         proposals: The candidates.
-        calls: File, function at its top level, and arguments as the source of a tuple.
+        calls: (path, top-level function, arguments as the source of a tuple) of each call.
         texts: Path -> text of the files that candidates change.
-        seconds: Wall-clock seconds for all of them.
-        call_s: CPU seconds of one call.
-        enough: Asked after each candidate, with what is answered: whether no other need be asked.
+        timeout_s: Wall-clock seconds for all candidates.
+        call_cpu_s: CPU seconds of one call.
+        is_enough: Called with the answers after each candidate; if it returns true, the others are skipped.
 
     Returns:
-        Position in `proposals` -> one text for each call, as far as they were made. It begins with `!` where
-        an exception came, or no answer in time.
+        Position in `proposals` -> one text for each call, for candidates that made all of them. A text that
+        begins with `!` stands for an exception or a time-out.
 
     Raises:
-        SandboxError: The wall failed.
+        SandboxError: The sandbox failed.
     """
-    worker = TrialWorker(command, texts, (), seconds + 10)
+    worker = TrialWorker(command, texts, (), timeout_s + 10)
     answered: dict[int, list[str]] = {}
     try:
-        # What was answered by then must do: nothing that a process does may cost the repairs themselves.
-        async with asyncio.timeout(seconds + GRACE_S):
-            await _ask(worker, proposals, calls, call_s, seconds, answered, enough)
+        # Nothing that the process does may cost the search its repairs, so the answers until then are used.
+        async with asyncio.timeout(timeout_s + CALL_GRACE_S):
+            await _call_each(worker, proposals, calls, call_cpu_s, timeout_s, answered, is_enough)
     except TimeoutError:
         pass
     finally:
@@ -58,48 +57,34 @@ async def compare_calls(
     return answered
 
 
-async def _ask(
+async def _call_each(
     worker: TrialWorker,
     proposals: Sequence[Proposal],
     calls: Sequence[tuple[str, str, str]],
-    call_s: float,
-    seconds: float,
+    call_cpu_s: float,
+    timeout_s: float,
     answered: dict[int, list[str]],
-    enough: Callable[[Mapping[int, list[str]]], bool],
+    is_enough: Callable[[AnsweredCalls], bool],
 ) -> None:
-    end_s = time.monotonic() + seconds
+    end_s = time.monotonic() + timeout_s
     await worker.start()
     for number, proposal in enumerate(proposals):
         left_s = end_s - time.monotonic()
         if left_s <= 0 or not worker.alive:
             break
-        reply = await worker.call(proposal, number, calls, call_s, left_s)
-        answers = [_text(answer) for answer in reply.answers[: len(calls)]] if reply is not None else []
-        if reply is not None and None not in answers:
+        report = await worker.call(proposal, number, calls, call_cpu_s, left_s)
+        if report is None:
+            continue
+        answers = [_decode_answer(answer) for answer in report.answers[: len(calls)]]
+        if None not in answers:
             answered[number] = [text for text in answers if text is not None]
-            if enough(answered):
+            if is_enough(answered):
                 break
 
 
-def _text(answer: str) -> str | None:
+def _decode_answer(answer: str) -> str | None:
     try:
         text = json.loads(answer)
     except (ValueError, RecursionError):
         return None
     return text if isinstance(text, str) else None
-
-
-def unguided(spectrum: Spectrum) -> str:
-    """Why nothing can be searched for, where no failing test fails in a trial of its own."""
-    red = [one for one in spectrum.disagreements if one.run not in ("passed", "skipped")]
-    if not red:
-        unseen = spectrum.failing_in_suite - {one.id for one in spectrum.tests}
-        if unseen:
-            return f"{len(unseen)} failing test(s) were not reached in a trial: the time for looking was up"
-        return "no test fails here"
-    shown = ", ".join(one.test for one in red[:3]) + (", ..." if len(red) > 3 else "")
-    if all(one.only_in_isolation for one in red):
-        return (
-            f"{len(red)} failing test(s) pass where they run alone, so nothing can be tried on them: {shown}"
-        )
-    return f"our trial disagrees with your run: {len(red)} test(s) fail there and pass here: {shown}"

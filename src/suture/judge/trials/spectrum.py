@@ -1,4 +1,4 @@
-"""What trials of the unchanged code add up to: which tests fail here too, what each takes, what differs."""
+"""Combine trials of the unchanged code: which tests fail here too, what each takes, and what differs."""
 
 from __future__ import annotations
 
@@ -7,127 +7,135 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from suture.core.ledger.kinds import TrialDisagreement
-from suture.judge.trials.process_reports import CollectionReport, TestReport, lines_of, valid_places
-from suture.judge.trials.target_tests import MOST_GUIDING, order_target_tests
+from suture.judge.trials.process_reports import CollectionReport, TestReport, unpack_lines, valid_places
+from suture.judge.trials.target_tests import order_target_tests
 from suture.judge.trials.trial_records import ObservedCall, Spectrum, TestRun
+from suture.judge.trials.tuning import (
+    CANDIDATE_SLOWDOWN,
+    MAX_TARGET_TESTS,
+    MIN_TEST_CPU_S,
+    UNMEASURED_TEST_CPU_S,
+)
 from suture.project.python_source.parsing import parsed
 
-LEAST_S = 0.1
-"""CPU seconds of one test of a candidate, at least: pytest itself takes a few hundredths."""
-SLOWER = 3.0
-"""How much longer a candidate may take than the code as it is."""
-UNMEASURED_S = 2.0
-"""Beyond the longest test that was seen, for one that was not."""
-FAILED = {
+COMPARABLE_OUTCOMES = {
     "failed": "failed",
     "error": "failed",
     "timeout": "failed",
     "passed": "passed",
     "skipped": "skipped",
 }
-"""An outcome -> what it counts as; one that is not here was not seen in the run."""
+"""Outcome -> what it counts as in a comparison with the user's run. Others were not observed in that run."""
+IMPORT_FAILURE = "the import of the tests"
+"""Id of the test run that stands for tests that could not be imported, if no failing test is known."""
 
 
 @dataclass
 class TraceData:
-    """What was seen up to now: by test, in the order of the run, alone, and traced."""
+    """What was observed so far on the unchanged code.
+
+    Attributes:
+        collection: The report of a process that collected the tests.
+        import_lines: Path -> the lines that ran while the tests were collected.
+        ordered: Test id -> its report from the run of all tests in their order.
+        alone: Test id -> its report from the run of the failing tests without the others.
+        traced: Test id -> its report from a run with tracing.
+    """
 
     collection: CollectionReport | None = None
-    imported: dict[str, frozenset[int]] = field(default_factory=dict)
+    import_lines: dict[str, frozenset[int]] = field(default_factory=dict)
     ordered: dict[str, TestReport] = field(default_factory=dict)
     alone: dict[str, TestReport] = field(default_factory=dict)
     traced: dict[str, TestReport] = field(default_factory=dict)
 
 
-def unseen(failing: frozenset[str], texts: Mapping[str, str]) -> Spectrum:
-    """Where nothing could be collected: what can be said by reading."""
-    shown = tuple(sorted(failing))[:MOST_GUIDING]
+def make_uncollected_spectrum(failing: frozenset[str], texts: Mapping[str, str]) -> Spectrum:
+    """Return the spectrum for tests that could not be collected: what the source alone shows."""
     return Spectrum(
-        collection_errors=1, failing_in_suite=failing, import_lines=importing(texts), target_tests=shown
+        collection_errors=1,
+        failing_in_suite=failing,
+        import_lines=find_import_lines(texts),
+        target_tests=tuple(sorted(failing))[:MAX_TARGET_TESTS],
     )
 
 
 def build_spectrum(
     collection: CollectionReport,
-    sight: TraceData,
+    data: TraceData,
     texts: Mapping[str, str],
     failing: frozenset[str],
     baseline: Mapping[str, str] | None,
 ) -> Spectrum:
-    """What was seen up to now as one.
+    """Combine what was observed so far.
 
     Args:
-        collection: What one of the processes said when it had collected.
-        sight: What was seen.
-        texts: Path -> text of the files that may change.
+        collection: The report of one of the processes that collected the tests.
+        data: What was observed.
+        texts: Path -> text of the files that candidates may change.
         failing: Ids of tests that fail in the user's run.
-        baseline: Id -> how it ended there.
+        baseline: Test id -> outcome in the user's run.
     """
-    measured = {**sight.ordered, **sight.alone}
     tests, calls = [], []
-    for test, seen in {**sight.ordered, **sight.alone, **sight.traced}.items():
-        own = measured.get(test, seen)
-        traced = sight.traced.get(test)
-        frames = own.frames or (traced.frames if traced else ())
-        # In the run of all, a test may fail for what those before it left: that run is the user's.
-        outcome = sight.ordered[test].outcome if test in sight.ordered else own.outcome
+    for test in {**data.ordered, **data.alone, **data.traced}:
+        traced = data.traced.get(test)
+        tests.append(_combine_runs(test, data, traced))
         calls += [call for call in (traced.calls if traced else ()) if _is_call(call)]
-        tests.append(
-            TestRun(
-                id=test,
-                outcome=outcome,
-                seconds=own.seconds,
-                wall_s=own.wall_s,
-                error=own.fault or (traced.fault if traced else ""),
-                traceback=valid_places(own.reached or (traced.reached if traced else ())),
-                lines={path: lines_of(packed) for path, packed in traced.lines.items()} if traced else {},
-                frames=valid_places(frames),
-            )
-        )
     if collection.frames and not any(test.failed for test in tests):
-        tests.append(_importing_failed(collection, failing))
-    differing = _disagreements(sight, baseline) if baseline is not None else ()
-    away = {one.test for one in differing}
-    imported = sight.imported or importing(texts)
-    untraced = len(set(collection.collected)) - len(sight.traced)
-    guiding = _guiding(sight, failing, away)
-    if not guiding and failing and not sight.ordered and not sight.alone:
-        guiding = tuple(sorted(failing))[:MOST_GUIDING]  # nothing could be collected
-    if collection.frames and not guiding:
-        guiding = tuple(sorted(failing))[:MOST_GUIDING]
+        tests.append(_make_import_failure(collection, failing))
+    disagreements = _find_disagreements(data, baseline) if baseline is not None else ()
+    target_tests = _choose_target_tests(data, failing, {one.test for one in disagreements})
+    nothing_ran = failing and not data.ordered and not data.alone
+    if not target_tests and (nothing_ran or collection.frames):
+        target_tests = tuple(sorted(failing))[:MAX_TARGET_TESTS]
+    collected = tuple(dict.fromkeys(collection.collected))
     return Spectrum(
         tests=tuple(tests),
-        import_lines=imported,
+        import_lines=data.import_lines or find_import_lines(texts),
         collect_s=collection.seconds,
         collection_errors=collection.errors,
         calls=tuple(ObservedCall(path=c[0], function=c[1], line=c[2], arguments=c[3]) for c in calls),
-        collected=tuple(dict.fromkeys(collection.collected)),
+        collected=collected,
         failing_in_suite=failing,
-        target_tests=guiding,
-        disagreements=differing,
-        compared=len(sight.ordered.keys() & (baseline or {}).keys()),
-        traced=len(sight.traced),
-        partly=f"{untraced} of {len(set(collection.collected))} tests were not traced: the time for it was up"
-        if untraced > 0
-        else "",
-        suite_s=sum(seen.wall_s for seen in sight.ordered.values()),
+        target_tests=target_tests,
+        disagreements=disagreements,
+        compared=len(data.ordered.keys() & (baseline or {}).keys()),
+        traced=len(data.traced),
+        untraced=max(0, len(collected) - len(data.traced)),
+        suite_s=sum(report.wall_s for report in data.ordered.values()),
     )
 
 
-def _importing_failed(collection: CollectionReport, failing: Collection[str]) -> TestRun:
-    """Tests that could not be imported, as one: the lines on which that went wrong."""
+def _combine_runs(test: str, data: TraceData, traced: TestReport | None) -> TestRun:
+    """Return one test's run; times come from a run without tracing if there was one."""
+    timed = data.alone.get(test) or data.ordered.get(test) or data.traced[test]
+    # The run of all tests is like the user's run: a test may fail because of what earlier tests left.
+    outcome = data.ordered[test].outcome if test in data.ordered else timed.outcome
+    return TestRun(
+        id=test,
+        outcome=outcome,
+        seconds=timed.seconds,
+        wall_s=timed.wall_s,
+        error=timed.error or (traced.error if traced else ""),
+        traceback=valid_places(timed.traceback or (traced.traceback if traced else ())),
+        lines={path: unpack_lines(packed) for path, packed in traced.lines.items()} if traced else {},
+        frames=valid_places(timed.frames or (traced.frames if traced else ())),
+    )
+
+
+def _make_import_failure(collection: CollectionReport, failing: Collection[str]) -> TestRun:
+    """Return one test run for tests that could not be imported, with the lines of the import's traceback."""
     frames = valid_places(collection.frames)
     lines: dict[str, set[int]] = {}
     for path, line in frames:
         lines.setdefault(path, set()).add(line)
     return TestRun(
-        id=min(failing, default="the import of the tests"),
+        id=min(failing, default=IMPORT_FAILURE),
         outcome="failed",
         seconds=0.0,
         lines={path: frozenset(own) for path, own in lines.items()},
         frames=frames,
-        error=collection.fault,
-        traceback=valid_places(collection.reached),
+        error=collection.error,
+        traceback=valid_places(collection.traceback),
     )
 
 
@@ -135,65 +143,73 @@ def _is_call(call: tuple[object, ...]) -> bool:
     return tuple(map(type, call)) == (str, str, int, str)
 
 
-def _guiding(sight: TraceData, failing: frozenset[str], away: Collection[str]) -> tuple[str, ...]:
-    """Tests that fail in every trial, as `order_target_tests`; of those that never end, after all others."""
-    looked_at = sight.alone or {test: seen for test, seen in sight.ordered.items() if test in failing}
+def _choose_target_tests(
+    data: TraceData, failing: frozenset[str], disagreeing: Collection[str]
+) -> tuple[str, ...]:
+    """Return tests that fail in every trial, in the order in which candidates run them."""
+    reports = data.alone or {test: one for test, one in data.ordered.items() if test in failing}
     failed = [
-        seen for test, seen in looked_at.items() if FAILED[seen.outcome] == "failed" and test not in away
+        one
+        for test, one in reports.items()
+        if COMPARABLE_OUTCOMES[one.outcome] == "failed" and test not in disagreeing
     ]
-    failed.sort(key=lambda seen: (seen.outcome == "timeout", seen.seconds))
-    return tuple(seen.test for seen in order_target_tests(failed, sight.traced)[:MOST_GUIDING])
+    failed.sort(key=lambda one: (one.outcome == "timeout", one.seconds))
+    return tuple(one.test for one in order_target_tests(failed, data.traced)[:MAX_TARGET_TESTS])
 
 
-def _disagreements(sight: TraceData, baseline: Mapping[str, str]) -> tuple[TrialDisagreement, ...]:
-    """Tests that end otherwise than in the user's run; one that was not seen there is not compared."""
+def _find_disagreements(data: TraceData, baseline: Mapping[str, str]) -> tuple[TrialDisagreement, ...]:
+    """Return tests whose outcome differs from the user's run, as far as it is known there."""
     found = []
-    for test, seen in sight.ordered.items():
-        run = FAILED.get(baseline.get(test, ""))
-        if run is not None and run != FAILED[seen.outcome]:
-            found.append(TrialDisagreement(test=test, run=baseline[test], trial=seen.outcome))
+    for test, report in data.ordered.items():
+        expected = COMPARABLE_OUTCOMES.get(baseline.get(test, ""))
+        if expected is not None and expected != COMPARABLE_OUTCOMES[report.outcome]:
+            found.append(TrialDisagreement(test=test, run=baseline[test], trial=report.outcome))
     known = {one.test for one in found}
-    for test, seen in sight.alone.items():
-        run = FAILED.get(baseline.get(test, ""))
-        if run == "failed" and FAILED[seen.outcome] != "failed" and test not in known:
+    for test, report in data.alone.items():
+        expected = COMPARABLE_OUTCOMES.get(baseline.get(test, ""))
+        if expected == "failed" != COMPARABLE_OUTCOMES[report.outcome] and test not in known:
             found.append(
-                TrialDisagreement(test=test, run=baseline[test], trial=seen.outcome, only_in_isolation=True)
+                TrialDisagreement(test=test, run=baseline[test], trial=report.outcome, only_in_isolation=True)
             )
     return tuple(found)
 
 
 def compute_cpu_limits(spectrum: Spectrum) -> dict[str, tuple[float, float]]:
-    """What each test of a candidate may take, from what it took on the code as it is.
+    """Return what each test may take on a candidate, from what it took on the unchanged code.
 
-    Skipped tests, and those that are left to the verdict, have no limit: they are not run.
+    Skipped tests, and tests that trials do not judge, have no limit and do not run.
 
     Returns:
-        Id -> CPU seconds behind another test of its file, and as the first of its file, where it also makes
-        what that file's tests share.
+        Test id -> CPU seconds after another test of its file, and as the first test of its file, which also
+        sets up what the tests of the file share.
     """
-    seen = {test.id: test for test in spectrum.tests}
-    away = {one.test for one in spectrum.disagreements if not one.only_in_isolation}
-    shared: dict[str, float] = {}
+    runs = {test.id: test for test in spectrum.tests}
+    excluded = {one.test for one in spectrum.disagreements if not one.only_in_isolation}
+    longest_in_file_s: dict[str, float] = {}
     for test in spectrum.tests:
         path = test.id.partition("::")[0]
         if test.outcome != "timeout":
-            shared[path] = max(shared.get(path, 0.0), test.seconds)
-    first = [seen[test] for test in spectrum.collected[:1] if test in seen]
+            longest_in_file_s[path] = max(longest_in_file_s.get(path, 0.0), test.seconds)
+    first = [runs[test] for test in spectrum.collected[:1] if test in runs]
     first_s = max((test.seconds for test in first if test.outcome != "timeout"), default=0.0)
-    longest = max(shared.values(), default=0.0)
+    longest_s = max(longest_in_file_s.values(), default=0.0)
     limits: dict[str, tuple[float, float]] = {}
     for name in spectrum.collected:
-        own = seen.get(name)
-        if name in away or (own is not None and own.outcome == "skipped"):
+        run = runs.get(name)
+        if name in excluded or (run is not None and run.outcome == "skipped"):
             continue
-        took_s = UNMEASURED_S + longest if own is None else 0.0 if own.outcome == "timeout" else own.seconds
-        near = LEAST_S + SLOWER * took_s
-        limits[name] = (near, near + SLOWER * (shared.get(name.partition("::")[0], 0.0) + first_s))
+        if run is None:
+            took_s = UNMEASURED_TEST_CPU_S + longest_s
+        else:
+            took_s = 0.0 if run.outcome == "timeout" else run.seconds
+        limit_s = MIN_TEST_CPU_S + CANDIDATE_SLOWDOWN * took_s
+        setup_s = longest_in_file_s.get(name.partition("::")[0], 0.0) + first_s
+        limits[name] = (limit_s, limit_s + CANDIDATE_SLOWDOWN * setup_s)
     return limits
 
 
-def importing(texts: Mapping[str, str]) -> dict[str, frozenset[int]]:
-    """Lines that an import runs, by reading: those outside of functions, and the heads of functions."""
+def find_import_lines(texts: Mapping[str, str]) -> dict[str, frozenset[int]]:
+    """Return path -> the lines that an import runs, by parsing: all except the bodies of functions."""
     found = {}
     for path, text in texts.items():
         tree = parsed(text)

@@ -1,8 +1,7 @@
-"""Which failing tests a candidate runs before all others, and how many failures say enough of it.
+"""Which failing tests a candidate runs first, and after how many failures it is dropped.
 
-A candidate that mends one of two faults shows it only on tests that the other one leaves alone. So the first
-tests fail each in another way than those before, as far as there is one; with few of them, most candidates
-are known to do nothing.
+A candidate that fixes one of two faults shows it only on tests that the other fault does not affect. So the
+first tests should each fail in another way. A few of them are enough to see that most candidates fix nothing.
 """
 
 from __future__ import annotations
@@ -10,60 +9,56 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
-from suture.judge.trials.process_reports import TestReport, lines_of
-
-MOST_GUIDING = 24
-"""Failing tests that a candidate runs before all others."""
-FAILED_AT_MOST = 4
-"""Failing tests after which a candidate with which none passes is tried no further."""
-FAILED_S, ONWARD_S = 0.06, 0.2
-"""CPU seconds of failing tests that a candidate may take to show whether it mends one; and then how many."""
-QUICK_S = 0.02
-"""CPU seconds of a test that may stand before quicker ones."""
-OTHERWISE = 1.0
-"""What it counts that a test fails elsewhere, or with another exception, beside running all other lines."""
+from suture.judge.trials.process_reports import TestReport, unpack_lines
+from suture.judge.trials.tuning import (
+    DIFFERENT_FAILURE_WEIGHT,
+    FIRST_FAILURES_CPU_S,
+    FURTHER_FAILURES_CPU_S,
+    MAX_FIRST_FAILURES,
+    QUICK_TEST_CPU_S,
+)
 
 
 def order_target_tests(failed: Sequence[TestReport], traced: Mapping[str, TestReport]) -> list[TestReport]:
-    """The quickest, then quick ones that fail least like those before, then all others in their order.
+    """Order failing tests: the quickest, then quick ones that fail most differently, then the others.
 
     Args:
-        failed: Tests that fail, the quickest first.
-        traced: Test -> the lines that it ran.
+        failed: Reports of the failing tests, the quickest first.
+        traced: Test id -> report with the lines that the test ran.
     """
     chosen = list(failed[:1])
-    waiting = [seen for seen in failed[1:] if seen.outcome != "timeout" and seen.seconds <= QUICK_S]
-    ran = {seen.test: _lines(traced.get(seen.test)) for seen in (*chosen, *waiting)}
-    while waiting and len(chosen) < FAILED_AT_MOST:
-        # `max` takes the first of equals: the quickest
-        best = max(waiting, key=lambda seen: min(_apart(seen, other, ran) for other in chosen))
+    waiting = [one for one in failed[1:] if one.outcome != "timeout" and one.seconds <= QUICK_TEST_CPU_S]
+    lines = {one.test: _get_lines(traced.get(one.test)) for one in (*chosen, *waiting)}
+    while waiting and len(chosen) < MAX_FIRST_FAILURES:
+        # `max` returns the first of equals, which is the quickest.
+        best = max(waiting, key=lambda one: min(_distance(one, other, lines) for other in chosen))
         waiting.remove(best)
         chosen.append(best)
-    return [*chosen, *(seen for seen in failed if seen not in chosen)]
+    return [*chosen, *(one for one in failed if one not in chosen)]
 
 
-def choose_failure_limits(took_s: Sequence[float]) -> tuple[int, int]:
-    """Failures after which a candidate is left: where no test has passed with it, and where one has.
+def choose_failure_limits(durations_s: Sequence[float]) -> tuple[int, int]:
+    """Return after how many failures a candidate is dropped: if no test has passed, and if one has.
 
     Args:
-        took_s: CPU seconds of the failing tests, in the order of the run.
+        durations_s: CPU seconds of the target tests, in the order of the run.
     """
-    sums = list(accumulate(took_s))
-    least = max(1, min(FAILED_AT_MOST, sum(used <= FAILED_S for used in sums)))
-    return least, max(least, sum(used <= ONWARD_S for used in sums))
+    sums = list(accumulate(durations_s))
+    first = max(1, min(MAX_FIRST_FAILURES, sum(used <= FIRST_FAILURES_CPU_S for used in sums)))
+    return first, max(first, sum(used <= FURTHER_FAILURES_CPU_S for used in sums))
 
 
-def _apart(one: TestReport, other: TestReport, ran: Mapping[str, frozenset[tuple[str, int]]]) -> float:
-    """How unlike two tests fail: by the lines that only one of them ran, and by where and with what."""
-    either = ran[one.test] | ran[other.test]
-    lines = 1 - len(ran[one.test] & ran[other.test]) / len(either) if either else 0.0
-    return lines + OTHERWISE * (_kind(one) != _kind(other))
+def _distance(one: TestReport, other: TestReport, lines: Mapping[str, frozenset[tuple[str, int]]]) -> float:
+    """Return how differently two tests fail: by the lines they run, and by place and exception."""
+    union = lines[one.test] | lines[other.test]
+    unshared = 1 - len(lines[one.test] & lines[other.test]) / len(union) if union else 0.0
+    return unshared + DIFFERENT_FAILURE_WEIGHT * (_failure_kind(one) != _failure_kind(other))
 
 
-def _kind(seen: TestReport) -> tuple[object, ...]:
-    return seen.fault.partition(":")[0], *seen.reached[-1:]
+def _failure_kind(report: TestReport) -> tuple[object, ...]:
+    return report.error.partition(":")[0], *report.traceback[-1:]
 
 
-def _lines(seen: TestReport | None) -> frozenset[tuple[str, int]]:
-    told = {} if seen is None else seen.lines
-    return frozenset((path, line) for path, packed in told.items() for line in lines_of(packed))
+def _get_lines(report: TestReport | None) -> frozenset[tuple[str, int]]:
+    by_path = {} if report is None else report.lines
+    return frozenset((path, line) for path, packed in by_path.items() for line in unpack_lines(packed))

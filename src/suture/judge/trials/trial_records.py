@@ -1,6 +1,6 @@
-"""What trials are about: candidates, the tests that were run on them, and what was seen.
+"""Records of trials: candidates, the tests that ran on them, and what was observed.
 
-What trials say orders and sorts out candidates; no verdict is made of it.
+Trials only order and filter candidates. They never decide a verdict.
 """
 
 from __future__ import annotations
@@ -13,12 +13,20 @@ from suture.core.ledger.kinds import TrialDisagreement
 from suture.mutation.edits import Edit
 
 TestLines = Mapping[str, Mapping[str, frozenset[int]]]
+"""Test id -> path -> the lines that the test runs."""
 TestOutcome = Literal["passed", "failed", "skipped", "timeout"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ObservedCall:
-    """A call out of the tests: where the function that was called begins, and the arguments as source."""
+    """A call of the project's code that a test made.
+
+    Attributes:
+        path: The file of the called function.
+        function: The function's name.
+        line: The first line of the function.
+        arguments: The `repr` of the tuple of arguments; empty if it could not be made.
+    """
 
     path: str
     function: str
@@ -31,9 +39,9 @@ class FailurePoint:
     """How far a failing test got.
 
     Attributes:
-        test: Its node id.
-        fault: The class of the exception that it failed with, and what that said.
-        reached: Where that came from, the test's own lines included, the outermost first.
+        test: The test's id.
+        error: Class and message of the exception.
+        traceback: (path, line) of the exception's frames in the project, tests included, outermost first.
     """
 
     test: str
@@ -43,17 +51,17 @@ class FailurePoint:
 
 @dataclass(frozen=True, kw_only=True)
 class TestRun:
-    """One test, seen once.
+    """One run of a test.
 
     Attributes:
-        id: Its node id, as pytest here calls it.
+        id: The test's id, as pytest in the sandbox names it.
         outcome: How it ended.
-        seconds: CPU seconds, without tracing where it was run so.
-        lines: Path -> the lines that ran; empty where it was not traced.
-        frames: Where an exception, or the time-out, went through the project's code, the outermost first.
-        wall_s: Wall-clock seconds, likewise.
-        fault: As in `FailurePoint`.
-        reached: Likewise.
+        seconds: CPU seconds, measured without tracing if it also ran without.
+        lines: Path -> the lines that ran; empty if the test was not traced.
+        frames: (path, line) where an exception or the time-out was in the project's code, outermost first.
+        wall_s: Wall-clock seconds, measured like `seconds`.
+        error: See `FailurePoint`.
+        traceback: See `FailurePoint`.
     """
 
     __test__ = False
@@ -69,12 +77,12 @@ class TestRun:
 
     @property
     def failed(self) -> bool:
-        """Whether it failed or did not end."""
+        """Whether the test failed or timed out."""
         return self.outcome in ("failed", "timeout")
 
     @property
     def failure_point(self) -> FailurePoint:
-        """How far it got, where it failed."""
+        """How far the test got before it failed."""
         return FailurePoint(test=self.id, error=self.error, traceback=self.traceback)
 
 
@@ -83,19 +91,20 @@ class Spectrum:
     """What trials of the unchanged code showed.
 
     Attributes:
-        tests: The tests that were run.
-        imported: Path -> lines that ran while the tests were collected.
-        collect_s: CPU seconds until then.
-        errors: Files that could not be collected.
-        calls: Calls out of the tests.
-        collected: Ids of all tests, in their order.
-        known: Ids of tests that fail when all are run in their order; empty where that is not known.
-        guiding: Ids of tests that fail also in a trial without the others: those that candidates run first.
-        disagreements: Tests that are left to the verdict.
-        compared: Tests whose outcome was compared with the run of the user's command.
-        traced: Tests whose lines are known.
-        partly: Why not all were, where they were not.
-        suite_s: Wall-clock seconds of all tests in their order, as far as they were run.
+        tests: The tests that ran.
+        import_lines: Path -> the lines that ran while the tests were collected.
+        collect_s: CPU seconds of the collection.
+        collection_errors: Number of files that could not be collected.
+        calls: Calls of the project's code that the tests made.
+        collected: Ids of all tests, in the order of the run.
+        failing_in_suite: Ids of tests that fail in the user's run; empty if that is not known.
+        target_tests: Ids of the tests that also fail without the others, in the order in which candidates run
+            them.
+        disagreements: Tests that a trial does not judge, because their outcome differs from the user's run.
+        compared: Number of tests whose outcome was compared with the user's run.
+        traced: Number of tests whose lines are known.
+        untraced: Number of collected tests whose lines are not known, because the time was up.
+        suite_s: Wall-clock seconds of all tests in their order, as far as they ran.
     """
 
     tests: tuple[TestRun, ...] = ()
@@ -109,27 +118,27 @@ class Spectrum:
     disagreements: tuple[TrialDisagreement, ...] = ()
     compared: int = 0
     traced: int = 0
-    partly: str = ""
+    untraced: int = 0
     suite_s: float = 0.0
 
     @property
     def failing(self) -> tuple[TestRun, ...]:
-        """Tests that fail; of those that fail only when they are run alone, none."""
+        """The failing tests, without those that fail only when they run alone."""
         failed = tuple(test for test in self.tests if test.failed)
         return tuple(test for test in failed if test.id in self.failing_in_suite) or failed
 
 
 @dataclass(frozen=True, kw_only=True)
 class Proposal:
-    """A candidate to be tried.
+    """A candidate change of one file that can be tried.
 
     Attributes:
         path: The file that it changes.
-        edits: How.
-        label: In a few words.
-        score: How likely it is a repair.
-        operators: The operators that made it.
-        swap: Whether it can be put into a process that has imported the file.
+        edits: The edits of the file.
+        label: The change in a few words.
+        score: How likely it is a repair, for ordering.
+        operators: The mutation operators that made it.
+        is_swappable: Whether a process that has imported the file can be given the new code.
     """
 
     path: str
@@ -142,15 +151,18 @@ class Proposal:
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """What one candidate showed: failing tests that pass now, that still fail, and others that it broke.
+    """The outcome of trying one candidate.
 
     Attributes:
-        plausible: Whether it came to the end of all tests and none failed.
-        late: Whether it was killed because a test did not end.
-        marks: How far tests got that failed, in the order in which they were run.
-        passed: Failing tests that pass now, by their ids.
-        held: Whether it made the failing tests pass, and what the others take is not known yet.
-        lines: Failing test -> path -> the lines that it runs now, where they were noted.
+        passing: Number of target tests that pass.
+        failing: Number of target tests that still fail.
+        broken: 1 if another test fails, otherwise 0.
+        is_plausible: Whether all tests ran and none failed.
+        timed_out: Whether the trial was killed because a test did not end.
+        failures: How far the failing tests got, in the order of the run.
+        now_passing: Ids of target tests that pass.
+        is_pending: Whether the target tests pass and the others could not be run yet.
+        lines: The lines that failing tests run with the candidate, if they were recorded.
     """
 
     passing: int

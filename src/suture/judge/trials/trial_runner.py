@@ -1,33 +1,32 @@
-"""Candidates on one process: failing tests first, then those that run what changed, then all."""
+"""Try candidates on one process: target tests first, then tests that cover the change, then all tests."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Coroutine, Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
-from suture.judge.trials.process_reports import AttemptReport, lines_of, valid_places
+from suture.judge.trials.process_reports import AttemptReport, unpack_lines, valid_places
 from suture.judge.trials.spectrum import compute_cpu_limits
-from suture.judge.trials.target_tests import MOST_GUIDING, choose_failure_limits
+from suture.judge.trials.target_tests import choose_failure_limits
 from suture.judge.trials.trial_records import FailurePoint, Proposal, Spectrum, TestLines, Trial
 from suture.judge.trials.trial_worker import TrialRequest, TrialWorker
+from suture.judge.trials.tuning import (
+    CLOCK_MARGIN_S,
+    MAX_COVERING_TESTS,
+    MAX_RESTARTS,
+    MAX_TARGET_TESTS,
+    MAX_WHOLE_SUITE_S,
+    MIN_TRIAL_S,
+    NO_COVERING_RUN_BELOW_S,
+    SILENCE_S,
+    TRACED_TRIAL_S,
+)
 
-SLACK_S = 4.0
-"""Wall-clock seconds without a word, beyond a test's own, after which a trial is killed."""
-MOST_COVERING = 300
-"""Of more tests that run a changed line only every so many is run: the verdict runs all."""
-WHOLE_S = 12.0
-"""Wall-clock seconds of all tests, above which only those that run what changed are: the verdict runs all."""
-MOST_STARTS = 3
-"""A candidate may take the process with it; of a project whose candidates go on doing so none is tried."""
-LEAST_RUN_S = 0.1
-"""What a process is given at least, where the time is nearly up."""
-TRACED_S = 1.5
-"""Wall-clock seconds for the lines that failing tests run with a change that is gone on from."""
-CUT_S = 0.2
-"""Wall-clock seconds before the end of a trial's time, from which on that is what has cut it off."""
+REIMPORT_NOTE = (
+    "changes of what an import does were not tried, because tests that fail pass after a new import"
+)
 
 
 class TrialRunner:
@@ -35,9 +34,12 @@ class TrialRunner:
 
     Args:
         worker: A process that has collected the tests.
-        spectrum: What they do on the code as it is, as far as it is known.
-        coming: Where not all of it is: all of it.
+        spectrum: What the tests do on the unchanged code, as far as it is known.
         texts: Path -> text of the files that candidates change.
+        full_spectrum: A task that returns the complete spectrum, if it is not known yet.
+
+    Attributes:
+        notes: What the user should know about these trials, as text.
     """
 
     def __init__(
@@ -45,27 +47,27 @@ class TrialRunner:
         worker: TrialWorker,
         spectrum: Spectrum,
         texts: Mapping[str, str],
-        coming: asyncio.Task[Spectrum] | None = None,
+        full_spectrum: asyncio.Task[Spectrum] | None = None,
     ) -> None:
-        self._worker, self._texts, self._coming = worker, texts, coming
+        self._worker, self._texts, self._full_spectrum = worker, texts, full_spectrum
         self._number = 0
         self._end_s = 0.0
-        self._starts = 0
-        self._anew_agrees: bool | None = None
-        self._is_told = False
+        self._restarts = 0
+        self._fails_when_reimported: bool | None = None
         self._turn = asyncio.Lock()
         self.notes: list[str] = []
-        self._learn(spectrum)
+        self._use_spectrum(spectrum)
 
-    def _learn(self, spectrum: Spectrum) -> None:
+    def _use_spectrum(self, spectrum: Spectrum) -> None:
         self._spectrum = spectrum
         self._limits = compute_cpu_limits(spectrum)
         self._runs = {test.id: test for test in spectrum.tests}
-        self._guiding = list(spectrum.target_tests)
-        self._whole = spectrum.suite_s <= WHOLE_S
-        took_s = [self._runs[test].seconds if test in self._runs else 0.0 for test in self._guiding]
-        self._enough = choose_failure_limits(took_s)
-        self._is_told = False
+        self._target_tests = list(spectrum.target_tests)
+        self._runs_whole_suite = spectrum.suite_s <= MAX_WHOLE_SUITE_S
+        self._max_failures = choose_failure_limits(
+            [self._runs[test].seconds if test in self._runs else 0.0 for test in self._target_tests]
+        )
+        self._worker_has_limits = False
 
     @property
     def usable(self) -> bool:
@@ -74,113 +76,123 @@ class TrialRunner:
 
     @property
     def can_finish(self) -> bool:
-        """Whether it is known what all tests do, so that a candidate can be tried to its end."""
-        return self._coming is None or self._coming.done()
+        """Whether the complete spectrum is known, so that a trial can run all tests."""
+        return self._full_spectrum is None or self._full_spectrum.done()
 
-    async def wait_for_spectrum(self, seconds: float) -> bool:
-        """Wait until that is known, for so many seconds; whether it is."""
-        if self._coming is not None and not self._coming.done():
-            await asyncio.wait([self._coming], timeout=max(0.0, seconds))
+    async def wait_for_spectrum(self, timeout_s: float) -> bool:
+        """Wait for the complete spectrum, and return whether it is known."""
+        if self._full_spectrum is not None and not self._full_spectrum.done():
+            await asyncio.wait([self._full_spectrum], timeout=max(0.0, timeout_s))
         return self.can_finish
 
-    def _left_s(self) -> float:
-        """Of what the candidate may take that is being tried."""
-        return max(0.0, self._end_s - time.monotonic())
-
-    async def _prepare(self) -> None:
-        """Say what each test may take, as far as that is known and not said yet."""
-        if self._coming is not None and self._coming.done():
-            self._learn(self._coming.result())
-            self._coming = None
-        if not self._is_told:
-            self._is_told = True
-            await self._worker.set_limits(self._limits)
-
-    async def run_trial(self, proposal: Proposal, seconds: float, patience: float = 0.0) -> Trial | None:
-        """Try a candidate; `None` where it could not be tried at all.
+    async def run_trial(self, proposal: Proposal, timeout_s: float, extra_cpu_s: float = 0.0) -> Trial | None:
+        """Try a candidate; return `None` if it could not be tried at all.
 
         Args:
             proposal: The candidate.
-            seconds: Wall-clock seconds for it, at most.
-            patience: CPU seconds that each test may take beyond its limit.
+            timeout_s: Wall-clock seconds of the trial.
+            extra_cpu_s: CPU seconds that each test may take in addition to its limit.
         """
         async with self._turn:
-            self._end_s = time.monotonic() + seconds
-            await self._prepare()
-            return await self._tried(proposal, patience)
+            self._end_s = time.monotonic() + timeout_s
+            await self._prepare_worker()
+            return await self._try(proposal, extra_cpu_s)
 
     async def trace_lines(self, proposal: Proposal) -> TestLines:
-        """The lines that failing tests run with a change; none of those that a trial of it did not come to.
+        """Return the lines that the target tests run with a candidate.
 
-        A line stands where it stood without the change: one that moves lines is not looked at.
+        Line numbers are those of the unchanged file, so a candidate that adds or removes lines is not traced.
         """
         raw = self._texts[proposal.path].encode("utf-8", "surrogatepass")
-        if not proposal.is_swappable or any(
-            "\n" in e.text or b"\n" in raw[e.start : e.end] for e in proposal.edits
-        ):
+        moves_lines = any("\n" in e.text or b"\n" in raw[e.start : e.end] for e in proposal.edits)
+        if moves_lines or not proposal.is_swappable:
             return {}
         async with self._turn:
-            self._end_s = time.monotonic() + TRACED_S
-            await self._prepare()
-            seen = await self._run(proposal, self._guiding, False, self._enough, TRACED_S, trace=True)
-        told = () if seen is None else seen.marks
-        return {one.test: {path: lines_of(lines) for path, lines in one.lines.items()} for one in told}
+            self._end_s = time.monotonic() + TRACED_TRIAL_S
+            await self._prepare_worker()
+            report = await self._attempt(
+                proposal, self._target_tests, False, self._max_failures, TRACED_TRIAL_S, traces_lines=True
+            )
+        failures = () if report is None else report.failures
+        return {
+            one.test: {path: unpack_lines(lines) for path, lines in one.lines.items()} for one in failures
+        }
 
-    async def _tried(self, proposal: Proposal, patience: float) -> Trial | None:
-        anew = not proposal.is_swappable
-        if anew and not await self._is_right_anew():
+    def _left_s(self) -> float:
+        """Return the wall-clock seconds that remain for the current candidate."""
+        return max(0.0, self._end_s - time.monotonic())
+
+    async def _prepare_worker(self) -> None:
+        """Take over the complete spectrum once it is known, and send the tests' limits to the process."""
+        if self._full_spectrum is not None and self._full_spectrum.done():
+            self._use_spectrum(self._full_spectrum.result())
+            self._full_spectrum = None
+        if not self._worker_has_limits:
+            self._worker_has_limits = True
+            await self._worker.set_limits(self._limits)
+
+    async def _try(self, proposal: Proposal, extra_cpu_s: float) -> Trial | None:
+        reimports = not proposal.is_swappable
+        if reimports and not await self._can_reimport():
             return None
-        first = await self._run(proposal, self._guiding, anew, self._enough, patience)
-        if first is not None and first.unsupported and not anew:
-            anew = True
-            if not await self._is_right_anew():
+        first = await self._attempt(proposal, self._target_tests, reimports, self._max_failures, extra_cpu_s)
+        if first is not None and first.unsupported and not reimports:
+            reimports = True
+            if not await self._can_reimport():
                 return None
-            first = await self._run(proposal, self._guiding, anew, self._enough, patience)
+            first = await self._attempt(
+                proposal, self._target_tests, reimports, self._max_failures, extra_cpu_s
+            )
         if first is None:
             return None
-        passing, failing = first.words.count("P"), first.words.count("f")
-        if failing or not first.ended or not passing:
-            passed = (t for t, w in zip(self._guiding, first.words, strict=False) if w == "P")
-            late = not first.ended and failing < self._enough[0]  # behind that it is not asked to end
-            return replace(_trial(first, passing, failing), passed=frozenset(passed), late=late)
+        passing, failing = first.outcomes.count("P"), first.outcomes.count("f")
+        if failing or not first.finished or not passing:
+            pairs = zip(self._target_tests, first.outcomes, strict=False)
+            # After the first limit of failures the process stops on purpose, so that is no time-out.
+            timed_out = not first.finished and failing < self._max_failures[0]
+            now_passing = frozenset(test for test, outcome in pairs if outcome == "P")
+            return _make_trial(first, timed_out=timed_out, now_passing=now_passing)
         if not self.can_finish:
-            return replace(_trial(first, passing, failing), held=True)
-        await self._prepare()
-        rest = await self._rest(proposal, anew, patience)
+            return _make_trial(first, is_pending=True)
+        await self._prepare_worker()
+        rest = await self._attempt_other_tests(proposal, reimports, extra_cpu_s)
         if rest is None:
             return None
-        late = not rest.ended
-        if late and self._left_s() <= CUT_S:  # it is the clock's fault
-            return replace(_trial(first, passing, failing), held=True)
+        if not rest.finished and self._left_s() <= CLOCK_MARGIN_S:
+            return _make_trial(first, is_pending=True)
         return Trial(
             passing=passing,
             failing=0,
-            broken=int("f" in rest.words),
-            is_plausible=rest.ended and "f" not in rest.words,
-            timed_out=late,
+            broken=int(rest.has_failed),
+            is_plausible=rest.finished and not rest.has_failed,
+            timed_out=not rest.finished,
         )
 
-    async def _rest(self, proposal: Proposal, anew: bool, patience: float) -> AttemptReport | None:
-        """The tests beyond the failing ones: those that run the changed lines, then all in their order."""
-        covering = self._covering(proposal)
-        attempted: AttemptReport | None = AttemptReport(words="", ended=True, unsupported=False)
-        if covering and not (self._whole and self._spectrum.suite_s < 1.0):
-            attempted = await self._run(proposal, covering, anew, (1, 1), patience)
-            if attempted is None or not attempted.ended or "f" in attempted.words:
-                return attempted
-        if self._whole:
-            attempted = await self._run(proposal, None, anew, (1, 1), patience)
-        return attempted
+    async def _attempt_other_tests(
+        self, proposal: Proposal, reimports: bool, extra_cpu_s: float
+    ) -> AttemptReport | None:
+        """Run the tests that cover the change, then all tests in their order."""
+        covering = self._find_covering_tests(proposal)
+        is_tiny = self._runs_whole_suite and self._spectrum.suite_s < NO_COVERING_RUN_BELOW_S
+        report: AttemptReport | None = AttemptReport(outcomes="", finished=True, unsupported=False)
+        if covering and not is_tiny:
+            report = await self._attempt(proposal, covering, reimports, (1, 1), extra_cpu_s)
+            if report is None or not report.finished or report.has_failed:
+                return report
+        if self._runs_whole_suite:
+            report = await self._attempt(proposal, None, reimports, (1, 1), extra_cpu_s)
+        return report
 
-    def _covering(self, proposal: Proposal) -> list[str]:
-        """Tests that run what a candidate changes, the failing ones that were not run before among them."""
+    def _find_covering_tests(self, proposal: Proposal) -> list[str]:
+        """Return tests that run a changed line, and failing tests whose lines are not known."""
         text = self._texts[proposal.path].encode("utf-8", "surrogatepass")
         lines = {
             line
             for edit in proposal.edits
             for line in range(text.count(b"\n", 0, edit.start) + 1, text.count(b"\n", 0, edit.end) + 2)
         }
-        near = lines | {line + step for line in lines for step in (-1, 1)}  # what is added stands beside them
+        # Inserted code stands next to the lines that tests ran.
+        near = lines | {line + step for line in lines for step in (-1, 1)}
         chosen = [
             test
             for test in self._spectrum.collected
@@ -188,86 +200,92 @@ class TrialRunner:
             and (run := self._runs.get(test)) is not None
             and (not near.isdisjoint(run.lines.get(proposal.path, ())) or (run.failed and not run.lines))
         ]
-        if len(chosen) > MOST_COVERING:
-            chosen = chosen[:: len(chosen) // MOST_COVERING + 1]
+        if len(chosen) > MAX_COVERING_TESTS:
+            chosen = chosen[:: len(chosen) // MAX_COVERING_TESTS + 1]
         return chosen
 
-    async def _is_right_anew(self) -> bool:
-        """Whether the tests that fail do so too where the unchanged project is imported anew."""
-        if self._anew_agrees is None:
-            most = len(self._guiding)
-            attempted = await self._run(None, self._guiding, True, (most, most), 0.0)
-            self._anew_agrees = attempted is not None and "P" not in attempted.words
-            if not self._anew_agrees:
-                self.notes.append(
-                    "changes of what an import does were not tried: tests that fail pass in a trial of those"
-                )
-        return self._anew_agrees
+    async def _can_reimport(self) -> bool:
+        """Return whether the target tests also fail after the unchanged project is imported again."""
+        if self._fails_when_reimported is None:
+            count = len(self._target_tests)
+            report = await self._attempt(None, self._target_tests, True, (count, count), 0.0)
+            self._fails_when_reimported = report is not None and "P" not in report.outcomes
+            if not self._fails_when_reimported:
+                self.notes.append(REIMPORT_NOTE)
+        return self._fails_when_reimported
 
-    async def _run(
+    async def _attempt(
         self,
         proposal: Proposal | None,
         tests: list[str] | None,
-        anew: bool,
-        fails: tuple[int, int],
-        patience: float,
+        reimports: bool,
+        max_failures: tuple[int, int],
+        extra_cpu_s: float,
         *,
-        trace: bool = False,
+        traces_lines: bool = False,
     ) -> AttemptReport | None:
         self._number += 1
-        wall_s = [self._runs[test].wall_s for test in tests or self._limits if test in self._runs]
-        longest_s = max(
-            (self._limits[test][1] for test in tests or self._limits if test in self._limits), default=1.0
-        )
-        import_s = 4 * self._spectrum.collect_s + 2
-        quiet_s = SLACK_S + 3 * max(wall_s, default=0.0) + 2 * (longest_s + patience)
-        attempted = await self._worker.attempt(
+        names = tests or list(self._limits)
+        longest_wall_s = max((self._runs[test].wall_s for test in names if test in self._runs), default=0.0)
+        longest_limit_s = max((self._limits[test][1] for test in names if test in self._limits), default=1.0)
+        import_cpu_s = 4 * self._spectrum.collect_s + 2
+        silence_s = SILENCE_S + 3 * longest_wall_s + 2 * (longest_limit_s + extra_cpu_s)
+        report = await self._worker.attempt(
             TrialRequest(
                 proposal=proposal,
                 number=self._number,
                 tests=tests,
-                anew=anew,
-                fails=fails,
-                patience=patience,
-                trace=trace,
-                quiet_s=quiet_s + (3 * import_s if anew else 0.0),
-                seconds=max(LEAST_RUN_S, self._left_s()),
-                import_s=import_s,
+                reimports=reimports,
+                max_failures=max_failures,
+                extra_cpu_s=extra_cpu_s,
+                traces_lines=traces_lines,
+                silence_s=silence_s + (3 * import_cpu_s if reimports else 0.0),
+                timeout_s=max(MIN_TRIAL_S, self._left_s()),
+                import_cpu_s=import_cpu_s,
             )
         )
-        if attempted is None and not anew:
-            await self._start_again()
-        return attempted
+        if report is None and not reimports:
+            await self._restart_worker()
+        return report
 
-    async def _start_again(self) -> None:
-        """A candidate may take the process that has collected the tests with it."""
-        self._starts += 1
-        if self._starts > MOST_STARTS:
+    async def _restart_worker(self) -> None:
+        """Collect the tests again after a candidate has ended the process that had collected them."""
+        self._restarts += 1
+        if self._restarts > MAX_RESTARTS:
             await self._worker.close()
             return
         if not self._worker.alive:
             await self._worker.start()
-        await self._worker.collect(trace=False, seconds=self._left_s())
-        self._is_told = False
-        await self._prepare()
+        await self._worker.collect(trace=False, timeout_s=self._left_s())
+        self._worker_has_limits = False
+        await self._prepare_worker()
 
 
-def _trial(attempted: AttemptReport, passing: int, failing: int) -> Trial:
+def _make_trial(
+    report: AttemptReport,
+    *,
+    timed_out: bool | None = None,
+    now_passing: frozenset[str] = frozenset(),
+    is_pending: bool = False,
+) -> Trial:
+    """Return the trial of a candidate for which only the target tests ran."""
     return Trial(
-        passing=passing,
-        failing=failing,
+        passing=report.outcomes.count("P"),
+        failing=report.outcomes.count("f"),
         broken=0,
         is_plausible=False,
-        timed_out=not attempted.ended,
+        timed_out=not report.finished if timed_out is None else timed_out,
         failures=tuple(
-            FailurePoint(test=got.test, error=got.fault, traceback=valid_places(got.reached))
-            for got in attempted.marks[:MOST_GUIDING]
+            FailurePoint(test=one.test, error=one.error, traceback=valid_places(one.traceback))
+            for one in report.failures[:MAX_TARGET_TESTS]
         ),
+        now_passing=now_passing,
+        is_pending=is_pending,
     )
 
 
-async def all_of(work: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Wait for several, which all have ended when this ends; the first fault is raised."""
+async def run_until_all_end(work: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Run coroutines together. If one raises, cancel the others, wait for them, and raise its exception."""
     tasks = [asyncio.ensure_future(one) for one in work]
     try:
         await asyncio.gather(*tasks)

@@ -1,4 +1,4 @@
-"""One pytest process behind the wall that is asked, over a line, to run tests on candidates."""
+"""One pytest process in the sandbox that runs tests on candidates, on request."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from suture.judge.trials.process_reports import (
     parse_reports,
 )
 from suture.judge.trials.trial_records import Proposal
+from suture.judge.trials.tuning import WORKER_START_S
 from suture.sandbox import Channel
 
 PACKAGE = "suture_trials"
-"""What `repair/inside` is called behind the wall, where there may be another package `suture`."""
+"""Name of `trials/inside` in the sandbox, where a package `suture` may be the project's own."""
 PLUGIN = f"{PACKAGE}.trial_plugin"
 LOST = b'{"lost"'
-"""What is answered where the process that had collected the tests is gone."""
-START_S = 30.0
-"""Wall-clock seconds for a process to answer beyond what it was given."""
+"""Start of the answer if the process that had collected the tests has died."""
+MIN_SILENCE_S = 8.0
+"""Wall-clock seconds without a message before a run on the unchanged code is killed, at least."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,163 +35,192 @@ class TrialRequest:
     """A candidate, or the unchanged code, and the tests to run on it.
 
     Attributes:
-        proposal: The candidate; `None` for the code as it is.
-        number: Of this request; no two of a process have the same.
-        tests: Their ids; `None` for all that have a limit, in their own order.
-        anew: Whether the project is imported anew for it.
-        fails: Failing tests after which it is left, where none has passed and where one has.
-        patience: CPU seconds that each test may take beyond its limit.
-        trace: Whether the lines that each test runs are noted.
-        quiet_s: Wall-clock seconds without a word after which it is killed.
-        seconds: Wall-clock seconds that it may take.
+        proposal: The candidate; `None` for the unchanged code.
+        number: Number of the request, unique in the process.
+        tests: Ids of the tests; `None` for all tests that have a limit, in their own order.
+        reimports: Whether the project is imported again for the candidate.
+        max_failures: Failures after which the candidate is dropped: if no test has passed, and if one has.
+        extra_cpu_s: CPU seconds that each test may take in addition to its limit.
+        traces_lines: Whether the lines of each test are recorded.
+        silence_s: Wall-clock seconds without a message after which the trial is killed.
+        timeout_s: Wall-clock seconds of the trial.
+        import_cpu_s: CPU seconds of importing the project again.
     """
 
     proposal: Proposal | None
     number: int
     tests: Sequence[str] | None
-    anew: bool = False
-    fails: tuple[int, int] = (1, 1)
-    patience: float = 0.0
-    trace: bool = False
-    quiet_s: float = 8.0
-    seconds: float = 60.0
-    import_s: float = 30.0
+    reimports: bool = False
+    max_failures: tuple[int, int] = (1, 1)
+    extra_cpu_s: float = 0.0
+    traces_lines: bool = False
+    silence_s: float = 8.0
+    timeout_s: float = 60.0
+    import_cpu_s: float = 30.0
 
 
 class TrialWorker:
-    """A conversation with one process.
+    """A process that collects the tests and runs them on candidates.
 
     Args:
         command: A pytest command.
-        texts: Path -> text of the files that candidates change.
-        files: Files whose lines are noted.
-        wall_s: Wall-clock seconds that it lives at most.
+        texts: Path -> text of the files that candidates may change.
+        files: Files whose lines are recorded.
+        lifetime_s: Wall-clock seconds that the process lives at most.
     """
 
     def __init__(
-        self, command: TestCommand, texts: Mapping[str, str], files: Sequence[str], wall_s: float
+        self, command: TestCommand, texts: Mapping[str, str], files: Sequence[str], lifetime_s: float
     ) -> None:
         self._command = command
         self._job = {"texts": dict(texts), "files": list(files), "dated": command.backdated_files}
-        self._wall_s = wall_s
+        self._lifetime_s = lifetime_s
         self._stack = AsyncExitStack()
         self._channel: Channel | None = None
 
     @property
     def alive(self) -> bool:
-        """Whether it answers, as far as is known."""
+        """Whether the process answers, as far as is known."""
         return self._channel is not None
 
     async def start(self) -> None:
-        """Start it; nothing of the project is imported by that.
+        """Start the process; this imports nothing of the project.
 
         Raises:
-            SandboxError: The wall failed.
+            SandboxError: The sandbox failed.
         """
         files = resources.files("suture.judge.trials.inside").iterdir()
         own = {f"{PACKAGE}/{one.name}": one.read_bytes() for one in files if one.name.endswith(".py")}
-        opened = self._command.open_with_plugin(PLUGIN, own, wall_s=self._wall_s)
+        opened = self._command.open_with_plugin(PLUGIN, own, wall_s=self._lifetime_s)
         self._channel = await self._stack.enter_async_context(opened)
         await self._send(self._job)
 
     async def close(self) -> None:
-        """End it, whatever it does."""
+        """End the process, whatever it is doing."""
         self._channel = None
         await self._stack.aclose()
 
-    async def collect(self, *, trace: bool, seconds: float) -> CollectionReport | None:
-        """Collect the tests, in a process of its own; `None` where that died, or did not get to its end.
+    async def collect(self, *, trace: bool, timeout_s: float) -> CollectionReport | None:
+        """Collect the tests in a fork of the process; return `None` if it died or ran out of time.
 
         Args:
-            trace: Whether the lines that run meanwhile are noted.
-            seconds: Wall-clock seconds for it.
+            trace: Whether to record the lines that run meanwhile.
+            timeout_s: Wall-clock seconds.
         """
         await self._send({"op": "collect", "trace": trace})
-        return next(parse_reports(await self._receive(seconds), CollectionReport), None)
+        return next(parse_reports(await self._receive(timeout_s), CollectionReport), None)
 
     async def set_files(self, texts: Mapping[str, str], files: Sequence[str]) -> None:
-        """Say which files candidates change and which are looked at, where that was not known at the start.
+        """Tell a process that was started without them which files matter.
 
         Args:
-            texts: Path -> text of the files that candidates change.
-            files: Files whose lines are noted.
+            texts: Path -> text of the files that candidates may change.
+            files: Files whose lines are recorded.
         """
-        await self._send({"op": "know", "texts": dict(texts), "files": list(files)})
-        await self._receive(START_S)
+        await self._send({"op": "set_files", "texts": dict(texts), "files": list(files)})
+        await self._receive(WORKER_START_S)
 
     async def set_limits(self, limits: Mapping[str, tuple[float, float]]) -> None:
-        """Say what each test may take: CPU seconds behind another of its file, and as the first of it."""
+        """Set the CPU seconds of each test: after another test of its file, and as the first of its file."""
         await self._send({"op": "limits", "limits": {test: list(own) for test, own in limits.items()}})
-        await self._receive(START_S)
+        await self._receive(WORKER_START_S)
 
-    async def walk(
+    async def run_unchanged(
         self,
         tests: Sequence[str] | None,
         *,
         trace: bool,
         slow: Mapping[str, float],
-        limit_s: float,
-        seconds: float,
+        limit_cpu_s: float,
+        timeout_s: float,
     ) -> AsyncIterator[TestReport]:
-        """Run tests on the code as it is, each once, as long as there is time.
+        """Run tests on the unchanged code, each once, as long as there is time.
 
         Args:
-            tests: Their ids; all in their order where it is `None`.
-            trace: Whether their lines are noted.
-            slow: Those that fail, and may never end -> CPU seconds for each; they are traced line for line.
-            limit_s: CPU seconds for each other test.
-            seconds: Wall-clock seconds for all.
+            tests: Ids of the tests; `None` for all in their order.
+            trace: Whether to record their lines.
+            slow: Failing tests, which may never end -> CPU seconds; they are traced without shortcuts.
+            limit_cpu_s: CPU seconds of each other test.
+            timeout_s: Wall-clock seconds for all.
         """
-        quiet_s = max(8.0, 4 * max(slow.values(), default=0.0), min(seconds, limit_s))
-        given = {"tests": tests, "trace": trace, "slow": dict(slow)}
-        await self._send({**given, "op": "walk", "limit_s": limit_s, "seconds": seconds, "quiet_s": quiet_s})
-        while (frame := await self._receive(seconds + START_S)) is not None:
-            if frame.startswith((b'{"done"', LOST)):
-                return
-            for entry in parse_reports(frame, TestReport):
-                yield entry
-
-    async def attempt(self, request: TrialRequest) -> AttemptReport | None:
-        """Run tests on a candidate; `None` where a process died of it."""
-        asked: dict[str, Any] = {
-            **_changed(request.proposal),
-            **{"op": "try", "number": request.number, "anew": request.anew, "fails": list(request.fails)},
-            **{"tests": list(request.tests) if request.tests is not None else None},
-            **{"patience": request.patience, "quiet_s": request.quiet_s, "seconds": request.seconds},
-            **{"import_s": request.import_s, "trace": request.trace},
-        }
-        if request.anew and request.tests is not None:
-            asked["places"] = list(dict.fromkeys(test.partition("::")[0] for test in request.tests))
-        await self._send(asked)
-        return next(parse_reports(await self._receive(request.seconds + START_S), AttemptReport), None)
-
-    async def call(
-        self, proposal: Proposal, number: int, calls: Sequence[Sequence[str]], call_s: float, seconds: float
-    ) -> AnswerReport | None:
-        """What a candidate answers to calls; `None` where the process died of it."""
+        silence_s = max(MIN_SILENCE_S, 4 * max(slow.values(), default=0.0), min(timeout_s, limit_cpu_s))
         await self._send(
             {
-                **_changed(proposal),
-                **{"op": "call", "anew": True, "number": number, "calls": [list(call) for call in calls]},
-                **{"call_s": call_s, "quiet_s": 4 + 4 * call_s, "seconds": seconds, "import_s": seconds},
+                "op": "run_unchanged",
+                "tests": tests,
+                "trace": trace,
+                "slow": dict(slow),
+                "limit_cpu_s": limit_cpu_s,
+                "timeout_s": timeout_s,
+                "silence_s": silence_s,
             }
         )
-        return next(parse_reports(await self._receive(seconds + START_S), AnswerReport), None)
+        while (message := await self._receive(timeout_s + WORKER_START_S)) is not None:
+            if message.startswith((b'{"done"', LOST)):
+                return
+            for report in parse_reports(message, TestReport):
+                yield report
+
+    async def attempt(self, request: TrialRequest) -> AttemptReport | None:
+        """Run tests on a candidate; return `None` if a process died."""
+        message: dict[str, Any] = {
+            **_describe_change(request.proposal),
+            "op": "try",
+            "number": request.number,
+            "tests": list(request.tests) if request.tests is not None else None,
+            "reimports": request.reimports,
+            "max_failures": list(request.max_failures),
+            "extra_cpu_s": request.extra_cpu_s,
+            "trace": request.traces_lines,
+            "silence_s": request.silence_s,
+            "timeout_s": request.timeout_s,
+            "import_cpu_s": request.import_cpu_s,
+        }
+        if request.reimports and request.tests is not None:
+            message["test_files"] = list(dict.fromkeys(test.partition("::")[0] for test in request.tests))
+        await self._send(message)
+        return next(
+            parse_reports(await self._receive(request.timeout_s + WORKER_START_S), AttemptReport), None
+        )
+
+    async def call(
+        self,
+        proposal: Proposal,
+        number: int,
+        calls: Sequence[Sequence[str]],
+        call_cpu_s: float,
+        timeout_s: float,
+    ) -> AnswerReport | None:
+        """Call functions of a candidate; return `None` if the process died."""
+        await self._send(
+            {
+                **_describe_change(proposal),
+                "op": "call",
+                "number": number,
+                "reimports": True,
+                "calls": [list(call) for call in calls],
+                "call_cpu_s": call_cpu_s,
+                "silence_s": 4 + 4 * call_cpu_s,
+                "timeout_s": timeout_s,
+                "import_cpu_s": timeout_s,
+            }
+        )
+        return next(parse_reports(await self._receive(timeout_s + WORKER_START_S), AnswerReport), None)
 
     async def _send(self, value: Mapping[str, Any]) -> None:
         if self._channel is not None:
             await self._channel.send(json.dumps(value).encode("ascii"))
 
-    async def _receive(self, seconds: float) -> bytes | None:
+    async def _receive(self, timeout_s: float) -> bytes | None:
         if self._channel is None:
             return None
-        frame = await self._channel.receive(seconds)
-        if frame is None:
+        message = await self._channel.receive(timeout_s)
+        if message is None:
             await self.close()
-        return frame
+        return message
 
 
-def _changed(proposal: Proposal | None) -> dict[str, Any]:
+def _describe_change(proposal: Proposal | None) -> dict[str, Any]:
     if proposal is None:
         return {}
     return {"path": proposal.path, "edits": [[e.start, e.end, e.text] for e in proposal.edits]}

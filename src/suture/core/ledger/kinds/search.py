@@ -156,7 +156,7 @@ class TrialAgreement:
         compared: Number of tests compared.
         disagreements: Number of tests whose outcomes differ.
         disagreeing_tests: These tests, at most 40.
-        limitation: Why only a part of the tests was compared; empty if all were.
+        untraced: Number of tests whose lines are not known, because the time was up.
         notes: Other observations, for people.
         localisation_s: Seconds spent on fault localisation.
         mutation_s: Seconds spent on generating changes.
@@ -165,7 +165,7 @@ class TrialAgreement:
     compared: int = 0
     disagreements: int = 0
     disagreeing_tests: tuple[TrialDisagreement, ...] = ()
-    limitation: str = ""
+    untraced: int = 0
     notes: tuple[str, ...] = ()
     localisation_s: float = 0.0
     mutation_s: float = 0.0

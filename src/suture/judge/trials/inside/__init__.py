@@ -1,6 +1,6 @@
-"""What runs behind the wall, in the project's own interpreter: Python 3.8, the standard library and pytest.
+"""Trial processes inside the sandbox, in the project's interpreter: Python 3.8, the standard library and
+pytest.
 
-It lies there as a package of another name, `suture_trials`.
-Code under test runs in these processes, so what they say only orders and sorts out candidates; the verdict is
-the trusted suite's.
+In the sandbox this package has the name `suture_trials`. Code under test runs in the same processes and could
+forge their reports, so they only order and filter candidates. The trusted suite decides the verdict.
 """

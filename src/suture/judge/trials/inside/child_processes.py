@@ -1,4 +1,4 @@
-"""Forks of one process, each with a limit of its own, that say over a pipe what they saw."""
+"""Forks of a process that report over a pipe, and the project's files around them."""
 
 from __future__ import annotations
 
@@ -12,56 +12,56 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-"""Our own folder beside the project, in which these files lie as a package."""
-ROOT = os.path.dirname(HERE)
+OWN_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+"""Suture's folder in the project's folder; it holds these files as a package."""
+ROOT = os.path.dirname(OWN_FOLDER)
 HEADER_BYTES = 4
-"""As `suture.sandbox.execution.base_sandbox` has it."""
-WRITTEN_S = 946_684_800
-"""When each source was written, as `suture.judge.runners.report_plugin` has it."""
-PART_BYTES = 1 << 16
-MOST_FOLDERS = 500
-"""Of a project, that are looked at for what was left in them."""
+"""Bytes of a message's length, as in the sandbox's channel."""
+SOURCE_TIMESTAMP_S = 946_684_800
+"""The time stamp of every source file, as in the report plugin, so that its bytecode is accepted."""
+READ_BYTES = 1 << 16
+MAX_WATCHED_FOLDERS = 500
+"""Folders of a project that are checked for leftover files."""
 
 
-class Line:
-    """JSON values in frames, over two descriptors that no code under test is given.
+class Connection:
+    """JSON messages over two file descriptors that code under test does not get.
 
     Args:
-        take: Where frames are read.
-        give: Where they are written.
+        read_fd: Descriptor that messages are read from.
+        write_fd: Descriptor that messages are written to.
     """
 
-    def __init__(self, take: int, give: int) -> None:
-        self._take, self._give = take, give
+    def __init__(self, read_fd: int, write_fd: int) -> None:
+        self._read_fd, self._write_fd = read_fd, write_fd
 
     def read(self) -> dict[str, Any] | None:
-        """The next value; `None` at the end."""
-        size = self._exactly(HEADER_BYTES)
-        body = self._exactly(int.from_bytes(size, "big")) if size is not None else None
+        """Return the next value; `None` at the end."""
+        size = self._read_exactly(HEADER_BYTES)
+        body = self._read_exactly(int.from_bytes(size, "big")) if size is not None else None
         if body is None:
             return None
         value: dict[str, Any] = json.loads(body)
         return value
 
     def write(self, value: Any) -> None:
-        """Write one value."""
+        """Write a value."""
         self.write_raw(json.dumps(value).encode("ascii"))
 
     def write_raw(self, body: bytes) -> None:
-        """Write a frame: JSON values, one a line."""
-        write_all(self._give, len(body).to_bytes(HEADER_BYTES, "big") + body)
+        """Write a message that has one JSON value per line."""
+        write_all(self._write_fd, len(body).to_bytes(HEADER_BYTES, "big") + body)
 
     def close(self) -> None:
-        """Let go of both ends."""
-        for handle in {self._take, self._give}:
+        """Close both descriptors."""
+        for handle in {self._read_fd, self._write_fd}:
             with suppress(OSError):
                 os.close(handle)
 
-    def _exactly(self, size: int) -> bytes | None:
+    def _read_exactly(self, size: int) -> bytes | None:
         parts = []
         while size:
-            part = os.read(self._take, min(size, 1 << 20))
+            part = os.read(self._read_fd, min(size, 1 << 20))
             if not part:
                 return None
             parts.append(part)
@@ -70,104 +70,104 @@ class Line:
 
 
 class Forks:
-    """Makes children, and takes from them what code under test must not have.
+    """Makes child processes, and closes in them what code under test must not have.
 
     Args:
-        lines: What each child closes.
+        connections: Connections that each child closes.
     """
 
-    def __init__(self, *lines: Line) -> None:
-        self.lines = list(lines)
+    def __init__(self, *connections: Connection) -> None:
+        self.connections = list(connections)
 
     def run(
         self,
         act: Callable[[Callable[[bytes], None]], None],
-        quiet_s: float,
+        silence_s: float,
         *,
         end_s: float | None = None,
-        heard: Callable[[bytes], None] | None = None,
-        through: Any = (),
+        on_output: Callable[[bytes], None] | None = None,
+        propagates: Any = (),
     ) -> tuple[bytes, bool]:
         """Run a function in a child, and read what it writes.
 
         Args:
-            act: Gets a function that writes.
-            quiet_s: Wall-clock seconds of silence after which the child is killed.
-            end_s: Of the monotonic clock: when the child is killed whatever it says.
-            heard: Gets what is written as it comes.
-            through: An exception of the function's that leaves this call, in the child.
+            act: The function; it receives a function that writes.
+            silence_s: Wall-clock seconds without output after which the child is killed.
+            end_s: Time on the monotonic clock at which the child is killed in any case.
+            on_output: Receives the output as it comes.
+            propagates: An exception of the function that leaves this call, in the child.
 
         Returns:
-            What it wrote, and whether it came to its end.
+            The output, and whether the child came to its end.
         """
-        ours, theirs = os.pipe()
+        read_fd, write_fd = os.pipe()
         pid = os.fork()
         if pid == 0:
             try:
-                os.close(ours)
+                os.close(read_fd)
                 os.setsid()
-                for line in self.lines:
-                    line.close()
-                act(lambda words: write_all(theirs, words))
+                for connection in self.connections:
+                    connection.close()
+                act(lambda output: write_all(write_fd, output))
                 os._exit(0)
-            except through:
+            except propagates:
                 raise
             except BaseException:
                 os._exit(1)
-        os.close(theirs)
-        words = self._listen(ours, quiet_s, end_s, heard)
-        os.close(ours)
+        os.close(write_fd)
+        output = self._read_output(read_fd, silence_s, end_s, on_output)
+        os.close(read_fd)
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(pid, signal.SIGKILL)
-        with suppress(ProcessLookupError, PermissionError):  # it may be too young to lead a group
+        with suppress(ProcessLookupError, PermissionError):  # the child may not lead its group yet
             os.kill(pid, signal.SIGKILL)
         status = os.waitpid(pid, 0)[1]
-        return words, os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0
+        return output, os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0
 
     @staticmethod
-    def _listen(
-        ours: int, quiet_s: float, end_s: float | None, heard: Callable[[bytes], None] | None
+    def _read_output(
+        read_fd: int, silence_s: float, end_s: float | None, on_output: Callable[[bytes], None] | None
     ) -> bytes:
-        words = b""
+        output = b""
         while True:
-            left_s = quiet_s if end_s is None else min(quiet_s, end_s - now_s())
-            if not select.select([ours], [], [], max(0.0, left_s))[0]:
-                return words
-            part = os.read(ours, PART_BYTES)
+            left_s = silence_s if end_s is None else min(silence_s, end_s - monotonic_s())
+            if not select.select([read_fd], [], [], max(0.0, left_s))[0]:
+                return output
+            part = os.read(read_fd, READ_BYTES)
             if not part:
-                return words
-            if heard is None:
-                words += part
+                return output
+            if on_output is None:
+                output += part
             else:
-                heard(part)
+                on_output(part)
 
 
-def now_s() -> float:
-    """Seconds of the monotonic clock, also where a test has put its own in the place of those of `time`."""
+def monotonic_s() -> float:
+    """Return the monotonic clock, even if a test has replaced the functions of `time`."""
     return time.clock_gettime(time.CLOCK_MONOTONIC)
 
 
-def write_all(handle: int, words: bytes) -> None:
-    """Write to a descriptor until everything is written."""
-    while words:
-        words = words[os.write(handle, words) :]
+def write_all(handle: int, output: bytes) -> None:
+    """Write all bytes to a descriptor."""
+    while output:
+        output = output[os.write(handle, output) :]
 
 
-def date(sources: list[str]) -> bool:
-    """Give sources the age that they had when they were compiled; whether there is anything compiled."""
+def backdate(sources: list[str]) -> bool:
+    """Give sources the time stamp that their bytecode has, and return whether there are any."""
     for path in sources:
         with suppress(OSError):
-            os.utime(os.path.join(ROOT, path), (WRITTEN_S, WRITTEN_S))
+            os.utime(os.path.join(ROOT, path), (SOURCE_TIMESTAMP_S, SOURCE_TIMESTAMP_S))
     return bool(sources)
 
 
 def limit_cpu(seconds: float, then: Callable[[Any, Any], None] | None = None) -> None:
-    """End this process, or call a function, after so many seconds of its own CPU time from now."""
+    """End this process, or call a function, after some seconds of its CPU time."""
     signal.signal(signal.SIGPROF, then or signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
-class Files:
+class ProjectFiles:
     """The project's files that candidates change.
 
     Args:
@@ -178,53 +178,54 @@ class Files:
         self.texts = texts
         self._times: dict[str, tuple[int, int]] = {}
 
-    def change(self, path: str, text: str, number: int) -> None:
-        """Write a candidate's file where the project has its own.
+    def write(self, path: str, text: str, number: int) -> None:
+        """Write a candidate's file over the project's own.
 
-        Python believes compiled code whose source has the same size and the same second: each candidate is
-        of a second of its own.
+        Python accepts bytecode whose source has the same size and the same second, so each candidate gets a
+        second of its own.
         """
         place = os.path.join(ROOT, path)
         if path not in self._times:
             status = os.stat(place)
             self._times[path] = (status.st_atime_ns, status.st_mtime_ns)
-        self._write(place, text)
+        self._write_text(place, text)
         os.utime(place, (1_000_000_000 + number, 1_000_000_000 + number))
 
     def restore(self, path: str) -> None:
-        """The project's own file again."""
+        """Write the project's own file again."""
         place = os.path.join(ROOT, path)
-        self._write(place, self.texts[path])
+        self._write_text(place, self.texts[path])
         if path in self._times:
             os.utime(place, ns=self._times[path])
 
-    def changed(self, mutant: dict[str, Any]) -> str:
-        """A candidate's text."""
-        raw = self.texts[mutant["path"]].encode("utf-8", "surrogatepass")
-        for start, end, text in sorted(mutant["edits"], key=lambda e: (e[0], e[1]), reverse=True):
+    def apply_edits(self, command: dict[str, Any]) -> str:
+        """Return the text of a candidate's file."""
+        raw = self.texts[command["path"]].encode("utf-8", "surrogatepass")
+        for start, end, text in sorted(command["edits"], key=lambda e: (e[0], e[1]), reverse=True):
             raw = raw[:start] + text.encode("utf-8", "surrogatepass") + raw[end:]
         return raw.decode("utf-8", "surrogatepass")
 
     @staticmethod
-    def _write(place: str, text: str) -> None:
+    def _write_text(place: str, text: str) -> None:
         with open(place, "wb") as file:
             file.write(text.encode("utf-8", "surrogatepass"))
 
 
-class Leftovers:
-    """What tests leave in the project's folder: a failing one may not come to where it takes it away again.
+class LeftoverFiles:
+    """Finds files that tests leave in the project's folder, because a failing test may not reach its
+    clean-up.
 
-    What begins with a dot is a program's, such as a cache, and stays.
+    Names that begin with a dot belong to programs, such as caches, and stay.
     """
 
     def __init__(self) -> None:
         self._listed: dict[str, tuple[int, frozenset[str], list[str]]] = {}
 
-    def look(self) -> dict[str, frozenset[str]]:
-        """Folder -> what is in it; a folder is read again only where it was written to."""
+    def list_files(self) -> dict[str, frozenset[str]]:
+        """Return folder -> names in it. A folder is read again only if its time stamp has changed."""
         found: dict[str, frozenset[str]] = {}
         waiting = [ROOT]
-        while waiting and len(found) < MOST_FOLDERS:
+        while waiting and len(found) < MAX_WATCHED_FOLDERS:
             folder = waiting.pop()
             with suppress(OSError):
                 written = os.stat(folder).st_mtime_ns
@@ -233,23 +234,25 @@ class Leftovers:
                         one for one in os.scandir(folder) if not one.name.startswith((".", "__pycache__"))
                     ]
                     inner = [one.path for one in entries if one.is_dir(follow_symlinks=False)]
-                    below = [path for path in inner if path != HERE and not path.endswith("node_modules")]
+                    below = [
+                        path for path in inner if path != OWN_FOLDER and not path.endswith("node_modules")
+                    ]
                     self._listed[folder] = written, frozenset(one.name for one in entries), below
                 _, found[folder], below = self._listed[folder]
                 waiting += below
         return found
 
-    def since(self, before: dict[str, frozenset[str]]) -> list[str]:
-        """What was not there before."""
+    def find_new(self, before: dict[str, frozenset[str]]) -> list[str]:
+        """Return the paths that were not listed before."""
         return [
             os.path.join(folder, name)
-            for folder, names in self.look().items()
+            for folder, names in self.list_files().items()
             for name in names - before.get(folder, names)
         ]
 
 
-def take_away(paths: list[str]) -> None:
-    """Remove files and folders, as far as that can be done."""
+def remove_paths(paths: list[str]) -> None:
+    """Remove files and folders as far as possible."""
     for path in paths:
         if os.path.isdir(path) and not os.path.islink(path):
             shutil.rmtree(path, ignore_errors=True)

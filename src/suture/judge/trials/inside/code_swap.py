@@ -1,4 +1,4 @@
-"""A changed source in a process that has imported the old one: functions get new code where they are."""
+"""Put changed code into a process that has imported the old code: living functions get new code objects."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .child_processes import ROOT
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-class Swapper:
-    """Knows the functions that live in this process.
+class CodeSwapper:
+    """Finds the functions of some files that live in this process, and their new code.
 
     Args:
-        texts: Path -> source, of files that will change.
+        texts: Path -> source of the files that candidates change.
     """
 
     def __init__(self, texts: dict[str, str]) -> None:
@@ -28,44 +28,49 @@ class Swapper:
         self._trees: dict[str, Any] = {}
         files = {os.path.join(ROOT, path): path for path in texts}
         known: dict[str, str | None] = {}
-        for thing in gc.get_objects():
-            if isinstance(thing, FunctionType):
-                name = thing.__code__.co_filename
+        for candidate in gc.get_objects():
+            if isinstance(candidate, FunctionType):
+                name = candidate.__code__.co_filename
                 if name not in known:
                     known[name] = files.get(os.path.abspath(name))
                 path = known[name]
                 if path is not None:
-                    key = (path, thing.__code__.co_name, thing.__code__.co_firstlineno)
-                    self._live.setdefault(key, []).append(thing)
+                    key = (path, candidate.__code__.co_name, candidate.__code__.co_firstlineno)
+                    self._live.setdefault(key, []).append(candidate)
 
     def plan(self, path: str, text: str, edits: list[Any]) -> tuple[Any, list[tuple[FunctionType, CodeType]]]:
-        """What to give to which function, and a key that is equal where the code is; `None` for the old code.
+        """Plan which function gets which code.
 
-        Only what surrounds the edits is compiled: a whole file may take longer than its tests.
+        Only the code around the edits is compiled, because compiling a whole file may take longer than its
+        tests.
+
+        Returns:
+            A key that is equal for equal code, `None` if the code does not change; and the functions with
+            their new code.
 
         Raises:
-            SyntaxError: The new source is none.
-            ValueError: It cannot be put in place.
+            SyntaxError: The new source is not Python.
+            ValueError: The new code cannot be put in place.
         """
         window, old, new = self._sources(path, text, edits)
-        before, after = dict(codes_in(old)), dict(codes_in(new))
+        before, after = dict(iter_code_objects(old)), dict(iter_code_objects(new))
         pairs: list[tuple[FunctionType, CodeType]] = []
         taken: set[tuple[str, int]] = set()
         for place, code in before.items():
             other = after.get(place)
-            if other is not None and key_of(code) == key_of(other):
+            if other is not None and get_code_key(code) == get_code_key(other):
                 continue
             start = (code.co_name, code.co_firstlineno)
             functions = self._live.get((path, *start), ())
             if functions and (other is None or start in taken):
-                raise ValueError(f"{code.co_name} has another shape")
+                raise ValueError(f"{code.co_name} changed its structure")
             taken.add(start)
             for function in functions:
                 if other is None or other.co_freevars != function.__code__.co_freevars:
-                    raise ValueError(f"{code.co_name} has another shape")
+                    raise ValueError(f"{code.co_name} changed its structure")
                 pairs.append((function, other))
-        key = key_of(new)
-        if key == key_of(old):
+        key = get_code_key(new)
+        if key == get_code_key(old):
             return None, []
         if not pairs:
             raise ValueError("no function of this process is changed")
@@ -74,18 +79,18 @@ class Swapper:
     def _sources(self, path: str, text: str, edits: list[Any]) -> tuple[Any, CodeType, CodeType]:
         source = self._texts[path]
         filename = os.path.join(ROOT, path)
-        first, last = self._lines(source, edits)
+        first, last = self._find_lines(source, edits)
         tree = self._tree(path)
-        plain = "\r" not in source.replace("\r\n", "")  # a lone one ends a line for Python, and not here
+        plain = "\r" not in source.replace("\r\n", "")  # Python also ends a line at a lone carriage return
         window = _window(tree, first, last) if tree is not None and plain else None
         if window is None:
-            return None, _compiled(source, filename, 0), _compiled(text, filename, 0)
+            return None, _compile(source, filename, 0), _compile(text, filename, 0)
         begin, end, headers = window
-        flags = self._future(tree)
+        flags = self._future_flags(tree)
         grown = text.count("\n") - source.count("\n")
         old = _segment(source, begin, end, headers)
         new = _segment(text, begin, end + grown, headers)
-        return (begin, end), _compiled(old, filename, flags), _compiled(new, filename, flags)
+        return (begin, end), _compile(old, filename, flags), _compile(new, filename, flags)
 
     def _tree(self, path: str) -> Any:
         if path not in self._trees:
@@ -96,14 +101,14 @@ class Swapper:
         return self._trees[path]
 
     @staticmethod
-    def _lines(source: str, edits: list[Any]) -> tuple[int, int]:
+    def _find_lines(source: str, edits: list[Any]) -> tuple[int, int]:
         raw = source.encode("utf-8", "surrogatepass")
         first = min(raw.count(b"\n", 0, start) for start, _, _ in edits) + 1
         last = max(raw.count(b"\n", 0, end) for _, end, _ in edits) + 1
         return first, last
 
     @staticmethod
-    def _future(tree: Any) -> int:
+    def _future_flags(tree: Any) -> int:
         import __future__
 
         flags = 0
@@ -114,7 +119,7 @@ class Swapper:
         return flags
 
 
-def _compiled(source: str, filename: str, flags: int) -> CodeType:
+def _compile(source: str, filename: str, flags: int) -> CodeType:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         code: CodeType = compile(source, filename, "exec", flags, dont_inherit=True)
@@ -122,9 +127,9 @@ def _compiled(source: str, filename: str, flags: int) -> CodeType:
 
 
 def _window(tree: Any, first: int, last: int) -> tuple[int, int, list[str]] | None:
-    """The outermost function around some lines: its first line, its last, and a header for what holds it.
+    """Return the outermost function around some lines: first line, last line, and headers of its classes.
 
-    `None` where there is none, or where it does not stand on lines of its own.
+    The result is `None` if there is no such function, or if it shares a line with other code.
     """
     headers: list[str] = []
     body = tree.body
@@ -157,30 +162,44 @@ def _last_line(node: Any) -> int:
 
 
 def _segment(text: str, begin: int, end: int, headers: list[str]) -> str:
-    """Some lines of a text, where they were, below headers in place of what stood above."""
+    """Return some lines of a text at their line numbers, below class headers that replace what is above."""
     lines = text.split("\n")[begin - 1 : end]
     return "\n" * (begin - 1 - len(headers)) + "\n".join([*headers, *lines]) + "\n"
 
 
-def codes_in(code: CodeType, place: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], CodeType]]:
-    """The code objects in one, each with its place: names from the outside in, and a number among equals."""
+def iter_code_objects(
+    code: CodeType, place: tuple[Any, ...] = ()
+) -> Iterator[tuple[tuple[Any, ...], CodeType]]:
+    """Yield the code objects inside a code object, each with its place.
+
+    A place consists of the names from the outside in, each with a number among equal names.
+    """
     counts: dict[str, int] = {}
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             number = counts[constant.co_name] = counts.get(constant.co_name, 0) + 1
             inner = (*place, (constant.co_name, number))
             yield inner, constant
-            yield from codes_in(constant, inner)
+            yield from iter_code_objects(constant, inner)
 
 
-def key_of(code: CodeType) -> tuple[Any, ...]:
-    """What a code object does, without where it stands."""
+def get_code_key(code: CodeType) -> tuple[Any, ...]:
+    """Return a key for what a code object does, independent of its line numbers."""
     constants = tuple(
-        key_of(value) if isinstance(value, CodeType) else (type(value).__name__, repr(value))
+        get_code_key(value) if isinstance(value, CodeType) else (type(value).__name__, repr(value))
         for value in code.co_consts
     )
     return (
-        *(code.co_code, constants, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars),
-        *(code.co_flags, code.co_argcount, code.co_kwonlyargcount, code.co_posonlyargcount, code.co_name),
+        code.co_code,
+        constants,
+        code.co_names,
+        code.co_varnames,
+        code.co_freevars,
+        code.co_cellvars,
+        code.co_flags,
+        code.co_argcount,
+        code.co_kwonlyargcount,
+        code.co_posonlyargcount,
+        code.co_name,
         getattr(code, "co_exceptiontable", b""),
     )

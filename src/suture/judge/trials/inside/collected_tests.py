@@ -1,4 +1,4 @@
-"""The process that has collected the tests: it runs them in forks, on the code as it is and on candidates."""
+"""The process that has collected the tests, and runs them in forks on the code and on candidates."""
 
 from __future__ import annotations
 
@@ -11,218 +11,257 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from .child_processes import HERE, ROOT, Files, Forks, Leftovers, Line, limit_cpu, now_s, take_away
-from .code_swap import Swapper
+from .child_processes import (
+    OWN_FOLDER,
+    ROOT,
+    Connection,
+    Forks,
+    LeftoverFiles,
+    ProjectFiles,
+    limit_cpu,
+    monotonic_s,
+    remove_paths,
+)
+from .code_swap import CodeSwapper
 from .line_tracer import Tracer
-from .pytest_items import Items, Outcomes, way_of, words_of
+from .pytest_items import Items, Outcomes, describe_error, get_traceback
 
-LETTERS = {"passed": b"P", "failed": b"f", "skipped": b"s"}
-ENDLESS_S = 3600.0
-"""As good as no limit, for tests of which nobody has said one."""
+OUTCOME_LETTERS = {"passed": b"P", "failed": b"f", "skipped": b"s"}
+NO_LIMIT_CPU_S = 3600.0
+"""CPU seconds of a test without a limit."""
+TIMEOUT_EXIT_CODE = 3
 Write = Callable[[bytes], None]
 
 
 class TestLimits:
-    """What tests may take.
+    """CPU limits of the tests.
 
     Attributes:
-        by_test: Id -> CPU seconds where the test before it is of the same file, and where it is not: then it
-            also makes what the tests of its file share.
+        by_test: Test id -> CPU seconds after a test of the same file, and after a test of another file. In
+            the second case the test also sets up what the tests of its file share.
     """
+
+    __test__ = False
 
     def __init__(self) -> None:
         self.by_test: dict[str, list[float]] = {}
 
-    def of(self, test: str, before: str, patience: float) -> float:
-        """CPU seconds of one test."""
-        near, far = self.by_test.get(test, (ENDLESS_S, ENDLESS_S))
-        shared = before.partition("::")[0] == test.partition("::")[0]
-        return (near if shared else far) + patience
+    def get(self, test: str, previous: str, extra_cpu_s: float) -> float:
+        """Return the CPU seconds of a test, given the test that ran before it."""
+        same_file_s, other_file_s = self.by_test.get(test, (NO_LIMIT_CPU_S, NO_LIMIT_CPU_S))
+        is_same_file = previous.partition("::")[0] == test.partition("::")[0]
+        return (same_file_s if is_same_file else other_file_s) + extra_cpu_s
 
 
 class CollectedTests:
     """Runs the collected tests in forks.
 
     Args:
-        items: They.
-        outcomes: Listens to pytest.
-        files: What candidates change.
-        limits: What tests may take.
-        forks: Makes the children.
+        items: The collected tests.
+        outcomes: The plugin that derives outcomes.
+        files: The files that candidates change.
+        limits: CPU limits of the tests.
+        tracer: Records lines.
+        forks: Makes child processes.
     """
 
     def __init__(
-        self, items: Items, outcomes: Outcomes, files: Files, limits: TestLimits, tracer: Tracer, forks: Forks
+        self,
+        items: Items,
+        outcomes: Outcomes,
+        files: ProjectFiles,
+        limits: TestLimits,
+        tracer: Tracer,
+        forks: Forks,
     ) -> None:
         self._items, self._outcomes, self._files, self._forks = items, outcomes, files, forks
         self._limits, self._tracer = limits, tracer
-        self._leftovers = Leftovers()
-        self._known: dict[Any, dict[str, Any]] = {}
-        self._know(files.texts)
+        self._leftovers = LeftoverFiles()
+        self._known_results: dict[Any, dict[str, Any]] = {}
+        self._find_functions(files.texts)
 
-    def serve(self, asked: Line, answers: Line) -> None:
-        """Do what is asked for, until nobody asks."""
+    def serve(self, requests: Connection, answers: Connection) -> None:
+        """Answer requests until the connection ends."""
         while True:
-            command = asked.read()
+            command = requests.read()
             if command is None:
                 return
-            if command["op"] == "walk":
-                self._walk(command, answers)
+            if command["op"] == "run_unchanged":
+                self._run_unchanged(command, answers)
             elif command["op"] == "limits":
                 self._limits.by_test = command["limits"]
                 answers.write({})
-            elif command["op"] == "know":
-                self._files, self._tracer = Files(command["texts"]), Tracer(command["files"])
-                self._know(command["texts"])
+            elif command["op"] == "set_files":
+                self._files, self._tracer = ProjectFiles(command["texts"]), Tracer(command["files"])
+                self._find_functions(command["texts"])
                 answers.write({})
             else:
                 answers.write(self._try(command))
-            asked.write({})  # what waits there passes the next one on
+            requests.write({})  # the parent process forwards the next request after this
 
-    def _know(self, texts: dict[str, str]) -> None:
-        """Find the functions of files that will change, and leave what lives here alone from then on."""
-        gc.unfreeze()  # frozen, they would not be found
-        self._swapper = Swapper(texts)
+    def _find_functions(self, texts: dict[str, str]) -> None:
+        """Find the functions of files that candidates change, and exempt living objects from collection."""
+        gc.unfreeze()  # frozen objects would not be found
+        self._swapper = CodeSwapper(texts)
         gc.collect()
         gc.freeze()
 
-    def _walk(self, command: dict[str, Any], answers: Line) -> None:
-        """Each test once on the code as it is; after one that ends the process, go on in a new one."""
-        end_s = now_s() + command["seconds"]
+    def _run_unchanged(self, command: dict[str, Any], answers: Connection) -> None:
+        """Run each test once on the unchanged code; after one that ends its process, use a new fork."""
+        end_s = monotonic_s() + command["timeout_s"]
         named = command["tests"]
-        waiting = self._items.in_order if named is None else self._items.named(named)
-        while waiting and now_s() < end_s:
-            seen = [0]
+        waiting = self._items.in_order if named is None else self._items.select(named)
+        while waiting and monotonic_s() < end_s:
+            reported = [0]
             rest, last = [b""], [b""]
 
-            def heard(
-                part: bytes, seen: list[int] = seen, rest: list[bytes] = rest, last: list[bytes] = last
+            def on_output(
+                part: bytes,
+                reported: list[int] = reported,
+                rest: list[bytes] = rest,
+                last: list[bytes] = last,
             ) -> None:
                 whole, newline, rest[0] = (rest[0] + part).rpartition(b"\n")
                 if newline:
-                    seen[0] += whole.count(b"\n") + 1
+                    reported[0] += whole.count(b"\n") + 1
                     last[0] = whole.rpartition(b"\n")[2]
                     answers.write_raw(whole)
 
-            walk = partial(self._walk_on, waiting, command)
-            _, ended = self._forks.run(walk, command["quiet_s"], end_s=end_s, heard=heard)
-            if ended and seen[0] >= len(waiting):
+            run = partial(self._run_tests_unchanged, waiting, command)
+            _, finished = self._forks.run(run, command["silence_s"], end_s=end_s, on_output=on_output)
+            if finished and reported[0] >= len(waiting):
                 break
-            said_so = last[0] and json.loads(last[0])["outcome"] == "timeout"  # and ended itself for that
-            if not ended and not said_so and seen[0] < len(waiting) and now_s() < end_s:
-                lost = {"test": waiting[seen[0]][0], "outcome": "timeout", "seconds": 0.0}
-                answers.write({**lost, "wall_s": 0.0, "frames": [], "lines": {}, "calls": []})
-                seen[0] += 1
-            waiting = waiting[seen[0] :]
-        answers.write({"done": True, "left": len(waiting) if now_s() >= end_s else 0})
+            timed_out_itself = last[0] and json.loads(last[0])["outcome"] == "timeout"
+            is_unreported = not finished and not timed_out_itself and reported[0] < len(waiting)
+            if is_unreported and monotonic_s() < end_s:
+                lost = {
+                    "test": waiting[reported[0]][0],
+                    "outcome": "timeout",
+                    "seconds": 0.0,
+                    "wall_s": 0.0,
+                    "frames": [],
+                    "lines": {},
+                    "calls": [],
+                }
+                answers.write(lost)
+                reported[0] += 1
+            waiting = waiting[reported[0] :]
+        answers.write({"done": True, "left": len(waiting) if monotonic_s() >= end_s else 0})
 
-    def _walk_on(self, waiting: list[Any], command: dict[str, Any], write: Write) -> None:
+    def _run_tests_unchanged(self, waiting: list[Any], command: dict[str, Any], write: Write) -> None:
         slow = command["slow"]
         frames: list[tuple[str, int]] = []
-        faults: list[dict[str, Any]] = []
-        left: list[str] = []
-        tracer, traced = self._tracer, command["trace"]
+        errors: list[dict[str, Any]] = []
+        left_behind: list[str] = []
+        tracer, traces = self._tracer, command["trace"]
 
         def report(test: str, outcome: str) -> None:
-            used_s = _cpu_s() - before_s
-            outcome_line = {
+            line = {
                 "test": test,
                 "outcome": outcome,
-                "seconds": used_s,
-                "wall_s": now_s() - began_s,
+                "seconds": _cpu_s() - cpu_before_s,
+                "wall_s": monotonic_s() - began_s,
                 "frames": frames,
             }
-            outcome_line |= faults[0] if faults else {}
-            write(json.dumps({**outcome_line, **tracer.take()}).encode("ascii") + b"\n")
+            line.update(errors[0] if errors else {})
+            line.update(tracer.take())
+            write(json.dumps(line).encode("ascii") + b"\n")
 
-        def note(fault: BaseException) -> None:
+        def on_error(fault: BaseException) -> None:
             tracer.stop()
-            frames.extend(tracer.frames_of(fault))
-            faults.append(mark_of(fault))
+            frames.extend(tracer.get_error_frames(fault))
+            errors.append(describe_failure(fault))
 
-        def late(signal: int, frame: Any) -> None:
+        def time_out(signal: int, frame: Any) -> None:
             tracer.stop()
-            frames[:0] = tracer.stack_of(frame)
+            frames[:0] = tracer.get_stack(frame)
             report(test, "timeout")
-            take_away([*left, *self._leftovers.since(there)])
-            os._exit(3)
+            remove_paths([*left_behind, *self._leftovers.find_new(before)])
+            os._exit(TIMEOUT_EXIT_CODE)
 
-        self._outcomes.faults = note
+        self._outcomes.on_error = on_error
         for number, (test, item) in enumerate(waiting):
             following = waiting[number + 1][1] if number + 1 < len(waiting) else None
-            del frames[:], faults[:]
-            there = self._leftovers.look()
-            before_s, began_s = _cpu_s(), now_s()
-            limit_cpu(slow.get(test, command["limit_s"]), late)
-            if traced:
-                tracer.start(sparing=test not in slow)
+            del frames[:], errors[:]
+            before = self._leftovers.list_files()
+            cpu_before_s, began_s = _cpu_s(), monotonic_s()
+            limit_cpu(slow.get(test, command["limit_cpu_s"]), time_out)
+            if traces:
+                tracer.start(takes_shortcuts=test not in slow)
             outcome = self._outcomes.run(item, following)
             tracer.stop()
             report(test, outcome)
-            if outcome == "failed":  # tests behind it meet that, as in the user's run; candidates must not
-                left += self._leftovers.since(there)
-        take_away(left)
+            if outcome == "failed":
+                # Later tests find what it left, as in the user's run, but candidates must not.
+                left_behind += self._leftovers.find_new(before)
+        remove_paths(left_behind)
 
     def _try(self, command: dict[str, Any]) -> dict[str, Any]:
-        """Run tests on a candidate; equal code is run once."""
+        """Run tests on a candidate; equal code runs only once."""
         pairs: list[Any] = []
         key: Any = None
         changed = ""
         path = command.get("path")
         if path is not None:
-            changed = self._files.changed(command)
+            changed = self._files.apply_edits(command)
             try:
                 key, pairs = self._swapper.plan(path, changed, command["edits"])
             except (SyntaxError, ValueError, RecursionError):
-                return {"words": "", "ended": True, "unsupported": True}
+                return {"outcomes": "", "finished": True, "unsupported": True}
             if key is None:
-                return {"words": "f", "ended": True, "unsupported": False}
-            key = (key, json.dumps(command["tests"]), command["patience"], command["trace"])
-            if key in self._known:
-                return self._known[key]
-        tried = self._tried(command, path, changed, pairs)
+                return {"outcomes": "f", "finished": True, "unsupported": False}
+            key = (key, json.dumps(command["tests"]), command["extra_cpu_s"], command["trace"])
+            if key in self._known_results:
+                return self._known_results[key]
+        result = self._run_candidate(command, path, changed, pairs)
         if key is not None:
-            self._known[key] = tried
-        return tried
+            self._known_results[key] = result
+        return result
 
-    def _tried(self, command: dict[str, Any], path: Any, changed: str, pairs: list[Any]) -> dict[str, Any]:
-        tests = command["tests"]
-        items = self._items
-        chosen = items.sorted(self._limits.by_test) if tests is None else items.named(tests)
+    def _run_candidate(
+        self, command: dict[str, Any], path: Any, changed: str, pairs: list[Any]
+    ) -> dict[str, Any]:
+        tests, items = command["tests"], self._items
+        chosen = items.select_in_order(self._limits.by_test) if tests is None else items.select(tests)
 
         def act(write: Write) -> None:
             for function, code in pairs:
                 function.__code__ = code
             tracer = self._tracer if command["trace"] else None
-            run_on(chosen, self._outcomes, self._limits, command, write, tracer)
+            run_tests(chosen, self._outcomes, self._limits, command, write, tracer)
 
-        there = self._leftovers.look()
+        before = self._leftovers.list_files()
         if path is not None:
-            self._files.change(path, changed, command["number"])
-        words, ended = self._forks.run(act, command["quiet_s"], end_s=now_s() + command["seconds"])
-        take_away(self._leftovers.since(there))
+            self._files.write(path, changed, command["number"])
+        output, finished = self._forks.run(
+            act, command["silence_s"], end_s=monotonic_s() + command["timeout_s"]
+        )
+        remove_paths(self._leftovers.find_new(before))
         if path is not None:
             self._files.restore(path)
-        return {**read_words(words), "ended": ended, "unsupported": False}
+        return {**parse_outcomes(output), "finished": finished, "unsupported": False}
 
 
-def mark_of(fault: BaseException) -> dict[str, Any]:
-    """How far a test got: what it failed with, and where."""
-    return {"fault": words_of(fault), "reached": way_of(fault, ROOT + os.sep, HERE)}
+def describe_failure(fault: BaseException) -> dict[str, Any]:
+    """Return how far a test got: its exception, and the traceback in the project."""
+    return {
+        "error": describe_error(fault),
+        "traceback": get_traceback(fault, ROOT + os.sep, OWN_FOLDER),
+    }
 
 
-def read_words(words: bytes) -> dict[str, Any]:
-    """What `run_on` wrote: its letters, and how far the failing tests got."""
-    lines = words.decode("ascii", "replace").split("\n")
+def parse_outcomes(output: bytes) -> dict[str, Any]:
+    """Return what `run_tests` wrote: the letters, and how far the failing tests got."""
+    lines = output.decode("ascii", "replace").split("\n")
     letters = "".join(line for line in lines if line[:1] != "{")
-    marks = []
+    failures = []
     for line in lines:
-        with suppress(ValueError):  # where a fork was killed, the line may be cut
-            marks += [json.loads(line)] if line[:1] == "{" else []
-    return {"marks": marks, "words": letters}
+        with suppress(ValueError):  # the line of a killed fork may be cut
+            failures += [json.loads(line)] if line[:1] == "{" else []
+    return {"failures": failures, "outcomes": letters}
 
 
-def run_on(
+def run_tests(
     chosen: list[Any],
     outcomes: Outcomes,
     limits: TestLimits,
@@ -230,42 +269,43 @@ def run_on(
     write: Write,
     tracer: Tracer | None = None,
 ) -> None:
-    """Run tests, and write a letter for each; leave off after as many failures as the command says.
+    """Run tests on a candidate, and write one letter for each; stop after the command's number of failures.
 
-    Where one has passed it says another number: how many do tells a change that did a part from chance.
-    With a tracer the lines that each runs are told too.
+    Once a test has passed, another number of failures counts: how many pass tells a partial fix from chance.
+    With a tracer, the lines of each test are written too.
     """
-    failed, before = 0, ""
-    enough, once_passed = command["fails"]
-    marks: list[dict[str, Any]] = []
+    failed, previous = 0, ""
+    max_failures, max_failures_after_pass = command["max_failures"]
+    failures: list[dict[str, Any]] = []
 
-    def note(fault: BaseException) -> None:
+    def on_error(fault: BaseException) -> None:
         if tracer is not None:
             tracer.stop()
-        marks.extend([] if marks else [mark_of(fault)])
+        if not failures:
+            failures.append(describe_failure(fault))
 
-    outcomes.faults = note
+    outcomes.on_error = on_error
     for number, (test, item) in enumerate(chosen):
-        limit_cpu(limits.of(test, before, command["patience"]))
+        limit_cpu(limits.get(test, previous, command["extra_cpu_s"]))
         following = chosen[number + 1][1] if number + 1 < len(chosen) else None
         if tracer is not None:
-            tracer.start(sparing=True)
+            tracer.start(takes_shortcuts=True)
         outcome = outcomes.run(item, following)
-        told: dict[str, Any] = {}
+        details: dict[str, Any] = {}
         if tracer is not None:
             tracer.stop()
-            told = {"fault": "", "reached": [], "lines": tracer.take()["lines"]}
-        write(LETTERS[outcome])
-        before = test
+            details = {"error": "", "traceback": [], "lines": tracer.take()["lines"]}
+        write(OUTCOME_LETTERS[outcome])
+        previous = test
         failed += outcome == "failed"
         if outcome == "passed":
-            enough = once_passed
-        if outcome == "failed" and marks:
-            told |= marks[0]
-        if told:
-            write(b"\n" + json.dumps({"test": test, **told}).encode("ascii") + b"\n")
-        marks.clear()
-        if failed >= enough:
+            max_failures = max_failures_after_pass
+        if outcome == "failed" and failures:
+            details.update(failures[0])
+        if details:
+            write(b"\n" + json.dumps({"test": test, **details}).encode("ascii") + b"\n")
+        failures.clear()
+        if failed >= max_failures:
             return
 
 

@@ -1,4 +1,4 @@
-"""What a candidate answers to calls of its functions."""
+"""Call functions of a candidate, and write what they answer."""
 
 from __future__ import annotations
 
@@ -14,30 +14,35 @@ from collections.abc import Callable
 from contextlib import redirect_stdout
 from typing import Any
 
-from .answer_digest import ADDRESS, UNSEEN, digest_of
+from .canonical_repr import ADDRESS, HIDDEN_ADDRESS, canonical_repr
 from .child_processes import ROOT, limit_cpu
 
-MOST_SAID = 200
-"""Characters of what an exception says."""
+MAX_MESSAGE_CHARS = 200
+"""Characters of an exception's message that become part of an answer."""
+MAX_GENERATED_ITEMS = 2000
+"""Items of a generator that become part of an answer."""
+TIMED_OUT = "!timeout"
+EXCEPTION_MARK = "!"
+NO_VISIBLE_EFFECT_MARK = "?"
 
 
-class Late(BaseException):
-    """A call took too long."""
+class CallTimeout(BaseException):
+    """A call used up its CPU seconds."""
 
 
-def call_all(calls: list[Any], call_s: float, write: Callable[[bytes], None]) -> None:
-    """Make each call, and write what came of it, a JSON text a line.
+def call_all(calls: list[Any], call_cpu_s: float, write: Callable[[bytes], None]) -> None:
+    """Make each call, and write its answer as one line of JSON.
 
-    It begins with `!` where an exception came or no end, and with `?` where nothing that can be seen did.
+    An answer begins with `!` for an exception or a time-out, and with `?` if the call had no visible effect.
 
     Args:
-        calls: File, function and arguments of each.
-        call_s: CPU seconds of one.
-        write: Gets each line.
+        calls: (path, function, arguments as the source of a tuple) of each call.
+        call_cpu_s: CPU seconds of one call.
+        write: Receives each line.
     """
 
-    def late(signal: int, frame: Any) -> None:
-        raise Late
+    def time_out(signal: int, frame: Any) -> None:
+        raise CallTimeout
 
     sys.path[:0] = [folder for folder in (ROOT, os.path.join(ROOT, "src")) if folder not in sys.path]
     modules: dict[str, Any] = {}
@@ -47,34 +52,35 @@ def call_all(calls: list[Any], call_s: float, write: Callable[[bytes], None]) ->
                 dotted = path[: -len(".py")].replace("/", ".")
                 modules[path] = importlib.import_module(dotted[4:] if dotted.startswith("src.") else dotted)
             given = ast.literal_eval(arguments)
-            limit_cpu(call_s, late)
-            digest = _answer(getattr(modules[path], name), given)
-        except Late:
-            digest = "!late"
+            limit_cpu(call_cpu_s, time_out)
+            answer = _call(getattr(modules[path], name), given)
+        except CallTimeout:
+            answer = TIMED_OUT
         except BaseException as fault:
-            digest = "!" + _said_by(fault)
+            answer = EXCEPTION_MARK + _describe(fault)
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
-        write(json.dumps(digest).encode("ascii") + b"\n")
+        write(json.dumps(answer).encode("ascii") + b"\n")
 
 
-def _answer(function: Any, given: Any) -> str:
-    before, printed = digest_of(given), io.StringIO()
+def _call(function: Any, given: Any) -> str:
+    before, printed = canonical_repr(given), io.StringIO()
     with redirect_stdout(printed):
         value = function(*given)
         if hasattr(value, "__next__"):
-            value = list(itertools.islice(value, 2000))
-    if said := printed.getvalue():
-        return digest_of((value, given, said))
-    unseen = "?" if value is None and digest_of(given) == before else ""
-    return unseen + digest_of((value, given))
+            value = list(itertools.islice(value, MAX_GENERATED_ITEMS))
+    output = printed.getvalue()
+    if output:
+        return canonical_repr((value, given, output))
+    has_no_effect = value is None and canonical_repr(given) == before
+    return (NO_VISIBLE_EFFECT_MARK if has_no_effect else "") + canonical_repr((value, given))
 
 
-def _said_by(fault: BaseException) -> str:
-    """An exception's name and what it says."""
+def _describe(fault: BaseException) -> str:
+    """Return the class of an exception and its message."""
     name = type(fault).__name__
     try:
-        said = ADDRESS.sub(UNSEEN, str(fault))[:MOST_SAID]
-    except BaseException:  # it may have run out of time, or be the project's own
-        said = ""
-    return f"{name}: {said}" if said else name
+        message = ADDRESS.sub(HIDDEN_ADDRESS, str(fault))[:MAX_MESSAGE_CHARS]
+    except BaseException:  # `__str__` may be the project's own, or the time may run out
+        message = ""
+    return f"{name}: {message}" if message else name

@@ -1,4 +1,4 @@
-"""Which lines of the project's code run, and what the tests call it with."""
+"""Record which lines of the project's code run, and what the tests call it with."""
 
 from __future__ import annotations
 
@@ -9,177 +9,181 @@ from typing import Any
 
 from .child_processes import ROOT
 
-MOST_INPUTS = 60
-"""Calls whose arguments are noted: they are seeds for others."""
-LONGEST_INPUT = 1500
-"""Characters of one call's arguments; of longer ones no more is kept than shows that they are."""
-QUIET_LINES = 3000
-"""Lines without a new one, after which a frame is looked at no more, where that is allowed."""
-TELLING = frozenset(("_saferepr", "_call_reprcompare", "safe_repr", "_common_shorten_repr"))
-TELLERS = (os.path.join("_pytest", "assertion", "rewrite.py"), os.path.join("unittest", "util.py"))
-"""Where pytest and unittest put the values of a comparison that failed into words."""
-QUIET_CALLS = 30
-"""Calls of a function without a new line, after which it is looked at every sixteenth time only."""
+MAX_CALLS = 60
+"""Calls whose arguments are recorded, as seeds for other inputs."""
+MAX_ARGUMENT_CHARS = 1500
+"""Characters of one call's arguments. One more is kept of longer ones, so that they are recognised as cut."""
+REPR_FUNCTIONS = frozenset(("_saferepr", "_call_reprcompare", "safe_repr", "_common_shorten_repr"))
+REPR_MODULES = (os.path.join("_pytest", "assertion", "rewrite.py"), os.path.join("unittest", "util.py"))
+"""Where pytest and unittest render the values of a failed comparison."""
+MAX_IDLE_LINES = 3000
+"""Lines without a new one, after which a frame is no longer traced if shortcuts are allowed."""
+MAX_IDLE_CALLS = 30
+"""Calls of a function without a new line, after which only some of its calls are traced."""
+TRACED_CALL_INTERVAL = 16
+"""Of such a function, every call of this number is traced."""
 
 
 class Tracer:
-    """Notes lines by `sys.settrace`, of some files.
+    """Records lines of some files by `sys.settrace`.
 
     Args:
-        files: Their paths, from the project's root.
+        files: Paths of the files, relative to the project's root.
     """
 
     def __init__(self, files: list[str]) -> None:
         self._paths = {os.path.join(ROOT, path): path for path in files}
         self._known: dict[str, str | None] = {}
-        self._lines: dict[str, Any] = {}
-        self._quiet: dict[Any, int] = {}
-        self._is_told = False
-        self.sparing = False
-        self.seen: dict[str, set[int]] = {path: set() for path in files}
+        self._line_tracers: dict[str, Any] = {}
+        self._idle_calls: dict[Any, int] = {}
+        self._is_rendering = False
+        self.takes_shortcuts = False
+        self.lines: dict[str, set[int]] = {path: set() for path in files}
         self.calls: list[tuple[str, str, int, str]] = []
 
-    def path_of(self, filename: str) -> str | None:
-        """The project's name of a file, where it is one that we look at."""
+    def find_path(self, filename: str) -> str | None:
+        """Return the project's path of a file if the file is traced."""
         if filename not in self._known:
             self._known[filename] = self._paths.get(os.path.abspath(filename))
         return self._known[filename]
 
-    def start(self, *, sparing: bool = False) -> None:
-        """Look at everything that is called from now on.
+    def start(self, *, takes_shortcuts: bool = False) -> None:
+        """Trace everything that is called from now on.
 
         Args:
-            sparing: Whether what runs over and over may be looked at less closely.
+            takes_shortcuts: Whether code that runs over and over may be traced only in part.
         """
-        self.sparing = sparing
-        self._lines.clear()
-        self._quiet.clear()
-        self._is_told = False
-        threading.settrace(self._called)
-        sys.settrace(self._called)
+        self.takes_shortcuts = takes_shortcuts
+        self._line_tracers.clear()
+        self._idle_calls.clear()
+        self._is_rendering = False
+        threading.settrace(self._trace_call)
+        sys.settrace(self._trace_call)
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop tracing."""
         sys.settrace(None)
         threading.settrace(None)
 
     def take(self) -> dict[str, Any]:
-        """What was seen since the last time."""
-        taken = {"lines": {p: _packed(seen) for p, seen in self.seen.items() if seen}, "calls": self.calls}
-        for seen in self.seen.values():
-            seen.clear()
-        self._quiet.clear()
+        """Return what was recorded since the last time."""
+        packed = {path: _pack_lines(lines) for path, lines in self.lines.items() if lines}
+        taken = {"lines": packed, "calls": self.calls}
+        for lines in self.lines.values():
+            lines.clear()
+        self._idle_calls.clear()
         self.calls = []
         return taken
 
-    def frames_of(self, fault: BaseException) -> list[tuple[str, int]]:
-        """Where an exception went through the project's code, the outermost first."""
+    def get_error_frames(self, fault: BaseException) -> list[tuple[str, int]]:
+        """Return (path, line) of an exception's frames in the traced files, outermost first."""
         found = []
         trace = fault.__traceback__
         while trace is not None:
-            path = self.path_of(trace.tb_frame.f_code.co_filename)
+            path = self.find_path(trace.tb_frame.f_code.co_filename)
             if path is not None:
                 found.append((path, trace.tb_lineno))
             trace = trace.tb_next
         if isinstance(fault, SyntaxError) and fault.filename and fault.lineno:
-            path = self.path_of(fault.filename)
+            path = self.find_path(fault.filename)
             found += [(path, fault.lineno)] if path is not None else []
         return found
 
-    def stack_of(self, frame: Any) -> list[tuple[str, int]]:
-        """The project's code in a stack, the outermost first."""
+    def get_stack(self, frame: Any) -> list[tuple[str, int]]:
+        """Return (path, line) of the frames of a stack in the traced files, outermost first."""
         found: list[tuple[str, int]] = []
         while frame is not None:
-            path = self.path_of(frame.f_code.co_filename)
+            path = self.find_path(frame.f_code.co_filename)
             if path is not None:
                 found.insert(0, (path, frame.f_lineno))
             frame = frame.f_back
         return found
 
-    def _called(self, frame: Any, event: str, arg: Any) -> Any:
+    def _trace_call(self, frame: Any, event: str, arg: Any) -> Any:
         code = frame.f_code
-        if self._is_told:
+        if self._is_rendering:
             return None
-        path = self.path_of(code.co_filename)
+        path = self.find_path(code.co_filename)
         if path is None:
-            is_teller = code.co_name in TELLING and code.co_filename.endswith(TELLERS)
-            return self._until_told(frame) if is_teller else None
-        back = frame.f_back
-        if back is not None and self.path_of(back.f_code.co_filename) is None:
-            self._note_call(frame, path)
-        seen = self.seen[path]
-        seen.add(frame.f_lineno)
-        if self.sparing:
-            return self._sparing(code, seen)
-        if path not in self._lines:
-            self._lines[path] = _watcher(seen)
-        return self._lines[path]
+            renders = code.co_name in REPR_FUNCTIONS and code.co_filename.endswith(REPR_MODULES)
+            return self._pause_until_return(frame) if renders else None
+        caller = frame.f_back
+        if caller is not None and self.find_path(caller.f_code.co_filename) is None:
+            self._record_call(frame, path)
+        lines = self.lines[path]
+        lines.add(frame.f_lineno)
+        if self.takes_shortcuts:
+            return self._trace_with_shortcuts(code, lines)
+        if path not in self._line_tracers:
+            self._line_tracers[path] = _make_line_tracer(lines)
+        return self._line_tracers[path]
 
-    def _until_told(self, frame: Any) -> Any:
-        """Look away while a failure is put into words: a `__repr__` that runs for that is not at fault."""
-        self._is_told = True
+    def _pause_until_return(self, frame: Any) -> Any:
+        """Record nothing while a failure is rendered: a `__repr__` that runs for that is not at fault."""
+        self._is_rendering = True
         frame.f_trace_lines = False
 
-        def told(frame: Any, event: str, arg: Any) -> Any:
+        def trace(frame: Any, event: str, arg: Any) -> Any:
             if event == "return":
-                self._is_told = False
-            return told
+                self._is_rendering = False
+            return trace
 
-        return told
+        return trace
 
-    def _sparing(self, code: Any, seen: set[int]) -> Any:
-        """As a watcher of lines; none for a function that has nothing new to show, most of the time."""
-        quiet = self._quiet.get(code, 0)
-        self._quiet[code] = quiet + 1
-        if quiet > QUIET_CALLS and quiet % 16:
+    def _trace_with_shortcuts(self, code: Any, lines: set[int]) -> Any:
+        """Return a line tracer; mostly none for a function that has shown no new line for long."""
+        idle = self._idle_calls.get(code, 0)
+        self._idle_calls[code] = idle + 1
+        if idle > MAX_IDLE_CALLS and idle % TRACED_CALL_INTERVAL:
             return None
-        return _sparing_watcher(seen, self._quiet, code)
+        return _make_stopping_line_tracer(lines, self._idle_calls, code)
 
-    def _note_call(self, frame: Any, path: str) -> None:
+    def _record_call(self, frame: Any, path: str) -> None:
         code = frame.f_code
-        if len(self.calls) >= MOST_INPUTS or code.co_name.startswith("<"):
+        if len(self.calls) >= MAX_CALLS or code.co_name.startswith("<"):
             return
         names = code.co_varnames[: code.co_argcount]
         try:
-            taken = repr(tuple(frame.f_locals[name] for name in names))
+            arguments = repr(tuple(frame.f_locals[name] for name in names))
         except Exception:
-            taken = ""
-        self.calls.append((path, code.co_name, code.co_firstlineno, taken[: LONGEST_INPUT + 1]))
+            arguments = ""
+        self.calls.append((path, code.co_name, code.co_firstlineno, arguments[: MAX_ARGUMENT_CHARS + 1]))
 
 
-def _packed(lines: set[int]) -> str:
-    """Line numbers as the bits of a number, the lowest byte first: there may be millions of them."""
+def _pack_lines(lines: set[int]) -> str:
+    """Return line numbers as the bits of a number, lowest byte first: reports may have millions of them."""
     packed = bytearray(max(lines) // 8 + 1)
     for line in lines:
         packed[line >> 3] |= 1 << (line & 7)
     return packed.hex()
 
 
-def _watcher(seen: set[int]) -> Any:
-    add = seen.add
+def _make_line_tracer(lines: set[int]) -> Any:
+    add = lines.add
 
-    def line(frame: Any, event: str, arg: Any) -> Any:
+    def trace(frame: Any, event: str, arg: Any) -> Any:
         if event == "line":
             add(frame.f_lineno)
-        return line
+        return trace
 
-    return line
+    return trace
 
 
-def _sparing_watcher(seen: set[int], quiet: dict[Any, int], code: Any) -> Any:
+def _make_stopping_line_tracer(lines: set[int], idle_calls: dict[Any, int], code: Any) -> Any:
+    """Return a tracer that stops after many lines without a new one."""
     idle = 0
 
-    def line(frame: Any, event: str, arg: Any) -> Any:
+    def trace(frame: Any, event: str, arg: Any) -> Any:
         nonlocal idle
         if event == "line":
             number = frame.f_lineno
-            if number not in seen:
-                seen.add(number)
-                idle = quiet[code] = 0
+            if number not in lines:
+                lines.add(number)
+                idle = idle_calls[code] = 0
             else:
                 idle += 1
-                if idle > QUIET_LINES:
+                if idle > MAX_IDLE_LINES:
                     frame.f_trace_lines = False
-        return line
+        return trace
 
-    return line
+    return trace

@@ -1,0 +1,319 @@
+"""Search for a repair without a model, and judge the most likely repairs that the search found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from langgraph.runtime import Runtime
+from langgraph.types import interrupt
+
+from suture.agents.context.deciding_checks import collect_deciding_facts
+from suture.core.ledger.kinds import (
+    DistinguishingInput,
+    FoundRepair,
+    PartialRepair,
+    ReviewAsked,
+    SearchFinished,
+    SearchStarted,
+    TrialAgreement,
+)
+from suture.core.records import Candidate, Verdict, content_hash, decode_record, encode_record
+from suture.errors import BudgetExceeded, SandboxError
+from suture.judge import Suite
+from suture.judge.tampering import render_tampering_warning
+from suture.loop import tuning
+from suture.loop.context import RunContext, load_deciding_suite
+from suture.loop.evaluation.divergence import find_divergences
+from suture.loop.evaluation.history_bisection import find_suspect_hunks
+from suture.loop.evaluation.judging import judge, record_verdict
+from suture.loop.evaluation.search_setup import (
+    editable_texts,
+    failing_project,
+    find_target_tests,
+    limit_search,
+    split_outcomes,
+)
+from suture.loop.nodes.propose import RoundBranch
+from suture.loop.policy.attempts import Attempt
+from suture.loop.review.repair_choice import PlausibleRepairs, apply_choice
+from suture.loop.services.candidate_store import SEARCH_ROUND, Lineage, ProposalFacts
+from suture.loop.state import LoopState, encode_attempts, judged_attempts
+from suture.mutation import has_grammar
+from suture.project.workspace import text_of
+from suture.search import (
+    FailingProject,
+    Repair,
+    SearchLimits,
+    SearchResult,
+    find_unparsable_file,
+    rank_python_repairs,
+    rank_tree_repairs,
+    recover_python,
+    recover_with_tree_sitter,
+    search_python,
+    search_with_tree_sitter,
+)
+
+SYNTAX_ERRORS = ("SyntaxError", "IndentationError", "TabError")
+"""Beginnings of the exceptions that Python raises for a file that it cannot parse."""
+
+
+async def mutate(state: RoundBranch, runtime: Runtime[RunContext]) -> dict[str, Any]:
+    """Search once. It costs no attempt and no token, and leaves clues for the model."""
+    context, loop_state = runtime.context, state["state"]
+    suite = await load_deciding_suite(loop_state, context)
+    texts = editable_texts(suite)
+    baseline = context.candidates.baseline_verdict(loop_state)
+    if texts and has_grammar(context.task.language):
+        return await _search_other_language(suite, texts, baseline, context)
+    targets = await find_target_tests(suite, baseline, context) if texts else None
+    if targets is None:
+        return {"searched": True}
+    limits = limit_search(context, baseline)
+    _record_start(texts, len(targets.failing), limits, context)
+    async with context.budget.time_limit():
+        tests = [text_of(suite.task.files[path]) for path in targets.command.test_files]
+        has_history = any(version.files for version in context.task.earlier_versions)
+        hunks = await find_suspect_hunks(targets, texts, context) if has_history else ()
+        found = await search_python(
+            targets.command,
+            texts,
+            targets.failing,
+            limits,
+            tests,
+            hunks,
+            baseline=targets.outcomes,
+            pool=await context.prefetch.take_pool(targets.command, suite),
+        )
+        unparsable = "" if found.plausible else find_unparsable_python_file(baseline, texts)
+        if unparsable:
+            # No operator applies to a file that does not parse: so far only reverted changes were tried.
+            left = limits.minus(found.seconds, found.tried_count)
+            project = failing_project(suite, targets.command, texts, baseline)
+            found = await recover_python(project, unparsable, left, tests)
+        repairs, difference = await rank_python_repairs(
+            found, targets.command, tests, seed=limits.seed, seconds=_ranking_s(limits, found)
+        )
+        divergences = {} if repairs else await _find_divergences(found, baseline, context)
+    context.ledger.append(_search_event(found, repairs, difference, divergences))
+    return _save_repairs(repairs, difference, context)
+
+
+async def _search_other_language(
+    suite: Suite, texts: Mapping[str, str], baseline: Verdict | None, context: RunContext
+) -> dict[str, Any]:
+    if suite.command is None or baseline is None:
+        return {"searched": True}
+    limits = limit_search(context, baseline)
+    _record_start(texts, len(split_outcomes(baseline.outcomes)[0]), limits, context)
+    async with context.budget.time_limit():
+        project = failing_project(suite, suite.command, texts, baseline)
+        found = await _run_tree_search(suite, project, baseline, limits, context)
+        repairs, difference = await rank_tree_repairs(
+            found, project, project.test_texts(), seed=limits.seed, seconds=_ranking_s(limits, found)
+        )
+    context.ledger.append(_search_event(found, repairs, difference, {}))
+    return _save_repairs(repairs, difference, context)
+
+
+async def _run_tree_search(
+    suite: Suite, project: FailingProject, baseline: Verdict, limits: SearchLimits, context: RunContext
+) -> SearchResult:
+    """Repair a file that does not parse, if there is one; otherwise search among mutations of the trees."""
+    early = await context.prefetch.take_baseline(suite, project.texts)
+    unparsable = find_unparsable_file(project.outcomes, project.texts, project.language)
+    if unparsable is not None:
+        if early is not None:
+            await early.close()  # No test ran in it, because the file does not parse.
+            early = None
+        is_certain = not unparsable.line
+        own_s = limits.max_seconds * (1.0 if is_certain else tuning.UNPARSABLE_FILE_SHARE)
+        own = replace(limits, max_seconds=own_s)
+        found = await recover_with_tree_sitter(project, unparsable, own, wall_s=baseline.wall_s)
+        limits = limits.minus(found.seconds, found.tried_count)
+        is_over = limits.max_seconds < tuning.MIN_SEARCH_S or not limits.max_candidates
+        if found.plausible or (found.tried_count and is_certain) or is_over:
+            return found
+    return await search_with_tree_sitter(project, limits, early)
+
+
+def _record_start(texts: Mapping[str, str], failing: int, limits: SearchLimits, context: RunContext) -> None:
+    context.ledger.append(
+        SearchStarted(
+            files=tuple(sorted(texts)),
+            failing=failing,
+            candidates=limits.max_candidates,
+            seconds=limits.max_seconds,
+            seed=limits.seed,
+        )
+    )
+
+
+def _save_repairs(
+    repairs: tuple[Repair, ...], difference: DistinguishingInput | None, context: RunContext
+) -> dict[str, Any]:
+    """Store the repairs for the next node, which may have to wait for a person."""
+    if not repairs:
+        return {"searched": True}
+    found = PlausibleRepairs(repairs=repairs, difference=difference)
+    return {"searched": True, "found_repairs": context.folder.save_record(found)}
+
+
+def find_unparsable_python_file(baseline: Verdict | None, texts: Mapping[str, str]) -> str:
+    """Return the changeable file that the tests could not parse; empty if there is none."""
+    facts = baseline.counterexamples if baseline else ()
+    named = [fact.file for fact in facts if fact.exception.startswith(SYNTAX_ERRORS)]
+    return next((path for path in named if path in texts), "")
+
+
+def _ranking_s(limits: SearchLimits, found: SearchResult) -> float:
+    """Return the seconds for ranking: what the search left, and at least the time of a few calls."""
+    return max(tuning.MIN_RANKING_S, limits.max_seconds - found.seconds)
+
+
+def _search_event(
+    found: SearchResult,
+    repairs: tuple[Repair, ...],
+    difference: DistinguishingInput | None,
+    divergences: Mapping[str, str],
+) -> SearchFinished:
+    spectrum = found.spectrum
+    return SearchFinished(
+        candidates_tried=found.tried_count,
+        seconds=round(found.seconds, 3),
+        ending=found.ending,
+        plausible_count=len(found.plausible),
+        repairs=tuple(
+            FoundRepair(
+                label=repair.proposal.label,
+                file=repair.proposal.path,
+                score=round(repair.score, 4),
+                operators=tuple(repair.proposal.operators),
+                warnings=tuple(map(render_tampering_warning, repair.warnings)),
+                equivalents=tuple(repair.equivalents),
+            )
+            for repair in repairs
+        ),
+        partial=tuple(
+            PartialRepair(
+                path=change.path, label=change.label, passing=trial.passing, failing=trial.failing
+            )
+            for change, trial in found.partial[:5]
+        ),
+        agreement=TrialAgreement(
+            compared=spectrum.compared,
+            disagreements=len(spectrum.disagreements),
+            disagreeing_tests=spectrum.disagreements[: tuning.MAX_LISTED_LINES],
+            untraced=spectrum.untraced,
+            notes=tuple(found.notes),
+            localisation_s=round(found.localisation_s, 3),
+            mutation_s=round(found.generation_s, 3),
+        ),
+        distinguishing_input=difference,
+        faults=found.suspect_lines[: tuning.MAX_LISTED_LINES],
+        broken_operators=tuple(found.operator_failures[: tuning.MAX_LISTED_LINES]),
+        divergences=divergences,
+    )
+
+
+async def _find_divergences(
+    found: SearchResult, baseline: Verdict | None, context: RunContext
+) -> dict[str, str]:
+    """Return where the failing calls go wrong, for the model that is asked next."""
+    facts = collect_deciding_facts(baseline, context.trust_threshold) if baseline is not None else ()
+    changes = [change for change, _ in found.partial]
+    return await find_divergences(facts, changes, found.texts, context)
+
+
+async def try_repairs(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
+    """Judge the repairs of the search, after a person was asked which is right, where that is wanted."""
+    context, blob = runtime.context, state.get("found_repairs", "")
+    if not blob:
+        return {}
+    found = decode_record(PlausibleRepairs, context.folder.load_json(blob))
+    if found.difference is not None and context.spec.asks_to_distinguish:
+        # Nothing was done before, so that the node can run again when the answer is there.
+        question = _distinguishing_question(found.difference, state)
+        answer: Mapping[str, Any] = interrupt(encode_record(question))
+        found = apply_choice(found, answer["choice"])
+    suite = await load_deciding_suite(state, context)
+    judged = await _judge_repairs(found, suite, state, context)
+    return {"found_repairs": "", "judged": encode_attempts((*judged_attempts(state), *judged))}
+
+
+def _distinguishing_question(difference: DistinguishingInput, state: LoopState) -> ReviewAsked:
+    key = {"stage": "distinguish", "call": difference.call, "answers": difference.answer_pair}
+    return ReviewAsked(
+        key=content_hash(key),
+        stage="distinguish",
+        decision=state["decisions"],
+        round=state["round"],
+        distinguishing_input=difference,
+    )
+
+
+async def _judge_repairs(
+    found: PlausibleRepairs, suite: Suite, state: LoopState, context: RunContext
+) -> list[Attempt]:
+    """Judge the most likely repairs one after the other, until one of them passes.
+
+    Each is run twice, side by side if there is time, because all of them have passed a trial. If the sandbox
+    fails, the next repair is still judged, so that a recorded verdict is not lost; then the fault is raised.
+    """
+    baseline = context.candidates.baseline_verdict(state)
+    run_s = baseline.wall_s if baseline is not None else 0.0
+    judged: list[Attempt] = []
+    faults: list[SandboxError] = []
+    for repair in found.repairs[: tuning.MAX_JUDGED_REPAIRS]:
+        proposal = _propose(repair, found, context)
+        try:
+            candidate = context.candidates.load(proposal.blob)
+            verdict = await judge(candidate, suite, context, trial_run_s=run_s)
+        except BudgetExceeded:
+            if not judged:
+                raise
+            break
+        except SandboxError as fault:
+            faults.append(fault)
+            if len(faults) == tuning.MAX_SANDBOX_FAULTS:
+                break
+            continue
+        judged.append(record_verdict(proposal, verdict, baseline, context))
+        if judged[-1].solved:
+            break
+    if faults:
+        raise faults[0]
+    return judged
+
+
+def _propose(repair: Repair, found: PlausibleRepairs, context: RunContext) -> Attempt:
+    candidate = Candidate(
+        files={repair.proposal.path: repair.text},
+        origin="mutation",
+        label=f"mutation, {repair.proposal.label}",
+    )
+    remaining = {other.proposal.label for other in found.repairs}  # A person may have ruled out some.
+    rivals = tuple(label for label in repair.rivals if label in remaining)
+    facts = ProposalFacts(
+        warnings=tuple(map(render_tampering_warning, repair.warnings)),
+        agreement=_agreement(repair, found),
+        rivals=len(rivals),
+        rival_descriptions=rivals[: tuning.MAX_LISTED_RIVALS],
+        score_share=_score_share(repair, found),
+    )
+    return context.candidates.propose(candidate, Lineage.beginning(SEARCH_ROUND), facts)
+
+
+def _agreement(repair: Repair, found: PlausibleRepairs) -> float | None:
+    """Return the share of the other plausible repairs that behave like one; `None` if there are no others."""
+    others = sum(1 + len(other.equivalents) for other in found.repairs) - 1
+    return round(len(repair.equivalents) / others, 4) if others else None
+
+
+def _score_share(repair: Repair, found: PlausibleRepairs) -> float:
+    """Return a repair's part of the scores of itself and its rivals."""
+    rival_scores = sum(other.score for other in found.repairs if other.proposal.label in repair.rivals)
+    total = repair.score + rival_scores
+    return round(repair.score / total, 4) if total else 1.0
