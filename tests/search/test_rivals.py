@@ -10,7 +10,7 @@ import pytest
 from bare_pytest import BARE_PYTEST
 from suture.api import heal
 from suture.core.ledger import find_run
-from suture.core.settings import LoopSettings, PathSettings, CertificationSettings, SandboxSettings, Settings
+from suture.core.settings import CertificationSettings, LoopSettings, PathSettings, SandboxSettings, Settings
 from suture.interfaces.narrative.run_progress_text import render_short_result
 from suture.judge import prepare_suite
 from suture.judge.certificates.certificate import CERTIFICATE
@@ -196,9 +196,9 @@ def test_each_block_that_a_head_guards_can_be_stopped() -> None:
 def test_what_stands_at_the_place_of_a_repair_comes_next() -> None:
     rivals = RivalQueue()
     here, there = proposal(condition("not a")), proposal(instead(SOURCE, "return 2", "return 3"))
-    rivals.know([there, here])
+    rivals.set_changes([there, here])
     assert rivals.pop() is None
-    rivals.note(proposal(condition("b")), {"m.py": SOURCE})
+    rivals.add_repair(proposal(condition("b")), {"m.py": SOURCE})
     assert rivals.pop() is here
     assert rivals.pop() is None
 
@@ -218,16 +218,16 @@ def test_equal_answers_of_calls_that_run_other_code_say_nothing() -> None:
     changes = (("a < b", 1.0), ("a <= b", 0.9))
     unreached = repairs_of(*changes, reached=0, answers=("(1,)", "(2,)"))
     first, second = (repair for repair, _ in group_by_behaviour(unreached, {"m.py": SOURCE}))
-    assert (first.equivalent_labels, first.rival_labels, second.rival_labels) == ((), ("a <= b",), ("a < b",))
+    assert (first.equivalents, first.rivals, second.rivals) == ((), ("a <= b",), ("a < b",))
     reached = repairs_of(*changes, reached=2, answers=("(1,)", "(2,)"))
     (only,) = (repair for repair, _ in group_by_behaviour(reached, {"m.py": SOURCE}))
-    assert (only.equivalent_labels, only.rival_labels) == (("a <= b",), ())
+    assert (only.equivalents, only.rivals) == (("a <= b",), ())
 
 
 def test_of_two_ways_to_write_one_expression_the_plainer_is_handed_over() -> None:
     changes = (("a < b - 2 + 1", 1.0), ("a < b - 1", 0.4))
     ((only, _),) = group_by_behaviour(repairs_of(*changes, reached=0, answers=()), {"m.py": SOURCE})
-    assert (only.proposal.label, only.equivalent_labels, only.score) == ("a < b - 1", ("a < b - 2 + 1",), 1.0)
+    assert (only.proposal.label, only.equivalents, only.score) == ("a < b - 1", ("a < b - 2 + 1",), 1.0)
 
 
 def test_what_has_only_the_same_answers_is_not_taken_for_being_plainer() -> None:
@@ -241,10 +241,10 @@ def test_a_rival_that_is_much_less_likely_counts_only_where_it_is_known_to_diffe
     first, _ = (
         r for r, _ in group_by_behaviour(repairs_of(*changes, reached=0, answers=()), {"m.py": SOURCE})
     )
-    assert first.rival_labels == ()
+    assert first.rivals == ()
     one, other = repairs_of(*changes, reached=1, answers=("(1,)",))
     differing = [one, (other[0], CallOutcomes(answers=("(2,)",), reached=1))]
-    assert group_by_behaviour(differing, {"m.py": SOURCE})[0][0].rival_labels == ("a <= b",)
+    assert group_by_behaviour(differing, {"m.py": SOURCE})[0][0].rivals == ("a <= b",)
 
 
 def test_a_switch_is_no_number() -> None:
@@ -296,7 +296,7 @@ async def test_of_handlers_that_pass_the_one_that_a_test_comes_to_is_taken(
     assert named["KeyError"] == 0
     repairs, _ = await rank_python_repairs(found, suite.command, [TESTS])
     assert "except KeyError:" in repairs[0].text or "except LookupError:" in repairs[0].text
-    assert repairs[0].rival_labels or len(repairs) == 1
+    assert repairs[0].rivals or len(repairs) == 1
 
 
 @pytest.mark.parametrize("abstains", [False, True])

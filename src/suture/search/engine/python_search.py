@@ -114,7 +114,7 @@ class PythonSearch:
         if not result.spectrum.target_tests:
             result.spectrum = await self._all_tests
         if not result.spectrum.target_tests:
-            result.ending = _explain_missing_targets(result.spectrum)
+            result.ending = explain_missing_targets(result.spectrum)
         else:
             with suppress(TimeoutError):  # whatever a process does, the time is up then
                 async with asyncio.timeout(max(0.0, self._remaining_s() + GRACE_S)):
@@ -268,7 +268,7 @@ class PythonSearch:
         return find_tampering_warnings(text, apply_edits(text, proposal.edits), self._literals)
 
 
-def _explain_missing_targets(spectrum: Spectrum) -> SearchEnding:
+def explain_missing_targets(spectrum: Spectrum) -> SearchEnding:
     """Return why no failing test of the user's run can be used as a target."""
     failing = [one for one in spectrum.disagreements if one.run not in ("passed", "skipped")]
     if not failing:

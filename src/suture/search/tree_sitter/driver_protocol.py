@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from suture.core.records import Language
 from suture.judge.trials.trial_records import Proposal
-from suture.project.languages import Runner, find_runner, find_started_scripts, bypass_npm
+from suture.project.languages import Runner, bypass_npm, find_runner, find_started_scripts
 from suture.search.search_records import FailingProject
 from suture.search.tree_sitter.driver_reports import parse_reports
 from suture.search.tree_sitter.drivers import golang, node, whole_runners

@@ -15,18 +15,14 @@ from suture.core.records import CheckOutcome, Counterexample, Language
 from suture.core.settings import BudgetSettings, ModelSettings, PathSettings, Settings
 from suture.judge.runners.test_command import TestCommand
 from suture.mutation.syntax_repair import ParsableText
-from suture.mutation.syntax_repair.token_model import similar
-from suture.mutation.syntax_repair.tree_repair import (
-    MOST_READ,
-    build_lexer,
-    find_parsable_trees,
-    find_tree_stop,
-)
+from suture.mutation.syntax_repair.token_model import similar_keywords
+from suture.mutation.syntax_repair.tree_repair import build_lexer, find_parsable_trees, find_tree_stop
+from suture.mutation.tuning import MAX_TREE_CHARS
 from suture.sandbox import BubblewrapSandbox
 from suture.search.engine.syntax_recovery import RecoveryMethods, recover_with
-from suture.search.search_limits import SearchLimits
-from suture.search.search_result import SearchResult
-from suture.search.tree_sitter.tree_recovery import MOST_RUN, UnparsableFile, find_unparsable_file
+from suture.search.search_records import SearchLimits, SearchResult
+from suture.search.tree_sitter.tree_recovery import UnparsableFile, find_unparsable_file
+from suture.search.tuning import MAX_TREE_TEXTS_RUN
 
 FIRST = 8
 """Among so many texts the meant one is looked for: the tests choose."""
@@ -167,7 +163,7 @@ def test_what_was_meant_is_among_the_first(language: Language, name: str, meant:
     def words(text: str) -> list[str]:
         return [token.text for token in lexis.tokens(text) if token.kind != "end"]
 
-    first = MOST_RUN if name in GUESSED else FIRST
+    first = MAX_TREE_TEXTS_RUN if name in GUESSED else FIRST
     assert words(whole) in [words(one.text) for one in found[:first]], [one.label for one in found[:first]]
 
 
@@ -190,7 +186,7 @@ def test_nothing_helps_what_is_no_program_and_it_ends() -> None:
 
 def test_a_file_that_is_too_large_is_not_read_past_its_time() -> None:
     broken = JAVASCRIPT.replace("of words) {\n", "of words)\n", 1)
-    for size, is_offered in ((0, True), (MOST_READ, False)):
+    for size, is_offered in ((0, True), (MAX_TREE_CHARS, False)):
         text = broken + "// a line of words that says nothing of the code\n" * (size // 48)
         assert (
             bool(find_parsable_trees("shelf.js", {"shelf.js": text}, "javascript", seconds=60)) is is_offered
@@ -206,7 +202,7 @@ def test_tokens_are_told_from_comments_strings_and_patterns() -> None:
 
 def test_a_word_is_a_slip_for_one_of_the_same_letters_or_nearly() -> None:
     known = frozenset(("function", "for", "of", "return", "const", "continue"))
-    assert [similar(word, known)[:1] for word in ("fucntion", "fo", "retun", "Const", "words")] == [
+    assert [similar_keywords(word, known)[:1] for word in ("fucntion", "fo", "retun", "Const", "words")] == [
         ["function"],
         ["of"],
         ["return"],
@@ -235,7 +231,7 @@ def test_what_is_refused_though_its_tree_has_no_error_is_changed_where_that_is_s
     broken = JAVASCRIPT.replace("'one'", "\u2018one\u2019")
     assert find_tree_stop(broken, "shelf.js", "javascript") is None
     assert find_parsable_trees("shelf.js", {"shelf.js": broken}, "javascript", seconds=20) == []
-    found = find_parsable_trees("shelf.js", {"shelf.js": broken}, "javascript", seconds=20, said=3)
+    found = find_parsable_trees("shelf.js", {"shelf.js": broken}, "javascript", seconds=20, reported_line=3)
     assert found[0].text == JAVASCRIPT
 
 
@@ -354,9 +350,7 @@ async def test_no_further_text_is_searched_on_once_all_candidates_were_tried() -
         return SearchResult(texts={}, tried_count=10)
 
     offered = [ParsableText(text=f"{n};\n", label=str(n), score=0.5) for n in range(4)]
-    means = RecoveryMethods(
-        called="JavaScript", offered=lambda s: offered, search_on=search_on, warnings=lambda b, a: ()
-    )
+    means = RecoveryMethods(find_texts=lambda s: offered, search=search_on, find_warnings=lambda b, a: ())
     limits = SearchLimits(max_candidates=10, max_seconds=60)
     found = await recover_with(means, project_of(_Failing(), {"a.js": b"("}, {"a.js": "("}), "a.js", limits)
     assert (found.tried_count, len(asked)) == (4 + 10, 1)

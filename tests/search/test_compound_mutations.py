@@ -7,12 +7,12 @@ from pathlib import Path
 
 from requirements import Require
 from suture.api import heal
-from suture.core.settings import PathSettings, CertificationSettings, Settings
+from suture.core.settings import CertificationSettings, PathSettings, Settings
 from suture.judge.trials.trial_records import Proposal, Spectrum, TestRun, Trial
 from suture.mutation import Edit, apply_edits
 from suture.mutation.edits import compose_edits
-from suture.search.ordering.compound_queue import CompoundQueue
-from suture.search.tree_sitter.compound_mutations import CompoundMutations, not_looked_at, shift_scores
+from suture.search.ordering.compound_changes import CompoundQueue
+from suture.search.tree_sitter.compound_mutations import CompoundMutations, shift_scores, trace_no_lines
 
 CODE = """\
 function f(a, b) {
@@ -49,7 +49,7 @@ def change(old: str, new: str, score: float = 1.0) -> Proposal:
     return Proposal(path="a.js", edits=(edit,), label=new, score=score, operators=("sign",))
 
 
-def going_on(left_s: float = 60.0) -> CompoundMutations:
+def make_mutations(left_s: float = 60.0) -> CompoundMutations:
     scores = {"a.js": {1: 0.1, 2: 0.9, 3: 0.5, 5: 1.0}}
     return CompoundMutations({"a.js": CODE}, scores, "javascript", 0, lambda: left_s)
 
@@ -58,8 +58,10 @@ def ran(name: str, *lines: int) -> TestRun:
     return TestRun(id=name, outcome="failed", seconds=0.0, lines={"a.js": frozenset(lines)})
 
 
-MENDED = Trial(passing=1, failing=1, broken=0, is_plausible=False, timed_out=False, now_passing=frozenset({"t::a"}))
-SEEN = Spectrum(tests=(ran("t::a", 2, 3), ran("t::b", 2, 5)), target_tests=("t::a", "t::b"))
+PARTIAL_TRIAL = Trial(
+    passing=1, failing=1, broken=0, is_plausible=False, timed_out=False, now_passing=frozenset({"t::a"})
+)
+SPECTRUM = Spectrum(tests=(ran("t::a", 2, 3), ran("t::b", 2, 5)), target_tests=("t::a", "t::b"))
 
 
 def test_two_steps_are_one_change_of_the_text() -> None:
@@ -84,10 +86,12 @@ def test_what_is_said_of_lines_moves_with_them() -> None:
 
 
 async def test_a_second_change_is_looked_for_where_the_first_leaves_the_tests() -> None:
-    chains, going = CompoundQueue(), going_on()
-    chains.note(change("a - b", "a + b"), MENDED, {}, 1)
-    await chains.extend(SEEN, going.texts, not_looked_at, seed=0, most=200, go_on=going.second_changes)
-    made = [one for one in iter(chains.pop, None)]
+    queue, mutations = CompoundQueue(), make_mutations()
+    queue.record(change("a - b", "a + b"), PARTIAL_TRIAL, {}, 1)
+    await queue.extend(
+        SPECTRUM, mutations.texts, trace_no_lines, seed=0, limit=200, extend_start=mutations.extend_start
+    )
+    made = [one for one in iter(queue.pop, None)]
     assert made
     texts = [apply_edits(CODE, one.edits) for one in made]
     assert all("a + b" in text or "return a - b" not in text for text in texts)
@@ -99,21 +103,21 @@ async def test_a_second_change_is_looked_for_where_the_first_leaves_the_tests() 
 
 
 async def test_two_likely_changes_come_in_their_order_as_long_as_they_are_asked_for() -> None:
-    going = going_on()
+    mutations = make_mutations()
     firsts = [change("a * b", "a + b", 0.9), change("a < b", "a <= b", 0.3), change("a - b", "a", 0.1)]
-    going.know(firsts)
-    found = [*await going.likely(30, ()), *await going.likely(3000, ())]
+    mutations.set_singles(firsts)
+    found = [*await mutations.likeliest_pairs(30, ()), *await mutations.likeliest_pairs(3000, ())]
     scores = [one.score for one in found]
     assert scores[:30] == sorted(scores[:30], reverse=True)
     assert apply_edits(CODE, (*firsts[0].edits, *firsts[1].edits)) in [
         apply_edits(CODE, o.edits) for o in found
     ]
-    again = going_on()
-    again.know(firsts)
-    assert [one.edits for one in await again.likely(30, ())] == [one.edits for one in found[:30]]
-    late = going_on(left_s=0.0)
-    late.know(firsts)
-    assert await late.likely(30, ()) == []
+    again = make_mutations()
+    again.set_singles(firsts)
+    assert [one.edits for one in await again.likeliest_pairs(30, ())] == [one.edits for one in found[:30]]
+    late = make_mutations(left_s=0.0)
+    late.set_singles(firsts)
+    assert await late.likeliest_pairs(30, ()) == []
 
 
 async def test_two_faults_are_mended_one_after_the_other(tmp_path: Path, require: Require) -> None:

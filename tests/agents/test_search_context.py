@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from bare_pytest import BARE_PYTEST
-from suture.agents import Hint, RepairBrief, Suspect, draft_coder_prompt, fit, packaged_prompt
+from suture.agents import Hint, RepairBrief, Suspect, draft_coder_prompt, fit_prompt, packaged_prompt
 from suture.agents.context.related_functions import find_related_functions
 from suture.api import heal
 from suture.core.records import Counterexample
-from suture.core.settings import BudgetSettings, PathSettings, CertificationSettings, RepairSettings, Settings
+from suture.core.settings import BudgetSettings, CertificationSettings, PathSettings, RepairSettings, Settings
 from suture.models import Message, prompt_token_upper_bound
 from suture.sandbox import BubblewrapSandbox
 from suture.testing import ScriptedModel
@@ -65,13 +65,13 @@ async def test_other_code_is_the_first_to_give_way() -> None:
         files={"shop.py": SHOP},
         facts=[Counterexample(check_id="a", call="total([1])", actual="-1", expected="1")],
         divergences={"a": "it parts here", "b": "never shown"},
-        siblings=found,
+        related_functions=found,
         hints=[Hint(path="shop.py", label="line 4: -= becomes +=", passing=1, failing=1)],
     )
     draft = draft_coder_prompt(brief, packaged_prompt("coder"))
-    full = prompt_token_upper_bound((await fit(draft, None, by_bytes)).messages)
-    fitted = await fit(draft, full - 10, by_bytes)
-    assert fitted.cut == {"siblings": 1}
+    full = prompt_token_upper_bound((await fit_prompt(draft, None, by_bytes)).messages)
+    fitted = await fit_prompt(draft, full - 10, by_bytes)
+    assert fitted.removed_counts == {"siblings": 1}
     text = fitted.messages[1].content
     assert "Bill.due" in text
     assert "- and 1 more" in text

@@ -14,7 +14,7 @@ import pytest
 
 from requirements import Require
 from suture.search.tree_sitter.driver_protocol import BY_RUNNER, DRIVERS
-from suture.search.tree_sitter.drivers.node import holds_modules
+from suture.search.tree_sitter.drivers.node import uses_es_modules
 
 HEAD = "const test = require('node:test'); const say = require('./say');\n"
 SAY = "module.exports = (word) => process.emitWarning(word);\n"
@@ -48,8 +48,20 @@ def told(
     for name in {*BY_RUNNER["node:test"].programs, *BY_RUNNER["tape"].programs}:
         (box / name).write_bytes(resources.files(DRIVERS).joinpath(name).read_bytes())
     (folder / "say.js").write_text(SAY)
-    known = {"esm": False, "texts": {"say.js": SAY}, "ignored": [], "alone": False, **common}
-    waits = {"wall_ms": 20_000, "start_ms": 20_000, "linger_ms": 0, "rivals": 9, "seconds": 60}
+    known = {
+        "uses_import": False,
+        "texts": {"say.js": SAY},
+        "ignored_failures": [],
+        "targets_alone": False,
+        **common,
+    }
+    waits = {
+        "trial_timeout_ms": 20_000,
+        "start_timeout_ms": 20_000,
+        "linger_ms": 0,
+        "max_rivals": 9,
+        "seconds": 60,
+    }
     (box / "plan.json").write_text(json.dumps({"common": known, "jobs": jobs, **waits}))
     subprocess.run(["node", box / "node_trials.cjs"], check=True, timeout=100, cwd=folder)
     return [json.loads(line) for line in (box / "trials").read_text().splitlines()]
@@ -60,7 +72,7 @@ def test_a_plan_is_kept_and_what_is_not_known_says_nothing_of_the_code(
 ) -> None:
     require("node", shutil.which("node") is not None, "it is not on PATH")
     (tmp_path / "plan.test.js").write_text(HEAD + PLANS)
-    look, _ = told(tmp_path, [{"files": ["plan.test.js"]}])
+    look, _ = told(tmp_path, [{"test_files": ["plan.test.js"]}])
     ended = {test["id"].partition("::")[2]: test["status"] for test in look["tests"] if test["id"]}
     assert ended == {
         "kept": "passed",
@@ -81,8 +93,10 @@ def test_a_file_hears_nothing_of_the_one_before(tmp_path: Path, require: Require
         *(f"{SAY}// {n}\n" for n in "12"),
     ]
     jobs = [{"path": "say.js", "text": text} for text in texts]
-    *trials, _ = told(tmp_path, jobs, files=["a.test.js", "b.test.js"], guiding=both[1:], wanted=both)
-    assert [trial["ok"] for trial in trials] == [False, True, True]
+    *trials, _ = told(
+        tmp_path, jobs, test_files=["a.test.js", "b.test.js"], target_tests=both[1:], expected_passes=both
+    )
+    assert [trial["passes"] for trial in trials] == [False, True, True]
 
 
 def test_of_each_test_that_failed_it_is_told_whether_it_passes(tmp_path: Path, require: Require) -> None:
@@ -93,11 +107,16 @@ def test_of_each_test_that_failed_it_is_told_whether_it_passes(tmp_path: Path, r
     texts = ("module.exports = (n) => n - n % 2;\n", "module.exports = () => 99;\n")
     jobs = [{"path": "say.js", "text": text} for text in texts]
     names = [f"a.test.js::{n}" for n in range(3, 20)]
-    known: dict[str, Any] = {"guiding": names, "wanted": names, "alone": True, "wrong_ms": 60_000}
-    some, none, _ = told(tmp_path, jobs, files=["a.test.js"], **known)
-    assert (some["ok"], some["failed"]) == (False, names[0])
-    assert some["passed"] == [f"a.test.js::{n}" for n in range(4, 18, 2)]
-    assert none["passed"] == []
+    known: dict[str, Any] = {
+        "target_tests": names,
+        "expected_passes": names,
+        "targets_alone": True,
+        "failed_targets_ms": 60_000,
+    }
+    some, none, _ = told(tmp_path, jobs, test_files=["a.test.js"], **known)
+    assert (some["passes"], some["failed_test"]) == (False, names[0])
+    assert some["passed_tests"] == [f"a.test.js::{n}" for n in range(4, 18, 2)]
+    assert none["passed_tests"] == []
 
 
 LEAVES = """\
@@ -128,13 +147,15 @@ def test_what_a_failing_test_leaves_does_not_meet_the_next_candidate(
     (tmp_path / "notes.txt").write_text("one")
     texts = [f"module.exports = (n) => n * {n};\n" for n in (3, 5, 2, 2)]
     jobs: list[dict[str, Any]] = [
-        {"files": ["a.test.js"]},
+        {"test_files": ["a.test.js"]},
         *({"path": "say.js", "text": f"{text}// {n}"} for n, text in enumerate(texts)),
     ]
     name = "a.test.js::twice"
-    look, *trials, _ = told(tmp_path, jobs, files=["a.test.js"], guiding=[name], wanted=[name])
+    look, *trials, _ = told(
+        tmp_path, jobs, test_files=["a.test.js"], target_tests=[name], expected_passes=[name]
+    )
     assert "argument must be of type string" in look["tests"][0]["stack"]
-    assert [trial["ok"] for trial in trials] == [False, False, True, True]
+    assert [trial["passes"] for trial in trials] == [False, False, True, True]
     assert (tmp_path / "notes.txt").read_text() == "one"
     assert not (tmp_path / "made").exists()
 
@@ -153,23 +174,28 @@ def test_what_import_loads_from_a_file_that_was_required_is_loaded_anew(
     (tmp_path / own).write_text(texts[3])
     jobs: list[dict[str, Any]] = [{"path": own, "text": text} for text in texts.values()]
     name = "a.test.cjs::one"
-    common: dict[str, Any] = {"texts": {own: texts[3]}, "esm": holds_modules({"a.test.cjs": load.encode()})}
-    *trials, _ = told(tmp_path, jobs, files=["a.test.cjs"], guiding=[name], wanted=[name], **common)
-    assert [trial["ok"] for trial in trials] == [False, True, False]
+    common: dict[str, Any] = {
+        "texts": {own: texts[3]},
+        "uses_import": uses_es_modules({"a.test.cjs": load.encode()}),
+    }
+    *trials, _ = told(
+        tmp_path, jobs, test_files=["a.test.cjs"], target_tests=[name], expected_passes=[name], **common
+    )
+    assert [trial["passes"] for trial in trials] == [False, True, False]
 
 
 def test_a_project_that_says_it_is_ready_is_not_the_driver(tmp_path: Path, require: Require) -> None:
     """`process.send({ready: true})` is what servers say to what has started them."""
     require("node", shutil.which("node") is not None, "it is not on PATH")
-    forged = "[0, 1, 2].forEach((number) => process.send({ event: 'trial', number, ok: true }));"
+    forged = "[0, 1, 2].forEach((number) => process.send({ event: 'trial', number, passes: true }));"
     says = f"if (process.send) {{ process.send({{ ready: true }}); {forged} }}\n"
     (tmp_path / "a.test.js").write_text(
         HEAD + "test('one', () => { if (say(1) !== 2) throw new Error(); });\n"
     )
     jobs = [{"path": "say.js", "text": f"{says}module.exports = (n) => n + {n};\n"} for n in (3, 2, 1)]
     name = "a.test.js::one"
-    *trials, _ = told(tmp_path, jobs, files=["a.test.js"], guiding=[name], wanted=[name])
-    assert [(trial["number"], trial["ok"]) for trial in trials] == [(0, False), (1, False), (2, True)]
+    *trials, _ = told(tmp_path, jobs, test_files=["a.test.js"], target_tests=[name], expected_passes=[name])
+    assert [(trial["number"], trial["passes"]) for trial in trials] == [(0, False), (1, False), (2, True)]
 
 
 ENGINE = """\
@@ -219,6 +245,11 @@ def test_a_package_is_loaded_anew_where_what_it_did_was_put_back(tmp_path: Path,
     )
     jobs = [{"path": "say.js", "text": f"module.exports = (n) => n * {n};\n"} for n in (3, 5, 2)]
     name = "a.test.js::runs"
-    known = {"files": ["a.test.js"], "guiding": [name], "wanted": [name], "covering": {}}
+    known = {
+        "test_files": ["a.test.js"],
+        "target_tests": [name],
+        "expected_passes": [name],
+        "covering_files": {},
+    }
     *trials, _ = told(tmp_path, jobs, engine="own_engine", programs={"own_engine.cjs": ENGINE}, **known)
-    assert [trial["ok"] for trial in trials] == [False, False, True]
+    assert [trial["passes"] for trial in trials] == [False, False, True]

@@ -21,7 +21,13 @@ from suture.api import heal
 from suture.core.ledger import find_run, read_ledger, select_events
 from suture.core.ledger.kinds import SearchFinished
 from suture.core.records import CheckOutcome, CheckStatus, Language, Task
-from suture.core.settings import BudgetSettings, PathSettings, CertificationSettings, SandboxSettings, Settings
+from suture.core.settings import (
+    BudgetSettings,
+    CertificationSettings,
+    PathSettings,
+    SandboxSettings,
+    Settings,
+)
 from suture.core.settings.schema import ModelSettings
 from suture.judge.runners.test_command import TestCommand
 from suture.judge.trials.trial_records import Proposal
@@ -31,8 +37,7 @@ from suture.mutation.tree_sitter.node_kinds import parse_source_tree
 from suture.mutation.tree_sitter.tree_mutants import generate_tree_mutants
 from suture.project.languages import LANGUAGES
 from suture.sandbox import BubblewrapSandbox, discover_programs
-from suture.search.search_limits import SearchLimits
-from suture.search.search_result import SearchResult
+from suture.search.search_records import SearchLimits, SearchResult
 from suture.search.tree_sitter.command_trials import all_passed
 from suture.search.tree_sitter.driver_protocol import BY_RUNNER, DRIVERS
 from suture.search.tree_sitter.driver_trials import DriverTrials
@@ -372,29 +377,38 @@ class Forged:
 @pytest.mark.parametrize(
     "forged",
     [
-        {"event": "look", "tests": 5},
-        {"event": "look", "tests": ["a.test.js"]},
-        {"event": "look", "tests": [{"id": "a.test.js::t", "status": "failed", "ms": "1e999"}]},
-        {"event": "look", "tests": [{"id": "a.test.js::t", "status": "failed", "lines": {"a.js": ["x"]}}]},
-        {"event": "trial", "number": 0, "ok": False, "passed": 5},
-        {"event": "trial", "number": 0, "ok": False, "passed": [["a"]]},
+        {"event": "baseline", "tests": 5},
+        {"event": "baseline", "tests": ["a.test.js"]},
+        {"event": "baseline", "tests": [{"id": "a.test.js::t", "status": "failed", "ms": "1e999"}]},
+        {
+            "event": "baseline",
+            "tests": [{"id": "a.test.js::t", "status": "failed", "lines": {"a.js": ["x"]}}],
+        },
+        {"event": "trial", "number": 0, "passes": False, "passed_tests": 5},
+        {"event": "trial", "number": 0, "passes": False, "passed_tests": [["a"]]},
     ],
 )
 async def test_lines_that_no_driver_writes_are_passed_over(forged: dict[str, object]) -> None:
     node = BY_RUNNER["node:test"]
     stack = "x" * 200_000 + f"/a.js:{'9' * 5000}"  # which must cost neither time nor the run
-    look = {"event": "look", "tests": [{"id": "a.test.js::t", "status": "failed", "stack": stack}]}
+    look = {"event": "baseline", "tests": [{"id": "a.test.js::t", "status": "failed", "stack": stack}]}
     command = cast(TestCommand, Forged(forged, look))
     outcome = CheckOutcome(check_id="a.test.js::t", status="failed")
-    driving = DriverTrials(node, project_of(command, {}, {"a.js": "x\n"}, outcome))
-    assert (await driving.look(1)).target_tests == ("a.test.js::t",)
+    trials = DriverTrials(node, project_of(command, {}, {"a.js": "x\n"}, outcome))
+    assert (await trials.run_baseline(1)).target_tests == ("a.test.js::t",)
     change = Proposal(path="a.js", edits=(), label="", score=1.0, operators=(), is_swappable=False)
     found = SearchResult(texts={"a.js": "x\n"})
-    trial = {"event": "trial", "number": 0, "ok": False, "failed": "a.test.js::t", "passed": []}
-    command = cast(TestCommand, Forged(look, forged, trial, *[{**trial, "ok": True}] * 9))
-    driving = DriverTrials(node, project_of(command, {}, {"a.js": "x\n"}, outcome))
-    await driving.look(1)
-    await driving.try_all([change], found, SearchLimits())
+    trial = {
+        "event": "trial",
+        "number": 0,
+        "passes": False,
+        "failed_test": "a.test.js::t",
+        "passed_tests": [],
+    }
+    command = cast(TestCommand, Forged(look, forged, trial, *[{**trial, "passes": True}] * 9))
+    trials = DriverTrials(node, project_of(command, {}, {"a.js": "x\n"}, outcome))
+    await trials.run_baseline(1)
+    await trials.try_all([change], found, SearchLimits())
     assert (found.tried_count, found.plausible) == (1, [change])
 
 
@@ -469,8 +483,8 @@ async def test_a_test_that_never_ends_is_tried_too(sandbox: BubblewrapSandbox, r
     programs = discover_programs(None, environ, "javascript")
     command = TestCommand(task, sandbox, SandboxSettings(), programs)
     stopped = CheckOutcome(check_id="node --test", status="timeout")
-    driving = DriverTrials(BY_RUNNER["node:test"], project_of(command, files, texts, stopped))
-    spectrum = await driving.look(20.0)
+    trials = DriverTrials(BY_RUNNER["node:test"], project_of(command, files, texts, stopped))
+    spectrum = await trials.run_baseline(20.0)
     assert spectrum.target_tests == ("count.test.js::counts",)
     assert [test.id for test in spectrum.tests if not test.failed] == ["count.test.js::none"]
     changes = [
@@ -480,7 +494,7 @@ async def test_a_test_that_never_ends_is_tried_too(sandbox: BubblewrapSandbox, r
     ]
     assert len(changes) == 2
     found = SearchResult(texts=texts)
-    await driving.try_all(changes, found, SearchLimits())
+    await trials.try_all(changes, found, SearchLimits())
     assert [apply_edits(text, one.edits) for one in found.plausible] == [text.replace("-=", "+=")]
 
 
@@ -489,10 +503,21 @@ def test_a_runner_that_cannot_be_loaded_is_not_waited_for(tmp_path: Path, requir
     (box := tmp_path / "box").mkdir()
     for name in BY_RUNNER["Jest"].programs:
         (box / name).write_bytes(resources.files(DRIVERS).joinpath(name).read_bytes())
-    common = {"engine": "jest_engine", "covering": {}, "texts": {"a.js": ""}, "files": ["a.test.js"]}
+    common = {
+        "engine": "jest_engine",
+        "covering_files": {},
+        "texts": {"a.js": ""},
+        "test_files": ["a.test.js"],
+    }
     jobs = [{"path": "a.js", "text": "x"}] * 9
-    waits = {"wall_ms": 600_000, "start_ms": 600_000, "linger_ms": 0, "rivals": 0, "seconds": 600}
+    waits = {
+        "trial_timeout_ms": 600_000,
+        "start_timeout_ms": 600_000,
+        "linger_ms": 0,
+        "max_rivals": 0,
+        "seconds": 600,
+    }
     (box / "plan.json").write_text(json.dumps({"common": common, "jobs": jobs, **waits}))
     subprocess.run(["node", box / "node_trials.cjs"], check=True, timeout=100)
     *trials, end = map(json.loads, (box / "trials").read_text().splitlines())
-    assert ([trial["lost"] for trial in trials], end["event"]) == ([True] * 3, "end")
+    assert ([trial["process_lost"] for trial in trials], end["event"]) == ([True] * 3, "end")

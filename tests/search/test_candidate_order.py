@@ -6,15 +6,9 @@ from collections.abc import Collection, Iterator, Sequence
 
 from suture.judge.trials.trial_records import FailurePoint, Proposal, Spectrum, TestOutcome, TestRun, Trial
 from suture.mutation.edits import Edit, Mutant
-from suture.search.ordering.candidate_order import (
-    CHEAP_BETWEEN,
-    EARLY,
-    EARLY_OF,
-    interleave_expensive,
-    order_single_changes,
-)
-from suture.search.ordering.compound_changes import remaining_spectrum
-from suture.search.ordering.compound_queue import CompoundQueue
+from suture.search.ordering.candidate_order import interleave_expensive, order_single_changes
+from suture.search.ordering.compound_changes import CompoundQueue, remaining_spectrum
+from suture.search.tuning import CHEAP_PER_EXPENSIVE, EARLY_CANDIDATES, EARLY_SAMPLE
 
 
 def proposals(kinds: str) -> list[Proposal]:
@@ -31,7 +25,9 @@ def kinds_of(found: list[Proposal]) -> str:
 
 def test_dear_changes_do_not_keep_cheap_ones_waiting() -> None:
     found = interleave_expensive(proposals("aaa" + "s" * 20))
-    assert kinds_of(found) == "a" + "s" * CHEAP_BETWEEN + "a" + "s" * CHEAP_BETWEEN + "a" + "s" * 4
+    assert (
+        kinds_of(found) == "a" + "s" * CHEAP_PER_EXPENSIVE + "a" + "s" * CHEAP_PER_EXPENSIVE + "a" + "s" * 4
+    )
     assert [p.label for p in found if not p.is_swappable] == ["0", "1", "2"]
     assert [p.label for p in found if p.is_swappable] == [str(n) for n in range(3, 23)]
 
@@ -57,12 +53,14 @@ def many(path: str, text: str, lines: Collection[int]) -> Iterator[Mutant]:
 
 async def test_the_likeliest_of_the_first_are_told_while_all_are_made() -> None:
     early: list[Sequence[Proposal]] = []
-    ordered = await order_single_changes(LINES, {"m.py": TEXT}, {}, make=many, most=200, early=early.append)
-    alone = await order_single_changes(LINES, {"m.py": TEXT}, {}, make=many, most=20_000)
+    ordered = await order_single_changes(
+        LINES, {"m.py": TEXT}, {}, generate=many, limit=200, on_early=early.append
+    )
+    alone = await order_single_changes(LINES, {"m.py": TEXT}, {}, generate=many, limit=20_000)
     assert ordered == alone[:200]
     (first,) = early
-    known = [proposal for proposal in alone if int(proposal.label.split()[0]) <= EARLY_OF / 12 + 1]
-    assert len(first) == EARLY
+    known = [proposal for proposal in alone if int(proposal.label.split()[0]) <= EARLY_SAMPLE / 12 + 1]
+    assert len(first) == EARLY_CANDIDATES
     assert set(first) <= set(known)
     assert min(p.score for p in first) >= max(p.score for p in known if p not in first) - 1e-6
 
@@ -70,7 +68,7 @@ async def test_the_likeliest_of_the_first_are_told_while_all_are_made() -> None:
 async def test_few_changes_are_not_told_before_all_are_made() -> None:
     early: list[Sequence[Proposal]] = []
     few = {"m.py": dict.fromkeys(range(1, 20), 1.0)}
-    assert await order_single_changes(few, {"m.py": TEXT}, {}, make=many, early=early.append)
+    assert await order_single_changes(few, {"m.py": TEXT}, {}, generate=many, on_early=early.append)
     assert not early
 
 
@@ -109,10 +107,10 @@ def test_what_a_first_change_mends_speaks_for_its_lines_and_what_was_not_run_for
 
 
 def test_a_start_that_mends_more_than_all_before_is_gone_on_from_before_what_waits() -> None:
-    chains, before = CompoundQueue(), {"t::left": run("t::left", "failed")}
+    queue, before = CompoundQueue(), {"t::left": run("t::left", "failed")}
     (one, other) = proposals("ss")
-    assert chains.note(one, half_mended(1, 4, "t::a"), before, 10)
-    assert not chains.is_near()
-    assert chains.note(other, half_mended(4, 1, "t::a", "t::b", "t::c", "t::d"), before, 20)
-    assert chains.is_near()
-    assert not chains.note(one, half_mended(0, 5), before, 30)
+    assert queue.record(one, half_mended(1, 4, "t::a"), before, 10)
+    assert not queue.has_promising_start()
+    assert queue.record(other, half_mended(4, 1, "t::a", "t::b", "t::c", "t::d"), before, 20)
+    assert queue.has_promising_start()
+    assert not queue.record(one, half_mended(0, 5), before, 30)

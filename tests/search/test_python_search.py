@@ -9,7 +9,13 @@ import pytest
 from bare_pytest import BARE_PYTEST
 from suture.api import heal
 from suture.core.ledger import read_ledger
-from suture.core.settings import PathSettings, CertificationSettings, RepairSettings, SandboxSettings, Settings
+from suture.core.settings import (
+    CertificationSettings,
+    PathSettings,
+    RepairSettings,
+    SandboxSettings,
+    Settings,
+)
 from suture.errors import PrerequisiteError
 from suture.judge import Suite, prepare_suite
 from suture.loop.evaluation.search_setup import editable_texts
@@ -226,7 +232,7 @@ async def test_a_missing_model_is_an_error_only_once_it_is_asked(
     with pytest.raises(PrerequisiteError, match="qwen"):
         await heal(project, test=COMMAND, settings=settings, sandbox=sandbox)
     (ledger,) = (settings.paths.home / "runs").glob("*/ledger.jsonl")
-    assert read_ledger(ledger).events[-1].kind == "run.refused"
+    assert read_ledger(ledger).events[-1].kind == "run.failed"
 
 
 async def test_without_the_search_a_missing_model_is_told_at_once(

@@ -13,8 +13,8 @@ from bare_pytest import BARE_PYTEST
 from suture.core.settings import SandboxSettings
 from suture.judge import prepare_suite
 from suture.judge.runners.test_command import TestCommand
-from suture.judge.trials.call_comparison import compare_calls
-from suture.judge.trials.inside.answer_digest import digest_of
+from suture.judge.trials.inside.canonical_repr import canonical_repr
+from suture.judge.trials.python_calls import compare_calls
 from suture.judge.trials.trial_records import ObservedCall, Proposal, Spectrum
 from suture.loop.intake.heal_task import build_heal_task
 from suture.mutation import Edit
@@ -45,19 +45,21 @@ def box(n):
 
 def test_equal_sets_have_one_text() -> None:
     assert repr(ONE) != repr(OTHER)  # which is why
-    assert digest_of(ONE) == digest_of(OTHER) == "{0, 8}"
-    assert digest_of(({"k": [OTHER]}, (1,))) == "({'k': [{0, 8}]}, (1,))"
-    assert digest_of([frozenset({10, 9}), set(), {}]) == "[frozenset({9, 10}), set(), {}]"
-    assert digest_of("{") == repr("{")
-    assert digest_of({1: 2, 0: 3}) == "{1: 2, 0: 3}"  # in which order a mapping was filled may be the point
-    assert digest_of(object()) == digest_of(object())
-    assert len(digest_of("x" * 9000)) == 4000
+    assert canonical_repr(ONE) == canonical_repr(OTHER) == "{0, 8}"
+    assert canonical_repr(({"k": [OTHER]}, (1,))) == "({'k': [{0, 8}]}, (1,))"
+    assert canonical_repr([frozenset({10, 9}), set(), {}]) == "[frozenset({9, 10}), set(), {}]"
+    assert canonical_repr("{") == repr("{")
+    assert (
+        canonical_repr({1: 2, 0: 3}) == "{1: 2, 0: 3}"
+    )  # in which order a mapping was filled may be the point
+    assert canonical_repr(object()) == canonical_repr(object())
+    assert len(canonical_repr("x" * 9000)) == 4000
 
 
 def test_a_value_that_holds_itself_has_a_text() -> None:
     value: list[object] = [{1}]
     value.append(value)
-    assert digest_of(value).startswith("[{1}, [{1}, ")
+    assert canonical_repr(value).startswith("[{1}, [{1}, ")
 
 
 def proposal(old: str, new: str) -> Proposal:
@@ -92,13 +94,13 @@ class Slotted:
 
 def test_an_object_that_says_nothing_of_itself_is_what_it_holds() -> None:
     kind = f"{Held.__module__}.Held object"
-    assert digest_of(Held({8, 0})) == f"<{kind} {{'value': {{0, 8}}}}>"
-    assert digest_of(Held(3)) != digest_of(Held(4))
+    assert canonical_repr(Held({8, 0})) == f"<{kind} {{'value': {{0, 8}}}}>"
+    assert canonical_repr(Held(3)) != canonical_repr(Held(4))
     ring = Held(None)
     ring.value = [ring, ring]
-    assert digest_of(ring) == f"<{kind} {{'value': [<{kind} #0>, <{kind} #0>]}}>"
-    assert all(OPAQUE in digest_of(value) for value in (Slotted(), iter([1]), lambda: 3, map(str, "a")))
-    assert digest_of("x" * 9000) != digest_of("x" * 8999 + "y")
+    assert canonical_repr(ring) == f"<{kind} {{'value': [<{kind} #0>, <{kind} #0>]}}>"
+    assert all(OPAQUE in canonical_repr(value) for value in (Slotted(), iter([1]), lambda: 3, map(str, "a")))
+    assert canonical_repr("x" * 9000) != canonical_repr("x" * 8999 + "y")
 
 
 UNSEEN = """\

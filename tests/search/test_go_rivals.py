@@ -12,8 +12,8 @@ from failing_projects import project_of
 from requirements import Require
 from suture.api import heal
 from suture.core.ledger import find_run, read_ledger, select_events
-from suture.core.ledger.kinds import SearchFinished
-from suture.core.settings import PathSettings, CertificationSettings, SandboxSettings, Settings
+from suture.core.ledger.kinds import DistinguishingInput, SearchFinished
+from suture.core.settings import CertificationSettings, PathSettings, SandboxSettings, Settings
 from suture.judge import Suite, prepare_suite
 from suture.judge.split.call_values import to_call_value, to_python_data
 from suture.judge.trials.trial_records import Proposal
@@ -21,7 +21,7 @@ from suture.loop.intake.heal_task import build_heal_task
 from suture.mutation import Edit
 from suture.project.languages import LANGUAGES, CallSite
 from suture.sandbox import BubblewrapSandbox, discover_programs
-from suture.search import Difference, FailingProject, Repair, SearchResult, rank_tree_repairs
+from suture.search import FailingProject, Repair, SearchResult, rank_tree_repairs
 
 PATH = "stats/stats.go"
 CODE = """\
@@ -103,7 +103,7 @@ def in_go(suite: Suite) -> FailingProject:
 
 async def ranked(
     folder: Path, sandbox: BubblewrapSandbox, *proposals: Proposal
-) -> tuple[tuple[Repair, ...], Difference | None]:
+) -> tuple[tuple[Repair, ...], DistinguishingInput | None]:
     task, _ = build_heal_task(written(folder), test="go test ./...")
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_programs(None, os.environ, "go"))
     assert suite.command is not None
@@ -118,10 +118,10 @@ async def test_repairs_of_a_function_in_a_folder_that_answer_otherwise_are_rival
     """Six is twice the length too; an unlikely repair is a rival as well where it is seen to differ."""
     right, wrong = proposal("i := 1", "i := 0", 1.0), proposal("return total", "return 2*len(values)", 0.01)
     repairs, difference = await ranked(tmp_path / "p", sandbox, right, wrong)
-    assert [repair.rival_labels for repair in repairs] == [("return 2*len(values)",), ("i := 0",)]
+    assert [repair.rivals for repair in repairs] == [("return 2*len(values)",), ("i := 0",)]
     assert difference is not None
     assert difference.call.startswith("sum({")
-    assert difference.apart[0] != difference.apart[1]
+    assert difference.answer_pair[0] != difference.answer_pair[1]
 
 
 async def test_repairs_that_answer_alike_on_all_calls_are_one(
@@ -129,7 +129,7 @@ async def test_repairs_that_answer_alike_on_all_calls_are_one(
 ) -> None:
     one, other = proposal("i := 1", "i := 0", 1.0), proposal("i := 1", "i := len(values) - len(values)", 0.9)
     (repair,), difference = await ranked(tmp_path / "p", sandbox, one, other)
-    assert (repair.equivalent_labels, repair.rival_labels, difference) == ((other.label,), (), None)
+    assert (repair.equivalents, repair.rivals, difference) == ((other.label,), (), None)
 
 
 async def test_what_a_method_answers_and_what_is_another_each_time_is_not_compared(
@@ -138,11 +138,11 @@ async def test_what_a_method_answers_and_what_is_another_each_time_is_not_compar
     """A loop over a map goes another way each time, so equal repairs would seem to differ."""
     one, other = proposal("times > 1", "times > 0", 1.0), proposal("times > 1", "times >= 1", 0.9)
     repairs, difference = await ranked(tmp_path / "map", sandbox, one, other)
-    assert [repair.rival_labels for repair in repairs] == [("times >= 1",), ("times > 0",)]
+    assert [repair.rivals for repair in repairs] == [("times >= 1",), ("times > 0",)]
     assert difference is None
     one, other = proposal("s.Sum() + 1", "s.Sum()", 1.0), proposal("s.Sum() + 1", "2*len(s.values)", 0.1)
     repairs, difference = await ranked(tmp_path / "method", sandbox, one, other)
-    assert [repair.rival_labels for repair in repairs] == [(), ("s.Sum()",)]
+    assert [repair.rivals for repair in repairs] == [(), ("s.Sum()",)]
     assert difference is None
 
 

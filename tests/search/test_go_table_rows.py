@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, get_field, walk
-from suture.search.tree_sitter.table_rows import arguments_by_row
+from suture.search.tree_sitter.tree_calls import expand_table_rows
 
 LOOP = '\tfor _, c := range cases {\n\t\tt.Run("x", func(t *testing.T) { f(c.in, 2, c.by) })\n\t}\n'
 ROW = "type row struct{ in []int; by, want int }"
@@ -19,7 +19,7 @@ def rows(table: str, before: str = "", loop: str = LOOP) -> list[str]:
     call = next(node for node in calls if view.text(node).startswith("f("))
     given = get_field(call, "arguments")
     assert given is not None
-    return arguments_by_row(view, given)
+    return expand_table_rows(view, given)
 
 
 @pytest.mark.parametrize(

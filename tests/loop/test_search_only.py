@@ -12,10 +12,10 @@ from suture.api import heal, solve
 from suture.core.ledger import read_ledger
 from suture.core.records import Result
 from suture.core.settings import (
+    CertificationSettings,
     LoopSettings,
     ModelSettings,
     PathSettings,
-    CertificationSettings,
     RepairSettings,
     SandboxSettings,
     Settings,

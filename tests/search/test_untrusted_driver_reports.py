@@ -17,9 +17,9 @@ from suture.judge.trials.trial_records import Proposal
 from suture.mutation import apply_edits
 from suture.mutation.edits import Edit
 from suture.search import search_with_tree_sitter
-from suture.search.search_limits import SearchLimits
-from suture.search.search_result import SearchResult
-from suture.search.tree_sitter.command_trials import score_named_lines, try_by_command
+from suture.search.localisation.fault_ranking import score_named_lines
+from suture.search.search_records import SearchLimits, SearchResult
+from suture.search.tree_sitter.command_trials import try_by_command
 from suture.search.tree_sitter.driver_protocol import BY_RUNNER
 from suture.search.tree_sitter.driver_trials import DriverTrials
 
@@ -31,7 +31,10 @@ STOPPED = CheckOutcome(
     check_id="npx jest",
     status="error",
     counterexample=Counterexample(
-        check_id="npx jest", call="", exception="the time limit was reached though no test failed", code="time_limit"
+        check_id="npx jest",
+        call="",
+        exception="the time limit was reached though no test failed",
+        code="time_limit",
     ),
 )
 CHANGE = Proposal(
@@ -62,7 +65,7 @@ class Endless:
     """A command that ends where `a.js` adds, and none of whose tests is seen beside it."""
 
     def __init__(self, told: Mapping[str, object]) -> None:
-        self.told = json.dumps({"event": "trial", "number": 0, "ok": False, **told}).encode()
+        self.told = json.dumps({"event": "trial", "number": 0, "passes": False, **told}).encode()
         self.walls: list[float | None] = []
 
     async def run_some(
@@ -77,7 +80,9 @@ class Endless:
 
 
 @pytest.mark.parametrize("before", [(CheckOutcome(check_id=NAME, status="passed"), STOPPED), (STOPPED,)])
-@pytest.mark.parametrize("told", [{"late": False, "lost": True}, {"failed": "", "passed": []}])
+@pytest.mark.parametrize(
+    "told", [{"timed_out": False, "process_lost": True}, {"failed_test": "", "passed_tests": []}]
+)
 async def test_where_a_command_never_ends_and_no_test_is_seen_beside_it_it_runs_whole(
     told: Mapping[str, object], before: tuple[CheckOutcome, ...]
 ) -> None:
@@ -105,34 +110,36 @@ async def test_a_wall_that_fails_is_told_as_itself() -> None:
 async def test_what_a_project_writes_into_the_report_breaks_nothing() -> None:
     wall = Wall(
         [1],
-        {"event": "look", "tests": 7},
-        {"event": "look", "tests": [7, {"id": NAME, "status": "failed", "lines": [1], "ms": "1e999"}]},
-        {"event": "look", "tests": [{"id": NAME, "status": "failed", "lines": {"a.js": 3}, "ms": -1}]},
-        {"event": "look", "tests": [{"id": NAME, "status": "failed", "stack": f"/a.js:{'9' * 5000}"}]},
-        {"event": "trial", "number": 0, "passed": [{}, [], NAME], "failed": {}},
-        {"event": "trial", "number": 0, "passed": 3, "failed": NAME},
-        {"event": "trial", "number": 9, "ok": True},
-        {"event": "trial", "number": "0", "ok": True},
+        {"event": "baseline", "tests": 7},
+        {"event": "baseline", "tests": [7, {"id": NAME, "status": "failed", "lines": [1], "ms": "1e999"}]},
+        {"event": "baseline", "tests": [{"id": NAME, "status": "failed", "lines": {"a.js": 3}, "ms": -1}]},
+        {"event": "baseline", "tests": [{"id": NAME, "status": "failed", "stack": f"/a.js:{'9' * 5000}"}]},
+        {"event": "trial", "number": 0, "passed_tests": [{}, [], NAME], "failed_test": {}},
+        {"event": "trial", "number": 0, "passed_tests": 3, "failed_test": NAME},
+        {"event": "trial", "number": 9, "passes": True},
+        {"event": "trial", "number": "0", "passes": True},
     )
-    driving = DriverTrials(BY_RUNNER["node:test"], project_of(cast(TestCommand, wall), FILES, TEXTS, FAILED))
-    spectrum = await driving.look(1.0)
+    trials = DriverTrials(BY_RUNNER["node:test"], project_of(cast(TestCommand, wall), FILES, TEXTS, FAILED))
+    spectrum = await trials.run_baseline(1.0)
     assert spectrum.target_tests == (NAME,)
-    assert driving.round_s < 60  # by which short looks are worth their while, before any long round
+    assert trials.baseline_s < 60  # by which short looks are worth their while, before any long round
     found = SearchResult(texts=TEXTS)
-    await driving.try_all([CHANGE], found, SearchLimits())
+    await trials.try_all([CHANGE], found, SearchLimits())
     assert (found.plausible, found.partial) == ([], [])
 
 
-@pytest.mark.parametrize("late", [True, False])
+@pytest.mark.parametrize("timed_out", [True, False])
 async def test_a_file_that_was_late_in_both_stands_for_its_tests(late: bool) -> None:
     """`node --test --test-timeout=N` tells of a file that never ends, and goes on."""
     files = {**FILES, "a.test.js": b"", "b.test.js": b""}
     stuck = CheckOutcome(check_id="b.test.js", status="failed")
-    look = {"event": "look", "tests": [{"id": NAME, "status": "passed", "lines": {}, "ms": 1}]}
-    wall = Wall(look, {"event": "trial", "number": 1, "ok": False, "late": late, "lost": not late})
+    look = {"event": "baseline", "tests": [{"id": NAME, "status": "passed", "lines": {}, "ms": 1}]}
+    wall = Wall(
+        look, {"event": "trial", "number": 1, "passes": False, "timed_out": late, "process_lost": not late}
+    )
     before = (CheckOutcome(check_id=NAME, status="passed"), stuck)
-    driving = DriverTrials(BY_RUNNER["node:test"], project_of(cast(TestCommand, wall), files, TEXTS, *before))
-    assert (await driving.look(1.0)).target_tests == (("b.test.js",) if late else ())
+    trials = DriverTrials(BY_RUNNER["node:test"], project_of(cast(TestCommand, wall), files, TEXTS, *before))
+    assert (await trials.run_baseline(1.0)).target_tests == (("b.test.js",) if late else ())
 
 
 def test_a_number_without_end_is_no_line() -> None:
@@ -143,15 +150,15 @@ def test_a_number_without_end_is_no_line() -> None:
 
 
 async def test_what_is_suspicious_does_not_end_the_search_at_once() -> None:
-    look = {"event": "look", "tests": [{"id": NAME, "status": "failed", "lines": {}, "ms": 1}]}
-    wall = Wall(look, {"event": "trial", "number": 0, "ok": True})
-    driver = replace(BY_RUNNER["node:test"], round=4, at_once=1)
+    look = {"event": "baseline", "tests": [{"id": NAME, "status": "failed", "lines": {}, "ms": 1}]}
+    wall = Wall(look, {"event": "trial", "number": 0, "passes": True})
+    driver = replace(BY_RUNNER["node:test"], round_size=4, parallel=1)
     other = replace(CHANGE, edits=(Edit(start=26, end=27, text="*"),))
     passed = []
     for suspicious in ((), (CHANGE,)):
-        driving = DriverTrials(driver, project_of(cast(TestCommand, wall), FILES, TEXTS, FAILED))
-        await driving.look(1.0)
+        trials = DriverTrials(driver, project_of(cast(TestCommand, wall), FILES, TEXTS, FAILED))
+        await trials.run_baseline(1.0)
         found = SearchResult(texts=TEXTS)
-        await driving.try_all([CHANGE, other], found, SearchLimits(), suspicious.__contains__)
+        await trials.try_all([CHANGE, other], found, SearchLimits(), suspicious.__contains__)
         passed.append(found.plausible)
     assert passed == [[CHANGE], [CHANGE, other]]

@@ -17,7 +17,7 @@ from suture.api import heal
 from suture.core.ledger import find_run, read_ledger, select_events
 from suture.core.ledger.kinds import SearchFinished
 from suture.core.records import Language
-from suture.core.settings import PathSettings, CertificationSettings, SandboxSettings, Settings
+from suture.core.settings import CertificationSettings, PathSettings, SandboxSettings, Settings
 from suture.judge import prepare_suite
 from suture.judge.split.call_values import to_call_value, to_python_data
 from suture.judge.trials.trial_records import Proposal
@@ -30,8 +30,9 @@ from suture.mutation.tree_sitter.tree_locations import (
 )
 from suture.sandbox import BubblewrapSandbox, discover_programs
 from suture.search import SearchResult, rank_tree_repairs
-from suture.search.search_limits import SearchLimits
-from suture.search.tree_sitter.rival_trials import try_block_stops, try_rivals
+from suture.search.search_records import SearchLimits
+from suture.search.tree_sitter.driver_trials import DriverTrials
+from suture.search.tree_sitter.tree_ranking import try_block_stops, try_rivals
 
 CODE = """\
 /* Whether somebody of that age pays the whole price.
@@ -113,21 +114,21 @@ def test_plain_data_crosses_as_it_is() -> None:
         to_python_data(["undefined"])
 
 
-class Drives:
-    """What makes trials, for a suite in which whoever is over 18 pays: nothing comes to `return false`."""
+class FakeTrials:
+    """Makes trials for a suite in which everybody is over 18, so that nothing reaches `return false`."""
 
     language: Language = "javascript"
-    most_rivals = 2
+    max_rivals = 2
 
-    def __init__(self, *tried: Proposal, round_s: float = 0.1) -> None:
-        self.round_s, self.began_s = round_s, time.monotonic()
+    def __init__(self, *tried: Proposal, baseline_s: float = 0.1) -> None:
+        self.baseline_s, self.began_s = baseline_s, time.monotonic()
         self.tried = {(one.path, one.edits) for one in tried}
         self.batches: list[list[str]] = []
 
     async def try_batch(self, batch: Sequence[Proposal], found: SearchResult, seconds: float) -> None:
         self.batches.append([one.label for one in batch])
 
-    async def passing(self, proposals: Sequence[Proposal], seconds: float) -> dict[int, bool]:
+    async def find_passing(self, proposals: Sequence[Proposal], seconds: float) -> dict[int, bool]:
         texts = [apply_edits(CODE, one.edits) for one in proposals]
         return {n: "throw 0; return false" in t and "> 18" in t for n, t in enumerate(texts)}
 
@@ -135,19 +136,19 @@ class Drives:
 async def test_what_stands_at_the_place_of_a_repair_comes_before_what_was_next() -> None:
     passes, near = proposal("> 18", ">= 18", 1.0), proposal("< 65", "<= 65", 0.1)
     others = [proposal("true;", f"{n};", 0.5) for n in range(3)]
-    driving, found = Drives(passes), SearchResult(texts={"pays.js": CODE}, plausible=[passes])
+    trials, found = FakeTrials(passes), SearchResult(texts={"pays.js": CODE}, plausible=[passes])
     everything = [passes, *others, near]
-    await try_rivals(cast("Driving", driving), everything, found, SearchLimits(max_seconds=60))
-    assert driving.batches == [["<= 65", "0;"]]
-    slow = Drives(passes, round_s=30.0)
-    await try_rivals(cast("Driving", slow), everything, found, SearchLimits(max_seconds=60))
+    await try_rivals(cast(DriverTrials, trials), everything, found, SearchLimits(max_seconds=60))
+    assert trials.batches == [["<= 65", "0;"]]
+    slow = FakeTrials(passes, baseline_s=30.0)
+    await try_rivals(cast(DriverTrials, slow), everything, found, SearchLimits(max_seconds=60))
     assert slow.batches == []
 
 
 async def test_a_repair_with_which_no_test_runs_what_it_guards_is_less_likely() -> None:
     repairs = [proposal("> 18", ">= 18", 1.0), proposal("age < 65", "age", 0.5)]
     found = SearchResult(texts={"pays.js": CODE}, plausible=repairs)
-    await try_block_stops(cast("Driving", Drives()), found, SearchLimits(max_seconds=60))
+    await try_block_stops(cast(DriverTrials, FakeTrials()), found, SearchLimits(max_seconds=60))
     assert [found.idle_block_counts[one.path, one.edits] for one in repairs] == [0, 1]
 
 
@@ -165,7 +166,7 @@ async def ranked(
     repairs, difference = await rank_tree_repairs(
         found, project_of(suite.command, suite.task.files, found.texts), {"pays.test.js": TESTS}, seconds=60
     )
-    told = [(repair.proposal.label, repair.equivalent_labels, repair.rival_labels) for repair in repairs]
+    told = [(repair.proposal.label, repair.equivalents, repair.rivals) for repair in repairs]
     return told, difference.call if difference is not None else ""
 
 
