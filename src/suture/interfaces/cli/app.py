@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, MutableMapping
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,125 +15,86 @@ if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter
 
 
-@dataclass(frozen=True)
-class CommandEntry:
-    """A line of the help page, and where the command is implemented.
-
-    Attributes:
-        help: What the command does, in one line.
-        module: The module, relative to `suture.interfaces.cli`.
-        attribute: The name of the command function, or of the `typer.Typer` of a command group.
-    """
-
-    help: str
-    module: str
-    attribute: str
-
-
-SECTIONS: Mapping[str, Mapping[str, CommandEntry]] = {
+SECTIONS: Mapping[str, Mapping[str, str]] = {
     "Repair and write": {
-        "heal": CommandEntry(
-            "Repair a project until its tests pass; print the diff.", "repair.heal_command", "heal"
-        ),
-        "watch": CommandEntry(
-            "Heal a project again whenever its files change.", "repair.watch_command", "watch"
-        ),
-        "run": CommandEntry(
-            "Write new code until its checks pass; print the code.", "repair.run_command", "run"
-        ),
-        "apply": CommandEntry(
-            "Apply the change of a healed run to your files.", "repair.apply_command", "apply"
-        ),
-        "undo": CommandEntry("Revert what was applied or committed.", "repair.apply_command", "undo"),
-        "review": CommandEntry(
-            "Show the question that a waiting run asks.", "repair.review_command", "review"
-        ),
-        "resume": CommandEntry(
-            "Continue a run that waits or was stopped.", "inspection.replay_command", "resume"
-        ),
-        "ci": CommandEntry("Heal a failing CI pipeline: heal, deliver.", "repair.ci_command", "ci_app"),
+        "heal": "Repair a project until its tests pass; print the diff.",
+        "watch": "Heal a project again whenever its files change.",
+        "run": "Write new code until its checks pass; print the code.",
+        "apply": "Apply the change of a healed run to your files.",
+        "undo": "Revert what was applied or committed.",
+        "review": "Show the question that a waiting run asks.",
+        "resume": "Continue a run that waits or was stopped.",
+        "ci": "Heal a failing CI pipeline: heal, deliver.",
     },
     "Inspect": {
-        "show": CommandEntry("Show a run step by step.", "inspection.show_command", "show"),
-        "history": CommandEntry("List the runs, newest first.", "inspection.history_command", "history"),
-        "metrics": CommandEntry(
-            "Summarize all runs: pass rate, seconds, tokens, errors.", "inspection.history_command", "metrics"
-        ),
-        "verify": CommandEntry(
-            "Verify a healed run's certificate again, without a model.", "inspection.verify_command", "verify"
-        ),
-        "replay": CommandEntry(
-            "Repeat a run with its recorded replies.", "inspection.replay_command", "replay"
-        ),
-        "fork": CommandEntry(
-            "Start a new run from a step of another run.", "inspection.replay_command", "fork"
-        ),
-        "quality": CommandEntry(
-            "Measure accepted code: complexity, lint, security.", "inspection.quality_command", "quality"
-        ),
-        "db": CommandEntry(
-            "Manage the database of all runs: check, rebuild, share.", "inspection.db_command", "db_app"
-        ),
-        "memory": CommandEntry(
-            "Manage what runs have learned: list, search, show, share.",
-            "inspection.memory_command",
-            "memory_app",
-        ),
+        "show": "Show a run step by step.",
+        "history": "List the runs, newest first.",
+        "metrics": "Summarize all runs: pass rate, seconds, tokens, errors.",
+        "verify": "Verify a healed run's certificate again, without a model.",
+        "replay": "Repeat a run with its recorded replies.",
+        "fork": "Start a new run from a step of another run.",
+        "quality": "Measure accepted code: complexity, lint, security.",
+        "db": "Manage the database of all runs: check, rebuild, share.",
+        "memory": "Manage what runs have learned: list, search, show, share.",
     },
     "Configure": {
-        "doctor": CommandEntry(
-            "Report what is installed, what is missing, how to get it.", "setup.doctor_command", "doctor"
-        ),
-        "self-check": CommandEntry(
-            "Run `doctor`, then heal a small program as a test.", "setup.doctor_command", "self_check"
-        ),
-        "init": CommandEntry(
-            "Write a suture.toml with the detected test command.", "setup.config_command", "init"
-        ),
-        "config": CommandEntry("Show and change settings.", "setup.config_command", "config_app"),
-        "trust": CommandEntry(
-            "Allow a project's own settings to decide more.", "setup.trust_command", "trust"
-        ),
-        "models": CommandEntry(
-            "Manage the embedded models: list, pull, serve, path, rm.", "setup.models_command", "models_app"
-        ),
-        "recipes": CommandEntry(
-            "Show the available strategies: list, show.", "setup.prompts_command", "recipes_app"
-        ),
-        "prompts": CommandEntry(
-            "Show the prompts of the models: list, show, diff, check.", "setup.prompts_command", "prompts_app"
-        ),
-        "completion": CommandEntry(
-            "Print a script for command completion in your shell.", "setup.config_command", "completion"
-        ),
+        "doctor": "Report what is installed, what is missing, how to get it.",
+        "self-check": "Run `doctor`, then heal a small program as a test.",
+        "init": "Write a suture.toml with the detected test command.",
+        "config": "Show and change settings.",
+        "trust": "Allow a project's own settings to decide more.",
+        "models": "Manage the embedded models: list, pull, serve, path, rm.",
+        "recipes": "Show the available strategies: list, show.",
+        "prompts": "Show the prompts of the models: list, show, diff, check.",
+        "completion": "Print a script for command completion in your shell.",
     },
     "Serve": {
-        "ui": CommandEntry(
-            "Serve the web page: start runs, watch them, answer them.", "serving.serve_command", "ui"
-        ),
-        "serve": CommandEntry(
-            "Serve other programs: REST and server-sent events.", "serving.serve_command", "serve_app"
-        ),
-        "mcp": CommandEntry(
-            "Serve tools to other agents (Model Context Protocol).", "serving.agent_commands", "mcp"
-        ),
-        "acp": CommandEntry(
-            "Be an agent in your editor (Agent Client Protocol).", "serving.agent_commands", "acp"
-        ),
-        "lsp": CommandEntry(
-            "Show failing tests and their repair in your editor.", "serving.agent_commands", "lsp"
-        ),
+        "ui": "Serve the web page: start runs, watch them, answer them.",
+        "serve": "Serve other programs: REST and server-sent events.",
+        "mcp": "Serve tools to other agents (Model Context Protocol).",
+        "acp": "Be an agent in your editor (Agent Client Protocol).",
+        "lsp": "Show failing tests and their repair in your editor.",
     },
     "Measure": {
-        "bench": CommandEntry(
-            "Measure recipes and models on problems with hidden tests.", "bench", "bench_app"
-        ),
+        "bench": "Measure recipes and models on problems with hidden tests.",
     },
 }
-"""The sections of the help page. `suture --help` prints this table and imports no command."""
-ENTRIES: Mapping[str, CommandEntry] = {
-    name: entry for section in SECTIONS.values() for name, entry in section.items()
+"""The sections of the help page with the help of each command. `suture --help` imports no command."""
+TARGETS: Mapping[str, str] = {
+    "heal": "repair.heal_command:heal",
+    "watch": "repair.watch_command:watch",
+    "run": "repair.run_command:run",
+    "apply": "repair.apply_command:apply",
+    "undo": "repair.apply_command:undo",
+    "review": "repair.review_command:review",
+    "resume": "inspection.replay_command:resume",
+    "ci": "repair.ci_command:ci_app",
+    "show": "inspection.show_command:show",
+    "history": "inspection.history_command:history",
+    "metrics": "inspection.history_command:metrics",
+    "verify": "inspection.verify_command:verify",
+    "replay": "inspection.replay_command:replay",
+    "fork": "inspection.replay_command:fork",
+    "quality": "inspection.quality_command:quality",
+    "db": "inspection.db_command:db_app",
+    "memory": "inspection.memory_command:memory_app",
+    "doctor": "setup.doctor_command:doctor",
+    "self-check": "setup.doctor_command:self_check",
+    "init": "setup.config_command:init",
+    "config": "setup.config_command:config_app",
+    "trust": "setup.trust_command:trust",
+    "models": "setup.models_command:models_app",
+    "recipes": "setup.prompts_command:recipes_app",
+    "prompts": "setup.prompts_command:prompts_app",
+    "completion": "setup.config_command:completion",
+    "ui": "serving.serve_command:ui",
+    "serve": "serving.serve_command:serve_app",
+    "mcp": "serving.agent_commands:mcp",
+    "acp": "serving.agent_commands:acp",
+    "lsp": "serving.agent_commands:lsp",
+    "bench": "bench:bench_app",
 }
+"""`module:name` of each command function or command group, relative to `suture.interfaces.cli`."""
 
 
 class LazyCommands(MutableMapping[str, "Command"]):
@@ -145,7 +105,7 @@ class LazyCommands(MutableMapping[str, "Command"]):
 
     def __init__(self) -> None:
         self._loaded: dict[str, Command] = {}
-        self._names = list(ENTRIES)
+        self._names = list(TARGETS)
 
     def __getitem__(self, name: str) -> Command:
         if name not in self._names:
@@ -172,8 +132,8 @@ class LazyCommands(MutableMapping[str, "Command"]):
 
 def load_command(name: str) -> Command:
     """Import the module of a command and build the command."""
-    entry = ENTRIES[name]
-    implementation: Any = getattr(import_module(f"suture.interfaces.cli.{entry.module}"), entry.attribute)
+    module, _, attribute = TARGETS[name].partition(":")
+    implementation: Any = getattr(import_module(f"suture.interfaces.cli.{module}"), attribute)
     wrapper = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
     if isinstance(implementation, typer.Typer):
         wrapper.add_typer(implementation)
@@ -209,7 +169,7 @@ class SutureGroup(TyperGroup):
         """Write the sections of the help page."""
         for title, commands in SECTIONS.items():
             with formatter.section(title):
-                formatter.write_dl([(name.ljust(10), entry.help) for name, entry in commands.items()])
+                formatter.write_dl([(name.ljust(10), text) for name, text in commands.items()])
 
 
 app = typer.Typer(

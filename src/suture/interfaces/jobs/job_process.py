@@ -187,7 +187,9 @@ class _EventForwarder:
         """Forward every event from now on, until the run ends."""
         while not self._ledger.is_file():  # noqa: ASYNC110  # another process creates it
             await asyncio.sleep(LEDGER_POLL_S)
-        async for event in follow_ledger(self._ledger, poll_interval_s=LEDGER_POLL_S, known_events=self._known):
+        async for event in follow_ledger(
+            self._ledger, poll_interval_s=LEDGER_POLL_S, known_events=self._known
+        ):
             if event.seq >= self._known:
                 await self._on_event(event)
             self._forwarded = max(self._forwarded, event.seq + 1)

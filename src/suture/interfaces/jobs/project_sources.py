@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,23 @@ def archive_limits(settings: Settings) -> ArchiveLimits:
     """Return the limits on archives from the settings."""
     serve = settings.serve
     return ArchiveLimits(files=serve.archive_files, unpacked_bytes=serve.unpacked_mb * 2**20)
+
+
+def find_allowed_folder(path: str, roots: Iterable[str | Path]) -> Path | None:
+    """Return a folder below an allowed root, with symbolic links resolved, or `None` if it is not allowed.
+
+    A folder that does not exist gives `None` too, so that callers cannot find out which folders exist.
+
+    Args:
+        path: The absolute path that a caller names.
+        roots: The allowed folders.
+    """
+    try:
+        real = Path(path).resolve(strict=True)
+        is_allowed = any(real.is_relative_to(Path(root).expanduser().resolve()) for root in roots)
+        return real if is_allowed and Path(path).is_absolute() and real.is_dir() else None
+    except (OSError, ValueError, RuntimeError):
+        return None
 
 
 def require_allowed_git_url(url: str, ref: str, allowed: Collection[str]) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 from mcp.server.elicitation import render_elicitation_schema
@@ -143,8 +142,3 @@ async def request_review_answer(
     )
     now = QuestionState(roots=state.roots, run=review.run_id, key=review.key)
     return ask_again(now, review=ElicitRequest(params=params))
-
-
-def roots_as_paths(roots: tuple[str, ...]) -> tuple[Path, ...]:
-    """Return folder names as paths."""
-    return tuple(Path(root) for root in roots)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from mcp.server.mcpserver import Context, MCPServer
@@ -23,7 +24,6 @@ from suture.interfaces.mcp.client_questions import (
     read_question_state,
     request_review_answer,
     request_roots,
-    roots_as_paths,
 )
 from suture.interfaces.mcp.server_context import (
     ServerContext,
@@ -32,6 +32,7 @@ from suture.interfaces.mcp.server_context import (
     tool_error,
 )
 from suture.interfaces.narrative.event_text import render_event
+from suture.interfaces.narrative.result_text import is_heal_run
 from suture.interfaces.narrative.review_text import render_review_question
 from suture.interfaces.narrative.run_story import run_as_json
 from suture.interfaces.narrative.wording import EVIDENCE_TEXTS
@@ -83,7 +84,7 @@ def add_tools(server: MCPServer[Any], context: ServerContext) -> None:
             if isinstance(named, InputRequiredResult):
                 return named
             state = QuestionState(roots=named, run=state.run, key=state.key)
-            roots = roots_as_paths(named)
+            roots = tuple(map(Path, named))
         project = require_allowed_folder(path, roots)
         request = {"path": str(project), "test": test, "bug_report": hint, "only": only, "protect": protect}
         return await _run_to_end(
@@ -233,7 +234,7 @@ def describe_run(folder: RunFolder, question: Review | None = None) -> RunReport
     """
     plain, reading = run_as_json(folder), read_ledger(folder.ledger_path)
     result = load_result(folder)
-    wrote = result is not None and result.candidate is not None and not _is_heal_run(folder)
+    wrote = result is not None and result.candidate is not None and not is_heal_run(folder)
     certified = last_payload(reading.events, CertificateWritten) is not None
     return RunReport(
         run=folder.id,
@@ -255,9 +256,3 @@ def read_run_diff(folder: RunFolder) -> str:
     if not path.is_file() or path.stat().st_size > MAX_DIFF_BYTES:
         return ""
     return read_state_file(path, MAX_DIFF_BYTES, "the diff", follow=False).decode("utf-8", "replace")
-
-
-def _is_heal_run(folder: RunFolder) -> bool:
-    from suture.interfaces.narrative.result_text import is_heal_run
-
-    return is_heal_run(folder)

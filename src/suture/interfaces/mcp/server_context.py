@@ -18,6 +18,7 @@ from suture.core.settings import Settings
 from suture.errors import SutureError
 from suture.interfaces.jobs import JobEnd, JobFailed, JobKind
 from suture.interfaces.jobs.job_process import run_standalone_job
+from suture.interfaces.jobs.project_sources import find_allowed_folder
 from suture.interfaces.narrative.event_text import render_event
 
 MAX_PROGRESS_CHARS = 300
@@ -67,22 +68,14 @@ def require_allowed_folder(path: str, roots: Sequence[Path]) -> Path:
     Raises:
         ToolError: It is below none of them. The message does not say whether the folder exists.
     """
-    try:
-        real = Path(path).resolve(strict=True)
-        bases = [root.expanduser().resolve() for root in roots]
-    except (OSError, ValueError, RuntimeError):
-        bases = []
-    if (
-        not Path(path).is_absolute()
-        or not any(real.is_relative_to(base) for base in bases)
-        or not real.is_dir()
-    ):
-        fault = f"{path!r:.200} is not a folder below an allowed root"
-        if not roots:
-            way = "let the client name its roots, or start the server with `suture mcp --root FOLDER`"
-            raise ToolError(f"{fault}: there are none; try: {way}")
-        raise ToolError(f"{fault}; try: an absolute path below one of: {', '.join(map(str, roots))}")
-    return real
+    folder = find_allowed_folder(path, roots)
+    if folder is not None:
+        return folder
+    problem = f"{path!r:.200} is not a folder below an allowed root"
+    if not roots:
+        remedy = "let the client name its roots, or start the server with `suture mcp --root FOLDER`"
+        raise ToolError(f"{problem}: there are none; try: {remedy}")
+    raise ToolError(f"{problem}; try: an absolute path below one of: {', '.join(map(str, roots))}")
 
 
 async def run_tool_job(

@@ -296,7 +296,9 @@ def _search_finished(ended: SearchFinished) -> str:
 
 def trial_caveats(trials: TrialAgreement) -> str:
     """Return where the search's trial runs cannot see what the user's own run shows."""
-    untraced = f"{trials.untraced} test(s) were not traced, because the time was up" if trials.untraced else ""
+    untraced = (
+        f"{trials.untraced} test(s) were not traced, because the time was up" if trials.untraced else ""
+    )
     text = "".join(f"; {note}" for note in (untraced, *trials.notes) if note)
     if trials.disagreements:
         listed = trials.disagreeing_tests[:MAX_LISTED_DISAGREEMENTS]

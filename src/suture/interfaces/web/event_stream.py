@@ -10,7 +10,7 @@ from pathlib import Path
 
 from suture.core.ledger import FINAL_EVENT_KINDS, PAUSED_KIND, RunFolder, is_being_written
 from suture.core.ledger.reading import parse_line
-from suture.core.ledger.run_state import RESUMED
+from suture.core.ledger.run_state import RESUMED_KIND
 from suture.errors import StorageError
 from suture.interfaces.narrative.event_text import render_event
 
@@ -43,7 +43,7 @@ class _LedgerReader:
             seq, self.kind = int(plain["seq"]), str(plain["kind"])
         except (ValueError, KeyError, TypeError, RecursionError):
             return None  # an incomplete line after a crash
-        self.ended = self.kind in FINAL_EVENT_KINDS or (self.ended and self.kind != RESUMED)
+        self.ended = self.kind in FINAL_EVENT_KINDS or (self.ended and self.kind != RESUMED_KIND)
         if seq <= self.last_seq:
             return None
         if self._with_text:

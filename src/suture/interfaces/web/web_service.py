@@ -18,7 +18,11 @@ from suture.core.settings import Settings
 from suture.errors import UsageError
 from suture.interfaces.jobs import Job, JobJournal, JobKind, JobRegistry, LocalJobPool, QueueFull
 from suture.interfaces.jobs.project_archives import ProjectArchives
-from suture.interfaces.jobs.project_sources import archive_limits, require_allowed_git_url
+from suture.interfaces.jobs.project_sources import (
+    archive_limits,
+    find_allowed_folder,
+    require_allowed_git_url,
+)
 from suture.interfaces.jobs.upload_cleanup import names_in_use, remove_unused_uploads
 from suture.interfaces.web.access_tokens import AccessTokens, Caller
 from suture.interfaces.web.problem_details import RequestRefused
@@ -177,20 +181,14 @@ class WebService:
         Raises:
             RequestRefused: It is below no allowed root. The message does not say whether the folder exists.
         """
-        refused = RequestRefused(
-            403,
-            f"{path!r:.200} is not a folder below an allowed root",
-            remedy="upload an archive, or see serve.roots",
-        )
-        try:
-            real = Path(path).resolve(strict=True)
-            roots = [Path(root).expanduser().resolve() for root in self.settings.serve.roots]
-        except (OSError, ValueError, RuntimeError) as fault:
-            raise refused from fault
-        inside = any(real.is_relative_to(root) for root in roots)
-        if not Path(path).is_absolute() or not inside or not real.is_dir():
-            raise refused
-        return real
+        folder = find_allowed_folder(path, self.settings.serve.roots)
+        if folder is None:
+            raise RequestRefused(
+                403,
+                f"{path!r:.200} is not a folder below an allowed root",
+                remedy="upload an archive, or see serve.roots",
+            )
+        return folder
 
     def requested_settings(self, run_request: RunChoices) -> dict[str, Any]:
         """Return the settings that a request chooses, never beyond the server's limits.

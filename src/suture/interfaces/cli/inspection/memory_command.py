@@ -117,12 +117,12 @@ def show(key: Key, assignments: Assignments = None, as_json: Json = False) -> No
     if as_json:
         print_json({**plain, "uplift": vars(gain)})
         return
-    for name in ("text", "patch", "tests", "diagnosis", "counterexample", "searched"):
+    for name in ("text", "patch", "tests", "diagnosis", "counterexample", "search_text"):
         plain[name] = str(plain[name]).strip()
     rows: list[tuple[str, str]] = [
         (name, str(value))
         for name, value in plain.items()
-        if value not in ("", {}, []) and name != "searched"
+        if value not in ("", {}, []) and name != "search_text"
     ]
     rows.append(("uplift", f"{gain.mean:+.2f}, 90 % interval {gain.low:+.2f} to {gain.high:+.2f}"))
     for name, value in rows:
