@@ -100,7 +100,7 @@ async def _check(sandbox: Sandbox, record: Mapping[str, Any]) -> bool:
 
 
 async def _verdict(sandbox: Sandbox, problem: Problem) -> bool:
-    settings = SandboxSettings(check_wall_s=TIMEOUT_S)
+    settings = SandboxSettings(check_timeout_s=TIMEOUT_S)
     return (await grade_code(problem, problem.reference, sandbox, settings)).right
 
 

@@ -35,16 +35,16 @@ async def test_a_program_that_is_being_started_does_not_run_on(
 
 
 class Slow:
-    usable = True
+    is_usable = True
     ended = False
 
-    async def end(self) -> None:
+    async def shut_down(self) -> None:
         self.ended = True
 
 
 @pytest.mark.parametrize("ahead", [False, True])
 async def test_a_closed_keeper_keeps_nothing(ahead: bool) -> None:
-    enforcement, go = ZygotePool(), asyncio.Event()
+    pool, go = ZygotePool(), asyncio.Event()
     made: list[Slow] = []
 
     async def start() -> Zygote:
@@ -53,12 +53,12 @@ async def test_a_closed_keeper_keeps_nothing(ahead: bool) -> None:
         return cast("Zygote", made[-1])
 
     async def lease() -> None:
-        async with enforcement.lease("key", start, ahead=ahead):
+        async with pool.lease("key", start, start_next=ahead):
             pytest.fail("it was leased")
 
     task = asyncio.create_task(lease())
     await asyncio.sleep(0)
-    await enforcement.close()
+    await pool.close()
     go.set()
     with pytest.raises(SandboxBroken, match="closed"):
         await task
@@ -67,19 +67,19 @@ async def test_a_closed_keeper_keeps_nothing(ahead: bool) -> None:
 
 
 async def test_what_has_died_while_it_waited_is_let_go_by_the_next_lease() -> None:
-    enforcement, made = ZygotePool(), [Slow(), Slow()]
+    pool, made = ZygotePool(), [Slow(), Slow()]
     waiting = iter(made)
 
     async def start() -> Zygote:
         return cast("Zygote", next(waiting))
 
-    async with enforcement.lease("one", start):
+    async with pool.lease("one", start):
         pass
-    made[0].usable = False
-    async with enforcement.lease("another", start):
+    made[0].is_usable = False
+    async with pool.lease("another", start):
         pass
     assert [zygote.ended for zygote in made] == [True, False]
-    await enforcement.close()
+    await pool.close()
     assert made[1].ended
 
 

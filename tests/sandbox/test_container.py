@@ -278,14 +278,14 @@ async def test_nothing_outlives_a_host_that_is_killed(host: str, mode: str) -> N
 async def test_what_a_killed_process_left_is_removed_at_the_next_start(host: str) -> None:
     gone = f"{process_name().rpartition('/')[0]}/1"  # our own process, but started at another time
     sandbox = ContainerSandbox(host=host)
-    await sandbox.choose()
+    await sandbox.choose_mode()
     client = docker.APIClient(base_url=host, version="auto")
     for owner in (gone, "another-machine/pid:[1]/1/1"):
         client.create_container(image_name(pack_image()), ["/bin/true"], labels={OWNER_LABEL: owner})
     client.close()
     await sandbox.close()
     second = ContainerSandbox(host=host)
-    await second.choose()
+    await second.choose_mode()
     await second.close()
     assert not containers(host, gone)
     (left,) = containers(host, "another-machine/pid:[1]/1/1")
@@ -300,7 +300,7 @@ async def test_what_an_engine_cannot_remove_now_is_left_to_the_next_start(
     gone = f"{process_name().rpartition('/')[0]}/2"
     client = docker.APIClient(base_url=host, version="auto")
     sandbox = ContainerSandbox(host=host)
-    await sandbox.choose()
+    await sandbox.choose_mode()
     await sandbox.close()
     client.create_container(image_name(pack_image()), ["/bin/true"], labels={OWNER_LABEL: gone})
 
@@ -310,12 +310,12 @@ async def test_what_an_engine_cannot_remove_now_is_left_to_the_next_start(
     with monkeypatch.context() as patch:
         patch.setattr(docker.APIClient, "remove_container", refused)
         second = ContainerSandbox(host=host)
-        await second.choose()
+        await second.choose_mode()
     assert "cleaning up failed" in caplog.text
     assert containers(host, gone)
     await second.close()
     third = ContainerSandbox(host=host)
-    await third.choose()
+    await third.choose_mode()
     await third.close()
     assert not containers(host, gone)
     client.close()
@@ -329,7 +329,7 @@ def test_who_lives_is_no_orphan() -> None:
 
 async def test_another_runtime_is_never_taken_silently(host: str) -> None:
     with pytest.raises(SandboxUnavailable, match="took the runtime 'runc', not 'runsc'"):
-        await ContainerSandbox(host=host, runtime="runsc").choose()
+        await ContainerSandbox(host=host, runtime="runsc").choose_mode()
 
 
 async def test_an_image_of_the_users(host: str) -> None:
@@ -338,7 +338,7 @@ async def test_an_image_of_the_users(host: str) -> None:
         await sandbox.run(python("pass"))
     # The one image that is here for sure holds nothing at all, so our Python cannot run in it.
     own = ContainerSandbox(host=host)
-    await own.choose()
+    await own.choose_mode()
     await own.close()
     with pytest.raises(SandboxUnavailable, match=r"sandbox.image must be able to run"):
         await ContainerSandbox(host=host, image=image_name(pack_image())).run(python("pass"))
@@ -414,7 +414,7 @@ async def test_no_engine(tmp_path: Path) -> None:
 
 async def test_an_engine_that_goes_away(host: str) -> None:
     sandbox = ContainerSandbox(host=host, mode="cold")
-    await sandbox.choose()
+    await sandbox.choose_mode()
     assert sandbox._engine is not None
     sandbox._engine.client.base_url = "http+docker://localhost/nowhere"
     with pytest.raises(SandboxBroken, match="container could not build the wall"):

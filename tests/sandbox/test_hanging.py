@@ -75,7 +75,7 @@ class Undying:
 
     returncode = None
     out_of_memory = False
-    complaint = ""
+    error_text = ""
 
     def __init__(self, first: bytes) -> None:
         self.stdin = SimpleNamespace(write=len, drain=asyncio.Event().wait, close=self.kill)

@@ -12,7 +12,7 @@ import pytest
 from requirements import Require
 from sandbox.sandbox_programs import python
 from suture.sandbox import BubblewrapSandbox, ProgramLimits, Requirement, StartMode
-from suture.sandbox.execution.memory_cgroups import MemoryCgroups, find_group_home
+from suture.sandbox.execution.memory_cgroups import MemoryCgroups, find_cgroup_parent
 from suture.sandbox.seccomp import build_filter_for_host
 from suture.sandbox.self_test.probe import ProbeReport, attack_sandbox
 
@@ -105,7 +105,7 @@ async def test_a_limit_that_such_files_pass_is_missing(
 
 
 async def test_a_real_control_group(mode: StartMode, require: Require) -> None:
-    home, why = find_group_home()
+    home, why = find_cgroup_parent()
     require("control-groups", home is not None, why)
     assert home is not None
     own = f"suture-{os.getpid()}-*"
@@ -126,7 +126,7 @@ async def test_a_real_control_group(mode: StartMode, require: Require) -> None:
 
 
 async def test_the_kernel_ends_what_grows_between_two_looks(require: Require, mode: StartMode) -> None:
-    home, why = find_group_home()
+    home, why = find_cgroup_parent()
     require("control-groups", home is not None, why)
     sandbox = BubblewrapSandbox(mode=mode)
     limits = ProgramLimits(total_memory_mb=64, memory_mb=2048, wall_s=60)
@@ -205,26 +205,26 @@ def tree(folder: Path, own: str, **controllers: str) -> Path:
 async def test_a_delegated_group_of_version_2(tmp_path: Path) -> None:
     proc = tree(tmp_path, "/app/shell", root="cpu memory pids", app="cpu memory pids", app__shell="")
     mine = tmp_path / "cgroup/app"
-    home, why = find_group_home(proc, delegated=lambda folder: folder == mine)
+    home, why = find_cgroup_parent(proc, delegated=lambda folder: folder == mine)
     assert home is not None
     assert (home.folder, home.version, why) == (mine, "cgroup2", "")
 
 
 async def test_limits_and_kills_of_version_2(tmp_path: Path) -> None:
     proc = tree(tmp_path, "/app", root="memory", app="memory")
-    home, _ = find_group_home(proc, delegated=lambda folder: folder.name == "app")
+    home, _ = find_cgroup_parent(proc, delegated=lambda folder: folder.name == "app")
     assert home is not None
-    cgroup = home.make([])
+    cgroup = home.create([])
     folder = next(home.folder.glob("suture-*"))
     (folder / "memory.current").write_text(f"{10 << 20}\n")
     (folder / "memory.swap.max").write_text("max\n")
-    cgroup.limit(100)
+    cgroup.limit_growth(100)
     assert int((folder / "memory.max").read_text()) == (100 + 10 + 64) << 20
     assert (folder / "memory.swap.max").read_text() == "0"
-    assert cgroup.kills() == 0
+    assert cgroup.count_oom_kills() == 0
     (folder / "memory.events").write_text("low 0\noom 3\noom_kill 2\noom_group_kill 0\n")
-    assert cgroup.kills() == 2
-    assert cgroup.entrance[-1] == str(folder / "cgroup.procs")
+    assert cgroup.count_oom_kills() == 2
+    assert cgroup.enter_command[-1] == str(folder / "cgroup.procs")
 
 
 @pytest.mark.parametrize(
@@ -234,33 +234,33 @@ async def test_no_group_where_memory_or_the_right_is_missing(
     tmp_path: Path, app: str, delegated: str
 ) -> None:
     proc = tree(tmp_path, "/app", root="memory", app=app)
-    home, why = find_group_home(proc, delegated=lambda folder: folder.name == delegated)
+    home, why = find_cgroup_parent(proc, delegated=lambda folder: folder.name == delegated)
     assert home is None
-    assert "no control group" in why
+    assert "may not create control groups" in why
 
 
 async def test_a_hierarchy_of_which_only_a_part_is_seen(tmp_path: Path) -> None:
     proc = tree(tmp_path, "/../elsewhere", root="memory")
-    assert find_group_home(proc, delegated=lambda _: True)[0] is None
+    assert find_cgroup_parent(proc, delegated=lambda _: True)[0] is None
 
 
 async def test_groups_of_dead_processes_are_cleared_and_others_are_not(tmp_path: Path) -> None:
     proc = tree(tmp_path, "/app", root="memory", app="memory")
-    home, _ = find_group_home(proc, delegated=lambda folder: folder.name == "app")
+    home, _ = find_cgroup_parent(proc, delegated=lambda folder: folder.name == "app")
     assert home is not None
     for name in ("suture-4000001-0-aa", "suture-17-0-aa", "other-4000001-0"):
         (home.folder / name).mkdir()
     (proc / "17").mkdir()
-    home.clear(proc)
+    home.remove_stale(proc)
     left = {folder.name for folder in home.folder.iterdir() if folder.is_dir()}
     assert left == {"suture-17-0-aa", "other-4000001-0"}
 
 
 async def test_a_kernel_that_refuses_a_group_is_no_keeper(tmp_path: Path) -> None:
     proc = tree(tmp_path, "/app", root="memory", app="memory")
-    home, _ = find_group_home(proc, delegated=lambda folder: folder.name == "app")
+    home, _ = find_cgroup_parent(proc, delegated=lambda folder: folder.name == "app")
     groups = MemoryCgroups(lambda: (home, ""))
-    assert groups.enforcement == "sampler"  # a folder that is no control group has no memory.current
+    assert groups.enforcement == "sampler"  # a folder that is may not create control groups has no memory.current
     assert "cannot be made" in groups.reason
-    assert groups.make() is None
+    assert groups.create() is None
     await asyncio.wait_for(groups.close(), 5)

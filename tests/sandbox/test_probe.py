@@ -142,7 +142,7 @@ class NoWall:
         )
 
     async def run(self, request: RunRequest) -> RunResult:
-        if "swell(" in request.python[-40:] or "sleep" in request.python[:40]:  # type: ignore[index]
+        if "exceed_total_memory(" in request.python[-60:] or "sleep" in request.python[:40]:  # type: ignore[index]
             return RunResult(status="ok")
         process = await self._start(request)
         stdout, stderr = await process.communicate(b"")

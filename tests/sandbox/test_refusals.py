@@ -15,7 +15,7 @@ import pytest
 from sandbox.sandbox_programs import python
 from suture.errors import SandboxBroken
 from suture.sandbox import BubblewrapSandbox, Capabilities, RunRequest
-from suture.sandbox.execution.memory_cgroups import find_group_home
+from suture.sandbox.execution.memory_cgroups import find_cgroup_parent
 from suture.sandbox.self_test.self_tested_sandbox import KNOWN_REPORTS, SelfTestedSandbox
 from suture.sandbox.unsafe_subprocess import UnsafeSubprocess
 
@@ -40,7 +40,7 @@ def descriptors(more: int) -> Iterator[None]:
 
 
 def all_groups() -> set[str]:
-    home, _ = find_group_home()
+    home, _ = find_cgroup_parent()
     return {folder.name for folder in home.folder.glob(f"suture-{os.getpid()}-*")} if home else set()
 
 

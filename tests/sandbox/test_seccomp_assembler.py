@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox import cbpf
-from suture.sandbox.seccomp.filters import Decision, FilterAnswer, FilterBranch, assemble
+from suture.sandbox.seccomp.filters import (
+    Decision,
+    FilterAnswer,
+    FilterBranch,
+    assemble,
+    build_range_tree,
+)
 
 FIELDS = range(0, 64, 4)
 HOWS = ("eq", "gt", "ge", "set")
@@ -38,7 +44,7 @@ def decide(decision: Decision, call: tuple[int, ...]) -> int:
             "ge": word >= operand,
             "set": bool(word & operand),
         }
-        decision = decision.yes if holds[decision.how] else decision.no
+        decision = decision.yes if holds[decision.operator] else decision.no
     return decision.value
 
 

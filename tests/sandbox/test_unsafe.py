@@ -116,7 +116,7 @@ async def test_nothing_outlives_a_host_that_is_killed() -> None:
 
 
 async def test_nothing_can_be_shown_elsewhere(bare: UnsafeSubprocess) -> None:
-    with pytest.raises(UsageError, match="each path is what it is"):
+    with pytest.raises(UsageError, match="every path is the host"):
         await bare.run(python("pass", mounts=(Mount(source="/usr", target="/opt/x"),)))
 
 

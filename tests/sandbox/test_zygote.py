@@ -24,7 +24,7 @@ from suture.sandbox.bubblewrap.root_staging import is_reachable
 from suture.sandbox.execution.program import SandboxNotStarted
 from suture.sandbox.tuning import MAX_ZYGOTE_AGE_S, MAX_ZYGOTE_RUNS
 from suture.sandbox.zygote import Zygote
-from suture.sandbox.zygote.inside.kernel import Sockets
+from suture.sandbox.zygote.inside.kernel import SocketCounter
 from suture.sandbox.zygote.transport import ProcessTransport
 
 LEAVINGS = """
@@ -178,10 +178,10 @@ peer, _ = server.accept(); peer.close(); client.close()
 def test_connections_are_counted_again_each_time(tmp_path: Path) -> None:
     counts = tmp_path / "sockstat"
     counts.write_text("sockets: used 74\nTCP: inuse 0 orphan 9 tw 0 alloc 8 mem 1\nUDP: inuse 1 mem 0\n")
-    sockets = Sockets((str(counts), str(tmp_path / "missing")))
-    assert sockets.left() == 0  # orphans may be anybody's
+    sockets = SocketCounter((str(counts), str(tmp_path / "missing")))
+    assert sockets.count_sockets() == 0  # orphans may be anybody's
     counts.write_text("sockets: used 74\nTCP: inuse 2 orphan 9 tw 3 alloc 8 mem 1\nUDP: inuse 1 mem 0\n")
-    assert sockets.left() == 5
+    assert sockets.count_sockets() == 5
 
 
 async def test_a_killed_zygote_is_replaced(sandbox: BubblewrapSandbox) -> None:
@@ -191,7 +191,7 @@ async def test_a_killed_zygote_is_replaced(sandbox: BubblewrapSandbox) -> None:
     alive = zygotes()
     for pid in alive:
         os.kill(pid, signal.SIGKILL)
-    with pytest.raises(SandboxBroken, match="ended from outside"):
+    with pytest.raises(SandboxBroken, match="killed from outside"):
         await task
     assert (await sandbox.run(RunRequest(python="print(1)"))).stdout == b"1\n"
     assert not zygotes() & alive
@@ -323,19 +323,19 @@ async def test_a_zygote_that_makes_no_sense_is_ended(words: str) -> None:
         async with asyncio.timeout(20):
             assert await run.wait() < 0
             assert await run.stdout.read() == b""
-        assert not zygote.usable
+        assert not zygote.is_usable
     finally:
         await zygote.shut_down()
 
 
-@pytest.mark.parametrize(("anomaly", "usable"), [("", True), ("descriptors", False)])
-async def test_a_zygote_that_is_not_what_it_was_is_let_go(anomaly: str, usable: bool) -> None:
+@pytest.mark.parametrize(("anomaly", "is_usable"), [("", True), ("descriptors", False)])
+async def test_a_zygote_that_is_not_what_it_was_is_let_go(anomaly: str, is_usable: bool) -> None:
     told = json.dumps({"status": 0, "starved": False, "anomaly": anomaly}).encode()
     words = f"os.read(0, 1 << 20); os.write(1, b'.' + {len(told).to_bytes(4, 'big')!r} + {told!r})"
     zygote = await fake_zygote(words)
     try:
         assert await zygote.start_run(b"").wait() == 0
-        assert zygote.usable is usable
+        assert zygote.is_usable is is_usable
     finally:
         await zygote.shut_down()
 

@@ -1,4 +1,6 @@
-"""A pool of sandboxes: each is lent to one borrower at a time, and no more work is accepted than they can do."""
+"""A pool of sandboxes: each is lent to one borrower at a time, and no more work is accepted than they can
+do.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The numbers that bound the sandbox: time limits, sizes and pool sizes, each with its reason.
 
-Code that runs inside the sandbox on a bare interpreter cannot import this module. It keeps its own few numbers
-(`execution/supervisor.py`, `zygote/inside`, `self_test/canary.py`, `unsafe_subprocess/reaper.py`,
+Code that runs inside the sandbox on a bare interpreter cannot import this module. It keeps its own few
+numbers (`execution/supervisor.py`, `zygote/inside`, `self_test/canary.py`, `unsafe_subprocess/reaper.py`,
 `working_copy/command_runner.py`). Limits of Linux itself stay beside the code that meets them.
 """
 
@@ -11,13 +11,16 @@ MIB = 1 << 20
 
 # One program (`execution`).
 SETUP_TIMEOUT_S = 60.0
-"""Until the sandbox must be ready for the program. Generous, because a busy machine is not the program's fault."""
+"""Until the sandbox must be ready for the program. Generous, because a busy machine is not the program's
+fault."""
 WATCHDOG_GRACE_S = 2.0
-"""After `wall_s`, the time in which the supervisor inside must have ended the program before the host does."""
+"""After `wall_s`, the time in which the supervisor inside must have ended the program before the host
+does."""
 KILL_TIMEOUT_S = 10.0
 """From SIGKILL until every process of the run must be gone."""
 REMOVAL_TIMEOUT_S = 90.0
-"""The same at the very end of a run or zygote: an engine may need a minute to report that it does not answer."""
+"""The same at the very end of a run or zygote: an engine may need a minute to report that it does not
+answer."""
 FLOOD_FACTOR = 16
 """A program that prints this many times its `output_bytes` is ended with `output_limit`."""
 READ_CHUNK_BYTES = 1 << 16
@@ -25,7 +28,8 @@ READ_CHUNK_BYTES = 1 << 16
 MAX_COLLECTED_BYTES = 32 << 20
 """Content of one collected file, and of all collected files of a run together."""
 MAX_REQUEST_FILES = 20_000
-"""Files of one request. Four times as many as a project may have, because packages and test data come on top."""
+"""Files of one request. Four times as many as a project may have, because packages and test data come on
+top."""
 MAX_CHANNEL_FRAME_BYTES = 64 << 20
 """One frame of a conversation; a longer length is treated as no frame, whoever sends it."""
 FINISH_TIMEOUT_S = 5.0
@@ -33,13 +37,16 @@ FINISH_TIMEOUT_S = 5.0
 EXIT_GRACE_S = 2.0
 """From the end of a program's stdout until the program itself must have ended."""
 SHM_BYTES = 16 << 20
-"""Size of `/dev/shm`, for semaphores and shared memory. The zygote's children and containers use the same size."""
+"""Size of `/dev/shm`, for semaphores and shared memory. The zygote's children and containers use the same
+size."""
 
 # Memory control groups.
 CGROUP_BASE_BYTES = 64 * MIB
-"""Added to each limit for the sandbox itself: bubblewrap, a waiting interpreter, pages of shared libraries."""
+"""Added to each limit for the sandbox itself: bubblewrap, a waiting interpreter, pages of shared
+libraries."""
 MAX_TCP_BUFFER_BYTES = 64 * MIB
-"""TCP buffers. cgroup v1 does not count them as memory, so without a limit a program could fill the machine."""
+"""TCP buffers. cgroup v1 does not count them as memory, so without a limit a program could fill the
+machine."""
 CGROUP_REMOVAL_ATTEMPTS = 50
 CGROUP_REMOVAL_INTERVAL_S = 0.02
 """A control group can be removed only after its last process has been reaped, so removal is retried."""
@@ -51,7 +58,8 @@ MAX_ZYGOTE_FRAME_BYTES = MIB
 """One frame from a zygote; its own relay sends at most 64 KiB."""
 MAX_ZYGOTE_RUNS = 500
 MAX_ZYGOTE_AGE_S = 900.0
-"""A zygote is replaced after this many runs or seconds. 500 mixed runs left its memory and processes unchanged."""
+"""A zygote is replaced after this many runs or seconds. 500 mixed runs left its memory and processes
+unchanged."""
 MAX_KILLED_RUNS_IN_A_ROW = 3
 """Runs in a row that had to be killed, after which a zygote is replaced."""
 MAX_ZYGOTE_STDERR_BYTES = 8192
@@ -61,16 +69,19 @@ CHILD_KILL_TIMEOUT_S = 2.0
 MAX_IDLE_ZYGOTES = 4
 """Zygotes that wait for work; each holds about 15 MB."""
 MAX_UNQUEUED_EXPENSIVE_RUNS = 2
-"""Runs on zygotes that are slow to start which do not wait for one another; most machines have two processors."""
+"""Runs on zygotes that are slow to start which do not wait for one another; most machines have two
+processors."""
 PRELOAD_MB = 2048
-"""Memory of a preloading zygote until its first run: of each process, and of all where there is a control group."""
+"""Memory of a preloading zygote until its first run: of each process, and of all where there is a control
+group."""
 MIN_PRELOAD_PROCESSES = 256
 MAX_PRELOAD_PROCESSES = 4096
 """Bounds of the limit on processes while a project's environment is preloaded."""
 
 # Pool of sandboxes.
 ITEMS_IN_FLIGHT_PER_SANDBOX = 2
-"""Items of `SandboxPool.map` in progress for each sandbox, so that a slow one does not leave the others idle."""
+"""Items of `SandboxPool.map` in progress for each sandbox, so that a slow one does not leave the others
+idle."""
 
 # Self-test.
 CANARY_TIMEOUT_S = 30.0

@@ -1,6 +1,7 @@
 """The bubblewrap back end: finding the program, building its command line, leaving root, diagnosing failures.
 
-This package owns all knowledge of bubblewrap. What runs inside the sandbox belongs to `execution` and `zygote`.
+This package owns all knowledge of bubblewrap. What runs inside the sandbox belongs to `execution` and
+`zygote`.
 """
 
 from suture.sandbox.bubblewrap.diagnosis import Requirement

@@ -116,7 +116,7 @@ def _diagnose_version(path: str, version: tuple[int, ...], output: str) -> Requi
         warnings.append(
             "before 0.12 it follows planted links (CVE-2026-87766); Suture's mounts give nobody a place to plant one"
         )
-    if os.stat(path).st_mode & stat.S_ISUID:  # `path` is a plain string
+    if os.stat(path).st_mode & stat.S_ISUID:  # noqa: PTH116 - `path` is a plain string
         warnings.append("it is setuid root, which is not needed")
     return Requirement(
         name="bwrap", ok=True, detail="; ".join([f"{path} is {number}", *warnings]), needed=False
@@ -166,7 +166,7 @@ def explain_unavailable(
             return SandboxUnavailable(f"no sandbox: {finding.name}: {finding.detail}", remedy=finding.remedy)
     if not error_output:
         return SandboxUnavailable("no sandbox: the program bwrap was not found", remedy=INSTALL_REMEDY)
-    last_lines = {path: complaint.splitlines()[-1] for path, complaint in error_output.items()}
+    last_lines = {path: error_text.splitlines()[-1] for path, error_text in error_output.items()}
     reasons = "; ".join(f"{path}: {line}" for path, line in last_lines.items())
     remedy = APPARMOR_REMEDY if _apparmor_restricts(proc) else _remedy_for(last_lines.values())
     return SandboxUnavailable(f"no sandbox: {reasons}", remedy=remedy)

@@ -232,7 +232,7 @@ class BubblewrapLauncher:
         size = ProgramLimits(disk_mb=request.limits.disk_mb)
         start = partial(self._start_spare, path, size)
         return self._warm.start_run(
-            request, mounts, start, place=size.disk_mb, ahead=True, conversation=conversation
+            request, mounts, start, extra_key=size.disk_mb, start_next=True, conversation=conversation
         )
 
     @asynccontextmanager
@@ -254,7 +254,7 @@ class BubblewrapLauncher:
             plan = await self._plan_launch(path, [*mounts, *extra], self._filter(), stack, cleanup_on_failure)
             shown_mounts, writable_dir = plan.mounts[: len(mounts)], plan.mounts[len(mounts) :]
             if plan.cgroup is not None:
-                plan.cgroup.limit(request.limits.total_memory_mb)
+                plan.cgroup.limit_growth(request.limits.total_memory_mb)
             command = (
                 *plan.prefix,
                 *bubblewrap_arguments(
@@ -330,14 +330,14 @@ class BubblewrapLauncher:
         filter_fd = create_memory_file(seccomp_filter)
         stack.callback(os.close, filter_fd)
         try:
-            cgroup = self._cgroups.make()
+            cgroup = self._cgroups.create()
         except OSError as fault:
             raise SandboxNotStarted(f"no control group: {fault}") from fault
         if cgroup is not None:
-            cleanup_on_failure.callback(cgroup.drop)
+            cleanup_on_failure.callback(cgroup.schedule_removal)
         return LaunchPlan(
             # The process enters the control group first, while it still has the rights to do so.
-            prefix=(*(cgroup.entrance if cgroup else ()), *stage.prefix, program),
+            prefix=(*(cgroup.enter_command if cgroup else ()), *stage.prefix, program),
             mounts=tuple(Mount(source=stage.path_for(mount.source), target=mount.target) for mount in mounts),
             etc=stage.path_for(str(ETC)),
             filter_fd=filter_fd,

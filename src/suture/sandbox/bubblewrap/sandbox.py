@@ -16,7 +16,7 @@ from suture.project.languages import Interpreter
 from suture.sandbox.bubblewrap.diagnosis import PROC, explain_unavailable
 from suture.sandbox.bubblewrap.launcher import BubblewrapLauncher, find_bubblewraps
 from suture.sandbox.contract import LIMIT_NAMES, Capabilities, RunRequest, RunResult, StartMode
-from suture.sandbox.execution.base_sandbox import ProgramSandbox, try_sandbox
+from suture.sandbox.execution.base_sandbox import BaseSandbox, try_sandbox
 from suture.sandbox.execution.memory_cgroups import MemoryCgroups
 from suture.sandbox.execution.process import SupervisedRun
 from suture.sandbox.execution.request_encoding import BASE_ENVIRONMENT
@@ -29,7 +29,7 @@ PROGRAMS = {"python3": "python", "node": "javascript", "go": "go", "sh": "shell"
 """A program on the sandbox's PATH -> the language that programs may then be written in."""
 
 
-class BubblewrapSandbox(ProgramSandbox):
+class BubblewrapSandbox(BaseSandbox):
     """Runs each program in new namespaces made by bubblewrap; see `contract.Sandbox`.
 
     Warm if the kernel allows nested namespaces: a zygote waits inside a sandbox and forks each program into
@@ -66,7 +66,7 @@ class BubblewrapSandbox(ProgramSandbox):
         self._choosing = asyncio.Lock()
 
     async def release(self) -> None:
-        """See `ProgramSandbox.release`."""
+        """See `BaseSandbox.release`."""
         await self._launcher.close()
         await self._cgroups.close()
 
@@ -86,7 +86,7 @@ class BubblewrapSandbox(ProgramSandbox):
         """
         path, mode = await self._choose()
         enforcement = self._cgroups.enforcement
-        status = os.stat(path)  # a stat of one local file does not block
+        status = os.stat(path)  # noqa: PTH116 - a local stat does not block
         return Capabilities(
             level="namespace",
             mode=mode,
@@ -168,11 +168,11 @@ class BubblewrapSandbox(ProgramSandbox):
             yield running
 
     def start_run(self, request: RunRequest) -> AbstractAsyncContextManager[SupervisedRun]:
-        """See `ProgramSandbox.start_run`."""
+        """See `BaseSandbox.start_run`."""
         return self._start_run(request, conversation=False)
 
     def start_conversation(self, request: RunRequest) -> AbstractAsyncContextManager[SupervisedRun]:
-        """See `ProgramSandbox.start_conversation`."""
+        """See `BaseSandbox.start_conversation`."""
         return self._start_run(request, conversation=True)
 
     @asynccontextmanager

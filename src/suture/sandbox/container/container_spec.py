@@ -98,7 +98,7 @@ class ContainerSpec:
     Attributes:
         image: The image whose files are the container's root.
         mounts: What it shows of the host, read-only.
-        own: The interpreter for Suture's own programs.
+        interpreter: The interpreter for Suture's own programs.
         start: The command that starts the zygote, up to its boot program.
         limits: The limits of the run, or of the runs.
         labels: The labels of the container.

@@ -46,7 +46,7 @@ class Engine:
         """Send the engine a request, in a thread.
 
         Args:
-            work: Uses the client; once begun, it is not interrupted.
+            action: Uses the client; once begun, it is not interrupted.
 
         Raises:
             SandboxBroken: The engine refused, or did not answer.

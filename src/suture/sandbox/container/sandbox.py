@@ -90,7 +90,7 @@ class ContainerSandbox(ZygoteSandbox):
         Raises:
             SandboxUnavailable: No container can be started here.
         """
-        await self.choose()
+        await self.choose_mode()
         assert self._engine is not None
         is_gvisor = self._runtime is not None and Path(self._runtime).name.startswith("runsc")
         # gVisor accepts the limit on processes and does not enforce it.
@@ -128,10 +128,10 @@ class ContainerSandbox(ZygoteSandbox):
             raise SandboxUnavailable(fault.message, remedy="see the engine's log") from fault
         self._engine = engine
 
-    def remedy(self, complaint: str) -> str:
+    def remedy(self, error_text: str) -> str:
         """See `ZygoteSandbox.remedy`."""
         for payload, remedy in KNOWN_REFUSALS.items():
-            if payload in complaint:
+            if payload in error_text:
                 return remedy
         if self._image is not None:
             return f"sandbox.image must be able to run {self._own.executable!r}; or leave it unset"
@@ -187,7 +187,7 @@ class ContainerSandbox(ZygoteSandbox):
             kind.preload,
             [mount.target for mount in mounts],
             namespaces=namespaces,
-            emptied=HIDDEN_FOLDERS,
+            hidden_folders=HIDDEN_FOLDERS,
         )
         build_config = await asyncio.to_thread(spec.build_config, engine.client)
         transport = await ContainerTransport.start(engine, build_config, self._runtime)
@@ -209,7 +209,7 @@ def process_name(pid: int | None = None) -> str:
         OSError: There is no such process.
     """
     boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
-    namespace = os.readlink("/proc/self/ns/pid")  # this link names no file
+    namespace = os.readlink("/proc/self/ns/pid")  # noqa: PTH115 - this link names no file
     pid = pid or os.getpid()
     # The program's name may contain blanks and brackets; what follows the last bracket does not.
     started = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19].decode("ascii")

@@ -70,7 +70,7 @@ class E2bSandbox(ZygoteSandbox):
         Raises:
             SandboxUnavailable: No machine can be had.
         """
-        await self.choose()
+        await self.choose_mode()
         return Capabilities(
             level="vm",
             mode=self._mode,
@@ -96,7 +96,7 @@ class E2bSandbox(ZygoteSandbox):
                 "the sandbox e2b needs its SDK", remedy="pip install 'suture[e2b]'"
             ) from fault
 
-    def remedy(self, complaint: str) -> str:
+    def remedy(self, error_text: str) -> str:
         """See `ZygoteSandbox.remedy`."""
         return "check the API key, the template and the service's status page"
 

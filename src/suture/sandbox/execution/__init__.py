@@ -1,4 +1,6 @@
-"""One program behind a wall, from request to result: packed, started, talked with, limited, ended, told of.
+"""Running one program in a sandbox: encode its request, start it, talk with it, limit it, end it, read its
+report.
 
-What is the same for every backend is here; a backend adds the wall. Here too is what must run behind one.
+Everything that all back ends share is here; a back end adds the isolation. `supervisor.py` is the part that
+runs inside.
 """

@@ -1,4 +1,4 @@
-"""What all backends do alike: a request becomes a program that runs, is talked with, and is ended."""
+"""The base class of all back ends: a request becomes a program that runs, is talked with, and is ended."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from suture.sandbox.execution.request_encoding import check_and_flatten
 from suture.sandbox.tuning import EXIT_GRACE_S, FINISH_TIMEOUT_S, MAX_CHANNEL_FRAME_BYTES
 
 HEADER_BYTES = 4
-"""A frame's length, the highest byte first."""
+"""A frame starts with its length as a big-endian u32."""
 
-TRIAL = RunRequest(python="", files={"trial": b""}, limits=ProgramLimits(wall_s=30))
-TOO_MANY_OPEN = (errno.EMFILE, errno.ENFILE)
+TRIAL_REQUEST = RunRequest(python="", files={"trial": b""}, limits=ProgramLimits(wall_s=30))
+TOO_MANY_OPEN_FILES = (errno.EMFILE, errno.ENFILE)
 RunStarter = Callable[[RunRequest], AbstractAsyncContextManager[SupervisedRun]]
 
 
@@ -30,7 +30,7 @@ class FrameChannel:
         self._program = program
 
     async def send(self, frame: bytes) -> None:
-        """Send one frame. A program that has ended does not make this fail; `receive` tells.
+        """Send one frame. This does not fail for a program that has ended; `receive` then returns `None`.
 
         Raises:
             UsageError: The frame is too long.
@@ -44,10 +44,11 @@ class FrameChannel:
             await self._program.stdin.drain()
 
     async def receive(self, timeout_s: float) -> bytes | None:
-        """The next frame, or `None` when the program ended, sent no frame, or was late; then it is dead.
+        """Return the next frame, or `None` if the program ended, sent no frame, or timed out; then it is
+        dead.
 
         Args:
-            timeout_s: Seconds to wait for it.
+            timeout_s: Seconds to wait for the frame.
         """
         try:
             async with asyncio.timeout(timeout_s):
@@ -58,62 +59,64 @@ class FrameChannel:
         except TimeoutError:
             await self._program.terminate("timeout")
         except asyncio.IncompleteReadError:
-            # It is about to end, and then its exit code is of interest; or it closed its stdout to hide.
+            # The program is about to end, and its exit code matters; or it closed its stdout and continues.
             await self._program.terminate("failed", grace_s=EXIT_GRACE_S)
         return None
 
     async def finish(self) -> RunResult:
-        """Close its stdin, end it where it still runs, and tell how it ended.
+        """Close the program's stdin, end it if it still runs, and return how it ended.
 
         Raises:
-            SandboxBroken: The wall failed.
+            SandboxBroken: The sandbox failed.
         """
         self._program.close_stdin()
         return await self._program.wait_for_result(grace_s=FINISH_TIMEOUT_S)
 
 
-class ProgramSandbox(ABC):
-    """A `contract.Sandbox`, but for what it is made of: a backend says how a request's `SupervisedRun` is begun."""
+class BaseSandbox(ABC):
+    """A `contract.Sandbox` without its isolation: a back end implements how a request's `SupervisedRun`
+    starts.
+    """
 
     name: str
 
     def __init__(self) -> None:
         self._programs: set[Program] = set()
         self._starting: set[asyncio.Task[Program]] = set()
-        self._at_close: list[Callable[[], Awaitable[None]]] = []
+        self._close_callbacks: list[Callable[[], Awaitable[None]]] = []
         self._closed = False
 
     @abstractmethod
     def start_run(self, request: RunRequest) -> AbstractAsyncContextManager[SupervisedRun]:
-        """Begin to run a request that has been checked; on leaving, all of it is let go.
+        """Start running a checked request. Everything is released when the context is left.
 
         Raises:
-            SandboxNotStarted: What builds the wall gave up.
+            SandboxNotStarted: The program that builds the sandbox failed.
         """
         ...
 
     def start_conversation(self, request: RunRequest) -> AbstractAsyncContextManager[SupervisedRun]:
-        """As `start_run`, for a program to which more is said than the request's stdin."""
+        """Start a program to which more than the request's stdin will be sent; see `start_run`."""
         return self.start_run(request)
 
     @abstractmethod
     async def capabilities(self) -> Capabilities:
-        """What this wall means to do here; see `contract.Sandbox`."""
+        """Return what this sandbox claims to do here; see `contract.Sandbox`."""
         ...
 
     async def run(self, request: RunRequest) -> RunResult:
-        """Run a program to its end.
+        """Run a program until it ends.
 
         Raises:
             UsageError: The request is not acceptable.
-            SandboxUnavailable: No wall can be built here.
-            SandboxBroken: The wall failed.
+            SandboxUnavailable: No sandbox can be built here.
+            SandboxBroken: The sandbox failed.
         """
         return await self.run_with(request, self.start_run)
 
     async def run_with(self, request: RunRequest, start_run: RunStarter) -> RunResult:
-        """As `run`, for what is begun in a way of its own."""
-        async with self._started(request, start_run) as program:
+        """Run a program that `start` starts; see `run`."""
+        async with self._start_program(request, start_run) as program:
             feeding = asyncio.create_task(program.write_stdin())
             try:
                 return await program.wait_for_result()
@@ -122,22 +125,22 @@ class ProgramSandbox(ABC):
 
     @asynccontextmanager
     async def open(self, request: RunRequest) -> AsyncIterator[FrameChannel]:
-        """Start a program to talk with; leaving the context kills its whole tree.
+        """Start a program to talk with. Leaving the context kills its whole process tree.
 
         Raises:
             UsageError: The request is not acceptable.
-            SandboxUnavailable: No wall can be built here.
-            SandboxBroken: The wall failed.
+            SandboxUnavailable: No sandbox can be built here.
+            SandboxBroken: The sandbox failed.
         """
-        async with self._started(request, self.start_conversation) as program:
+        async with self._start_program(request, self.start_conversation) as program:
             yield FrameChannel(program)
 
-    def add_close_callback(self, act: Callable[[], Awaitable[None]]) -> None:
+    def add_close_callback(self, callback: Callable[[], Awaitable[None]]) -> None:
         """See `contract.SupportsCloseCallbacks`."""
-        self._at_close.append(act)
+        self._close_callbacks.append(callback)
 
     async def close(self) -> None:
-        """Kill everything that runs or is being started; safe to call twice.
+        """Kill everything that runs or is being started. Safe to call twice.
 
         A run that was being started raises `SandboxBroken`.
 
@@ -145,36 +148,38 @@ class ProgramSandbox(ABC):
             SandboxBroken: Something does not end.
         """
         self._closed = True
-        while self._at_close:
-            await self._at_close.pop()()
+        while self._close_callbacks:
+            await self._close_callbacks.pop()()
         starting = tuple(self._starting)
         for task in starting:
             task.cancel()
         if starting:
             await asyncio.wait(starting)
-        ended = await asyncio.gather(
+        outcomes = await asyncio.gather(
             *(program.kill_and_release() for program in tuple(self._programs)), return_exceptions=True
         )
         await self.release()
-        for fault in filter(None, ended):
+        for fault in filter(None, outcomes):
             raise fault
 
-    async def release(self) -> None:  # noqa: B027 - not every backend keeps something
-        """Let go of what runs are made with; nothing is being started. Safe to call twice."""
+    async def release(self) -> None:  # noqa: B027 - not every back end holds resources
+        """Release what runs are started with. Nothing is being started meanwhile. Safe to call twice."""
 
     @asynccontextmanager
-    async def _started(self, request: RunRequest, start_run: RunStarter) -> AsyncIterator[Program]:
+    async def _start_program(self, request: RunRequest, start_run: RunStarter) -> AsyncIterator[Program]:
         check_and_flatten(request)
         try:
-            async with AsyncExitStack() as held:
-                yield await self._entered(request, start_run, held)
+            async with AsyncExitStack() as stack:
+                yield await self._await_program(request, start_run, stack)
         finally:
-            # What was in use when all else was let go.
+            # The last program after `close` releases what was still in use then.
             if self._closed and not (self._programs or self._starting):
                 await self.release()
 
-    async def _entered(self, request: RunRequest, start_run: RunStarter, held: AsyncExitStack) -> Program:
-        starting = asyncio.create_task(self._start(request, start_run, held))
+    async def _await_program(
+        self, request: RunRequest, start_run: RunStarter, stack: AsyncExitStack
+    ) -> Program:
+        starting = asyncio.create_task(self._create_program(request, start_run, stack))
         self._starting.add(starting)
         try:
             await asyncio.wait([starting])
@@ -186,48 +191,50 @@ class ProgramSandbox(ABC):
             raise SandboxBroken(f"{self.name} was closed")
         return starting.result()
 
-    async def _start(self, request: RunRequest, start_run: RunStarter, held: AsyncExitStack) -> Program:
+    async def _create_program(
+        self, request: RunRequest, start_run: RunStarter, stack: AsyncExitStack
+    ) -> Program:
         try:
-            running = await held.enter_async_context(start_run(request))
+            running = await stack.enter_async_context(start_run(request))
             program = await Program.start(request, running, self._programs)
         except SandboxNotStarted as fault:
-            raise SandboxBroken(f"{self.name} could not build the wall: {fault}") from fault
+            raise SandboxBroken(f"{self.name} could not build the sandbox: {fault}") from fault
         except OSError as fault:
-            raise system_error(f"{self.name} could not build the wall", fault) from fault
-        held.push_async_callback(self._end, program)
+            raise system_error(f"{self.name} could not build the sandbox", fault) from fault
+        stack.push_async_callback(self._end_program, program)
         return program
 
-    async def _end(self, program: Program) -> None:
+    async def _end_program(self, program: Program) -> None:
         self._programs.discard(program)
         await program.kill_and_release()
 
 
-def system_error(what: str, fault: OSError) -> SandboxBroken:
-    """The fault to raise where the system refuses something that a wall needs.
+def system_error(action: str, fault: OSError) -> SandboxBroken:
+    """Return the exception to raise if the operating system refuses something that a sandbox needs.
 
     Args:
-        what: Could not be done.
+        action: What could not be done.
         fault: The system's error.
     """
     remedy = "raise the limit on open files (`ulimit -n`), or run fewer programs at once"
-    return SandboxBroken(f"{what}: {fault}", remedy=remedy if fault.errno in TOO_MANY_OPEN else "")
+    return SandboxBroken(f"{action}: {fault}", remedy=remedy if fault.errno in TOO_MANY_OPEN_FILES else "")
 
 
 async def try_sandbox(start_run: RunStarter) -> str:
-    """What goes wrong with a wall; empty where nothing does.
+    """Run a trial program; return what goes wrong, or an empty text if nothing does.
 
     Args:
-        begin: Begins to run a request behind it.
+        start_run: Starts a request in the sandbox.
     """
     try:
-        async with start_run(TRIAL) as running:
-            program = await Program.start(TRIAL, running)
+        async with start_run(TRIAL_REQUEST) as running:
+            program = await Program.start(TRIAL_REQUEST, running)
             try:
                 result = await program.wait_for_result()
             finally:
                 await program.kill_and_release()
     except (SandboxNotStarted, SandboxBroken, OSError) as fault:
-        return str(fault) or "it ended without a word"
+        return str(fault) or "it ended without a message"
     if result.status == "ok":
         return ""
-    return result.stderr.decode("utf-8", "replace").strip() or f"a trial {result.status}"
+    return result.stderr.decode("utf-8", "replace").strip() or f"the trial run ended with {result.status!r}"

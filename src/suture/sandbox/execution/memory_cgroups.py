@@ -1,5 +1,8 @@
-"""One control group of Linux: how much memory everything behind a wall may hold."""
-# FIXME doc of sandbox/execution/memory: """Control groups of Linux: the kernel's own limit on the memory of everything behind a wall.
+"""Linux control groups: the kernel's own limit on the memory of everything in one sandbox.
+
+Whether or not a control group can be had, the supervisor inside the sandbox also checks the memory of
+everything there every 50 ms (`supervisor.py`).
+"""
 #
 # Where none can be had, a supervisor behind the wall looks at the memory of everything there every 50 ms
 # (`inside.py`); it does so in any case.
@@ -33,37 +36,37 @@ _numbers = itertools.count()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Interface:
-    """Names of a version's files.
+class CgroupFiles:
+    """File names of one version of control groups.
 
     Attributes:
-        used: Bytes that are in use.
-        limit: The file that holds the most bytes that a group may have.
-        swap: The most bytes of, or with, swap; it may be missing.
-        swap_counts_memory: Whether that includes memory.
+        usage: Holds the bytes in use.
+        limit_growth: Holds the maximum number of bytes of the group.
+        swap: Holds the maximum swap, or memory and swap together; the file may be missing.
+        swap_counts_memory: Whether that maximum includes memory.
         events: Holds a line `oom_kill N`.
-        sockets: The most bytes in buffers of TCP, where the version counts those by themselves.
+        sockets: Holds the maximum bytes of TCP buffers, in the version that counts those separately.
     """
 
-    used: str
-    limit: str
+    usage: str
+    limit_growth: str
     swap: str
     swap_counts_memory: bool
     events: str
     sockets: str | None = None
 
 
-INTERFACES = {
-    "cgroup2": Interface(
-        used="memory.current",
-        limit="memory.max",
+CGROUP_FILES = {
+    "cgroup2": CgroupFiles(
+        usage="memory.current",
+        limit_growth="memory.max",
         swap="memory.swap.max",
         swap_counts_memory=False,
         events="memory.events",
     ),
-    "cgroup1": Interface(
-        used="memory.usage_in_bytes",
-        limit="memory.limit_in_bytes",
+    "cgroup1": CgroupFiles(
+        usage="memory.usage_in_bytes",
+        limit_growth="memory.limit_in_bytes",
         swap="memory.memsw.limit_in_bytes",
         swap_counts_memory=True,
         events="memory.oom_control",
@@ -73,54 +76,58 @@ INTERFACES = {
 
 
 class MemoryCgroup:
-    """A control group for what stands behind one wall. Make it with `MemoryGroups.make`.
+    """A control group for one sandbox. Create it with `MemoryCgroups.create`.
 
     Args:
-        folder: Where the kernel has it.
-        interface: The names of the files that its version of control groups has.
-        leaving: Takes it once it is not needed any more.
+        folder: The group's folder in the kernel's file system.
+        interface: The file names of its version.
+        pending_removal: The list of groups that wait to be removed.
     """
 
-    def __init__(self, folder: Path, interface: Interface, leaving: list[MemoryCgroup]) -> None:
+    def __init__(self, folder: Path, interface: CgroupFiles, pending_removal: list[MemoryCgroup]) -> None:
         self._folder = folder
         self._interface = interface
-        self._leaving = leaving
+        self._pending_removal = pending_removal
         self._limit_mb = 0
         self._events = folder / interface.events
 
     @property
-    def entrance(self) -> tuple[str, ...]:
-        """Words in front of a command that make it, and all it starts, a member before anything else."""
-        # `exec`, so that nobody waits in between; a shell of the system's, so that nothing forks after us.
+    def enter_command(self) -> tuple[str, ...]:
+        """The start of a command line that puts the process, and all it starts, into the group before
+        anything else runs.
+        """
+        # With `exec` no extra process waits in between. The system's own shell is used, so that no code of
+        # the project runs.
         script = 'echo $$ > "$0" && exec "$@"'
         return ("/bin/sh", "-c", script, str(self._folder / "cgroup.procs"))
 
-    def limit(self, total_memory_mb: int) -> None:
-        """Let everything behind the wall hold so much more than it does now, in MiB.
+    def limit_growth(self, total_memory_mb: int) -> None:
+        """Allow everything in the sandbox to use this much more memory than it does now, in MiB.
 
         Raises:
             OSError: The kernel refuses.
         """
         if total_memory_mb == self._limit_mb:
             return
-        used = int((self._folder / self._interface.used).read_text("ascii"))
-        self._write_limit(total_memory_mb * MIB + CGROUP_BASE_BYTES + used)
+        usage = int((self._folder / self._interface.usage).read_text("ascii"))
+        self._write_limit(total_memory_mb * MIB + CGROUP_BASE_BYTES + usage)
         self._limit_mb = total_memory_mb
 
     def limit_total(self, most_mb: int) -> None:
-        """Let everything behind the wall hold so much in all, in MiB, until `limit` is called.
+        """Allow everything in the sandbox to use this much memory in total, in MiB, until `limit_growth` is
+        called.
 
         Raises:
             OSError: The kernel refuses.
         """
         self._write_limit(most_mb * MIB)
 
-    def _write_limit(self, most: int) -> None:
+    def _write_limit(self, limit_bytes: int) -> None:
         if self._interface.swap_counts_memory:
-            # The limit with swap may never be below the one without: open it first, close it last.
+            # The limit with swap may never be below the limit without it: raise it first, lower it last.
             self._write_swap("-1")
-        (self._folder / self._interface.limit).write_text(str(most), "ascii")
-        self._write_swap(str(most) if self._interface.swap_counts_memory else "0")
+        (self._folder / self._interface.limit_growth).write_text(str(limit_bytes), "ascii")
+        self._write_swap(str(limit_bytes) if self._interface.swap_counts_memory else "0")
         self._write_sockets()
 
     def _write_swap(self, text: str) -> None:
@@ -129,57 +136,57 @@ class MemoryCgroup:
 
     def _write_sockets(self) -> None:
         if self._interface.sockets is not None:
-            with suppress(OSError):  # a kernel without it counts no such buffers
+            with suppress(OSError):  # such a kernel does not count TCP buffers
                 (self._folder / self._interface.sockets).write_text(str(MAX_TCP_BUFFER_BYTES), "ascii")
 
-    def kills(self) -> int:
-        """How many processes the kernel has ended here for want of memory."""
+    def count_oom_kills(self) -> int:
+        """Return how many processes the OOM killer has killed in this group."""
         try:
             return oom_kills(self._events.read_bytes())
         except OSError:
             return 0
 
-    def drop(self) -> None:
-        """Have it taken away as soon as what was in it is gone; safe to call twice."""
-        if self not in self._leaving:
-            self._leaving.append(self)
+    def schedule_removal(self) -> None:
+        """Have the group removed as soon as its last process is gone. Safe to call twice."""
+        if self not in self._pending_removal:
+            self._pending_removal.append(self)
 
     def remove(self) -> None:
-        """Take the group away.
+        """Remove the group.
 
         Raises:
-            OSError: Something still dies in it.
+            OSError: A process in it has not been reaped yet.
         """
         self._folder.rmdir()
 
 
 @dataclass(frozen=True, kw_only=True)
 class CgroupParent:
-    """A folder of the kernel's in which control groups may be made.
+    """A folder in which control groups may be created.
 
     Attributes:
         folder: The folder, below the kernel's mount of control groups.
-        version: Which version of control groups it belongs to.
+        version: The version of control groups that it belongs to.
     """
 
     folder: Path
     version: Literal["cgroup1", "cgroup2"]
 
-    def make(self, leaving: list[MemoryCgroup]) -> MemoryCgroup:
-        """Make a control group for what stands behind one wall.
+    def create(self, pending_removal: list[MemoryCgroup]) -> MemoryCgroup:
+        """Create a control group for one sandbox.
 
         Args:
-            leaving: Takes it once it is not needed any more.
+            pending_removal: The list of groups that wait to be removed.
 
         Raises:
             OSError: The kernel refuses.
         """
         folder = self.folder / f"{NAME}-{os.getpid()}-{next(_numbers)}-{secrets.token_hex(4)}"
         folder.mkdir()
-        return MemoryCgroup(folder, INTERFACES[self.version], leaving)
+        return MemoryCgroup(folder, CGROUP_FILES[self.version], pending_removal)
 
-    def clear(self, proc: Path = PROC) -> None:
-        """Remove what processes that are gone have left; a group that has members is never removed."""
+    def remove_stale(self, proc: Path = PROC) -> None:
+        """Remove the groups of processes that are gone. The kernel never removes a group that has members."""
         for folder in self.folder.glob(f"{NAME}-*-*"):
             owner = folder.name.split("-")[1]
             if owner.isdigit() and not (proc / owner).exists():
@@ -188,64 +195,70 @@ class CgroupParent:
 
 
 class MemoryCgroups:
-    """Control groups for walls, where this machine lets us have any.
+    """Creates control groups for sandboxes, if this machine permits it.
 
     Args:
-        find: Finds where groups may be made, and else says why nowhere.
+        find_parent: Returns where groups may be created, or why nowhere.
     """
 
-    def __init__(self, find: Callable[[], tuple[CgroupParent | None, str]] | None = None) -> None:
-        self._find = find or find_group_home
-        self._home: CgroupParent | None = None
-        self._leaving: list[MemoryCgroup] = []
-        self._sought = False
+    def __init__(self, find_parent: Callable[[], tuple[CgroupParent | None, str]] | None = None) -> None:
+        self._find_parent = find_parent or find_cgroup_parent
+        self._parent: CgroupParent | None = None
+        self._pending_removal: list[MemoryCgroup] = []
+        self._was_searched = False
         self.reason = ""
 
     @property
     def enforcement(self) -> MemoryEnforcement:
-        """What keeps the memory of everything behind a wall within its limit."""
-        if not self._sought:
-            self._sought = True
-            self._home, self.reason = self._find()
-            if self._home is not None:
-                self._home.clear()
-                self._try(self._home)
-        return self._home.version if self._home else "sampler"
+        """What enforces the limit on the total memory of a sandbox."""
+        if not self._was_searched:
+            self._was_searched = True
+            self._parent, self.reason = self._find_parent()
+            if self._parent is not None:
+                self._parent.remove_stale()
+                self._test_parent(self._parent)
+        return self._parent.version if self._parent else "sampler"
 
-    def _try(self, home: CgroupParent) -> None:
+    def _test_parent(self, parent: CgroupParent) -> None:
         try:
-            cgroup = home.make(self._leaving)
-            cgroup.limit(MIB)
+            cgroup = parent.create(self._pending_removal)
+            cgroup.limit_growth(MIB)
             cgroup.remove()
         except (OSError, ValueError) as fault:
-            self._home, self.reason = None, f"a control group cannot be made: {fault}"
+            self._parent, self.reason = None, f"a control group cannot be made: {fault}"
 
-    def make(self) -> MemoryCgroup | None:
-        """A group for a new wall; `None` where there are none here.
+    def create(self) -> MemoryCgroup | None:
+        """Create a group for a new sandbox, or return `None` if there are no control groups here.
 
         Raises:
-            OSError: The kernel refuses one now.
+            OSError: The kernel refuses now.
         """
-        self._clear()
-        return self._home.make(self._leaving) if self.enforcement != "sampler" and self._home else None
+        self._remove_pending()
+        return (
+            self._parent.create(self._pending_removal)
+            if self.enforcement != "sampler" and self._parent
+            else None
+        )
 
-    def _clear(self) -> None:
-        for cgroup in tuple(self._leaving):
-            with suppress(OSError):  # something still dies in it
+    def _remove_pending(self) -> None:
+        for cgroup in tuple(self._pending_removal):
+            with suppress(OSError):  # a process in it has not been reaped yet
                 cgroup.remove()
-                self._leaving.remove(cgroup)
+                self._pending_removal.remove(cgroup)
 
     async def close(self) -> None:
-        """Take away what is left; safe to call twice."""
+        """Remove the remaining groups. Safe to call twice."""
         for _ in range(CGROUP_REMOVAL_ATTEMPTS):
-            self._clear()
-            if not self._leaving:
+            self._remove_pending()
+            if not self._pending_removal:
                 break
             await asyncio.sleep(CGROUP_REMOVAL_INTERVAL_S)
 
 
 def is_delegated(folder: Path) -> bool:
-    """Whether a group was handed to us to make groups in; that root may write there means nothing."""
+    """Return whether a cgroup v2 group was delegated to this user. For root, write access alone proves
+    nothing.
+    """
     if os.geteuid() != 0:
         return os.access(folder, os.W_OK) and os.access(folder / "cgroup.procs", os.W_OK)
     try:
@@ -254,45 +267,45 @@ def is_delegated(folder: Path) -> bool:
         return False
 
 
-def find_group_home(
+def find_cgroup_parent(
     proc: Path = PROC, delegated: Callable[[Path], bool] = is_delegated
 ) -> tuple[CgroupParent | None, str]:
-    """Where this process may make control groups that limit memory, and else why nowhere.
+    """Return where this process may create control groups that limit memory, or `None` and the reason.
 
-    Processes are never moved but those that we start, and nothing is changed in a group that is not ours: a
-    supervisor may count on it.
+    Only processes that Suture starts are moved, and nothing is changed in a group that is not Suture's:
+    another supervisor may depend on it.
 
     Args:
-        proc: Where the kernel tells about this process.
-        delegated: Whether a group of version 2 was handed to us.
+        proc: The folder `/proc`.
+        delegated: Whether a cgroup v2 group was delegated to us.
     """
     try:
-        own = _own_groups((proc / "self/cgroup").read_text("utf-8"))
-        mounts = list(_mounts((proc / "self/mountinfo").read_text("utf-8")))
+        own_groups = _parse_own_groups((proc / "self/cgroup").read_text("utf-8"))
+        mounts = list(_parse_mounts((proc / "self/mountinfo").read_text("utf-8")))
     except OSError as fault:
-        return None, f"control groups are not told of: {fault}"
+        return None, f"the control groups cannot be read: {fault}"
     for kind, controllers, root, point in mounts:
-        if kind == "cgroup" and "memory" in controllers and "memory" in own:
-            folder = _place(own["memory"], root, point)
+        if kind == "cgroup" and "memory" in controllers and "memory" in own_groups:
+            folder = _locate_group(own_groups["memory"], root, point)
             if folder is not None and os.access(folder, os.W_OK):
                 return CgroupParent(folder=folder, version="cgroup1"), ""
-        if kind == "cgroup2" and "" in own:
-            folder = _place(own[""], root, point)
+        if kind == "cgroup2" and "" in own_groups:
+            folder = _locate_group(own_groups[""], root, point)
             while folder is not None:
-                if _gives_memory(folder) and delegated(folder):
+                if _has_memory_controller(folder) and delegated(folder):
                     return CgroupParent(folder=folder, version="cgroup2"), ""
                 folder = folder.parent if folder != point else None
-    return None, "no control group that limits memory is ours to divide"
+    return None, "this process may not create control groups that limit memory"
 
 
-def _own_groups(text: str) -> dict[str, str]:
-    """Controller, or nothing for version 2 -> path of this process's group."""
+def _parse_own_groups(text: str) -> dict[str, str]:
+    """Return controller (empty for v2) -> path of this process's group."""
     parts = [line.split(":", 2) for line in text.splitlines()]
     return {controller: path for _, controllers, path in parts for controller in controllers.split(",")}
 
 
-def _mounts(text: str) -> Iterator[tuple[str, list[str], str, Path]]:
-    """Kind, options, root within the hierarchy and mount point of every control group file system."""
+def _parse_mounts(text: str) -> Iterator[tuple[str, list[str], str, Path]]:
+    """Yield type, options, root within the hierarchy and mount point of every control group file system."""
     for line in text.splitlines():
         mount, _, source = line.partition(" - ")
         words, kinds = mount.split(), source.split()
@@ -301,14 +314,14 @@ def _mounts(text: str) -> Iterator[tuple[str, list[str], str, Path]]:
             yield kinds[0], kinds[-1].split(","), words[3], point
 
 
-def _place(path: str, root: str, point: Path) -> Path | None:
+def _locate_group(path: str, root: str, point: Path) -> Path | None:
     inside = os.path.relpath(path, root)
     folder = point if inside == "." else point / inside
-    # A container may see its own path but not the hierarchy's upper part.
+    # A container may see its own path but not the upper part of the hierarchy.
     return folder if not inside.startswith("..") and folder.is_dir() else None
 
 
-def _gives_memory(folder: Path) -> bool:
+def _has_memory_controller(folder: Path) -> bool:
     try:
         return "memory" in (folder / "cgroup.subtree_control").read_text("ascii").split()
     except OSError:

@@ -1,4 +1,4 @@
-"""What runs a program behind a wall, as the host sees it: its streams, what is kept of them, and its end."""
+"""A program in a sandbox as the host sees it: its streams, its supervisor's report, and its end."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Protocol, Self
 from suture.sandbox.execution.memory_cgroups import MemoryCgroup
 
 
-class Feed(Protocol):
-    """Where a program's stdin is written."""
+class StdinWriter(Protocol):
+    """The stdin of a program."""
 
     def write(self, data: bytes) -> None:
-        """Take bytes; they may go out only with `drain`."""
+        """Queue bytes; they may be sent only by `drain`."""
         ...
 
     async def drain(self) -> None:
@@ -25,21 +25,21 @@ class Feed(Protocol):
         ...
 
     def close(self) -> None:
-        """Let the program see the end; safe to call twice."""
+        """Let the program see the end of its stdin. Safe to call twice."""
         ...
 
 
 class SupervisedRun(Protocol):
-    """One program and the supervisor beside it, behind a wall.
+    """One program in a sandbox, with its supervisor.
 
     Attributes:
-        stdin: Where the program's stdin is written.
+        stdin: The program's stdin.
         stdout: What the program writes to its stdout.
-        stderr: The program's, and before it starts that of whatever builds the wall.
-        report: What the supervisor says of the run (see `report.py`).
+        stderr: The program's stderr; before the program starts, that of whatever builds the sandbox.
+        report: What the supervisor reports about the run (see `supervisor.py`).
     """
 
-    stdin: Feed
+    stdin: StdinWriter
     stdout: asyncio.StreamReader
     stderr: asyncio.StreamReader
     report: asyncio.StreamReader
@@ -51,16 +51,16 @@ class SupervisedRun(Protocol):
 
     @property
     def out_of_memory(self) -> bool:
-        """Whether the kernel has ended something of it for want of memory; settled once all is gone."""
+        """Whether the OOM killer has killed something of it. Final once everything is gone."""
         ...
 
     @property
-    def complaint(self) -> str:
-        """What the supervisor said of itself before it ended, where it did; settled once all is gone."""
+    def error_text(self) -> str:
+        """What the supervisor printed before it ended abnormally. Final once everything is gone."""
         ...
 
     def kill(self) -> None:
-        """End everything of this run now."""
+        """Kill everything of this run now."""
         ...
 
     async def wait(self) -> int:
@@ -68,12 +68,12 @@ class SupervisedRun(Protocol):
         ...
 
     def release(self) -> None:
-        """Let go of what is held besides; safe to call twice."""
+        """Release the remaining resources. Safe to call twice."""
         ...
 
 
 class ColdRun:
-    """A wall of its own for one program. Make it with `ColdProcess.start`."""
+    """A sandbox that was built for one program. Create it with `ColdRun.start`."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class ColdRun:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
-        self.stdin: Feed = process.stdin
+        self.stdin: StdinWriter = process.stdin
         self.stdout = process.stdout
         self.stderr = process.stderr
         self.report = report
@@ -98,34 +98,34 @@ class ColdRun:
     @classmethod
     async def start(
         cls,
-        packed: bytes,
+        encoded: bytes,
         command: Sequence[str],
         inherit: Sequence[int],
         cgroup: MemoryCgroup | None = None,
     ) -> Self:
-        """Start what builds the wall.
+        """Start the command that builds the sandbox.
 
         Args:
-            packed: The request, as `inside.py` reads it.
-            command: What builds the wall and starts `inside.py`; its last two words, the descriptors of the
-                request and of the report, are added here.
-            inherit: Descriptors that the command needs besides.
-            group: The control group that the command enters; it is dropped with what is started.
+            encoded: The request, as `supervisor.py` reads it.
+            command: The command that builds the sandbox and starts `supervisor.py`. Its last two arguments,
+                the descriptors of the request and of the report, are added here.
+            inherit: Further file descriptors that the command needs.
+            cgroup: The control group that the command enters; it is removed when the run is released.
         """
-        with ExitStack() as unless_started, ExitStack() as passed_on:
+        with ExitStack() as cleanup_on_failure, ExitStack() as child_ends:
             request_fd, lifeline_fd = os.pipe()
-            passed_on.callback(os.close, request_fd)
+            child_ends.callback(os.close, request_fd)
             lifeline = await _open_lifeline(lifeline_fd)
-            unless_started.callback(lifeline.close)
+            cleanup_on_failure.callback(lifeline.close)
             read_fd, write_fd = os.pipe()
-            passed_on.callback(os.close, write_fd)
+            child_ends.callback(os.close, write_fd)
             report, report_pipe = await _open_report(read_fd)
-            unless_started.callback(report_pipe.close)
-            words = (*command, str(request_fd), str(write_fd))
-            process = await start_session(words, (request_fd, write_fd, *inherit))
-            unless_started.pop_all()
-        lifeline.write(len(packed).to_bytes(8, "big"))
-        lifeline.write(packed)
+            cleanup_on_failure.callback(report_pipe.close)
+            full_command = (*command, str(request_fd), str(write_fd))
+            process = await start_session(full_command, (request_fd, write_fd, *inherit))
+            cleanup_on_failure.pop_all()
+        lifeline.write(len(encoded).to_bytes(8, "big"))
+        lifeline.write(encoded)
         return cls(process, report, report_pipe, lifeline, cgroup)
 
     @property
@@ -135,13 +135,13 @@ class ColdRun:
 
     @property
     def out_of_memory(self) -> bool:
-        """Whether the kernel has ended something of it for want of memory; settled once all is gone."""
-        return self._cgroup is not None and self._cgroup.kills() > 0
+        """Whether the OOM killer has killed something of it. Final once everything is gone."""
+        return self._cgroup is not None and self._cgroup.count_oom_kills() > 0
 
-    complaint = ""
+    error_text = ""
 
     def kill(self) -> None:
-        """End everything of this run now."""
+        """Kill everything of this run now."""
         kill_session(self._process)
 
     async def wait(self) -> int:
@@ -149,26 +149,26 @@ class ColdRun:
         return await self._process.wait()
 
     def release(self) -> None:
-        """Let go of its pipes and of its control group; safe to call twice."""
+        """Release its pipes and its control group. Safe to call twice."""
         self._report_pipe.close()
         if self._cgroup is not None:
-            self._cgroup.drop()
-        self.hang_up()
+            self._cgroup.schedule_removal()
+        self.close_lifeline()
 
-    def hang_up(self) -> None:
-        """Let what supervises the program believe that its host is gone; safe to call twice."""
+    def close_lifeline(self) -> None:
+        """Close the lifeline, so that the supervisor believes that its host is gone. Safe to call twice."""
         if not self._lifeline.is_closing():
             self._lifeline.abort()
 
 
 async def start_session(command: Sequence[str], inherit: Sequence[int] = ()) -> Process:
-    """Start what builds a wall, as the leader of a session, with pipes for its streams.
+    """Start a command that builds a sandbox, as a session leader, with pipes for its streams.
 
     Args:
-        command: The words to start it with; its environment is empty, for it may be in sight behind the wall.
-        inherit: Descriptors that the command needs.
+        command: The command. Its environment is empty, because it may be visible inside the sandbox.
+        inherit: File descriptors that the command needs.
     """
-    starting = asyncio.create_task(
+    creation = asyncio.create_task(
         asyncio.create_subprocess_exec(
             *command,
             stdin=PIPE,
@@ -181,26 +181,27 @@ async def start_session(command: Sequence[str], inherit: Sequence[int] = ()) -> 
         )
     )
     try:
-        return await asyncio.shield(starting)
+        return await asyncio.shield(creation)
     except asyncio.CancelledError:
-        # Cut short, asyncio would end this one process only, and what it has forked by then would live on.
-        await asyncio.wait([starting])
-        if not starting.cancelled() and starting.exception() is None:
-            kill_session(starting.result())
-            await starting.result().communicate()
+        # When cancelled, asyncio would kill only this process, and what it has forked by then would live on.
+        await asyncio.wait([creation])
+        if not creation.cancelled() and creation.exception() is None:
+            kill_session(creation.result())
+            await creation.result().communicate()
         raise
 
 
 def kill_session(process: Process) -> None:
-    """End a bubblewrap that leads a session, and everything behind its wall.
+    """Kill a bubblewrap that leads a session, and everything in its sandbox.
 
-    The rest dies with it (`--die-with-parent`, and then its PID namespace); but its own child asks for that
-    only some time after it was forked, and until then belongs to its group.
+    The rest dies with it (`--die-with-parent`, and then its PID namespace). But bubblewrap's child asks for
+    that only some time after the fork, and until then it belongs to the process group, so the group is killed
+    first.
 
-    Where the host itself is killed nobody does this, and it may die before anyone has asked to die with it.
-    Then what runs behind the wall sees a pipe from the host end, and ends too.
+    If the host itself is killed, nobody does this, and it may die before any child has asked to die with it.
+    What runs in the sandbox then sees its pipe from the host end, and ends too.
     """
-    # Not `process.kill`: it reaps a child that has just died, and asyncio then never learns how.
+    # Not `process.kill`: it reaps a child that has just died, and asyncio then never learns its exit code.
     if process.returncode is None:
         for kill in (os.killpg, os.kill):
             with suppress(ProcessLookupError, PermissionError):
@@ -208,7 +209,7 @@ def kill_session(process: Process) -> None:
 
 
 def create_memory_file(content: bytes) -> int:
-    """A descriptor to read this content from, once; it belongs to the caller."""
+    """Return a file descriptor from which `content` can be read once. It belongs to the caller."""
     handle = os.memfd_create("suture")
     with os.fdopen(handle, "wb", closefd=False) as file:
         file.write(content)
@@ -232,10 +233,10 @@ async def _open_lifeline(write_fd: int) -> asyncio.WriteTransport:
 
 
 class CappedOutput:
-    """Keeps the head and the tail of a stream; memory stays within twice the limit.
+    """Keeps the head and the tail of a stream, and uses at most twice the limit of memory.
 
     Args:
-        limit: The most bytes to keep, half of them from each end.
+        limit: Maximum number of bytes to keep, half from each end.
     """
 
     def __init__(self, limit: int) -> None:
@@ -250,21 +251,19 @@ class CappedOutput:
         return self.total > 2 * self._half
 
     def add(self, chunk: bytes) -> None:
-        """Take the next bytes of the stream."""
+        """Add the next bytes of the stream."""
         self.total += len(chunk)
-        room = self._half - len(self._head)
-        self._head += chunk[:room]
-        self._tail += chunk[max(0, room) :]
+        free = self._half - len(self._head)
+        self._head += chunk[:free]
+        self._tail += chunk[max(0, free) :]
         if len(self._tail) > 2 * self._half:
             del self._tail[: -self._half]
 
     def content(self) -> bytes:
-        """What was kept; the cut is stated where there is one."""
+        """Return what was kept, with a line that marks the gap if there is one."""
         if not self.truncated:
             return bytes(self._head + self._tail)
-        left_out = self.total - 2 * self._half
+        omitted = self.total - 2 * self._half
         return (
-            bytes(self._head)
-            + b"\n[... %d bytes left out ...]\n" % left_out
-            + bytes(self._tail[-self._half :])
+            bytes(self._head) + b"\n[... %d bytes omitted ...]\n" % omitted + bytes(self._tail[-self._half :])
         )

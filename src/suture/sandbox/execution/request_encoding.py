@@ -1,4 +1,4 @@
-"""What goes in: a request, checked on the host and packed for the other side."""
+"""Check a request on the host, and encode it for the supervisor or a zygote inside the sandbox."""
 
 from __future__ import annotations
 
@@ -15,79 +15,80 @@ from suture.sandbox.contract import BOX, LIBRARY, RunRequest
 from suture.sandbox.execution.supervisor import MIB, MOST_FRAME_BYTES
 from suture.sandbox.tuning import MAX_COLLECTED_BYTES, MAX_REQUEST_FILES
 
-NAME_BYTES = 255
-"""The longest name of a file on Linux (`NAME_MAX`)."""
-PATH_BYTES = 4000
-"""Below `PATH_MAX` (4096), which counts the folder in front too."""
+MAX_NAME_BYTES = 255
+"""Maximum length of a file name on Linux (`NAME_MAX`)."""
+MAX_PATH_BYTES = 4000
+"""Below `PATH_MAX` (4096), which also counts the folder in front."""
 PAGE_BYTES = 4096
 """A tmpfs stores whole pages."""
-ARGUMENT_BYTES = 128 << 10
-"""The longest single argument or variable that the kernel takes (`MAX_ARG_STRLEN`)."""
+MAX_ARGUMENT_BYTES = 128 << 10
+"""Maximum length of a single argument or variable (`MAX_ARG_STRLEN`)."""
 BASE_ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": BOX, "TMPDIR": "/tmp", "LANG": "C.UTF-8"}
 
 
 def encode_request(request: RunRequest) -> bytes:
-    """Check a request and turn it into the bytes that `inside.py` reads.
+    """Check a request and return the bytes that `supervisor.py` reads.
 
     Raises:
-        UsageError: As `check_and_flatten`.
+        UsageError: See `check_and_flatten`.
     """
     files = {path: bytes(content) for path, content in request.files.items()}
     return marshal.dumps({**check_and_flatten(request), "files": files})
 
 
 def encode_for_zygote(request: RunRequest, *, forked: bool = False) -> bytes:
-    """Check a request and turn it into a frame's content: a 4-byte length, a JSON head, the files one by one.
+    """Check a request and return the content of a zygote's frame: a 4-byte length, a JSON head, the files one
+    by one.
 
     Args:
         request: What to run.
-        forked: Whether the zygote is an interpreter as `argv` names it, and is to run the module itself.
+        forked: Whether the zygote is the interpreter that `argv` names, and runs the module itself.
 
     Raises:
-        UsageError: As `check_and_flatten`; or all of it is longer than a frame.
+        UsageError: See `check_and_flatten`; or the whole is longer than a frame.
     """
     sizes = [(path, len(content)) for path, content in request.files.items()]
     head = json.dumps({**check_and_flatten(request), "files": sizes, "forked": forked}).encode("ascii")
     size = 4 + len(head) + sum(length for _, length in sizes)
     if size > MOST_FRAME_BYTES:
         raise UsageError(
-            f"the request has {size / MIB:.1f} MiB and a wall that waits takes {MOST_FRAME_BYTES / MIB:g}",
+            f"the request has {size / MIB:.1f} MiB, and a warm sandbox accepts {MOST_FRAME_BYTES / MIB:g} MiB",
             remedy="leave large files out; or, with bubblewrap, set sandbox.mode = 'cold'",
         )
     return b"".join((len(head).to_bytes(4, "big"), head, *request.files.values()))
 
 
 def as_program_request(request: RunRequest, executable: str, box: str = BOX) -> RunRequest:
-    """A request for Python code as one for a program, with the code's modules among its files.
+    """Turn a request for Python code into one for a program, with the code's modules among its files.
 
     Args:
-        request: Whatever names a program already stays as it is.
+        request: A request that already names a program is returned unchanged.
         executable: The path of the Python interpreter.
-        box: The folder in which its files will lie.
+        box: The folder in which the files will lie.
     """
     if request.python is None:
         return request
     path = f"import sys; sys.path.insert(0, {f'{box}/{LIBRARY}'!r}); del sys\n" if request.modules else ""
-    laid = {f"{LIBRARY}/{name}": content for name, content in request.modules.items()}
+    module_files = {f"{LIBRARY}/{name}": content for name, content in request.modules.items()}
     return replace(
         request,
         argv=(executable, "-I", "-S", "-B", "-c", path + request.python),
         python=None,
         modules={},
-        files={**request.files, **laid},
+        files={**request.files, **module_files},
     )
 
 
 def check_and_flatten(request: RunRequest) -> dict[str, Any]:
-    """A request in plain words, but for its files' contents.
+    """Check a request and return it as plain values, without the contents of its files.
 
     Raises:
-        UsageError: An empty or impossible command; a path that is absolute, leads upwards or is too long; a
-            file that is also a folder; or more than the folder behind the wall can hold.
+        UsageError: The command is empty or impossible; a path is absolute, leads upwards or is too long; a
+            file is also a folder; or the files do not fit into the sandbox's folder.
     """
     _check_program(request)
     environment = {**BASE_ENVIRONMENT, **request.env}
-    _check_words((f"{name}={value}" for name, value in environment.items()), "environment variable")
+    _check_strings((f"{name}={value}" for name, value in environment.items()), "environment variable")
     if any(not name or "=" in name for name in environment):
         raise UsageError("an environment variable has no usable name")
     _check_files(request)
@@ -116,34 +117,34 @@ def check_and_flatten(request: RunRequest) -> dict[str, Any]:
 
 def _check_program(request: RunRequest) -> None:
     if request.modules and request.python is None:
-        raise UsageError("only Python code has modules")
+        raise UsageError("modules are only possible with Python code")
     if request.python is not None:
         if request.argv:
-            raise UsageError("a request has a program and Python code at once", remedy="leave argv empty")
-        _check_words((request.python,), "piece of Python code")  # it may become an argument
+            raise UsageError("a request has both a program and Python code", remedy="leave argv empty")
+        _check_strings((request.python,), "piece of Python code")  # a cold sandbox passes it as an argument
         return
-    _check_words(request.argv, "argument")
+    _check_strings(request.argv, "argument")
     if not request.argv or not request.argv[0]:
         raise UsageError("there is no program to run", remedy="name one in argv")
 
 
-def _check_words(words: Iterable[str], what: str) -> None:
-    for word in words:
+def _check_strings(strings: Iterable[str], kind: str) -> None:
+    for string in strings:
         try:
-            encoded = os.fsencode(word)
+            encoded = os.fsencode(string)
         except UnicodeEncodeError as fault:
-            raise UsageError(f"an {what} cannot be encoded: {word!r}") from fault
+            raise UsageError(f"an {kind} cannot be encoded: {string!r}") from fault
         if b"\0" in encoded:
-            raise UsageError(f"an {what} holds a NUL byte: {word!r}")
-        if len(encoded) >= ARGUMENT_BYTES:
+            raise UsageError(f"an {kind} holds a NUL byte: {string!r}")
+        if len(encoded) >= MAX_ARGUMENT_BYTES:
             raise UsageError(
-                f"an {what} is too long: {len(encoded)} bytes", remedy="pass it in a file or through stdin"
+                f"an {kind} is too long: {len(encoded)} bytes", remedy="pass it in a file or through stdin"
             )
 
 
 def _check_files(request: RunRequest) -> None:
     if len(request.files) > MAX_REQUEST_FILES:
-        raise UsageError(f"{len(request.files)} files are too many; the most is {MAX_REQUEST_FILES}")
+        raise UsageError(f"{len(request.files)} files are too many; the maximum is {MAX_REQUEST_FILES}")
     folders: set[str] = set()
     size = 0
     for path, content in request.files.items():
@@ -151,12 +152,12 @@ def _check_files(request: RunRequest) -> None:
         parts = path.split("/")
         folders.update("/".join(parts[:depth]) for depth in range(1, len(parts)))
         size += -(-len(content) // PAGE_BYTES) * PAGE_BYTES
-    both = folders & request.files.keys()
-    if both:
-        raise UsageError(f"{min(both)!r} is a file and a folder at once")
+    conflicts = folders & request.files.keys()
+    if conflicts:
+        raise UsageError(f"{min(conflicts)!r} is both a file and a folder")
     if size > request.limits.disk_mb << 20:
         raise UsageError(
-            f"the files need {size >> 20} MiB and the folder behind the wall holds {request.limits.disk_mb}",
+            f"the files need {size >> 20} MiB, and the sandbox's folder holds {request.limits.disk_mb} MiB",
             remedy="raise sandbox.disk_mb, or leave large files out",
         )
 
@@ -168,8 +169,8 @@ def _check_path(path: str) -> None:
         raise UsageError(f"a path cannot be encoded: {path!r}") from fault
     parts = encoded.split(b"/")
     if encoded.startswith(b"/"):
-        raise UsageError(f"a path behind the wall must be relative: {path!r}")
+        raise UsageError(f"a path inside the sandbox must be relative: {path!r}")
     if b"" in parts or b"." in parts or b".." in parts or b"\0" in encoded:
         raise UsageError(f"a path has empty, '.', '..' or NUL parts: {path!r}")
-    if len(encoded) > PATH_BYTES or max(map(len, parts)) > NAME_BYTES:
+    if len(encoded) > MAX_PATH_BYTES or max(map(len, parts)) > MAX_NAME_BYTES:
         raise UsageError(f"a path is too long: {path[:80]!r}...")

@@ -1,20 +1,19 @@
-"""The one trusted program behind the wall: it lays the files, runs the program, brings files back.
+"""The trusted program inside the sandbox: it writes the files, runs the program, and brings files back.
 
-It is started as `python -I -S -B -c SOURCE REQUEST_FD REPORT_FD` and imports only what starts in no time:
-`json`, `signal` or `typing` would double its start-up. The request is a big-endian u64 and a marshalled
-mapping of that length: both ends are the same interpreter, and the host wrote it. Its pipe stays open as long
-as the host lives, and whatever runs here ends with it. The report goes the other way, parsed by hand (see
-`report.py`):
+It is started as `python -I -S -B -c SOURCE REQUEST_FD REPORT_FD`, and imports only modules that load quickly:
+`json`, `signal` or `typing` would double its start-up time. It must work on Python 3.8. The request is a
+big-endian u64 and a marshalled mapping of that length; marshal is safe here because the host wrote it and
+both ends are the same interpreter. The request's pipe stays open as long as the host lives, and whatever runs
+here ends with it. The report goes the other way and is parsed by hand (see `program.py`):
 
-    X message                     the files could not be laid
+    X message                     the files could not be written
     S                             the program starts now
     E kind number cpu             how it ended: `e` exit code, `s` signal, `t` time-out, `m` too much memory
-                                  of all processes and files together; what it computed, in milliseconds of
-                                  CPU time; both big-endian u32
+                                  of all processes and files together; then its CPU time in milliseconds;
+                                  both numbers are big-endian u32
     F index size content          a collected file: big-endian u32 and u64
     .                             the end
 """
-# FIXME doc of sandbox/execution/oom: """How many processes the kernel has ended for want of memory, as control groups tell; for both sides."""
 
 from __future__ import annotations
 
@@ -36,27 +35,28 @@ if TYPE_CHECKING:
 
 MIB = 1 << 20
 MOST_FRAME_BYTES = 256 * MIB
-"""The longest request that a zygote takes."""
+"""The longest request that a zygote accepts."""
 MOST_FDS = 1 << 20
-"""What Linux gives no process more of by default (`fs.nr_open`)."""
+"""By default Linux gives no process more descriptors than this (`fs.nr_open`)."""
 MOST_SIGNALS = 1024
-"""That wait for the program; a machine has some ten thousand for each user."""
+"""Signals that may be queued for the program; a machine allows some ten thousand for each user."""
 TICK_S, QUICK_TICK_S = 0.05, 0.005
-"""Seconds between two looks at everything that runs here; the short one where no kernel tells of an end."""
+"""Seconds between two checks of everything that runs here; the short interval is for kernels without pidfds.
+"""
 SET_DUMPABLE = 4
-"""`PR_SET_DUMPABLE` of `linux/prctl.h`: no other process of this user may look into this one."""
+"""`PR_SET_DUMPABLE` of `linux/prctl.h`: with 0, no other process of this user may look into this one."""
 WRITABLE = ("/box", "/tmp", "/dev/shm")
 INODE_BYTES = 1024
-"""About what the kernel keeps for a file in memory, however empty."""
+"""Roughly what the kernel uses for an in-memory file, however empty."""
 PAGE_BYTES = resource.getpagesize()
 
 
 def main() -> None:
     """Serve the one request."""
     request_fd, report_fd = int(sys.argv[1]), int(sys.argv[2])
-    kept = sorted((request_fd, report_fd))
-    for low, high in ((3, kept[0]), (kept[0] + 1, kept[1]), (kept[1] + 1, MOST_FDS)):
-        os.closerange(low, high)  # such as the namespace that our launcher came through
+    kept_fds = sorted((request_fd, report_fd))
+    for low, high in ((3, kept_fds[0]), (kept_fds[0] + 1, kept_fds[1]), (kept_fds[1] + 1, MOST_FDS)):
+        os.closerange(low, high)  # such as the mount namespace through which the launcher came
     protect()
     deafen()
     request = marshal.loads(exactly(request_fd, int.from_bytes(exactly(request_fd, 8), "big")))
@@ -79,12 +79,12 @@ def main() -> None:
 
 
 def protect() -> None:
-    """Let no other process look into this one: the program has the same user.
+    """Forbid other processes to look into this one, because the program runs as the same user.
 
     Raises:
         OSError: The kernel refuses.
     """
-    import _ctypes  # `ctypes` itself starts slowly, and a zygote's child has its own way
+    import _ctypes  # importing `ctypes` itself is slow, and a zygote's child uses `zygote/inside/kernel.py`
 
     class Call(_ctypes.CFuncPtr):
         _flags_ = _ctypes.FUNCFLAG_CDECL
@@ -96,12 +96,14 @@ def protect() -> None:
 
 
 def deafen() -> None:
-    """Take Python's own handler away: a first process that has none hears no signal from its namespace."""
+    """Remove Python's SIGINT handler. PID 1 of a namespace receives no signal from inside that it has no
+    handler for.
+    """
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 
 
 def exactly(handle: int, size: int) -> bytes:
-    """Read so many bytes; ends this process where the host has gone."""
+    """Read exactly `size` bytes. Ends this process if the host has gone."""
     content = bytearray()
     while len(content) < size:
         chunk = os.read(handle, min(size - len(content), MIB))
@@ -117,7 +119,7 @@ def lay(path: str, content: bytes) -> None:
     if folder:
         os.makedirs(folder, exist_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
-    # What starts with `#!` was made to be run; a request holds contents and no modes.
+    # A request carries no modes, so a file that starts with `#!` is made executable.
     handle = os.open(path, flags, 0o755 if content[:2] == b"#!" else 0o644)
     try:
         view = memoryview(content)
@@ -128,11 +130,12 @@ def lay(path: str, content: bytes) -> None:
 
 
 def become(request: dict[str, Any]) -> None:
-    """Turn this process into the program; does not return."""
+    """Turn this process into the program. Does not return."""
     argv = request["argv"]
     try:
         os.closerange(3, MOST_FDS)
-        _signal.signal(_signal.SIGPIPE, _signal.SIG_DFL)  # Python ignores it, and programs would inherit that
+        # Python ignores SIGPIPE, and the program would inherit that
+        _signal.signal(_signal.SIGPIPE, _signal.SIG_DFL)
         limit(request["limits"])
         os.execvpe(argv[0], argv, request["env"])
     except OSError as fault:
@@ -143,7 +146,7 @@ def become(request: dict[str, Any]) -> None:
 
 
 def limit(limits: dict[str, int]) -> None:
-    """Lower this process's limits for good."""
+    """Lower this process's limits permanently."""
     for kind, amount in (
         (resource.RLIMIT_AS, limits["memory_mb"] * MIB),
         (resource.RLIMIT_NPROC, limits["processes"]),
@@ -153,17 +156,17 @@ def limit(limits: dict[str, int]) -> None:
         (resource.RLIMIT_MEMLOCK, 0),
     ):
         lower(kind, amount)
-    # The soft limit comes first and is a signal that says what happened; the hard one kills.
+    # The soft limit sends SIGXCPU, which says what happened; the hard limit kills a second later.
     resource.setrlimit(resource.RLIMIT_CPU, (limits["cpu_s"], limits["cpu_s"] + 1))
     try:
-        # Counted for a user of the host in all namespaces together; timers are of this kind too.
+        # The kernel counts queued signals per host user over all namespaces; POSIX timers count too.
         lower(resource.RLIMIT_SIGPENDING, MOST_SIGNALS)
     except ValueError:
-        return  # gVisor cannot change it, and what it counts is none of the host's
+        return  # gVisor cannot change this limit, and its count does not affect the host
 
 
 def lower(kind: int, amount: int) -> None:
-    """Lower one limit of this process's, for good."""
+    """Lower one limit of this process permanently."""
     hard = resource.getrlimit(kind)[1]
     amount = amount if hard == resource.RLIM_INFINITY else min(amount, hard)
     resource.setrlimit(kind, (amount, amount))
@@ -176,19 +179,19 @@ def watch(
     lifeline: int | None = None,
     out_of_memory: Callable[[], bool] = lambda: False,
 ) -> tuple[bytes, int]:
-    """Wait for the program, at most until the deadline, and look after what it and its children hold.
+    """Wait for the program until the deadline, and check the memory of it and its children.
 
     Args:
-        pid: The program's process.
-        deadline: On the monotonic clock.
-        most_bytes: The most memory of everything here but this process and the first one.
-        lifeline: Something to read from that ends with the host.
-        starved: Whether the kernel has ended something here for want of memory.
+        pid: The program's process id.
+        deadline: A time of the monotonic clock.
+        most_bytes: Maximum memory of everything here except this process and PID 1.
+        lifeline: A file descriptor that ends when the host ends.
+        out_of_memory: Returns whether the kernel's OOM killer has killed something here.
     """
     watched, tick = [] if lifeline is None else [lifeline], TICK_S
     try:
         watched.append(os.pidfd_open(pid))
-    except OSError:  # an older gVisor has none
+    except OSError:  # older versions of gVisor have no pidfd_open
         tick = QUICK_TICK_S
     spared = {"1", str(os.getpid())}
     folders = None
@@ -196,7 +199,7 @@ def watch(
         ready, _, _ = select.select(watched, [], [], min(left, tick))
         if lifeline in ready:
             os._exit(1)
-        # As the first process of its namespace, this one inherits what loses its parent.
+        # As PID 1 of its namespace, this process inherits every process that loses its parent.
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
             if ended[0] == pid:
                 if out_of_memory():
@@ -212,19 +215,20 @@ def watch(
 
 
 def own_folders() -> list[str]:
-    """The writable folders that lie in memory."""
+    """Return the writable folders that lie in memory."""
     with open("/proc/self/mountinfo") as file:
         lines = [line.split() for line in file]
     return [words[4] for words in lines if words[4] in WRITABLE and words[words.index("-") + 1] == "tmpfs"]
 
 
 def held_bytes(spared: set[str], folders: list[str], most: int) -> int:
-    """Memory of all processes and folders; more exactly where it seems to be more than `most`.
+    """Return the memory of all processes and in-memory folders, measured precisely only if it seems to exceed
+    `most`.
 
     Args:
         spared: Processes that do not count.
         folders: Folders that lie in memory.
-        most: Up to here a guess that is too high will do.
+        most: Up to this value an overestimate is good enough.
     """
     held = 0
     for folder in folders:
@@ -239,7 +243,7 @@ def held_bytes(spared: set[str], folders: list[str], most: int) -> int:
 
 
 def resident_bytes(pid: str) -> int:
-    """What a process has in memory, shared or not."""
+    """Return the resident memory of a process, shared or not."""
     try:
         with open(f"/proc/{pid}/statm", "rb") as file:
             return int(file.read().split()[1]) * PAGE_BYTES
@@ -248,25 +252,29 @@ def resident_bytes(pid: str) -> int:
 
 
 def own_bytes(pid: str) -> int:
-    """A process's part of what it has in memory; all of it where nobody can look into it, as under gVisor."""
+    """Return a process's proportional share of its memory; all of its memory if it cannot be inspected, as
+    under gVisor.
+    """
     try:
         with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
             lines = [line.split() for line in file]
     except OSError:
-        # Nothing, if it has ended since: many that end at once must not count in full.
+        # This is 0 if it has ended since: many processes that end together must not count in full.
         return resident_bytes(pid)
     parts = {words[0]: int(words[1]) << 10 for words in lines if len(words) == 3}
-    # What lies in files is either in the folders, which count anyway, or the host's.
+    # File-backed memory is either in the folders, which count anyway, or belongs to the host.
     return parts.get(b"Pss_Anon:", parts.get(b"Pss:", 0)) + parts.get(b"Pss_Shmem:", 0)
 
 
 def open_box() -> int:
-    """The working directory, for bringing files back from it; a program must not inherit this descriptor."""
+    """Open the working directory, to collect files from it. The program must not inherit this descriptor."""
     return os.open(".", os.O_RDONLY | os.O_DIRECTORY)
 
 
 def account(kind: bytes, number: int, request: dict[str, Any], box: int) -> Iterator[bytes]:
-    """The words that tell how it ended and what is collected; for when every process of it is gone."""
+    """Yield the report of how it ended and of the collected files. Call it when every process of the run is
+    gone.
+    """
     yield ending(kind, number)
     unlock(box)
     room = request["collect_bytes"]
@@ -280,22 +288,22 @@ def account(kind: bytes, number: int, request: dict[str, Any], box: int) -> Iter
 
 
 def unlock(box: int) -> None:
-    """Let the working directory be read again, should the program have forbidden it."""
+    """Make the working directory readable again, if the program has changed its mode."""
     try:
         os.fchmod(box, 0o700)
-    except OSError:  # it is not the program's own, as in a container
+    except OSError:  # the folder has another owner, as in a container
         return
 
 
 def ending(kind: bytes, number: int) -> bytes:
-    """The words that tell how it ended."""
+    """Return the part of the report that says how it ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu_ms = min(int(1000 * (used.ru_utime + used.ru_stime)), (1 << 32) - 1)
     return b"E" + kind + number.to_bytes(4, "big") + cpu_ms.to_bytes(4, "big")
 
 
 def kill_the_rest() -> None:
-    """End whatever the program left behind, so that nothing changes files while they are collected."""
+    """Kill whatever the program left behind, so that nothing changes files while they are collected."""
     for _ in range(400):
         try:
             os.kill(-1, 9)
@@ -310,7 +318,7 @@ def kill_the_rest() -> None:
 
 
 def collect(box: int, path: str, most_bytes: int) -> bytes | None:
-    """Read one regular file below the working directory; no link is followed on the way."""
+    """Read one regular file below the working directory, without following any link on the way."""
     *folders, name = path.split("/")
     at = box
     try:
@@ -319,7 +327,7 @@ def collect(box: int, path: str, most_bytes: int) -> bytes | None:
             if at != box:
                 os.close(at)
             at = inner
-        # Without O_NONBLOCK a FIFO of this name would hold us for ever.
+        # Without O_NONBLOCK, opening a FIFO of this name would block forever.
         with open(os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=at), "rb") as file:
             facts = os.fstat(file.fileno())
             if not stat.S_ISREG(facts.st_mode) or facts.st_size > most_bytes:
@@ -338,6 +346,8 @@ if __name__ == "__main__":
 
 
 def oom_kills(events: bytes) -> int:
-    """The count in `memory.events` of version 2, or in `memory.oom_control` of version 1: `oom_kill N`."""
+    """Return the count of OOM kills in `memory.events` (cgroup v2) or `memory.oom_control` (v1): the line
+    `oom_kill N`.
+    """
     words = events.split()
     return int(words[words.index(b"oom_kill") + 1]) if b"oom_kill" in words else 0

@@ -140,10 +140,8 @@ def _find_objection(real: Path, library: str, root: Path) -> str:
 
 
 def _find_homes(folder: Path) -> Iterator[Path]:
-    yield from (
-        resolve_path(os.path.expanduser("~")),
-        Path("/root"),
-    )  # Path.expanduser raises if there is no home
+    yield resolve_path(os.path.expanduser("~"))  # noqa: PTH111 - Path.expanduser raises if there is no home
+    yield Path("/root")
     with suppress(KeyError):  # the owner has no account
         yield resolve_path(pwd.getpwuid(folder.stat().st_uid).pw_dir)
 

@@ -99,7 +99,7 @@ def _mount_part(folder: Path, part: Path) -> Mount:
 def _is_not_shown(path: Path, mounts: Sequence[Mount]) -> bool:
     """Return whether a path exists that nothing shows so far."""
     shown = is_in_system_folder(str(path)) or any(is_below(str(path), mount.target) for mount in mounts)
-    return not shown and os.path.exists(path)  # Path.exists raises for an unreadable folder
+    return not shown and os.path.exists(path)  # noqa: PTH110 - Path.exists raises for an unreadable folder
 
 
 def _iterate_link_names(executable: Path) -> Iterator[Path]:
@@ -160,7 +160,7 @@ def _check(mount: Mount) -> None:
         for folder in RESERVED_TARGETS
     ):
         raise UsageError(f"{mount.target!r} belongs to the sandbox; nothing can be mounted there")
-    if not os.path.exists(mount.source):  # a Path would normalize what was written
+    if not os.path.exists(mount.source):  # noqa: PTH110 - a Path would normalize what was written
         raise UsageError(f"{mount.source!r} does not exist, so it cannot be mounted")
     if not (os.path.isfile(mount.source) or os.path.isdir(mount.source)):  # noqa: PTH112, PTH113 - as above
         raise UsageError(f"{mount.source!r} is neither a file nor a folder; it cannot be mounted")

@@ -36,8 +36,8 @@ NOTE_BYTES = 64 << 20
 class AddedPackages(PackageSets):
     """What candidates ask for beside what a project has.
 
-    A manifest of theirs is taken only as `normalize_requested_files` writes it down, or as it was completed here; so nothing
-    else of it changes, and none of them has a say in what decides.
+    A manifest of theirs is taken only as `normalize_requested_files` writes it down, or as it was
+    completed here; so nothing else of it changes, and none of them has a say in what decides.
 
     Attributes:
         base: The project's files.

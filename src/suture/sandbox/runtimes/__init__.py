@@ -1,4 +1,6 @@
-"""Finding the interpreters and toolchains of the host that a project uses, without starting the project's code."""
+"""Finding the interpreters and toolchains of the host that a project uses, without starting the project's
+code.
+"""
 
 from suture.sandbox.runtimes.discovery import (
     discover_interpreter,

@@ -65,7 +65,7 @@ class FilterBranch:
 
     Attributes:
         field: Offset of the word in `struct seccomp_data`, in bytes.
-        how: Equal, greater, greater or equal; or whether any bit of the operand is set.
+        operator: Equal, greater, greater or equal; or whether any bit of the operand is set.
         operand: What the word is compared with.
         yes: The decision if the comparison holds.
         no: The decision if it does not.

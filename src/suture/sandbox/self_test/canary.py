@@ -30,7 +30,7 @@ def attack_and_wait(bait: dict[str, Any]) -> None:
     """Try to get out, report, wait for the host to look from outside, and leave a child behind at the end.
 
     Args:
-        words: What the host has prepared: `mark`, `secret`, `files`, `folders`, `addresses`, `abstract`,
+        bait: What the host has prepared: `mark`, `secret`, `files`, `folders`, `addresses`, `abstract`,
             `kernel_signs`.
     """
     # gVisor refuses this. On other kernels the host finds the process by its name.

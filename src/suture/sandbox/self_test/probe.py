@@ -59,9 +59,9 @@ Hole = Literal[
     "survivors",
     "canary_failed",
 ]
-"""What an attack got through: the attacks of `canary.ATTACKS`, then what the host sees from outside. `root`: the
-kernel takes the program for root; `survivors`: processes outlive their run; `canary_failed`: a canary did not
-answer, so nothing is known."""
+"""What an attack got through: the attacks of `canary.ATTACKS`, then what the host sees from outside.
+`root`: the kernel takes the program for root; `survivors`: processes outlive their run; `canary_failed`: a
+canary did not answer, so nothing is known."""
 HOLES: frozenset[str] = frozenset(get_args(Hole))
 HOLE_TEXT: dict[Hole, str] = {
     "host_files": "files of the host",
@@ -104,7 +104,7 @@ async def attack_sandbox(
     Meanwhile this process has one more environment variable, which must not be visible inside the sandbox.
 
     Args:
-        open_one: Creates the sandbox. What it inherits from this process is part of what is tested.
+        create: Creates the sandbox. What it inherits from this process is part of what is tested.
         level: The level that the sandbox claims.
         folders: Folders to place bait in, besides the one for temporary files; each must exist.
         proc: The folder `/proc`.
@@ -139,7 +139,7 @@ async def _place_bait(folders: Sequence[Path]) -> AsyncIterator[dict[str, Any]]:
             for folder in (None, *folders)
         ]
         for folder in bait_folders:
-            os.chmod(folder, 0o777)  # so that only the sandbox prevents access
+            os.chmod(folder, 0o777)  # noqa: PTH101 - only the sandbox may prevent access
             (Path(folder) / "secret").write_text(secret, "ascii")
         listeners = [socket.create_server((host, 0)) for host in _own_addresses()]
         for listener in listeners:
@@ -171,7 +171,7 @@ def _own_addresses() -> list[str]:
 
 async def _run_escape_attacks(sandbox: Sandbox, bait: dict[str, Any], proc: Path) -> dict[Hole, str]:
     limits = ProgramLimits(wall_s=2 * CANARY_TIMEOUT_S)
-    async with sandbox.open(RunRequest(python=_program("lurk", bait), limits=limits)) as channel:
+    async with sandbox.open(RunRequest(python=_program("attack_and_wait", bait), limits=limits)) as channel:
         answer = await channel.receive(CANARY_TIMEOUT_S)
         owners = _find_marked_processes(bait["mark"], proc)
         result = await channel.finish()
@@ -213,7 +213,9 @@ def _find_marked_processes(mark: str, proc: Path) -> dict[int, int]:
 
 
 async def _test_limits(sandbox: Sandbox) -> frozenset[str]:
-    code = _program("hold", {name: value for name, value in vars(TIGHT_LIMITS).items() if name != "wall_s"})
+    code = _program(
+        "test_limits", {name: value for name, value in vars(TIGHT_LIMITS).items() if name != "wall_s"}
+    )
     result = await sandbox.run(RunRequest(python=code, limits=TIGHT_LIMITS))
     try:
         stack = {str(name) for name in json.loads(result.stdout[4:])}
@@ -228,8 +230,10 @@ async def _test_ending_limits(sandbox: Sandbox) -> dict[str, bool]:
     limits = replace(
         TIGHT_LIMITS, memory_mb=1024, total_memory_mb=CANARY_TOTAL_MEMORY_MB, file_mb=CANARY_TOTAL_MEMORY_MB
     )
-    memory_request = RunRequest(python=_program("swell", CANARY_TOTAL_MEMORY_MB), limits=limits)
-    memory_file_request = RunRequest(python=_program("hoard", CANARY_TOTAL_MEMORY_MB), limits=limits)
+    memory_request = RunRequest(python=_program("exceed_total_memory", CANARY_TOTAL_MEMORY_MB), limits=limits)
+    memory_file_request = RunRequest(
+        python=_program("exceed_with_memory_files", CANARY_TOTAL_MEMORY_MB), limits=limits
+    )
     sleep_request = RunRequest(python="import time; time.sleep(30)", limits=ProgramLimits(wall_s=0.2))
     memory_file_result = await sandbox.run(memory_file_request)
     return {

@@ -43,7 +43,7 @@ class SelfTestedSandbox:
     Findings are kept until the machine is restarted, or until something changes that they depend on.
 
     Args:
-        open_one: Creates the sandbox that is attacked.
+        create: Creates the sandbox that is attacked.
         minimum: The weakest acceptable level.
         cache: A folder to keep findings in; without one, they are kept in this process only.
     """

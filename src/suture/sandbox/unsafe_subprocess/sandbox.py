@@ -17,7 +17,7 @@ from pathlib import Path
 
 from suture.errors import UsageError
 from suture.sandbox.contract import BOX, LIMIT_NAMES, Capabilities, RunRequest, RunResult
-from suture.sandbox.execution.base_sandbox import FrameChannel, ProgramSandbox, system_error
+from suture.sandbox.execution.base_sandbox import BaseSandbox, FrameChannel, system_error
 from suture.sandbox.execution.process import ColdRun, SupervisedRun
 from suture.sandbox.execution.request_encoding import as_program_request, check_and_flatten, encode_request
 from suture.sandbox.runtimes.discovery import get_own_interpreter
@@ -119,13 +119,15 @@ class UnsafeSubprocess:
 
 
 class ReapedRun(ColdRun):
-    """A reaper that ends its descendants when the host closes its pipe; only the reaper can find all of them."""
+    """A reaper that ends its descendants when the host closes its pipe; only the reaper can find all of
+    them.
+    """
 
     _delayed_kill: asyncio.TimerHandle | None = None
 
     def kill(self) -> None:
         """End everything of this run now. If the reaper does not manage that in time, it is killed too."""
-        self.hang_up()
+        self.close_lifeline()
         if self._delayed_kill is None:
             self._delayed_kill = asyncio.get_running_loop().call_later(REAPER_KILL_TIMEOUT_S, super().kill)
 
@@ -135,7 +137,7 @@ class ReapedRun(ColdRun):
             self._delayed_kill.cancel()
 
 
-class _SingleRun(ProgramSandbox):
+class _SingleRun(BaseSandbox):
     """One program in its own folder."""
 
     name = UnsafeSubprocess.name

@@ -87,12 +87,12 @@ class CopyCommand:
     Attributes:
         argv: The program and its arguments.
         files: The copy: path -> content.
-        seconds: The most wall-clock seconds.
+        timeout_s: The most wall-clock seconds.
         env: Variables; in their values `{box}` is the copy's folder.
         mounts: Runtimes to show read-only.
         limits: What it may use; the seconds of the limits are not asked.
-        keep_bytes: The most that is kept of what it prints, head and tail each half.
-        skip: Names of folders in which nothing is looked for.
+        max_output_bytes: The most that is kept of what it prints, head and tail each half.
+        skip_dirs: Names of folders in which nothing is looked for.
     """
 
     argv: Sequence[str]
@@ -110,9 +110,9 @@ class CopyRun:
     """What came of a command.
 
     Attributes:
-        ended: How it ended.
-        code: Its exit code; that of a signal is negative. `None` where it is not known.
-        seconds: Wall-clock seconds.
+        ending: How it ended.
+        exit_code: Its exit code; that of a signal is negative. `None` where it is not known.
+        duration_s: Wall-clock seconds.
         output: What it printed, decoded; head and tail where it was cut.
         printed_bytes: How much it printed.
         changes: What it did to the files; nothing is known where the wall ended it.

@@ -1,7 +1,7 @@
-"""The warm wall: a small trusted program that stays behind it and forks a child for each run.
+"""The warm mode: a small trusted process, the zygote, stays in a sandbox and forks a child for each run.
 
-What runs behind the wall is in `inside/`; the host's side is here. A zygote serves one run at a time: two at
-once would share its network namespace.
+The code that runs inside the sandbox is in `inside/`; the rest is the host's side. A zygote serves one run at
+a time, because two at once would share its network namespace.
 """
 
 from suture.sandbox.zygote.zygote_pool import ZygotePool

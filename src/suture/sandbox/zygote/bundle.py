@@ -1,4 +1,4 @@
-"""What a zygote is made of: sources that it reads from its stdin, so that no file has to be shown to it."""
+"""The sources that a zygote reads from its stdin, so that no file of Suture has to be mounted for it."""
 
 from __future__ import annotations
 
@@ -16,49 +16,50 @@ PARTS = (
     "suture.sandbox.zygote.inside.relay",
     "suture.sandbox.zygote.inside.server",
 )
-"""In the order in which they import each other; the last one serves."""
+"""The modules of the zygote in import order; the last one serves."""
 PACKAGES = (
     *("suture", "suture.sandbox", "suture.sandbox.execution"),
     *("suture.sandbox.zygote", "suture.sandbox.zygote.inside"),
 )
+"""The parent packages of `PARTS`, which become empty modules in the zygote."""
 
 
 @cache
 def read_boot_source() -> str:
-    """The zygote's first words."""
+    """Return the source of the program that loads the zygote."""
     return _read("suture.sandbox.zygote.inside.boot")
 
 
 def build_bundle(
     modules: Mapping[str, bytes],
     preload: str,
-    shown: Sequence[str],
+    mount_targets: Sequence[str],
     *,
     namespaces: bool = True,
-    emptied: Sequence[str] = (),
+    hidden_folders: Sequence[str] = (),
     fd_socket: int | None = None,
 ) -> bytes:
-    """What the zygote reads first: its sources, then a frame of settings.
+    """Return what the zygote reads first: its sources, then a frame with its settings.
 
     Args:
-        modules: Modules to import before the first run, as a request names them.
+        modules: Modules to import before the first run, as in a request.
         preload: Code to run before the first run.
-        shown: The paths of all mounts behind the wall.
-        namespaces: Whether each run gets namespaces of its own; else there is but one run.
-        emptied: Folders behind the wall that each run covers with nothing.
-        fd_socket: The descriptor by which it is given others.
+        mount_targets: The targets of all mounts.
+        namespaces: Whether each run gets its own namespaces; otherwise there is only one run.
+        hidden_folders: Folders inside the sandbox that each run covers with an empty one.
+        fd_socket: The file descriptor of the socket through which it receives descriptors.
     """
-    covered = [path for path in shown if path.startswith("/tmp/")]
+    covered = [path for path in mount_targets if path.startswith("/tmp/")]
     sources = json.dumps([*((name, "") for name in PACKAGES), *((name, _read(name)) for name in PARTS)])
-    texts = {_module(path): content.decode("utf-8") for path, content in modules.items()}
+    module_sources = {_module(path): content.decode("utf-8") for path, content in modules.items()}
     settings = json.dumps(
         {
             "filter": build_filter_for_host().hex(),
-            "modules": texts,
+            "modules": module_sources,
             "preload": preload,
             "namespaces": namespaces,
             "covered": covered,
-            "emptied": list(emptied),
+            "hidden_folders": list(hidden_folders),
             "fd_socket": fd_socket,
         }
     )

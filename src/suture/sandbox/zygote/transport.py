@@ -1,4 +1,4 @@
-"""What a zygote lives in, as the host sees it: streams, an end, and a way to end it."""
+"""How the host reaches a zygote: its streams, its end, and a way to kill it."""
 
 from __future__ import annotations
 
@@ -11,68 +11,68 @@ from suture.sandbox.execution.process import kill_session, start_session
 
 
 class ZygoteTransport(Protocol):
-    """Whatever carries a zygote: a process on this machine, a container, something further away.
+    """The connection to a zygote: in a process on this machine, in a container, or on another machine.
 
     Attributes:
         stdout: What the zygote writes to its stdout.
-        stderr: The zygote's, and before it starts that of whatever builds the wall.
+        stderr: The zygote's stderr; before it starts, that of whatever builds the sandbox.
     """
 
     stdout: asyncio.StreamReader
     stderr: asyncio.StreamReader
 
     def write(self, data: bytes) -> None:
-        """Take bytes for the zygote's stdin; one that is gone does not make this fail."""
+        """Queue bytes for the zygote's stdin. This does not fail if the zygote is gone."""
         ...
 
     async def drain(self) -> None:
-        """Wait until more may be written; raises `ConnectionError` where it is gone."""
+        """Wait until more may be written. Raises `ConnectionError` if the zygote is gone."""
         ...
 
     def close_stdin(self) -> None:
-        """Let the zygote see the end; safe to call twice."""
+        """Let the zygote see the end of its stdin. Safe to call twice."""
         ...
 
     @property
     def returncode(self) -> int | None:
-        """How it ended, once it has; negative for a signal, or where nothing is known."""
+        """How it ended, once it has; negative for a signal, or if the cause is unknown."""
         ...
 
     def kill(self) -> None:
-        """End it, and everything that runs in it, now; safe to call twice."""
+        """Kill the zygote and everything that runs in it now. Safe to call twice."""
         ...
 
     async def wait(self) -> int:
-        """Wait until everything is gone, and tell how it ended."""
+        """Wait until everything is gone, and return how it ended."""
         ...
 
 
 class StreamTransport:
-    """What carriers have in common whose stdin is a stream of asyncio's.
+    """The part that transports share whose stdin is an asyncio stream.
 
     Args:
-        stdin: The zygote's.
+        stdin: The zygote's stdin.
     """
 
     def __init__(self, stdin: asyncio.StreamWriter) -> None:
         self._stdin = stdin
 
     def write(self, data: bytes) -> None:
-        """Take bytes for the zygote's stdin; one that is gone does not make this fail."""
+        """Queue bytes for the zygote's stdin. This does not fail if the zygote is gone."""
         if not self._stdin.is_closing():
             self._stdin.write(data)
 
     async def drain(self) -> None:
-        """Wait until more may be written; raises `ConnectionError` where it is gone."""
+        """Wait until more may be written. Raises `ConnectionError` if the zygote is gone."""
         await self._stdin.drain()
 
     def close_stdin(self) -> None:
-        """Let the zygote see the end; safe to call twice."""
+        """Let the zygote see the end of its stdin. Safe to call twice."""
         self._stdin.close()
 
 
 class ProcessTransport(StreamTransport):
-    """A process on this machine that leads a session. Make it with `ProcessCarrier.start`."""
+    """A process on this machine that leads a session. Create it with `ProcessTransport.start`."""
 
     def __init__(self, process: Process) -> None:
         assert process.stdin is not None
@@ -85,11 +85,11 @@ class ProcessTransport(StreamTransport):
 
     @classmethod
     async def start(cls, command: Sequence[str], inherit: Sequence[int] = ()) -> ProcessTransport:
-        """Start what builds the wall and the zygote behind it.
+        """Start the command that builds the sandbox with the zygote in it.
 
         Args:
-            command: The words to start it with; its environment is empty.
-            inherit: Descriptors that the command needs.
+            command: The command. Its environment is empty.
+            inherit: File descriptors that the command needs.
         """
         return cls(await start_session(command, inherit))
 
@@ -99,9 +99,9 @@ class ProcessTransport(StreamTransport):
         return self._process.returncode
 
     def kill(self) -> None:
-        """End it, and everything that runs in it, now; safe to call twice."""
+        """Kill it and everything that runs in it now. Safe to call twice."""
         kill_session(self._process)
 
     async def wait(self) -> int:
-        """Wait until the process is gone, and tell how it ended."""
+        """Wait until the process is gone, and return how it ended."""
         return await self._process.wait()

@@ -1,5 +1,7 @@
-"""Keeping zygotes for the next run."""
-# FIXME doc of sandbox/zygote/warm: """Which zygote a request needs, and runs in such zygotes; how one is started is the backend's."""
+"""Choose the zygote that a request needs, keep zygotes for the next run, and start runs in them.
+
+How a zygote is started is up to the back end.
+"""
 
 from __future__ import annotations
 
@@ -29,16 +31,16 @@ from suture.sandbox.zygote.zygote_process import Zygote
 
 
 class ZygotePool:
-    """Leases zygotes, each to one run at a time; starts one where none that fits is idle."""
+    """Leases zygotes, each to one run at a time, and starts one if no suitable one is idle."""
 
     def __init__(self) -> None:
         self._idle: list[tuple[Hashable, Zygote]] = []
-        self._at_work: Counter[Hashable] = Counter()
-        self._starting: Counter[Hashable] = Counter()
-        self._lasting: Counter[Hashable] = Counter()
-        self._start_s: dict[Hashable, float] = {}
-        self._news = asyncio.Event()
-        self._adding: set[asyncio.Task[None]] = set()
+        self._busy_count: Counter[Hashable] = Counter()
+        self._starting_count: Counter[Hashable] = Counter()
+        self._long_count: Counter[Hashable] = Counter()
+        self._start_duration_s: dict[Hashable, float] = {}
+        self._changed = asyncio.Event()
+        self._background_starts: set[asyncio.Task[None]] = set()
         self._closed = False
 
     @asynccontextmanager
@@ -48,115 +50,122 @@ class ZygotePool:
         start: Callable[[], Awaitable[Zygote]],
         *,
         expensive: bool = False,
-        ahead: bool = False,
-        lasting: bool = False,
+        start_next: bool = False,
+        may_be_long: bool = False,
     ) -> AsyncIterator[Zygote]:
-        """A zygote for one run.
+        """Lease a zygote for one run.
 
         Args:
-            key: What it must have been started for.
-            start: Starts such a one.
-            dear: Whether that takes so long that it is worth waiting for one that is at work.
-            ahead: Whether to start the next one now, because this one is for one run only.
-            lasting: Whether the run may last, so that nobody should wait for its end.
+            key: What the zygote must have been started for.
+            start: Starts such a zygote.
+            expensive: Whether starting takes so long that waiting for a busy zygote is worthwhile.
+            start_next: Whether to start the next one now, because this one serves one run only.
+            may_be_long: Whether the run may be long, so that nobody should wait for its end.
 
         Raises:
-            SandboxBroken: The keeper was closed meanwhile.
+            SandboxBroken: The pool was closed meanwhile.
         """
-        waits = expensive and not ahead and not lasting
-        zygote = self._take(key) or (await self._wait(key) if waits else None)
+        may_wait = expensive and not start_next and not may_be_long
+        zygote = self._take_idle(key) or (await self._wait_for_idle(key) if may_wait else None)
         if zygote is None:
             zygote = await self._start(key, start)
-        self._at_work[key] += 1
-        self._lasting[key] += lasting
-        if ahead:
-            self._start_ahead(key, start)
+        self._busy_count[key] += 1
+        self._long_count[key] += may_be_long
+        if start_next:
+            self._start_next(key, start)
         try:
             yield zygote
         finally:
-            self._at_work[key] -= 1
-            self._lasting[key] -= lasting
+            self._busy_count[key] -= 1
+            self._long_count[key] -= may_be_long
             if self._closed:
-                self._wake_waiters()
+                self._notify_waiters()
                 await zygote.shut_down()
             else:
-                await self._keep(key, zygote)
+                await self._put_back(key, zygote)
 
     async def _start(self, key: Hashable, start: Callable[[], Awaitable[Zygote]]) -> Zygote:
         began_s = time.monotonic()
-        self._starting[key] += 1
+        self._starting_count[key] += 1
         try:
             zygote = await start()
         finally:
-            self._start_s[key] = time.monotonic() - began_s
-            self._starting[key] -= 1
-            self._wake_waiters()
+            self._start_duration_s[key] = time.monotonic() - began_s
+            self._starting_count[key] -= 1
+            self._notify_waiters()
         if self._closed:
             await zygote.shut_down()
-            raise SandboxBroken("the keeper of zygotes was closed")
+            raise SandboxBroken("the pool of zygotes was closed")
         return zygote
 
-    def _start_ahead(self, key: Hashable, start: Callable[[], Awaitable[Zygote]]) -> None:
-        """Have as many ready as are at work now, so that as many can be served at once next time."""
+    def _start_next(self, key: Hashable, start: Callable[[], Awaitable[Zygote]]) -> None:
+        """Have as many zygotes ready as are busy now, so that as many runs can be served at the same time
+        again.
+        """
         if self._closed:
             return
-        ready = self._starting[key] + sum(at == key and zygote.usable for at, zygote in self._idle)
-        if ready < min(self._at_work[key], MAX_IDLE_ZYGOTES):
-            task = asyncio.create_task(self._add(key, start))
-            self._adding.add(task)
-            task.add_done_callback(self._adding.discard)
+        available = self._starting_count[key] + sum(
+            index == key and zygote.is_usable for index, zygote in self._idle
+        )
+        if available < min(self._busy_count[key], MAX_IDLE_ZYGOTES):
+            task = asyncio.create_task(self._start_in_background(key, start))
+            self._background_starts.add(task)
+            task.add_done_callback(self._background_starts.discard)
 
-    async def _add(self, key: Hashable, start: Callable[[], Awaitable[Zygote]]) -> None:
+    async def _start_in_background(self, key: Hashable, start: Callable[[], Awaitable[Zygote]]) -> None:
         try:
-            await self._keep(key, await self._start(key, start))
+            await self._put_back(key, await self._start(key, start))
         except (SandboxNotStarted, SandboxError, OSError):
-            return  # whoever needs the next one tries again, and is told
+            return  # whoever needs the next one tries again and sees the error
 
-    async def _keep(self, key: Hashable, zygote: Zygote) -> None:
-        """Keep one for the next run; end those that are too many or can serve no more, such as old ones."""
+    async def _put_back(self, key: Hashable, zygote: Zygote) -> None:
+        """Keep a zygote for the next run, and end those that are surplus or can serve no more runs."""
         self._idle.append((key, zygote))
-        usable = [entry for entry in self._idle if entry[1].usable][-MAX_IDLE_ZYGOTES:]
-        spent = [entry for entry in self._idle if entry not in usable]
-        self._idle = usable
-        self._wake_waiters()
-        await _end_all(spent)
+        is_usable = [entry for entry in self._idle if entry[1].is_usable][-MAX_IDLE_ZYGOTES:]
+        replaced = [entry for entry in self._idle if entry not in is_usable]
+        self._idle = is_usable
+        self._notify_waiters()
+        await _end_all(replaced)
 
-    async def _wait(self, key: Hashable) -> Zygote | None:
-        """One that gets free about as soon as another could be started; `None` where none does.
+    async def _wait_for_idle(self, key: Hashable) -> Zygote | None:
+        """Wait for a zygote that becomes free about as soon as a new one would be ready; `None` if none does.
 
-        The first few are started without such a wait: what runs at once is not made to run in turn.
+        The first few runs do not wait, so that what was started concurrently does not run in sequence.
         """
-        if self._starting[key] + self._at_work[key] - self._lasting[key] < MAX_UNQUEUED_EXPENSIVE_RUNS:
+        if (
+            self._starting_count[key] + self._busy_count[key] - self._long_count[key]
+            < MAX_UNQUEUED_EXPENSIVE_RUNS
+        ):
             return None
-        while self._starting[key]:
-            await self._news.wait()
-            if (zygote := self._take(key)) is not None:
+        while self._starting_count[key]:
+            await self._changed.wait()
+            if (zygote := self._take_idle(key)) is not None:
                 return zygote
         try:
-            async with asyncio.timeout(self._start_s.get(key, 0.0)):
-                while self._at_work[key]:
-                    await self._news.wait()
-                    if (zygote := self._take(key)) is not None:
+            async with asyncio.timeout(self._start_duration_s.get(key, 0.0)):
+                while self._busy_count[key]:
+                    await self._changed.wait()
+                    if (zygote := self._take_idle(key)) is not None:
                         return zygote
         except TimeoutError:
             pass
         return None
 
-    def _wake_waiters(self) -> None:
-        self._news.set()
-        self._news = asyncio.Event()
+    def _notify_waiters(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
 
-    def _take(self, key: Hashable) -> Zygote | None:
-        # The one used last: its memory is warm, and the others grow old and go.
-        for at in range(len(self._idle) - 1, -1, -1):
-            if self._idle[at][0] == key and self._idle[at][1].usable:
-                return self._idle.pop(at)[1]
+    def _take_idle(self, key: Hashable) -> Zygote | None:
+        # The most recently used one first: its memory is warm, while the others age and are replaced.
+        for index in range(len(self._idle) - 1, -1, -1):
+            if self._idle[index][0] == key and self._idle[index][1].is_usable:
+                return self._idle.pop(index)[1]
         return None
 
     async def close(self) -> None:
-        """End all that are idle, for good; those at work end with their run. Safe to call twice."""
+        """End all idle zygotes for good; busy ones end with their run. Safe to call twice."""
         self._closed = True
-        for task in tuple(self._adding):
+        for task in tuple(self._background_starts):
             task.cancel()
             await asyncio.wait([task])
         idle, self._idle = self._idle, []
@@ -164,22 +173,22 @@ class ZygotePool:
 
 
 async def _end_all(entries: Sequence[tuple[Hashable, Zygote]]) -> None:
-    ended = await asyncio.gather(*(zygote.shut_down() for _, zygote in entries), return_exceptions=True)
-    for fault in filter(None, ended):
+    outcomes = await asyncio.gather(*(zygote.shut_down() for _, zygote in entries), return_exceptions=True)
+    for fault in filter(None, outcomes):
         raise fault
 
 
 FORKED_VARIABLES = {"PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}
-"""Settings of an interpreter that can still be made after it has started."""
+"""Variables of an interpreter that can still take effect after it has started."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ZygoteSpec:
-    """What a zygote has been made ready for.
+    """What a zygote is made ready for.
 
     Attributes:
-        start: The interpreter and its options; the boot program is its last word.
-        modules: Modules that it has imported, as a request brings them.
+        start: The interpreter and its options; the boot program is the last argument.
+        modules: Modules that it has imported, as in a request.
         preload: Code that it has run.
     """
 
@@ -188,20 +197,20 @@ class ZygoteSpec:
     preload: str = ""
 
 
-def bare_kind(own: Interpreter, request: RunRequest) -> ZygoteSpec:
-    """The kind that can serve any request."""
+def bare_spec(own: Interpreter, request: RunRequest) -> ZygoteSpec:
+    """Return the spec of a zygote that can serve any request."""
     start = (own.executable, "-I", "-S", "-B", "-c")
     return ZygoteSpec(start=start, modules=tuple(request.modules.items()))
 
 
-def preload_limits(limits: ProgramLimits) -> tuple[str, ...]:
-    """Words in front of a command that limit what a project's environment may do before the first run.
+def preload_limit_command(limits: ProgramLimits) -> tuple[str, ...]:
+    """Return the start of a command that limits what a project's environment may do before the first run.
 
-    It may hold code that nobody has read. A run can only lower what is set here, so what is higher for it
-    is as high here, and CPU time has no hard limit.
+    The environment may contain untrusted code. A run can only lower these limits, so they are at least as
+    high as the run's own, and CPU time has no hard limit.
 
     Args:
-        limits: What the run may use.
+        limits: The limits of the run.
     """
     space = max(limits.memory_mb, PRELOAD_MB) << 20
     processes = min(max(limits.processes, MIN_PRELOAD_PROCESSES), MAX_PRELOAD_PROCESSES)
@@ -209,21 +218,21 @@ def preload_limits(limits: ProgramLimits) -> tuple[str, ...]:
 
 
 class WarmRunner:
-    """Runs requests in zygotes that wait behind walls.
+    """Runs requests in zygotes.
 
     Args:
-        own: The interpreter for our own programs.
+        own: The interpreter for Suture's own programs.
     """
 
     def __init__(self, own: Interpreter) -> None:
         self._own = own
         self._zygotes = ZygotePool()
-        self._not_preloaded: set[ZygoteSpec] = set()
+        self._failed_preloads: set[ZygoteSpec] = set()
 
     async def close(self) -> None:
-        """End what waits; safe to call twice."""
-        closing, self._zygotes = self._zygotes, ZygotePool()  # for those who run something after all
-        await closing.close()
+        """End all idle zygotes. Safe to call twice."""
+        old_pool, self._zygotes = self._zygotes, ZygotePool()  # a run that starts after this still works
+        await old_pool.close()
 
     @asynccontextmanager
     async def start_run(
@@ -232,69 +241,70 @@ class WarmRunner:
         mounts: Sequence[Mount],
         start: Callable[[Sequence[Mount], ZygoteSpec], Awaitable[Zygote]],
         *,
-        place: Hashable = None,
-        ahead: bool = False,
+        extra_key: Hashable = None,
+        start_next: bool = False,
         conversation: bool = False,
     ) -> AsyncIterator[SupervisedRun]:
-        """A fork of a process that waits behind a wall.
+        """Start a run in a child of a zygote.
 
         Args:
             request: What to run.
             mounts: What to show, as planned.
-            start: Starts a zygote with these mounts, of this kind.
-            place: What else a zygote must have been started for.
-            ahead: Whether each serves one run, so that the next is started already.
-            conversation: Whether more will be said to it than the request's stdin.
+            start: Starts a zygote with these mounts and this spec.
+            extra_key: What else a zygote must have been started for, such as sizes.
+            start_next: Whether each zygote serves one run, so that the next one is started already.
+            conversation: Whether more than the request's stdin will be sent to the program.
 
         Raises:
-            SandboxNotStarted: The wall's builder gave up.
-            SandboxBroken: What should stand did neither stand nor end.
+            SandboxNotStarted: The program that builds the sandbox failed.
+            SandboxBroken: The zygote neither became ready nor ended.
         """
-        # With inodes in the key, an environment that was made anew is not taken for the old one.
-        facts = ((mount, os.stat(mount.source)) for mount in mounts)  # noqa: PTH116 - no disk is waited for
+        # The key holds device and inode numbers, so that an environment that was made again is not taken for
+        # the old one.
+        statuses = ((mount, os.stat(mount.source)) for mount in mounts)  # noqa: PTH116 - does not block
         try:
-            key = tuple((mount, status.st_dev, status.st_ino) for mount, status in facts)
+            key = tuple((mount, status.st_dev, status.st_ino) for mount, status in statuses)
         except OSError as fault:
             raise SandboxNotStarted(str(fault)) from fault
         zygotes = self._zygotes
-        for kind in self._kinds(request):
-            packed = encode_for_zygote(request, forked=bool(kind.preload))
-            async with AsyncExitStack() as held:
-                fresh = partial(start, mounts, kind)
+        for spec in self._suitable_specs(request):
+            encoded = encode_for_zygote(request, forked=bool(spec.preload))
+            async with AsyncExitStack() as stack:
+                start_zygote = partial(start, mounts, spec)
                 try:
-                    zygote = await held.enter_async_context(
+                    zygote = await stack.enter_async_context(
                         zygotes.lease(
-                            (place, key, kind),
-                            fresh,
-                            expensive=bool(kind.preload),
-                            ahead=ahead,
-                            lasting=conversation,
+                            (extra_key, key, spec),
+                            start_zygote,
+                            expensive=bool(spec.preload),
+                            start_next=start_next,
+                            may_be_long=conversation,
                         )
                     )
                 except (SandboxNotStarted, SandboxBroken):
-                    if not kind.preload:
+                    if not spec.preload:
                         raise
-                    self._not_preloaded.add(kind)
+                    self._failed_preloads.add(spec)
                     continue
-                most = request.limits.total_memory_mb
+                total_memory_mb = request.limits.total_memory_mb
                 yield (
-                    await zygote.start_conversation(packed, most)
+                    await zygote.start_conversation(encoded, total_memory_mb)
                     if conversation
-                    else zygote.start_run(packed, most, stdin_closed=not request.stdin)
+                    else zygote.start_run(encoded, total_memory_mb, stdin_closed=not request.stdin)
                 )
                 return
 
-    def _kinds(self, request: RunRequest) -> Iterator[ZygoteSpec]:
-        """What may serve a request, best first."""
-        start = (*preload_limits(request.limits), *request.argv[:1], "-c")
+    def _suitable_specs(self, request: RunRequest) -> Iterator[ZygoteSpec]:
+        """Yield the specs that may serve a request, best first."""
+        start = (*preload_limit_command(request.limits), *request.argv[:1], "-c")
         preloaded = ZygoteSpec(start=start, preload=request.preload)
-        variables = {name for name in request.env if name.startswith("PYTHON")}
+        python_variables = {name for name in request.env if name.startswith("PYTHON")}
         if (
             request.preload
             and request.argv[1:2] == ("-m",)
             and len(request.argv) > 2
-            and variables <= FORKED_VARIABLES
-            and preloaded not in self._not_preloaded
+            and python_variables <= FORKED_VARIABLES
+            and preloaded not in self._failed_preloads
         ):
             yield preloaded
-        yield bare_kind(self._own, request)
+        yield bare_spec(self._own, request)

@@ -1,4 +1,6 @@
-"""A zygote's process, and one run in it, from the host's side."""
+"""A zygote as the host sees it: started, given runs one after another, replaced when it is old or
+suspicious.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +28,11 @@ from suture.sandbox.zygote.transport import ZygoteTransport
 from suture.sandbox.zygote.zygote_run import DirectPipes, FdSender, ZygoteRun
 
 HEADER_BYTES = 5
-"""A frame's kind, one letter, and its length."""
+"""A frame starts with its kind, one letter, and its length, a big-endian u32."""
 
 
 class Zygote:
-    """A process behind the wall that forks a child for each run. Make it with `Zygote.start`."""
+    """A process in a sandbox that forks a child for each run. Create it with `Zygote.start`."""
 
     def __init__(
         self,
@@ -43,23 +45,23 @@ class Zygote:
         self._transport = transport
         self._fd_sender = fd_sender
         self._cgroup = cgroup
-        self._kills = 0
-        self._ending: asyncio.Task[None] | None = None
+        self._oom_kills_before = 0
+        self._shutdown_task: asyncio.Task[None] | None = None
         self._most_runs = max_runs
         self._run: ZygoteRun | None = None
         self._ready = asyncio.Event()
         self._started_s = time.monotonic()
         self._runs = 0
         self._killed_in_a_row = 0
-        self._complaint = b""
+        self._stderr_tail = b""
         self._retired = ""
-        self._tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._hear_complaints())]
+        self._tasks = [asyncio.create_task(self._read_frames()), asyncio.create_task(self._read_stderr())]
 
     @classmethod
     async def start(
         cls,
         transport: ZygoteTransport,
-        words: bytes,
+        payload: bytes,
         *,
         max_runs: int | None = None,
         cgroup: MemoryCgroup | None = None,
@@ -68,27 +70,27 @@ class Zygote:
         """Wait until a zygote is ready.
 
         Args:
-            carrier: Where the boot program has been started; it is ended where this fails.
-            words: What the boot program reads first (see `build_bundle`).
-            most_runs: Runs after which it is let go, where not after the usual number.
-            group: The control group that it lives in.
-            fd_sender: The way to give it descriptors.
+            transport: The connection to the boot program; it is killed if this fails.
+            payload: What the boot program reads first (see `build_bundle`).
+            max_runs: Runs after which it is replaced, if not the usual number.
+            cgroup: The control group that it lives in.
+            fd_sender: The sender of file descriptors to it.
 
         Raises:
             SandboxNotStarted: It ended before it was ready.
-            SandboxBroken: It did neither get ready nor end.
+            SandboxBroken: It neither became ready nor ended.
         """
         zygote = cls(transport, max_runs=max_runs, cgroup=cgroup, fd_sender=fd_sender)
         try:
-            await zygote._await_ready(words)
+            await zygote._wait_until_ready(payload)
         except BaseException:
             await zygote.shut_down()
             raise
         return zygote
 
-    async def _await_ready(self, words: bytes) -> None:
+    async def _wait_until_ready(self, payload: bytes) -> None:
         with suppress(BrokenPipeError, ConnectionResetError):
-            self._transport.write(words)
+            self._transport.write(payload)
             await self._transport.drain()
         ready = asyncio.create_task(self._ready.wait())
         try:
@@ -102,10 +104,10 @@ class Zygote:
         if not self._tasks[0].done():
             raise SandboxBroken(f"the zygote was not ready after {ZYGOTE_READY_TIMEOUT_S:g} s")
         await asyncio.wait([self._tasks[1]], timeout=CHILD_KILL_TIMEOUT_S)
-        raise SandboxNotStarted(self._complaint.decode("utf-8", "replace").strip())
+        raise SandboxNotStarted(self._stderr_tail.decode("utf-8", "replace").strip())
 
     @property
-    def usable(self) -> bool:
+    def is_usable(self) -> bool:
         """Whether it may serve one more run."""
         return not (
             self._retired
@@ -116,32 +118,34 @@ class Zygote:
             or time.monotonic() - self._started_s > MAX_ZYGOTE_AGE_S
         )
 
-    async def start_conversation(self, packed: bytes, total_memory_mb: int | None = None) -> ZygoteRun:
-        """As `start_run`, with pipes straight to the program where it can be given them."""
-        pipes = None if self._fd_sender is None else await DirectPipes.lay(self._fd_sender)
+    async def start_conversation(self, encoded: bytes, total_memory_mb: int | None = None) -> ZygoteRun:
+        """Start a run with pipes straight to the program, if descriptors can be sent to it; see
+        `start_run`.
+        """
+        pipes = None if self._fd_sender is None else await DirectPipes.create(self._fd_sender)
         try:
-            return self.start_run(packed, total_memory_mb, pipes)
+            return self.start_run(encoded, total_memory_mb, pipes)
         except BaseException:
-            self.kill("a run was not begun")  # it may wait for one
+            self.kill("a run was not begun")  # the zygote may wait for a request that never comes
             if pipes is not None:
                 pipes.close()
             raise
 
     def start_run(
         self,
-        packed: bytes,
+        encoded: bytes,
         total_memory_mb: int | None = None,
         pipes: DirectPipes | None = None,
         *,
         stdin_closed: bool = False,
     ) -> ZygoteRun:
-        """Start a run; there must be none.
+        """Start a run. No other run may be in progress.
 
         Args:
-            packed: The request, as `encode_for_zygote` makes it.
-            total_memory_mb: What its processes and files may hold together, in MiB; for its control group.
-            pipes: To the program, whose ends have been given to the zygote.
-            mute: Whether the program's stdin is empty.
+            encoded: The request, as `encode_for_zygote` returns it.
+            total_memory_mb: Memory of all its processes and files together, in MiB, for the control group.
+            pipes: Pipes to the program, whose ends have been sent to the zygote.
+            stdin_closed: Whether the program's stdin is empty.
 
         Raises:
             SandboxBroken: The kernel refuses to limit its memory.
@@ -149,65 +153,66 @@ class Zygote:
         assert self._run is None
         if self._cgroup is not None and total_memory_mb is not None:
             try:
-                self._cgroup.limit(total_memory_mb)
+                self._cgroup.limit_growth(total_memory_mb)
             except OSError as fault:
                 raise SandboxBroken(f"the memory of a run cannot be limited: {fault}") from fault
-            self._kills = self._cgroup.kills()
+            self._oom_kills_before = self._cgroup.count_oom_kills()
         self._runs += 1
         self._run = run = ZygoteRun(self, pipes, stdin_closed=stdin_closed)
-        self.send(b"d" if pipes is not None else b"n" if stdin_closed else b"q", packed)
-        if self._tasks[0].done():  # it died while pipes were laid, and nobody else would tell the run
-            self._lose_run(-signal.SIGKILL)
+        self.send(b"d" if pipes is not None else b"n" if stdin_closed else b"q", encoded)
+        if self._tasks[0].done():  # it died while the pipes were created, and nobody else would tell the run
+            self._abort_run(-signal.SIGKILL)
         return run
 
     def send(self, kind: bytes, content: bytes = b"") -> None:
-        """Send one frame (see `inside/relay.py`); a zygote that is gone does not make this fail."""
+        """Send one frame (see `inside/relay.py`). This does not fail if the zygote is gone."""
         self._transport.write(kind + len(content).to_bytes(4, "big") + content)
 
     async def drain(self) -> None:
         """Wait until more may be sent."""
         await self._transport.drain()
 
-    async def _listen(self) -> None:
-        why = "it ended"
+    async def _read_frames(self) -> None:
+        reason = "it ended"
         try:
             while True:
                 head = await self._transport.stdout.readexactly(HEADER_BYTES)
                 size = int.from_bytes(head[1:], "big")
                 if size > MAX_ZYGOTE_FRAME_BYTES:
-                    why = "a frame is too long"
+                    reason = "a frame is too long"
                     break
-                if not self._take(head[:1], await self._transport.stdout.readexactly(size)):
-                    why = "a frame makes no sense"
+                if not self._handle_frame(head[:1], await self._transport.stdout.readexactly(size)):
+                    reason = "a frame makes no sense"
                     break
         except asyncio.IncompleteReadError:
             pass
         except asyncio.CancelledError:
-            # The loop is ending: nobody hears the end of the run now, and whoever waits for it would hang.
+            # The event loop is ending: nobody will hear the run's end later, and whoever waits for it would
+            # hang.
             self.kill("its host stopped")
-            self._lose_run(-9)
+            self._abort_run(-9)
             raise
-        self.kill(why)
-        self._lose_run(await self._transport.wait())
+        self.kill(reason)
+        self._abort_run(await self._transport.wait())
 
-    def _lose_run(self, code: int) -> None:
+    def _abort_run(self, code: int) -> None:
         if self._run is not None:
-            said = self._complaint.decode("utf-8", "replace").strip()
-            self._run.over(code if code < 0 else -9, out_of_memory=self._starved(), complaint=said)
+            stderr_text = self._stderr_tail.decode("utf-8", "replace").strip()
+            self._run.finish(code if code < 0 else -9, out_of_memory=self._starved(), error_text=stderr_text)
             self._run = None
 
-    def _take(self, kind: bytes, content: bytes) -> bool:
-        """Act on one frame; false where it makes no sense."""
+    def _handle_frame(self, kind: bytes, content: bytes) -> bool:
+        """Handle one frame; return false if it makes no sense."""
         if kind == b"h":
             self._ready.set()
             return not content
         if self._run is None:
             return False
         if kind == b".":
-            return self._take_end(content)
-        return self._run.take(kind, content)
+            return self._handle_end(content)
+        return self._run.handle_frame(kind, content)
 
-    def _take_end(self, content: bytes) -> bool:
+    def _handle_end(self, content: bytes) -> bool:
         try:
             ending = json.loads(content)
             status, out_of_memory, anomaly = (
@@ -221,50 +226,50 @@ class Zygote:
         run, self._run = self._run, None
         self._retired = self._retired or anomaly
         self._killed_in_a_row = self._killed_in_a_row + 1 if run.killed else 0
-        run.over(status, out_of_memory=out_of_memory or self._starved())
+        run.finish(status, out_of_memory=out_of_memory or self._starved())
         return True
 
     def _starved(self) -> bool:
-        return self._cgroup is not None and self._cgroup.kills() > self._kills
+        return self._cgroup is not None and self._cgroup.count_oom_kills() > self._oom_kills_before
 
-    async def _hear_complaints(self) -> None:
+    async def _read_stderr(self) -> None:
         while chunk := await self._transport.stderr.read(READ_CHUNK_BYTES):
-            self._complaint = (self._complaint + chunk)[-MAX_ZYGOTE_STDERR_BYTES:]
+            self._stderr_tail = (self._stderr_tail + chunk)[-MAX_ZYGOTE_STDERR_BYTES:]
 
-    def kill(self, why: str) -> None:
-        """End it, and everything that runs in it, now."""
-        self._retired = self._retired or why
+    def kill(self, reason: str) -> None:
+        """Kill it and everything that runs in it now."""
+        self._retired = self._retired or reason
         self._transport.kill()
 
     async def shut_down(self) -> None:
-        """End it and wait until it is gone, also when cancelled meanwhile; safe to call twice.
+        """Kill it and wait until it is gone, even if this is cancelled meanwhile. Safe to call twice.
 
         Raises:
             SandboxBroken: It does not end.
         """
-        if self._ending is None:
-            self._ending = asyncio.create_task(self._end())
+        if self._shutdown_task is None:
+            self._shutdown_task = asyncio.create_task(self._shut_down())
         try:
-            await asyncio.shield(self._ending)
+            await asyncio.shield(self._shutdown_task)
         except asyncio.CancelledError:
-            await asyncio.wait([self._ending])
+            await asyncio.wait([self._shutdown_task])
             raise
 
-    async def _end(self) -> None:
+    async def _shut_down(self) -> None:
         self.kill("it was let go")
         self._transport.close_stdin()
         _, alive = await asyncio.wait(self._tasks, timeout=REMOVAL_TIMEOUT_S)
         if self._cgroup is not None:
-            self._cgroup.drop()
+            self._cgroup.schedule_removal()
         if self._fd_sender is not None:
             self._fd_sender.close()
         if alive:
             for task in alive:
                 task.cancel()
             await asyncio.wait(alive)
-            raise SandboxBroken("a wall still stands after it was ended")
+            raise SandboxBroken("a zygote still lives after it was killed")
         await self._transport.wait()
-        # What it leaves behind dies a moment later than it; a loop that ends before complains in a traceback.
+        # Its descendants die a moment later. An event loop that closes before that prints tracebacks.
         for stream in (self._transport.stdout, self._transport.stderr):
             with suppress(TimeoutError):
                 async with asyncio.timeout(CHILD_KILL_TIMEOUT_S):

@@ -1,9 +1,9 @@
-"""Pipes from the host straight to a conversation's program, so that its words do not pass through the zygote.
+"""One run in a zygote, from the host's side, and the direct pipes to a conversation's program.
 
-A zygote of this machine gets a socket beside its streams, from which only it reads. The host sends it the
-program's ends of two pipes; pipes belong to no namespace, so the program learns nothing by holding them.
+A zygote on this machine gets a socket beside its streams, from which only the zygote reads. Through it the
+host sends the program's ends of two pipes, so that the conversation does not pass through the zygote. Pipes
+belong to no namespace, so the program learns nothing from them.
 """
-# FIXME doc of sandbox/zygote/zygote_run: """One run in a zygote, from the host's side."""
 
 from __future__ import annotations
 
@@ -14,45 +14,45 @@ from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from typing import Protocol
 
-from suture.sandbox.execution.process import Feed
+from suture.sandbox.execution.process import StdinWriter
 from suture.sandbox.tuning import CHILD_KILL_TIMEOUT_S, READ_CHUNK_BYTES
 
 
 class FdSender:
-    """The way by which a zygote is given descriptors."""
+    """The socket through which a zygote receives file descriptors."""
 
     def __init__(self) -> None:
-        self._ours, self._theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._ours.setblocking(False)
+        self._local, self._remote = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._local.setblocking(False)
 
     @property
     def remote_fd(self) -> int:
-        """The zygote's end, until `close_remote_end`."""
-        return self._theirs.fileno()
+        """The zygote's end, valid until `close_remote_end`."""
+        return self._remote.fileno()
 
-    def give(self, handles: Sequence[int]) -> None:
-        """Give it descriptors; one that is gone does not make this fail.
+    def send_fds(self, handles: Sequence[int]) -> None:
+        """Send descriptors to the zygote. This does not fail if the zygote is gone.
 
         Raises:
-            BlockingIOError: It has not taken those that it was given before.
+            BlockingIOError: It has not taken the previous ones.
         """
         try:
-            socket.send_fds(self._ours, [b"h"], handles)
+            socket.send_fds(self._local, [b"h"], handles)
         except (BrokenPipeError, ConnectionResetError):
             return
 
     def close_remote_end(self) -> None:
-        """Close the zygote's end on this side, once it has been started."""
-        self._theirs.close()
+        """Close the zygote's end in this process, after the zygote was started."""
+        self._remote.close()
 
     def close(self) -> None:
-        """Close both; safe to call twice."""
-        self._theirs.close()
-        self._ours.close()
+        """Close both ends. Safe to call twice."""
+        self._remote.close()
+        self._local.close()
 
 
 class DirectPipes:
-    """The host's ends of a program's stdin and stdout. Make them with `DirectPipes.lay`."""
+    """The host's ends of a program's stdin and stdout. Create them with `DirectPipes.create`."""
 
     def __init__(
         self, stdin: asyncio.StreamWriter, stdout: asyncio.StreamReader, source: asyncio.ReadTransport
@@ -62,43 +62,43 @@ class DirectPipes:
         self._source = source
 
     @classmethod
-    async def lay(cls, fd_sender: FdSender) -> DirectPipes:
-        """Make two pipes and give the program's ends away.
+    async def create(cls, fd_sender: FdSender) -> DirectPipes:
+        """Create two pipes and send the program's ends to the zygote.
 
         Args:
-            fd_sender: Of the zygote whose next run has the program.
+            fd_sender: The sender of the zygote whose next run is the program.
         """
         loop = asyncio.get_running_loop()
-        with ExitStack() as remote_ends, ExitStack() as unless_laid:
+        with ExitStack() as remote_ends, ExitStack() as cleanup_on_failure:
             stdin_read, stdin_write = os.pipe()
             remote_ends.callback(os.close, stdin_read)
-            sink = os.fdopen(stdin_write, "wb", buffering=0)
-            unless_laid.callback(sink.close)
+            stdin_pipe = os.fdopen(stdin_write, "wb", buffering=0)
+            cleanup_on_failure.callback(stdin_pipe.close)
             stdout_read, stdout_write = os.pipe()
             remote_ends.callback(os.close, stdout_write)
             reader = asyncio.StreamReader()
-            pipe = os.fdopen(stdout_read, "rb", buffering=0)
-            unless_laid.callback(pipe.close)
-            drained = asyncio.StreamReaderProtocol(asyncio.StreamReader())
-            write_transport, _ = await loop.connect_write_pipe(lambda: drained, sink)
-            unless_laid.callback(write_transport.abort)
+            stdout_pipe = os.fdopen(stdout_read, "rb", buffering=0)
+            cleanup_on_failure.callback(stdout_pipe.close)
+            flow_protocol = asyncio.StreamReaderProtocol(asyncio.StreamReader())
+            write_transport, _ = await loop.connect_write_pipe(lambda: flow_protocol, stdin_pipe)
+            cleanup_on_failure.callback(write_transport.abort)
             read_transport, _ = await loop.connect_read_pipe(
-                lambda: asyncio.StreamReaderProtocol(reader), pipe
+                lambda: asyncio.StreamReaderProtocol(reader), stdout_pipe
             )
-            unless_laid.callback(read_transport.close)
-            fd_sender.give((stdin_read, stdout_write))
-            unless_laid.pop_all()
-        return cls(asyncio.StreamWriter(write_transport, drained, None, loop), reader, read_transport)
+            cleanup_on_failure.callback(read_transport.close)
+            fd_sender.send_fds((stdin_read, stdout_write))
+            cleanup_on_failure.pop_all()
+        return cls(asyncio.StreamWriter(write_transport, flow_protocol, None, loop), reader, read_transport)
 
     def close(self) -> None:
-        """Let go of both; safe to call twice."""
-        if not self.stdin.transport.is_closing():  # else asyncio fails
+        """Close both ends. Safe to call twice."""
+        if not self.stdin.transport.is_closing():  # asyncio fails when a closing transport is aborted
             self.stdin.transport.abort()
         self._source.close()
 
 
 class ZygoteControl(Protocol):
-    """A zygote, as its run sees it."""
+    """The part of a zygote that its run uses."""
 
     def send(self, kind: bytes, content: bytes = b"") -> None:
         """Send one frame (see `inside/relay.py`)."""
@@ -109,27 +109,27 @@ class ZygoteControl(Protocol):
         ...
 
     def kill(self, why: str) -> None:
-        """End the zygote, and everything that runs in it, now."""
+        """Kill the zygote and everything that runs in it now."""
         ...
 
 
 class ZygoteRun:
-    """One run in a zygote; see `running.SupervisedRun`."""
+    """One run in a zygote; see `process.SupervisedRun`."""
 
     def __init__(
         self, zygote: ZygoteControl, pipes: DirectPipes | None = None, *, stdin_closed: bool = False
     ) -> None:
         self._zygote = zygote
         self._pipes = pipes
-        self._gone = asyncio.Event()
+        self._is_gone = asyncio.Event()
         self._code: int | None = None
-        self._ultimatum: asyncio.TimerHandle | None = None
+        self._delayed_kill: asyncio.TimerHandle | None = None
         self.killed = self.out_of_memory = False
-        self.complaint = ""
-        self._feed = RunFeed(zygote, self, closed=stdin_closed)
-        self.stdin: Feed = self._feed
+        self.error_text = ""
+        self._relayed_stdin = RelayedStdin(zygote, self, closed=stdin_closed)
+        self.stdin: StdinWriter = self._relayed_stdin
         self.stdout, self.stderr, self.report = (asyncio.StreamReader() for _ in range(3))
-        self.stdout.set_transport(OutputValve(zygote, self))
+        self.stdout.set_transport(OutputFlowControl(zygote, self))
         self._relayed = {b"o": self.stdout, b"e": self.stderr, b"r": self.report}
         if pipes is not None:
             self.stdin, self.stdout = pipes.stdin, pipes.stdout
@@ -140,100 +140,100 @@ class ZygoteRun:
         """How the child ended, once it has."""
         return self._code
 
-    def take(self, kind: bytes, content: bytes) -> bool:
-        """Act on one frame; false where it makes no sense."""
+    def handle_frame(self, kind: bytes, content: bytes) -> bool:
+        """Handle one frame; return false if it makes no sense."""
         if kind in (b"p", b"c"):
-            self._feed.pause(kind == b"p")
+            self._relayed_stdin.pause(kind == b"p")
             return not content
         if kind not in self._relayed:
             return False
         self._relayed[kind].feed_data(content)
         return True
 
-    def over(self, code: int, *, out_of_memory: bool = False, complaint: str = "") -> None:
-        """Be told that everything of this run is gone.
+    def finish(self, code: int, *, out_of_memory: bool = False, error_text: str = "") -> None:
+        """Record that everything of this run is gone.
 
         Args:
             code: How the child ended.
-            starved: Whether the kernel has ended something of it for want of memory.
-            complaint: What the zygote said last, where it ended too.
+            out_of_memory: Whether the OOM killer has killed something of it.
+            error_text: What the zygote printed last, if it ended too.
         """
         self._code = code
         self.out_of_memory = out_of_memory
-        self.complaint = complaint
-        if self._ultimatum is not None:
-            self._ultimatum.cancel()
+        self.error_text = error_text
+        if self._delayed_kill is not None:
+            self._delayed_kill.cancel()
         for stream in self._relayed.values():
             stream.feed_eof()
-        self._feed.pause(False)
-        self._gone.set()
+        self._relayed_stdin.pause(False)
+        self._is_gone.set()
 
     def kill(self) -> None:
-        """End everything of this run now."""
+        """Kill everything of this run now."""
         if self._code is None and not self.killed:
             self.killed = True
             self._zygote.send(b"k")
             loop = asyncio.get_running_loop()
-            self._ultimatum = loop.call_later(
+            self._delayed_kill = loop.call_later(
                 CHILD_KILL_TIMEOUT_S, self._zygote.kill, "it did not end a child"
             )
 
     async def wait(self) -> int:
         """Wait until everything of this run is gone."""
-        await self._gone.wait()
+        await self._is_gone.wait()
         assert self._code is not None
         return self._code
 
     def release(self) -> None:
-        """Let go of the pipes, where there are some; safe to call twice."""
+        """Close the direct pipes, if there are any. Safe to call twice."""
         if self._pipes is not None:
             self._pipes.close()
 
 
-class RunFeed:
-    """A child's stdin; see `running.Feed`."""
+class RelayedStdin:
+    """A child's stdin; see `process.StdinWriter`."""
 
     def __init__(self, zygote: ZygoteControl, run: ZygoteRun, *, closed: bool) -> None:
         self._zygote = zygote
         self._run = run
-        self._waiting = bytearray()
-        self._flowing = asyncio.Event()
-        self._flowing.set()
+        self._unsent = bytearray()
+        self._may_send = asyncio.Event()
+        self._may_send.set()
         self._closed = closed
 
     def write(self, data: bytes) -> None:
-        """Take bytes; they go out with `drain`."""
+        """Queue bytes; `drain` sends them."""
         if not self._closed:
-            self._waiting += data
+            self._unsent += data
 
     async def drain(self) -> None:
-        """Send what was written, as fast as the child takes it."""
-        while self._waiting:
-            await self._flowing.wait()
-            if self._run.returncode is not None:  # what is sent now would be the next run's
+        """Send what was written, as fast as the child reads it."""
+        while self._unsent:
+            await self._may_send.wait()
+            if self._run.returncode is not None:  # what is sent now would go to the next run
                 break
-            self._zygote.send(b"i", bytes(self._waiting[:READ_CHUNK_BYTES]))
-            del self._waiting[:READ_CHUNK_BYTES]
+            self._zygote.send(b"i", bytes(self._unsent[:READ_CHUNK_BYTES]))
+            del self._unsent[:READ_CHUNK_BYTES]
             with suppress(BrokenPipeError, ConnectionResetError):
                 await self._zygote.drain()
-        self._waiting.clear()
+        self._unsent.clear()
 
     def pause(self, paused: bool) -> None:
-        """Be told whether the child has enough for now."""
+        """Record whether the child has enough input for now."""
         if paused:
-            self._flowing.clear()
+            self._may_send.clear()
         else:
-            self._flowing.set()
+            self._may_send.set()
 
     def close(self) -> None:
-        """Let the program see the end; safe to call twice."""
+        """Let the program see the end of its stdin. Safe to call twice."""
         if not self._closed and self._run.returncode is None:
             self._zygote.send(b"i")
         self._closed = True
 
 
-class OutputValve(asyncio.Transport):
-    """What a stream's reader tells that it has enough for now."""
+class OutputFlowControl(asyncio.Transport):
+    """The transport through which a stream reader reports that its buffer is full."""
 
     def __init__(self, zygote: ZygoteControl, run: ZygoteRun) -> None:
         super().__init__()
@@ -241,13 +241,13 @@ class OutputValve(asyncio.Transport):
         self._run = run
 
     def pause_reading(self) -> None:
-        """Let the child wait."""
-        self._order(b"p")
+        """Ask the zygote to stop reading the child's stdout."""
+        self._send_order(b"p")
 
     def resume_reading(self) -> None:
-        """Let the child go on."""
-        self._order(b"c")
+        """Ask the zygote to read the child's stdout again."""
+        self._send_order(b"c")
 
-    def _order(self, kind: bytes) -> None:
+    def _send_order(self, kind: bytes) -> None:
         if self._run.returncode is None:
             self._zygote.send(kind)

@@ -44,7 +44,9 @@ class GoAdder(PackageAdder):
         return tuple(new.values())
 
     def written_down(self, base: Files, new: Sequence[str]) -> str:
-        """See `PackageAdder`: into the block of what is required directly, else a line for each at the end."""
+        """See `PackageAdder`: into the block of what is required directly, else a line for each at the
+        end.
+        """
         if MOD not in base or "go.work" in base or any(path.startswith("vendor/") for path in base):
             raise PackagesRefused(f"modules are added where {MOD} says which, and no go.work and no vendor/")
         text = text_in(base, MOD)

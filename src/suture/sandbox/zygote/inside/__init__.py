@@ -1,1 +1,3 @@
-"""What runs behind the wall in a zygote. On a bare interpreter: it may import the standard library only."""
+"""The zygote itself, which runs inside the sandbox on a bare interpreter: only the standard library may be
+imported.
+"""

@@ -1,7 +1,7 @@
-"""The zygote's first words: load what it is made of from its stdin, serve, and in a child become the program.
+"""The zygote's first code: load its modules from stdin, serve, and in a child become the program.
 
-Started as `python -I -S -B -c SOURCE`. The program's code runs from here, with no frame of the zygote's below
-it; this module itself is gone from sight by then.
+Started as `python -I -S -B -c SOURCE`. The program's code is executed from here, with no frame of the zygote
+below it; this module itself is no longer reachable by then.
 """
 
 import os
@@ -10,7 +10,9 @@ import types
 
 
 def load() -> types.ModuleType:
-    """Make modules of the sources that stdin brings first: a 4-byte length and pairs of name and source."""
+    """Create modules from the sources that stdin brings first: a 4-byte length and pairs of name and
+    source.
+    """
     import json
 
     def exactly(size: int) -> bytes:
@@ -31,7 +33,7 @@ def load() -> types.ModuleType:
 
 
 def leave(fault: "BaseException | None") -> None:
-    """End this process as an interpreter ends, but for the cleaning up of memory that is gone anyway."""
+    """End this process as an interpreter does, except for freeing memory, which the kernel does anyway."""
     code: object = 0
     if isinstance(fault, SystemExit):
         code = fault.code
@@ -56,8 +58,8 @@ def leave(fault: "BaseException | None") -> None:
             if stream is not None and not stream.closed:
                 stream.flush()
         except Exception:
-            code = code or 120  # as `Py_FinalizeEx` has it
-    os._exit(int(code) & 0xFF)  # type: ignore[call-overload] # what `sys.exit` was given
+            code = code or 120  # the exit code that `Py_FinalizeEx` uses
+    os._exit(int(code) & 0xFF)  # type: ignore[call-overload] # the argument of `sys.exit`
 
 
 _code = load().main()

@@ -1,11 +1,11 @@
-"""One run: a first process in new namespaces that supervises, and the program itself beside it.
+"""One run: PID 1 of new namespaces, which supervises, and the program itself beside it.
 
-The first process never runs a word of the program's. It reports on the run in the words of `inside.py`.
+PID 1 never executes the program's code. It reports on the run in the format of `supervisor.py`.
 """
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found] # as in `inside.py`
+import _signal  # type: ignore[import-not-found] # as in `supervisor.py`
 import importlib
 import os
 import stat
@@ -18,62 +18,66 @@ from typing import Any
 
 from suture.sandbox.execution.supervisor import account, become, kill_the_rest, lay, limit, open_box, watch
 from suture.sandbox.zygote.inside import kernel
-from suture.sandbox.zygote.inside.kernel import Kills, find_counts
+from suture.sandbox.zygote.inside.kernel import OomKillCounter, find_kill_counts
 
 BOX_ID = 65534
-"""Its user behind the wall, which Linux calls `nobody`."""
+"""Its user and group inside the sandbox, which Linux calls `nobody`."""
 SHM_BYTES = 16 << 20
 SHM_INODES = 10_000
-"""For semaphores and shared memory; without a size it may grow to half of the machine's memory."""
+"""Limits of `/dev/shm`, for semaphores and shared memory. Without a size it may grow to half of the machine's
+memory."""
 REPORT_FD = 3
-"""The first behind stdin, stdout and stderr."""
-MOST_FDS = 1 << 16
-"""Descriptors that are closed without a look."""
+"""The first descriptor after stdin, stdout and stderr."""
+MAX_FDS = 1 << 16
+"""Descriptors up to this number are closed without a check."""
 
 
-class Place:
-    """Where a zygote stands, and so what its children find.
+class ZygotePlace:
+    """Where a zygote runs, and so what its children find.
 
     Args:
-        namespaces: Whether each child is the first process of new namespaces, and mounts its own folders.
-            Else it uses those that are there, and there is one child only.
-        covered: Shown paths below `/tmp`, which each child gets anew.
-        emptied: Folders that each child covers with nothing.
+        namespaces: Whether each child is PID 1 of new namespaces and mounts its own folders. Otherwise it
+            uses the existing ones, and there is only one child.
+        covered: Shown paths below `/tmp`, which each child mounts again.
+        hidden_folders: Folders that each child covers with an empty one.
     """
 
-    def __init__(self, namespaces: bool, covered: list[str], emptied: list[str]) -> None:
+    def __init__(self, namespaces: bool, covered: list[str], hidden_folders: list[str]) -> None:
         self.namespaces = namespaces
         self.covered = covered
-        self.emptied = emptied
-        self.counts = find_counts()
+        self.hidden_folders = hidden_folders
+        self.counts = find_kill_counts()
         self.user, self.group = os.getuid(), os.getgid()
 
 
-def live(request: dict[str, Any], fds: Sequence[int], code: bytes, place: Place) -> CodeType | None:
-    """Be the child of a zygote; answers only in the process that is to run Python code.
+def run_child(
+    request: dict[str, Any], fds: Sequence[int], code: bytes, place: ZygotePlace
+) -> CodeType | None:
+    """Run as the child of a zygote. Returns only in the process that is to run Python code.
 
     Args:
-        request: As packed on the host.
+        request: The decoded request.
         fds: Stdin, stdout, stderr and the report's pipe.
         code: The system call filter.
-        place: Where the zygote stands.
+        place: Where the zygote runs.
 
     Returns:
-        What to run.
+        The code to run.
     """
     try:
         for target, handle in enumerate(fds):
             os.dup2(handle, target)
-        os.closerange(REPORT_FD + 1, MOST_FDS)
-        kills = Kills(place.counts)
+        os.closerange(REPORT_FD + 1, MAX_FDS)
+        kills = OomKillCounter(place.counts)
         if place.namespaces:
-            settle(request["limits"], place)
+            set_up_namespaces(request["limits"], place)
         else:
-            with suppress(OSError):  # an older gVisor knows no such thing; the zygote adopts them then
-                kernel.adopt()  # as the first process of namespaces does
+            # older versions of gVisor do not know this call; the zygote adopts the orphans then
+            with suppress(OSError):
+                kernel.become_subreaper()  # as PID 1 of a namespace does
         os.chdir("/box")
         files, wall_s = request.pop("files"), request["wall_s"]
-        forked = request["forked"] and not clashes(files)
+        forked = request["forked"] and not shadows_imported_module(files)
         try:
             for path, content in files.items():
                 lay(path, content)
@@ -93,7 +97,7 @@ def live(request: dict[str, Any], fds: Sequence[int], code: bytes, place: Place)
     if pid == 0:
         kills.close()
         os.close(box)
-        offer()
+        prefer_for_oom_kill()
         if request["python"] is not None:
             return become_python(request, request["python"])
         if forked:
@@ -103,25 +107,25 @@ def live(request: dict[str, Any], fds: Sequence[int], code: bytes, place: Place)
     os._exit(0)
 
 
-def offer() -> None:
-    """Where memory runs out, let the kernel take the program, and neither its supervisor nor the zygote."""
-    kernel.show()  # else the file belongs to the machine's root
-    with suppress(OSError):  # gVisor may have no such file
+def prefer_for_oom_kill() -> None:
+    """Make the OOM killer choose the program, and neither its supervisor nor the zygote."""
+    kernel.allow_inspection()  # /proc files of a non-dumpable process belong to the machine's root
+    with suppress(OSError):  # gVisor may not have this file
         write("/proc/self/oom_score_adj", "1000")
 
 
-def settle(limits: dict[str, int], place: Place) -> None:
-    """Take the new namespaces into use: one user, fresh folders.
+def set_up_namespaces(limits: dict[str, int], place: ZygotePlace) -> None:
+    """Set up the new namespaces: one user, fresh folders.
 
     Args:
-        limits: What the run may use.
-        place: Where the zygote stands.
+        limits: The limits of the run.
+        place: Where the zygote runs.
     """
-    kernel.show()  # else these files belong to the machine's root
+    kernel.allow_inspection()  # /proc files of a non-dumpable process belong to the machine's root
     write("/proc/self/setgroups", "deny")
     write("/proc/self/uid_map", f"{BOX_ID} {place.user} 1")
     write("/proc/self/gid_map", f"{BOX_ID} {place.group} 1")
-    kernel.protect()
+    kernel.forbid_inspection()
     safe = kernel.NO_SETUID | kernel.NO_DEVICES
     kernel.mount("proc", "/proc", safe | kernel.NO_PROGRAMS)
     kernel.mount("", "/proc/sys", kernel.BIND, source="/proc/sys")
@@ -135,13 +139,13 @@ def settle(limits: dict[str, int], place: Place) -> None:
     ):
         kernel.mount("tmpfs", folder, safe, f"size={most},nr_inodes={files},mode={mode}")
     for path, handle in handles:
-        uncover(path, handle)
-    for folder in place.emptied:
+        mount_again(path, handle)
+    for folder in place.hidden_folders:
         kernel.mount("tmpfs", folder, safe | kernel.READ_ONLY, "size=4k,nr_inodes=2,mode=0555")
 
 
-def uncover(path: str, handle: int) -> None:
-    """Show again what a fresh folder has covered; as before, nobody can write to it."""
+def mount_again(path: str, handle: int) -> None:
+    """Show a path again that a fresh folder has covered; as before, it is not writable."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     if stat.S_ISDIR(os.fstat(handle).st_mode):
         os.mkdir(path)
@@ -152,7 +156,7 @@ def uncover(path: str, handle: int) -> None:
 
 
 def write(path: str, text: str) -> None:
-    """Write to a file of the kernel's."""
+    """Write to a file of the kernel."""
     handle = os.open(path, os.O_WRONLY)
     try:
         os.write(handle, text.encode())
@@ -160,11 +164,11 @@ def write(path: str, text: str) -> None:
         os.close(handle)
 
 
-def supervise(request: dict[str, Any], pid: int, deadline: float, kills: Kills, box: int) -> None:
-    """Wait for the program, end what it left, and tell how it ended."""
+def supervise(request: dict[str, Any], pid: int, deadline: float, kills: OomKillCounter, box: int) -> None:
+    """Wait for the program, kill what it left, and report how it ended."""
     os.closerange(0, REPORT_FD)
     most_bytes = request["limits"]["total_memory_mb"] << 20
-    kind, number = watch(pid, deadline, most_bytes, out_of_memory=kills.grew)
+    kind, number = watch(pid, deadline, most_bytes, out_of_memory=kills.has_grown)
     kill_the_rest()
     for words in account(kind, number, request, box):
         report(words)
@@ -177,13 +181,13 @@ def report(words: bytes) -> None:
         view = view[os.write(REPORT_FD, view) :]
 
 
-def clashes(files: dict[str, bytes]) -> bool:
-    """Whether a file would be imported in place of a module that this process has imported already.
+def shadows_imported_module(files: dict[str, bytes]) -> bool:
+    """Return whether a file would be imported in place of a module that this process has already imported.
 
     Args:
-        files: All of the program's; each folder that is no package may come to stand on `sys.path`.
+        files: All files of the program. Each folder that is not a package may be on `sys.path`.
     """
-    # What was compiled is imported in the place of its source only.
+    # Compiled files are only imported in place of their source.
     files = {path: b"" for path in files if "/__pycache__/" not in f"/{path}"}
     folders = {path.rpartition("/")[0] for path in files}
     folders |= {folder[:at] for folder in folders for at, sign in enumerate(folder) if sign == "/"}
@@ -196,20 +200,20 @@ def clashes(files: dict[str, bytes]) -> bool:
 
 
 def become_module(request: dict[str, Any]) -> CodeType:
-    """As `become_python`, for an interpreter with `-m`."""
+    """Prepare to run `-m MODULE`; see `become_python`."""
     environment = request["env"]
     sys.argv[:] = ["-m", *request["argv"][3:]]
     paths = environment.get("PYTHONPATH", "").split(":")
     sys.path[:1] = [os.getcwd(), *(path for path in paths if path)]
     sys.dont_write_bytecode = bool(environment.get("PYTHONDONTWRITEBYTECODE"))
     importlib.invalidate_caches()
-    code = "import runpy; runpy._run_module_as_main(%r)" % request["argv"][2]  # noqa: UP031 - what -m does
+    code = "import runpy; runpy._run_module_as_main(%r)" % request["argv"][2]  # noqa: UP031 - as `-m` does
     return become_python(request, code)
 
 
 def become_python(request: dict[str, Any], code: str) -> CodeType:
-    """Make this process look like an interpreter that has just started; answers what is to run."""
-    kernel.show()
+    """Make this process look like an interpreter that has just started, and return the code to run."""
+    kernel.allow_inspection()
     os.close(REPORT_FD)
     _signal.signal(_signal.SIGINT, _signal.default_int_handler)
     limit(request["limits"])

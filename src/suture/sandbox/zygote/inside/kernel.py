@@ -1,5 +1,9 @@
-"""The kernel calls that Python's library does not have."""
-# FIXME doc of sandbox/zygote/inside/kernel_counts: """What the kernel counts of runs: what it ended for want of memory, and what they leave in their network.
+"""Kernel calls that Python's library lacks, and the kernel's counters of OOM kills and open sockets.
+
+A container shows its own control group, whose limit is the engine's. If the kernel is faster than our own
+check of memory, the count of OOM kills is the only trace. A TCP connection outlives the processes that held
+it, and the runs of a zygote share a network namespace.
+"""
 #
 # A container shows its own control group, whose limit is the engine's. Where the kernel is quicker than our own
 # look at the memory of everything here, what it has ended is the only trace. A TCP connection outlives the
@@ -14,12 +18,13 @@ from contextlib import suppress
 
 from suture.sandbox.execution.supervisor import oom_kills
 
-# One that keeps the interpreter's lock: a process that is cloned without it could not go on.
+# PyDLL keeps the interpreter's lock during a call: a process that is cloned without the lock could not
+# continue.
 _libc = ctypes.PyDLL(None, use_errno=True)
 _python = ctypes.pythonapi
 
-CLONE = {"x86_64": 56, "aarch64": 220}
-"""The number of the system call, by machine."""
+CLONE_CALL = {"x86_64": 56, "aarch64": 220}
+"""The number of the `clone` system call, by machine."""
 NEW_NAMESPACES = 0x00020000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000
 """`CLONE_NEW{NS,UTS,IPC,USER,PID}` of `linux/sched.h`."""
 SIGCHLD = 17
@@ -37,9 +42,9 @@ SET_DUMPABLE, SET_SECCOMP, DROP_FROM_BOUNDING_SET, SET_CHILD_SUBREAPER, SET_NO_N
 SECCOMP_MODE_FILTER = 2
 """Of `linux/seccomp.h`; those above it of `linux/prctl.h`."""
 CAPABILITY_VERSION_3 = 0x20080522
-"""0x20080522, the version of the header that `capset` takes (linux/capability.h)."""
+"""`_LINUX_CAPABILITY_VERSION_3`, the version of the header that `capset` takes (linux/capability.h)."""
 LAST_CAPABILITY = 63
-"""More than there are; the kernel says where they end."""
+"""More than exist; the kernel says where they end."""
 
 
 class _Program(ctypes.Structure):
@@ -55,8 +60,8 @@ def _call(name: str, *args: object) -> int:
 
 
 def clone() -> int:
-    """As `os.fork`, and the child is the first process of new user, PID, mount, IPC and UTS namespaces."""
-    number = CLONE[os.uname().machine]
+    """Fork as `os.fork` does, with the child as PID 1 of new user, PID, mount, IPC and UTS namespaces."""
+    number = CLONE_CALL[os.uname().machine]
     _python.PyOS_BeforeFork()
     pid: int = _libc.syscall(
         ctypes.c_long(number), ctypes.c_ulong(NEW_NAMESPACES | SIGCHLD), None, None, None, None
@@ -72,36 +77,36 @@ def clone() -> int:
 
 
 def mount(kind: str, target: str, flags: int, options: str = "", source: str = "") -> None:
-    """Mount something.
+    """Mount a file system, or bind a folder.
 
     Args:
-        kind: Of file system; empty for a bind.
+        kind: The type of file system; empty for a bind mount.
         target: An existing folder.
-        flags: Any of the constants here.
-        options: Of the file system.
+        flags: Any of the constants of this module.
+        options: Options of the file system.
         source: The folder to bind.
     """
     words = ((source or kind).encode(), target.encode(), kind.encode() or None)
     _call("mount", *words, ctypes.c_ulong(flags), options.encode() or None)
 
 
-def protect() -> None:
-    """Let no other process look into this one."""
+def forbid_inspection() -> None:
+    """Forbid other processes to look into this one."""
     _call("prctl", SET_DUMPABLE, 0, 0, 0, 0)
 
 
-def show() -> None:
-    """Take `protect` back, as every program starts out."""
+def allow_inspection() -> None:
+    """Undo `forbid_inspection`, because every program starts dumpable."""
     _call("prctl", SET_DUMPABLE, 1, 0, 0, 0)
 
 
-def adopt() -> None:
+def become_subreaper() -> None:
     """Become the parent of all descendants that lose theirs."""
     _call("prctl", SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def drop_capabilities() -> None:
-    """Give up every capability for good, and the way to get any back."""
+    """Give up every capability permanently, and every way to regain one."""
     for capability in range(LAST_CAPABILITY + 1):
         if _libc.prctl(DROP_FROM_BOUNDING_SET, capability, 0, 0, 0) < 0:
             break
@@ -111,15 +116,15 @@ def drop_capabilities() -> None:
 
 
 def install_filter(code: bytes) -> None:
-    """Let only those system calls through that a filter allows; for this process and all it starts."""
+    """Install a system call filter for this process and all that it starts."""
     program = _Program(len(code) // 8, code)
     _call("prctl", SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(program), 0, 0)
 
 
 def unshared_memory(size: int) -> memoryview:
-    """New memory that children do not get; it is never given back.
+    """Return new memory that children do not inherit. It is never freed.
 
-    The `mmap` module would: a child that drops the object frees whatever it has at that place by then.
+    The `mmap` module does not do: a child that drops the object unmaps whatever lies at that address by then.
     """
     _libc.mmap.restype = ctypes.c_void_p
     place = _libc.mmap(None, ctypes.c_size_t(size), READ_WRITE, PRIVATE_ANONYMOUS, -1, ctypes.c_long(0))
@@ -130,7 +135,7 @@ def unshared_memory(size: int) -> memoryview:
 
 
 def resident_pages() -> int:
-    """Pages of memory that this process holds."""
+    """Return the resident memory of this process, in pages."""
     handle = os.open("/proc/self/statm", os.O_RDONLY)
     try:
         return int(os.read(handle, 256).split()[1])
@@ -139,24 +144,27 @@ def resident_pages() -> int:
 
 
 KILL_COUNTS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
-"""Of version 2 and of version 1; each has a line `oom_kill N`."""
+"""Of cgroup v2 and v1; each has a line `oom_kill N`."""
 
 SOCKET_COUNTS = ("/proc/self/net/sockstat", "/proc/self/net/sockstat6")
-"""Each has a line of pairs: `TCP: inuse N orphan N tw N ...`. Orphans are those of the whole machine, but the
-others are those of this namespace; connections of both versions that wait for their time are in the first."""
-MOST_BYTES = 4096
+"""Each has a line of pairs: `TCP: inuse N orphan N tw N ...`. Orphans are counted for the whole machine, the
+others for this namespace. Connections in TIME_WAIT of both IP versions are in the first file."""
+MAX_COUNTER_BYTES = 4096
 
 
-def find_counts(paths: tuple[str, ...] = KILL_COUNTS) -> tuple[str, ...]:
-    """Those files that are here; asked for once, as not finding them is dear in every run."""
+def find_kill_counts(paths: tuple[str, ...] = KILL_COUNTS) -> tuple[str, ...]:
+    """Return the files that exist here. Checked once, because failing to open them is expensive in every
+    run.
+    """
     return tuple(path for path in paths if os.access(path, os.R_OK))
 
 
-class Kills:
-    """Counts from when it was made; to be made before the folder of control groups is covered.
+class OomKillCounter:
+    """Counts OOM kills since it was created, which must be before the folder of control groups is covered.
 
     Args:
-        paths: Where the count may be; the first that can be opened has it. Without any, nothing is counted.
+        paths: Files that may hold the count; the first that can be opened is used. Without any, nothing is
+            counted.
     """
 
     def __init__(self, paths: tuple[str, ...]) -> None:
@@ -167,12 +175,12 @@ class Kills:
                 break
         self._before = self._count()
 
-    def grew(self) -> bool:
-        """Whether there was one since."""
+    def has_grown(self) -> bool:
+        """Return whether there was an OOM kill since."""
         return self._count() > self._before
 
     def close(self) -> None:
-        """Let go of the count; safe to call twice."""
+        """Close the file. Safe to call twice."""
         handle, self._handle = self._handle, None
         if handle is not None:
             os.close(handle)
@@ -182,32 +190,32 @@ class Kills:
             return 0
         try:
             return oom_kills(os.pread(self._handle, 4096, 0))
-        except OSError:  # such as that the group is being taken away
+        except OSError:  # for example, the group is being removed
             return 0
 
 
-class Sockets:
-    """Counts what is there; to be made before anything runs that could open one.
+class SocketCounter:
+    """Counts TCP sockets. Create it before anything runs that could open one.
 
     Args:
-        paths: Where the counts are; what is not there counts nothing.
+        paths: Files with the counts; missing files count nothing.
     """
 
     def __init__(self, paths: tuple[str, ...] = SOCKET_COUNTS) -> None:
-        # Kept open: this is asked after each run.
+        # Kept open, because this is read after each run.
         self._handles: list[int] = []
         for path in paths:
             with suppress(OSError):
                 self._handles.append(os.open(path, os.O_RDONLY))
 
-    def left(self) -> int:
-        """TCP sockets that are open, closing, or waiting for their time."""
-        return sum(map(count, self._handles))
+    def count_sockets(self) -> int:
+        """Return the number of TCP sockets that are open, closing, or in TIME_WAIT."""
+        return sum(map(read_socket_count, self._handles))
 
 
-def count(handle: int) -> int:
-    """The TCP sockets in use or in TIME_WAIT that an open `sockstat` tells of."""
-    for line in os.pread(handle, MOST_BYTES, 0).splitlines():
+def read_socket_count(handle: int) -> int:
+    """Return the TCP sockets in use or in TIME_WAIT, from an open `sockstat`."""
+    for line in os.pread(handle, MAX_COUNTER_BYTES, 0).splitlines():
         words = line.split()
         if words[:1] in ([b"TCP:"], [b"TCP6:"]):
             return sum(int(words[words.index(name) + 1]) for name in (b"inuse", b"tw") if name in words)

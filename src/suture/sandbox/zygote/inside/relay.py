@@ -1,5 +1,23 @@
-"""Memory through which the words of a run pass. No child gets it, so none finds what passed for another."""
-# FIXME doc of sandbox/zygote/inside/relay: """What goes between the host and a running child, in frames.
+"""The relay between the host and a running child, in frames.
+
+A frame is one byte of kind, a 4-byte big-endian length, and the content. From the host:
+
+    q   a request: a 4-byte length, a JSON head, the contents of the files; only the child reads it
+    n   like `q`, and the child's stdin is empty
+    d   like `q`; the child's stdin and stdout are sent separately as descriptors, and do not pass through
+    here i   bytes for the child's stdin; an empty frame closes it p   stop reading the child's stdout for
+    now; `c`: continue k   kill the child now
+
+To the host:
+
+    h   the zygote is ready
+    o e r   bytes of the child's stdout, of its stderr, of its report
+    p   send no stdin for now; `c`: continue
+    .   the child is gone: JSON with its wait status, whether the kernel OOM-killed something of it as far as
+        can be seen here, and what is wrong with this zygote, if anything
+
+The relay's buffers lie in memory that no child inherits, so no run finds what passed for another.
+"""
 #
 # A frame is one byte of kind, a 4-byte big-endian length, and the content. From the host:
 #
@@ -30,14 +48,14 @@ from suture.sandbox.zygote.inside import kernel
 
 CHUNK = 1 << 16
 QUEUE_BYTES = 1 << 22
-"""Far more than a host sends before it hears that it should pause."""
+"""Far more than a host sends before it learns that it should pause."""
 
 
 class RelayBuffer:
-    """One piece on its way out, and a queue of what is on its way in.
+    """A buffer for output that is forwarded at once, and a queue of input that waits.
 
     Attributes:
-        chunk: For whatever is passed on at once.
+        chunk: The buffer for output.
     """
 
     def __init__(self) -> None:
@@ -50,53 +68,53 @@ class RelayBuffer:
         return self._end - self._first
 
     @property
-    def room(self) -> int:
-        """Bytes that the queue can take."""
+    def free_bytes(self) -> int:
+        """Bytes that the queue can still take."""
         return QUEUE_BYTES - len(self)
 
-    def enqueue(self, source: int, most: int) -> int:
-        """Read from a descriptor at most so many bytes; how many there were, 0 at its end."""
-        if self._end + most > QUEUE_BYTES:
+    def enqueue(self, source: int, max_bytes: int) -> int:
+        """Read at most `max_bytes` bytes from a descriptor into the queue; return how many, 0 at its end."""
+        if self._end + max_bytes > QUEUE_BYTES:
             held = len(self)
             self._queue[:held] = self._queue[self._first : self._end]
             self._first, self._end = 0, held
-        size = os.readv(source, [self._queue[self._end : self._end + most]])
+        size = os.readv(source, [self._queue[self._end : self._end + max_bytes]])
         self._end += size
         return size
 
     def dequeue(self, sink: int) -> None:
-        """Write what the descriptor takes.
+        """Write as much of the queue as the descriptor takes.
 
         Raises:
-            OSError: Also where it takes nothing now.
+            OSError: Also if it takes nothing now.
         """
         self._first += os.writev(sink, [self._queue[self._first : self._end]])
         if not len(self):
             self.clear()
 
     def clear(self) -> None:
-        """Forget what is queued, so that no later run finds it."""
+        """Empty the queue, so that no later run finds its content."""
         self._first = self._end = 0
 
 
 HEADER = 5
 SIGKILL = 9
 TICK_MS = 50
-"""Milliseconds between two looks at whether a supervisor still runs."""
-FULL, ROOMY = 1 << 20, 1 << 18
-"""Bytes of waiting stdin at which the host is asked to pause, and to go on."""
+"""Milliseconds between two checks whether a supervisor still runs."""
+PAUSE_BYTES, RESUME_BYTES = 1 << 20, 1 << 18
+"""Bytes of waiting stdin at which the host is asked to pause, and to continue."""
 
 
 class HostGone(Exception):
-    """There is nobody left to serve."""
+    """The host has ended."""
 
 
 class Host:
-    """The host's end, as seen from here.
+    """The channel to the host.
 
     Args:
-        source: Descriptor to read frames from.
-        sink: Descriptor to write frames to.
+        source: The descriptor to read frames from.
+        sink: The descriptor to write frames to.
     """
 
     def __init__(self, source: int, sink: int) -> None:
@@ -117,7 +135,7 @@ class Host:
             raise HostGone from fault
 
     def read_head(self) -> tuple[bytes, int] | None:
-        """Take in what has come of a frame's head; its kind and its size, once that is all."""
+        """Read what has arrived of a frame's head; return its kind and size once it is complete."""
         chunk = os.read(self.source, HEADER - len(self._head))
         if not chunk:
             raise HostGone
@@ -131,13 +149,13 @@ class Host:
         return head[:1], size
 
     def wait_head(self) -> tuple[bytes, int]:
-        """The kind and the size of the next frame, however long it takes."""
+        """Wait for the next frame and return its kind and size."""
         while (head := self.read_head()) is None:
             pass
         return head
 
-    def pass_over(self, size: int, scratch: memoryview) -> None:
-        """Read so many bytes of a frame that is for nobody."""
+    def discard(self, size: int, scratch: memoryview) -> None:
+        """Read and discard `size` bytes of a frame."""
         while size:
             read = os.readv(self.source, [scratch[:size]])
             if not read:
@@ -150,11 +168,11 @@ class Relay:
 
     Args:
         host: The channel to the host.
-        buffer: What its words pass through.
-        pid: The child; -1 for every process in sight.
-        supervisor: The child, where its program could stop or end it. Then all of them are ended.
-        stdin: Where its stdin is written, if here.
+        buffer: The memory that the bytes pass through.
+        pid: The child; -1 for every visible process.
+        stdin: The descriptor of the child's stdin, if it is relayed.
         outputs: Descriptor -> kind of frame.
+        supervisor: The child, if its program could stop or kill it. Everything is killed then.
     """
 
     def __init__(
@@ -172,16 +190,16 @@ class Relay:
         self._supervisor = supervisor
         self._stdin = stdin
         self._outputs = outputs
-        self._coming = 0
+        self._stdin_bytes_expected = 0
         self._closing = self._paused_host = self._paused = self._killed = False
 
     def run(self) -> None:
-        """Carry until every pipe of the child's has ended."""
+        """Carry bytes until every pipe of the child has ended."""
         if self._stdin is not None:
             os.set_blocking(self._stdin, False)
         while self._outputs:
             poll = select.poll()
-            if self._buffer.room:
+            if self._buffer.free_bytes:
                 poll.register(self._host.source, select.POLLIN)
             for handle, kind in self._outputs.items():
                 if not (self._paused and kind == b"o"):
@@ -190,23 +208,23 @@ class Relay:
                 poll.register(self._stdin, select.POLLOUT)
             for handle, _ in poll.poll(None if self._supervisor is None else TICK_MS):
                 if handle == self._host.source:
-                    self._take_orders()
+                    self._handle_frame()
                 elif handle == self._stdin:
-                    self._feed()
+                    self._write_stdin()
                 else:
-                    self._carry(handle)
+                    self._forward_output(handle)
             if self._supervisor is not None:
-                self._mind(self._supervisor)
-        self._host.pass_over(self._coming, self._buffer.chunk)
+                self._check_supervisor(self._supervisor)
+        self._host.discard(self._stdin_bytes_expected, self._buffer.chunk)
         self._close_stdin()
 
-    def _mind(self, supervisor: int) -> None:
-        """End everything where the supervisor can no longer do it."""
+    def _check_supervisor(self, supervisor: int) -> None:
+        """Kill everything if the supervisor can no longer do it."""
         with suppress(ChildProcessError, ProcessLookupError):
             if os.waitid(os.P_PID, supervisor, os.WSTOPPED | os.WEXITED | os.WNOHANG | os.WNOWAIT):
                 os.kill(self._pid, SIGKILL)
 
-    def _carry(self, handle: int) -> None:
+    def _forward_output(self, handle: int) -> None:
         if handle not in self._outputs:
             return
         size = os.readv(handle, [self._buffer.chunk])
@@ -216,18 +234,18 @@ class Relay:
         elif not (self._killed and self._outputs[handle] == b"o"):
             self._host.send(self._outputs[handle], self._buffer.chunk[:size])
 
-    def _take_orders(self) -> None:
-        if self._coming:
-            self._take_stdin()
+    def _handle_frame(self) -> None:
+        if self._stdin_bytes_expected:
+            self._queue_stdin()
         elif (head := self._host.read_head()) is not None:
             kind, size = head
             if kind == b"i" and size:
-                self._coming = size
+                self._stdin_bytes_expected = size
             elif size:
                 raise HostGone
             elif kind == b"i":
                 self._closing = True
-                self._feed()
+                self._write_stdin()
             elif kind in (b"p", b"c"):
                 self._paused = kind == b"p" and not self._killed
             elif kind == b"k":
@@ -237,14 +255,16 @@ class Relay:
             else:
                 raise HostGone
 
-    def _take_stdin(self) -> None:
-        size = self._buffer.enqueue(self._host.source, min(self._coming, self._buffer.room, CHUNK))
+    def _queue_stdin(self) -> None:
+        size = self._buffer.enqueue(
+            self._host.source, min(self._stdin_bytes_expected, self._buffer.free_bytes, CHUNK)
+        )
         if not size:
             raise HostGone
-        self._coming -= size
-        self._feed()
+        self._stdin_bytes_expected -= size
+        self._write_stdin()
 
-    def _feed(self) -> None:
+    def _write_stdin(self) -> None:
         if self._stdin is None:
             self._buffer.clear()
         while self._stdin is not None and self._buffer:
@@ -254,10 +274,10 @@ class Relay:
                 break
             except BrokenPipeError:
                 self._close_stdin()
-        if len(self._buffer) > FULL and not self._paused_host:
+        if len(self._buffer) > PAUSE_BYTES and not self._paused_host:
             self._paused_host = True
             self._host.send(b"p")
-        if len(self._buffer) < ROOMY and self._paused_host:
+        if len(self._buffer) < RESUME_BYTES and self._paused_host:
             self._paused_host = False
             self._host.send(b"c")
         if self._closing and not self._buffer:
