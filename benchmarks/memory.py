@@ -303,11 +303,11 @@ def _fill_with(store: Store, count: int) -> None:
                     "patch": f"+{number}",
                     "error_signature": sign,
                     "code_shape": shape,
-                    "mended": True,
+                    "repaired": True,
                     "created_s": 0.0,
                     "embedder": HashedNgrams.identity,
                     "details": {},
-                    "searched": words,
+                    "search_text": words,
                 }
             )
         made = [embedding_text(str(row["error_signature"]), str(row["code_shape"]), "") for row in rows]

@@ -1,8 +1,9 @@
-"""Roles that ask a model: typed inputs, a YAML prompt, a typed answer.
+"""Roles that ask a model: their briefs, prompts, tools and replies, and the calls to the model.
 
-This room turns a task and facts into messages that fit, and a reply into files or into a record. It never
-touches the sandbox, and it never decides anything: a reply with nothing usable in it is a `MalformedReply`,
-not a success.
+`prompts` holds the YAML prompts and `prompting` fits them into a context; `roles` defines each role; `replies`
+turns replies into files and checks; `tools` lets a model act; `context` selects what a prompt shows; `calling`
+charges each call to the budget; `conversation` is the agent with native tools. This package never decides: a
+reply without anything usable is a `MalformedReply`, and what a role says is checked by trusted tests.
 """
 
 from suture.agents.prompting.fitting import FittedPrompt, PromptDraft, fit_prompt

@@ -7,6 +7,7 @@ from pathlib import Path
 from suture.core.ledger import Ledger, RunFolder
 from suture.core.ledger.kinds import (
     AttemptsNearLimit,
+    BudgetReserved,
     BudgetSettled,
     CandidateChecked,
     CandidateProposed,
@@ -36,6 +37,7 @@ def write_healed_run(home: Path, name: str, kind: TaskKind) -> RunFolder:
         ledger.append(MovesDecided(decision=1, round=1, moves=(Move(kind="mutate"),)))
         ledger.append(SearchFinished(candidates_tried=7, seconds=1.5))
         ledger.append(MovesDecided(decision=2, round=2, moves=(Move(kind="repair"),)))
+        reserved = ledger.append(BudgetReserved(role="coder", move="repair", attempts=1, tokens=90))
         ledger.append(
             ModelCalled(
                 move="repair",
@@ -47,7 +49,13 @@ def write_healed_run(home: Path, name: str, kind: TaskKind) -> RunFolder:
             )
         )
         ledger.append(
-            BudgetSettled(reservation=1, attempts=1, prompt_tokens=40, completion_tokens=10, model_calls=1)
+            BudgetSettled(
+                reservation=reserved.seq,
+                attempts=1,
+                prompt_tokens=40,
+                completion_tokens=10,
+                model_calls=1,
+            )
         )
         ledger.append(CandidateProposed(candidate="c1", blob="b1", origin="model"))
         ledger.append(CandidateChecked(candidate="c1", passed=2, failed=0, verdict="v1", seconds=0.5))

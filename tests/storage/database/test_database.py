@@ -44,7 +44,7 @@ def remember(store: Store, key: str, *texts: str, namespace: str = "") -> None:
                 key=key,
                 created_s=1.5,
                 text=" ".join(texts),
-                searched=index_text(*texts),
+                search_text=index_text(*texts),
             )
         )
 
@@ -88,7 +88,7 @@ def test_a_row_comes_back_as_it_was(store: Store) -> None:
     assert row["vector"] == array("f", [1, -2.5, 0.1])
     assert row["text"] == "zero \ufffd, half a pair ?, é"
     assert row["details"] == {"a": [1, "zero "]}
-    assert (row["mended"], row["recalled"], row["created_s"]) == (False, 0, 1.25)
+    assert (row["repaired"], row["recalled"], row["created_s"]) == (False, 0, 1.25)
 
 
 def test_what_failed_half_way_is_not_there(store: Store) -> None:
@@ -129,7 +129,7 @@ def test_words_are_found_where_they_are_and_no_longer_where_they_were(store: Sto
     ]
     assert found("nothing") == found("-- ' \" & | ()") == []
     with store.write_transaction() as connection:
-        connection.execute(failures.update().where(failures.c.key == "b").values(searched="other"))
+        connection.execute(failures.update().where(failures.c.key == "b").values(search_text="other"))
         connection.execute(failures.delete().where(failures.c.key == "a"))
     assert (found("total"), found("other")) == ([], ["b"])
 
@@ -143,7 +143,7 @@ def test_every_searched_table_has_its_index_of_words(store: Store) -> None:
 def test_a_file_is_made_by_several_processes_at_once(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from suture.storage.database.store import open_store\n"
-        "with open_store(None, Path(sys.argv[1])) as store, store.reading() as c: print(store.where)"
+        "with open_store(None, Path(sys.argv[1])) as store, store.read_transaction() as c: print(store.location)"
     )
     children = [
         subprocess.Popen(

@@ -68,9 +68,9 @@ def test_the_summary_is_the_sum_of_the_rows(store: Store, runs: list[RunFolder])
         rows = connection.execute(select(tasks)).all()
     assert summary["runs"] == len(runs) == len(rows)
     assert summary["outcomes"] == {"healed": len(runs)}
-    assert (summary["pass_rate"], summary["moves.decided"]) == (1.0, len(runs))
+    assert (summary["pass_rate"], summary["decided"]) == (1.0, len(runs))
     assert summary["tokens"] == sum(row.tokens for row in rows)
-    assert 0 < sum(summary["tokens_by_role"].values()) < summary["tokens"]  # the oldest name no roles
+    assert 0 < sum(summary["tokens_by_role"].values()) <= summary["tokens"]
     assert sum(day["runs"] for day in summary["by_day"].values()) == len(runs)
     of_heals = summarise_runs(store, RunQuery(kind="heal"))
     assert of_heals["runs"] == 3
@@ -90,7 +90,7 @@ def test_history_by_the_command_line(tmp_path: Path) -> None:
     assert [(one["run"], one["task"]) for one in told] == [("2027-mug", "cart_total of a mug: KeyError")]
     plain = json.loads(call(home, "history", "--json").stdout)
     assert [one for one in plain if one["run"] == "2027-mug"] == told
-    assert "no such run" in call(home, "history", "--outcome", "stuck").output
+    assert "no run matches" in call(home, "history", "--outcome", "stuck").output
     bad = call(home, "history", "--since", "yesterday")
     assert bad.exit_code == 2
 
@@ -138,7 +138,7 @@ def test_the_database_by_the_command_line(tmp_path: Path) -> None:
     stats = json.loads(call(home, "db", "stats", "--json").stdout)
     assert stats["rows"]["tasks"] == len(runs)
     checked = call(home, "db", "check")
-    assert (checked.exit_code, "is sound" in checked.stdout) == (0, True)
+    assert (checked.exit_code, "is intact" in checked.stdout) == (0, True)
     (home / "suture.db").unlink()
     assert call(home, "db", "check").exit_code == 1
     assert f"{len(runs)} runs read" in call(home, "db", "rebuild").stdout

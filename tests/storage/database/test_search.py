@@ -43,7 +43,7 @@ def test_vectors_of_every_embedder_with_an_index_are_found_by_it(postgres_url: s
 
 
 def test_rows_of_other_namespaces_do_not_hide_ones_own(store: Store) -> None:
-    words = {"searched": "cart total"}
+    words = {"search_text": "cart total"}
     row = {"run_id": "r", "event_seq": 0, "created_s": 0.0, "details": {}, "state": "active", **words}
     theirs = Store(engine=store.engine, namespace="theirs", location=store.location)
     insert_missing(store, "failures", [{**row, "key": "mine"}])

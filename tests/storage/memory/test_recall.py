@@ -86,7 +86,7 @@ def test_vectors_tell_apart_what_fails_otherwise_or_in_code_of_another_shape(sto
 
 
 def test_what_is_asked_for_is_filtered(store: Store) -> None:
-    store_items(store, [CART, ROUTE, DATES, failure("cart of nobody", mended=False, patch="")], HASHED)
+    store_items(store, [CART, ROUTE, DATES, failure("cart of nobody", repaired=False, patch="")], HASHED)
     assert {
         one.item.language for one in recall_memories(store, "KeyError dates cart", HASHED, language="go")
     } == {"go"}
@@ -131,7 +131,9 @@ def test_vectors_that_change_in_another_process_are_seen(store: Store, store_url
 
 def test_secrets_are_gone_before_anything_is_stored(store: Store) -> None:
     secret = "hunter2secret"
-    store_items(store, [failure("x", text=f'password = "{secret}"', searched=f'password = "{secret}"')], None)
+    store_items(
+        store, [failure("x", text=f'password = "{secret}"', search_text=f'password = "{secret}"')], None
+    )
     assert secret not in "".join(str(item_to_plain(item)) for item in iter_items(store))
     assert recall_memories(store, secret, None) == []
 
@@ -213,7 +215,7 @@ def test_a_record_of_other_types_is_refused() -> None:
         ("text", 1),
         ("recalled", -1),
         ("recalled", True),
-        ("mended", "yes"),
+        ("repaired", "yes"),
         ("details", []),
     ):
         with pytest.raises(ValueError, match=name):

@@ -30,9 +30,9 @@ WHOLE = ledger(
     (107, "candidate.checked", {"candidate": "c1", "passed": 1, "failed": 2, "verdict": "v", "seconds": 1.5}),
     (108, "moves.decided", decided(1, "mutate")),
     (108, "search.started", {"files": [], "failing": 1, "candidates": 9, "seconds": 60.0, "seed": 0}),
-    (110, "search.finished", {"tried": 5}),
+    (110, "search.finished", {"candidates_tried": 5}),
     (111, "moves.decided", decided(2, "stop")),
-    (112, "run.finished", {"outcome": "not_healed", "confidence": 0.0, "result": "blob"}),
+    (112, "run.finished", {"outcome": "not_healed", "reason": {"code": "no_progress"}, "result": "blob"}),
 )  # fmt: skip
 
 

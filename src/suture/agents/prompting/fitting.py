@@ -154,11 +154,9 @@ async def _largest_fitting_count(
     draft: PromptDraft, name: str, piece_counts: Mapping[str, int], max_tokens: int, count: CountTokens
 ) -> int:
     """Return the largest number of pieces of one part that fits; the rule's minimum if none does."""
-    least = min(draft.rules[name].least, piece_counts[name])
-    low, high = (
-        least,
-        piece_counts[name],
-    )  # `high` does not fit; whether `low` does is unknown only when it is `least`
+    low = min(draft.rules[name].least, piece_counts[name])
+    high = piece_counts[name]
+    # `high` never fits. `low` fits, unless it is still the minimum, which was not tried.
     while high - low > 1:
         middle = (low + high) // 2
         if await count(draft.messages({**piece_counts, name: middle})) <= max_tokens:

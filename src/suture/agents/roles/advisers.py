@@ -170,7 +170,11 @@ class ReviewReply(BaseModel):
 
     def record(self) -> CodeReview:
         """Return the `CodeReview`."""
-        return CodeReview(concerns=tuple(Concern(**concern.model_dump()) for concern in self.concerns))
+        concerns = [
+            Concern(problem=one.problem, kind=one.kind, severity=one.severity, line=one.line)
+            for one in self.concerns
+        ]
+        return CodeReview(concerns=tuple(concerns))
 
 
 def draft_review_prompt(brief: RepairBrief, prompt: Prompt) -> PromptDraft:

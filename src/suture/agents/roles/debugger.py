@@ -46,7 +46,12 @@ class DiagnosisReply(BaseModel):
 
     def record(self) -> Diagnosis:
         """Return the `Diagnosis`."""
-        return Diagnosis(**self.model_dump())
+        return Diagnosis(
+            root_cause=self.root_cause,
+            category=self.category,
+            strategy=self.strategy,
+            confidence=self.confidence,
+        )
 
 
 def draft_diagnosis_prompt(brief: RepairBrief, prompt: Prompt) -> PromptDraft:

@@ -116,21 +116,21 @@ def _links(fault: BaseException) -> Iterator[BaseException]:
 
 
 STATUSES: Mapping[int, ProviderErrorKind] = {
-    401: "key",
+    401: "bad_key",
     402: "quota",
-    403: "key",
-    404: "missing",
-    405: "missing",
+    403: "bad_key",
+    404: "not_found",
+    405: "not_found",
     408: "timeout",
-    429: "rate",
-    501: "missing",
+    429: "rate_limit",
+    501: "not_found",
     502: "gateway",
-    503: "busy",
+    503: "overloaded",
     504: "timeout",
     520: "gateway",
     522: "gateway",
     524: "timeout",
-    529: "busy",
+    529: "overloaded",
 }
 MAX_QUOTED_CHARS = 300
 MAX_SCANNED_CHARS = 4000
@@ -196,7 +196,9 @@ def map_provider_error(fault: Exception, target: ModelTarget) -> ModelError:
     if issubclass(row.error, ModelNotFound) and target.address:
         text = f"{target.address}: {text}"
     wait_s = read_retry_after_s(fault)
-    wait = f"; it asks to wait {format_wait(wait_s)}" if wait_s and kind in ("rate", "quota", "busy") else ""
+    wait = ""
+    if wait_s and kind in ("rate_limit", "quota", "overloaded"):
+        wait = f"; it asks to wait {format_wait(wait_s)}"
     message = f"{target.name!r} {row.sentence}{code}: {text}{wait}"
     remedy = target.remedy(row.remedy)
     error = (
@@ -213,7 +215,7 @@ def _detail(fault: Exception, target: ModelTarget) -> str:
     refused = _refused(fault)
     if refused is not None:
         return str(refused)
-    if classify_provider_error(fault) == "unsendable":
+    if classify_provider_error(fault) == "bad_header":
         return "it is not shown here"  # the library's message contains the key itself
     if _has_no_status(fault) and (reached := find_connection_failure(fault)) is not None:
         return f"{target.address}: {reached[1]}" if target.address else reached[1]
@@ -237,16 +239,16 @@ def classify_provider_error(fault: Exception) -> ProviderErrorKind:
     if any("Timeout" in kind for kind in kinds):
         return "timeout"
     if "LocalProtocolError" in kinds or "UnicodeEncodeError" in kinds:
-        return "unsendable"
+        return "bad_header"
     if "RemoteProtocolError" in kinds and "without sending a response" in _said(fault):
-        return "dropped"
+        return "connection_closed"
     if "RemoteProtocolError" in kinds and "closed" not in _said(fault):
-        return "foreign"  # the response is not HTTP
+        return "not_a_reply"  # the response is not HTTP
     if kinds & {"OSError", "APIConnectionError", "TransportError"}:
-        return "lost"
+        return "cut_off"
     if isinstance(fault, UNREADABLE):
         return "unreadable"
-    return "other"
+    return "unknown"
 
 
 def _refused(fault: BaseException) -> ResponseRefused | None:
@@ -266,7 +268,7 @@ def _from_status(status: int, fault: Exception) -> ProviderErrorKind:
         return "quota"
     if status in (400, 413) and _is_about_context(kind):
         return "context"
-    return STATUSES.get(status, "server" if status >= 500 else "refused")
+    return STATUSES.get(status, "server_error" if status >= 500 else "request_refused")
 
 
 def _is_about_context(text: str) -> bool:

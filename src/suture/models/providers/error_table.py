@@ -20,29 +20,29 @@ from suture.errors import (
 )
 
 ProviderErrorKind = Literal[
-    "key",
-    "missing",
+    "bad_key",
+    "not_found",
     "context",
-    "unsendable",
-    "refused",
-    "rate",
+    "bad_header",
+    "request_refused",
+    "rate_limit",
     "quota",
-    "busy",
-    "server",
+    "overloaded",
+    "server_error",
     "gateway",
     "unreachable",
     "unknown_host",
     "tls",
     "redirect",
-    "page",
-    "flood",
-    "encoded",
-    "foreign",
-    "dropped",
+    "web_page",
+    "too_long",
+    "bad_encoding",
+    "not_a_reply",
+    "connection_closed",
     "timeout",
-    "lost",
+    "cut_off",
     "unreadable",
-    "other",
+    "unknown",
 ]
 
 
@@ -69,8 +69,8 @@ class ErrorRule:
 CHECK_ADDRESS = "check model.base_url: is this an {protocol}-compatible address?"
 
 ERROR_TABLE: Mapping[ProviderErrorKind, ErrorRule] = {
-    "key": ErrorRule(error=ModelAuthError, sentence="refused the key", remedy="set {key} to a valid key"),
-    "missing": ErrorRule(
+    "bad_key": ErrorRule(error=ModelAuthError, sentence="refused the key", remedy="set {key} to a valid key"),
+    "not_found": ErrorRule(
         error=ModelNotFound, sentence="was not found", remedy=f"check model.name; {CHECK_ADDRESS}"
     ),
     "redirect": ErrorRule(
@@ -78,7 +78,7 @@ ERROR_TABLE: Mapping[ProviderErrorKind, ErrorRule] = {
         sentence="answers with a redirect, which is not followed",
         remedy="where you trust that address, set model.base_url to it",
     ),
-    "page": ErrorRule(
+    "web_page": ErrorRule(
         error=ModelNotFound,
         sentence="was not found: its address answers with a web page",
         remedy=CHECK_ADDRESS,
@@ -88,13 +88,13 @@ ERROR_TABLE: Mapping[ProviderErrorKind, ErrorRule] = {
         sentence="has too little context for the prompt",
         remedy="raise model.context_tokens, or give less",
     ),
-    "unsendable": ErrorRule(
+    "bad_header": ErrorRule(
         error=ModelAuthError,
         sentence="was not called: the key, or another header, has characters that no header may have",
         remedy="set {key} to the key alone: ASCII, without spaces and line breaks",
     ),
-    "refused": ErrorRule(error=ModelRequestRejected, sentence="refused the request"),
-    "rate": ErrorRule(
+    "request_refused": ErrorRule(error=ModelRequestRejected, sentence="refused the request"),
+    "rate_limit": ErrorRule(
         error=ModelRateLimited,
         retry=True,
         sentence="asks to slow down",
@@ -103,8 +103,8 @@ ERROR_TABLE: Mapping[ProviderErrorKind, ErrorRule] = {
     "quota": ErrorRule(
         error=ModelRateLimited, sentence="has no quota left", remedy="check the account's plan and billing"
     ),
-    "busy": ErrorRule(error=ModelError, retry=True, counts=True, sentence="is overloaded, or still starting"),
-    "server": ErrorRule(error=ModelError, retry=True, counts=True, sentence="failed"),
+    "overloaded": ErrorRule(error=ModelError, retry=True, counts=True, sentence="is overloaded, or still starting"),
+    "server_error": ErrorRule(error=ModelError, retry=True, counts=True, sentence="failed"),
     "gateway": ErrorRule(
         error=ReplyLost,
         counts=True,
@@ -131,28 +131,28 @@ ERROR_TABLE: Mapping[ProviderErrorKind, ErrorRule] = {
         remedy="check that model.base_url begins with the right one of http and https, this machine's clock, "
         "and SSL_CERT_FILE where the server has a certificate of your own",
     ),
-    "flood": ErrorRule(
+    "too_long": ErrorRule(
         error=ModelProtocolError,
         counts=True,
         sentence="sends more than a reply of the requested length can be",
         remedy=CHECK_ADDRESS,
     ),
-    "encoded": ErrorRule(
+    "bad_encoding": ErrorRule(
         error=ModelProtocolError,
         sentence="answered in an unsupported encoding",
         remedy=CHECK_ADDRESS,
     ),
-    "foreign": ErrorRule(
+    "not_a_reply": ErrorRule(
         error=ModelProtocolError, sentence="answered with something that is not a reply", remedy=CHECK_ADDRESS
     ),
-    "dropped": ErrorRule(error=ReplyLost, counts=True, sentence="closed the connection before it answered"),
+    "connection_closed": ErrorRule(error=ReplyLost, counts=True, sentence="closed the connection before it answered"),
     "timeout": ErrorRule(
         error=ModelTimeout, counts=True, sentence="did not answer in time", remedy="raise model.timeout_s"
     ),
-    "lost": ErrorRule(error=ReplyLost, counts=True, sentence="broke off in the middle of its reply"),
+    "cut_off": ErrorRule(error=ReplyLost, counts=True, sentence="broke off in the middle of its reply"),
     "unreadable": ErrorRule(
         error=ModelProtocolError, sentence="answered with something unreadable", remedy=CHECK_ADDRESS
     ),
-    "other": ErrorRule(error=ReplyLost, sentence="failed in an unknown way"),
+    "unknown": ErrorRule(error=ReplyLost, sentence="failed in an unknown way"),
 }
 """Kind of a provider error -> what becomes of it."""

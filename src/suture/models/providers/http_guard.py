@@ -25,7 +25,7 @@ from suture.models.tuning import (
 )
 
 WireProtocol = Literal["OpenAI", "Anthropic", "Ollama"]
-ResponseFault = Literal["redirect", "page", "flood", "encoded", "foreign", "lost"]
+ResponseFault = Literal["redirect", "web_page", "too_long", "bad_encoding", "not_a_reply", "cut_off"]
 QUOTED_CHARS = 200
 EXPECTED_CONTENT: Mapping[WireProtocol, str] = {
     "OpenAI": "`choices` with a message in each",
@@ -75,11 +75,11 @@ def _require(protocol: WireProtocol, text: bytes) -> None:
     except (ValueError, RecursionError):
         shown = ascii(text[:QUOTED_CHARS].decode("utf-8", "replace")) if text.strip() else "an empty body"
         if text.lstrip().startswith(b"{") and not text.rstrip().endswith(b"}"):
-            raise ResponseRefused("lost", f"its JSON has no end: {shown}") from None
-        raise ResponseRefused("foreign", f"it is not JSON: {shown}") from None
+            raise ResponseRefused("cut_off", f"its JSON has no end: {shown}") from None
+        raise ResponseRefused("not_a_reply", f"it is not JSON: {shown}") from None
     complaint = _complaint(protocol, answer)
     if complaint:
-        raise ResponseRefused("foreign", complaint)
+        raise ResponseRefused("not_a_reply", complaint)
 
 
 def _complaint(protocol: WireProtocol, answer: Any) -> str:
@@ -174,7 +174,7 @@ async def _check_response(protocol: WireProtocol, response: Any) -> None:
         raise ResponseRefused("redirect", _target(response))
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding not in (*PLAIN, *PACKED):
-        raise ResponseRefused("encoded", f"content-encoding {encoding[:QUOTED_CHARS]!a}")
+        raise ResponseRefused("bad_encoding", f"content-encoding {encoding[:QUOTED_CHARS]!a}")
     if encoding in PACKED:
         del response.headers["content-encoding"]  # the library's decoder would unpack a chunk without limit
     unpack = zlib.decompressobj(AUTODETECT) if encoding in PACKED else None
@@ -184,7 +184,7 @@ async def _check_response(protocol: WireProtocol, response: Any) -> None:
             pieces = _as_object(pieces)
     elif response.headers.get("content-type", "").strip().lower().startswith("text/event-stream"):
         if protocol == "Ollama" or not _expects_events.get():  # Ollama streams in lines of JSON
-            raise ResponseRefused("foreign", "a stream of events, which was not requested")
+            raise ResponseRefused("not_a_reply", "a stream of events, which was not requested")
         pieces = _bounded(response.stream, _max_body_bytes.get(), unpack, cut=False)
     else:
         pieces = check_body(
@@ -211,11 +211,11 @@ async def _bounded(stream: Any, max_bytes: int, unpack: Any, *, cut: bool) -> As
         try:
             piece = packed if unpack is None else unpack.decompress(packed, left_bytes + 1)
         except zlib.error as fault:
-            raise ResponseRefused("encoded", f"its body is not in its content-encoding: {fault}") from fault
+            raise ResponseRefused("bad_encoding", f"its body is not in its content-encoding: {fault}") from fault
         # A compressed body can be endless and unpack to nothing, so both sizes are counted.
         if len(piece) > left_bytes or packed_bytes > max_bytes:
             if not cut:
-                raise ResponseRefused("flood", f"the body continues after {max_bytes:,} bytes")
+                raise ResponseRefused("too_long", f"the body continues after {max_bytes:,} bytes")
             yield piece[:left_bytes]
             return
         left_bytes -= len(piece)
@@ -232,7 +232,7 @@ async def _refuse_web_page(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]
     async for piece in pieces:
         start = b"" if began else piece.lstrip(BLANKS)
         if start.startswith(b"<"):
-            raise ResponseRefused("page", ascii(start[:QUOTED_CHARS].decode("utf-8", "replace")))
+            raise ResponseRefused("web_page", ascii(start[:QUOTED_CHARS].decode("utf-8", "replace")))
         began = began or bool(start)
         yield piece
 

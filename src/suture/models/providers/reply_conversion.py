@@ -55,7 +55,7 @@ def convert_answer(
     most_bytes = MAX_TEXT_BYTES_PER_TOKEN * sampling.max_tokens + SPARE_TEXT_BYTES
     if (size_bytes := token_upper_bound(text)) > most_bytes:
         asked = f"{sampling.max_tokens:,} tokens were asked for"
-        raise ResponseRefused("flood", f"a text of {size_bytes:,} bytes, where {asked}")
+        raise ResponseRefused("too_long", f"a text of {size_bytes:,} bytes, where {asked}")
     usage = measure_usage(getattr(answer, "usage_metadata", None), messages, text, sampling, replies)
     tokens = _tokens(answer)
     return Reply(
@@ -64,7 +64,7 @@ def convert_answer(
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,
         cached_tokens=usage.cached_tokens,
-        counted_by=usage.counted,
+        counted_by=usage.counted_by,
         logprobs=tuple(logprob for _, logprob in tokens),
         tokens=tuple(token for token, _ in tokens),
         model=name,
@@ -106,13 +106,13 @@ class TokenUsage:
         prompt_tokens: Tokens of the prompt.
         completion_tokens: Tokens of the reply, including reasoning that is not shown.
         cached_tokens: Prompt tokens that the provider took from its cache.
-        counted: `provider`, or `bound` if the provider's count is missing or implausible.
+        counted_by: `provider`, or `bound` if the provider's count is missing or implausible.
     """
 
     prompt_tokens: int
     completion_tokens: int
     cached_tokens: int
-    counted: Literal["provider", "bound"]
+    counted_by: Literal["provider", "bound"]
 
 
 def measure_usage(
@@ -148,7 +148,7 @@ def measure_usage(
             prompt_tokens=prompt_token_upper_bound(messages),
             completion_tokens=min(token_upper_bound(text), sampling.max_tokens),
             cached_tokens=0,
-            counted="bound",
+            counted_by="bound",
         )
     details = reported.get("input_token_details")
     cached = details.get("cache_read") if isinstance(details, Mapping) else None
@@ -156,7 +156,7 @@ def measure_usage(
         prompt_tokens=prompt,
         completion_tokens=completion,
         cached_tokens=_plausible(cached, minimum=0, maximum=prompt) or 0,
-        counted="provider",
+        counted_by="provider",
     )
 
 

@@ -86,7 +86,7 @@ def _by_pgvector(
     only = "AND language = :language " if language else ""
     distance = f"vector::vector({size}) <#> CAST(:vector AS vector({size}))"
     statement = text(
-        f"SELECT id, -({distance}) AS likeness FROM {name} "
+        f"SELECT id, -({distance}) AS similarity FROM {name} "
         f"WHERE namespace = :namespace AND embedder = {_sql_literal(embedder)} AND state = 'active' {only}"
         f"ORDER BY {distance} LIMIT :limit"
     )

@@ -223,13 +223,13 @@ class FailureFingerprint:
         return embedding_text(self.signature, self.shape, self.search_text)
 
 
-def embedding_text(signature: str, shape: str, searched: str) -> str:
+def embedding_text(signature: str, shape: str, search_text: str) -> str:
     """Return the text that the vector of a fingerprint or of an item is computed from.
 
     For a failure that is its signature and the shape of its code without identifiers: recall was worse with
     them (docs/results.md). Without a signature it is the whole search text.
     """
-    return f"{signature}\n{shape}" if signature else searched
+    return f"{signature}\n{shape}" if signature else search_text
 
 
 def fingerprint_failures(

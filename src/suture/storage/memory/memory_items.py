@@ -99,7 +99,7 @@ def sanitise_item(item: MemoryItem) -> MemoryItem:
     """Return the item as it may be stored: without secrets, and with bounded texts."""
     scrubbed: dict[str, Any] = {name: scrub_secrets(getattr(item, name)) for name in SCRUBBED_FIELDS}
     scrubbed["patch"] = scrubbed["patch"][:MAX_PATCH_CHARS]
-    scrubbed["searched"] = scrubbed["searched"][:MAX_SEARCH_TEXT_CHARS]
+    scrubbed["search_text"] = scrubbed["search_text"][:MAX_SEARCH_TEXT_CHARS]
     for name in ("text", "counterexample", "diagnosis", "tests"):
         scrubbed[name] = scrubbed[name][:MAX_TEXT_CHARS]
     return replace(item, **scrubbed)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
-from suture.project.workspace.secret_detection import SHAPES
+from suture.project.workspace.secret_detection import KEY_FORMATS
 from suture.storage.tuning import MAX_SCRUBBED_LINE_CHARS, MIN_SECRET_CHARS
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _UNUSED_DETECTORS = ("KeywordDetector", "IPPublicDetector")
 _KEY_BLOCK = re.compile(
     r"-----BEGIN [^-\n]{0,60}PRIVATE KEY[^-\n]{0,20}-----.*?(?:-----END [^-\n]{0,60}-----|\Z)", re.DOTALL
 )
-_SHAPED = re.compile(rb"(?:" + SHAPES.pattern + rb")[\w.~+/=-]*")
+_SHAPED = re.compile(rb"(?:" + KEY_FORMATS.pattern + rb")[\w.~+/=-]*")
 """A text with the prefix of a known kind of secret, to its end."""
 _AUTHORIZATION = re.compile(
     r"(?i)\b(?P<how>bearer|basic|token|apikey|api-key)(?P<gap>[ :=]+)(?P<key>[\w.~+/-]{12,}=*)"
