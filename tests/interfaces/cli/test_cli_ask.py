@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from suture.api import Difference
+from suture.api import DistinguishingInput
 from suture.interfaces.cli.repair.review_command import ask_right_repair
 
-DIFFERENCE = Difference(
-    call="joined(3, 2)", answers={"- becomes +": "5", "- becomes *": "6"}, by_repair=("5", "5", "6", "1")
+DIFFERENCE = DistinguishingInput(
+    call="joined(3, 2)",
+    answers={"- becomes +": "5", "- becomes *": "6"},
+    answers_by_repair=("5", "5", "6", "1"),
 )
 
 

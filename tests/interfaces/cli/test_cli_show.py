@@ -10,7 +10,7 @@ import pytest
 from typer.testing import Result
 
 from suture.core.ledger import Ledger, RawPayload, RunFolder, new_run
-from suture.core.records import Candidate, CheckOutcome, Counterexample, Task, Verdict, encode_record
+from suture.core.records import Candidate, CheckOutcome, Counterexample, Task, Verdict
 from suture.testing import FakeClock
 
 Cli = Callable[..., Result]

@@ -15,7 +15,8 @@ from suture.interfaces.jobs import Job
 from suture.interfaces.jobs.job import job_as_json
 from suture.interfaces.jobs.ray_backend import ray_job_pool as ray_pool
 from suture.interfaces.jobs.ray_backend.ray_cluster import RayCluster
-from suture.interfaces.jobs.ray_backend.ray_job_pool import MAX_LOST_WORKERS, RayJobPool
+from suture.interfaces.jobs.ray_backend.ray_job_pool import RayJobPool
+from suture.interfaces.jobs.tuning import MAX_LOST_WORKERS
 from suture.storage.postgresql.shared_jobs import JobRow, SharedJobs
 
 

@@ -29,11 +29,9 @@ from suture.core.settings import Settings, load_settings
 from suture.errors import StorageError, UsageError
 from suture.interfaces.jobs.job import RUN_KINDS, Job, JobEnd
 from suture.interfaces.jobs.project_sources import locate_project
+from suture.interfaces.jobs.tuning import RELEASE_TIMEOUT_S
 from suture.interfaces.narrative.exit_codes import EXIT_CODES
 from suture.storage.database.run_sharing import fetch_shared_run, wait_until_released
-
-RELEASE_TIMEOUT_S = 60.0
-"""How long to wait until a killed process releases its run; its machine may have died with it."""
 
 
 async def execute_job(job: Job, flags: Mapping[str, object]) -> JobEnd:

@@ -14,11 +14,10 @@ from pathlib import Path
 from suture.core.safe_files import read_regular_file, write_file_atomically
 from suture.errors import StorageError, UsageError
 from suture.interfaces.jobs.job import Job, JobEnd, job_as_json, job_end_from_json, job_from_json
+from suture.interfaces.jobs.tuning import MAX_JOB_FILE_BYTES
 
 PRIVATE_MODE = 0o700
 """The mode of a folder that only its owner can read."""
-MAX_JOB_FILE_BYTES = 16 * 2**20
-"""Size of a job's file: a request has a few kilobytes, files in an answer to a review some more."""
 
 
 class JobJournal:

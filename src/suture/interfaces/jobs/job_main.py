@@ -18,8 +18,7 @@ from pathlib import Path
 from suture.core.safe_files import write_file_atomically
 from suture.errors import Cancelled, SutureError
 from suture.interfaces.jobs.job import JobEnd, job_as_json, job_end_from_error, job_from_json
-
-PARENT_POLL_S = 0.5
+from suture.interfaces.jobs.tuning import PARENT_POLL_S
 
 
 def main() -> None:

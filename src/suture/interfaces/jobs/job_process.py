@@ -18,15 +18,14 @@ from suture.core.ledger import Event, RunFolder, follow_ledger, new_run_id, read
 from suture.core.safe_files import read_regular_file
 from suture.errors import StorageError
 from suture.interfaces.jobs.job import Job, JobEnd, JobFailed, JobKind, job_as_json, job_end_from_json
+from suture.interfaces.jobs.tuning import (
+    FINAL_EVENTS_TIMEOUT_S,
+    LEDGER_POLL_S,
+    MAX_END_BYTES,
+    MAX_LOG_TAIL_BYTES,
+    STOP_TIMEOUT_S,
+)
 
-STOP_TIMEOUT_S = 30.0
-"""How long a process may take to stop cleanly before it is killed."""
-MAX_END_BYTES = 64 * 2**20
-MAX_LOG_TAIL_BYTES = 2000
-LEDGER_POLL_S = 0.1
-"""Seconds between two reads of the run's ledger; a person is watching."""
-FINAL_EVENTS_TIMEOUT_S = 5.0
-"""How long forwarding the last events may take after the run has ended."""
 EventHandler = Callable[[Event], Awaitable[None]]
 
 

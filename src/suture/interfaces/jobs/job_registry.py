@@ -9,9 +9,8 @@ from collections.abc import Iterable
 
 from suture.errors import UsageError
 from suture.interfaces.jobs.job import Job, JobEnd
+from suture.interfaces.jobs.tuning import RETRY_AFTER_S
 
-RETRY_AFTER_S = 5
-"""Seconds after which a refused caller should retry."""
 DAY_S = 86_400.0
 CANCELLED = JobEnd(exit_code=130, error="cancelled", fault="Cancelled")
 _NOTIFICATIONS: set[asyncio.Task[None]] = set()

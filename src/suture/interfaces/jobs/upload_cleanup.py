@@ -16,6 +16,7 @@ from suture.core.ledger.reading import MAX_LINE_BYTES
 from suture.errors import StorageError
 from suture.interfaces.jobs.job import Job
 from suture.interfaces.jobs.project_archives import ARCHIVE_ID
+from suture.interfaces.jobs.tuning import MIN_UPLOAD_AGE_S
 from suture.loop.resume.recorded_run import has_passed
 
 log = logging.getLogger("suture.interfaces.jobs")
@@ -27,8 +28,6 @@ FOLDER_NAMES = {
     "clones": re.compile(r"[0-9]{8}-[0-9]{9}-[0-9a-f]{6}", re.ASCII),
 }
 """The parent folders and the names of folders in them; a person may keep other things beside them."""
-MIN_AGE_S = 3600.0
-"""Minimum age of a removed folder, whatever the setting says: it may be in use right now."""
 
 
 def names_in_use(jobs: Iterable[Job]) -> set[str]:
@@ -51,7 +50,7 @@ def remove_unused_uploads(home: Path, days: float, needed: Collection[str] = ())
     Returns:
         The removed folders; empty if a run cannot be checked.
     """
-    before_s = time.time() - max(days * DAY_S, MIN_AGE_S)
+    before_s = time.time() - max(days * DAY_S, MIN_UPLOAD_AGE_S)
     old = {
         folder
         for folder in _uploaded_folders(home)

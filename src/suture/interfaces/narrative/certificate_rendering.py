@@ -17,8 +17,8 @@ from suture.core.ledger.kinds import (
     TreeApplied,
     TreeUndone,
 )
+from suture.core.records import UnmeasuredReason
 from suture.interfaces.narrative.plain_text import format_count
-from suture.judge.unmeasured import render_unmeasured
 
 
 def certificate_lines(folder: RunFolder) -> Iterator[str]:
@@ -31,7 +31,7 @@ def certificate_lines(folder: RunFolder) -> Iterator[str]:
     confidence = ended.confidence if ended is not None else written.confidence
     yield from certificate_summary_lines(written, folder.id, confidence, whole=True)
     if written.lint_unmeasured:
-        yield f"Lint: not run, {render_unmeasured(written.lint_unmeasured)}"
+        yield f"Lint: not run, {_unmeasured_text(written.lint_unmeasured)}"
     yield f"Certificate: {written.file}"
     yield f"Check it again: suture verify {folder.id}"
 
@@ -63,7 +63,7 @@ def _test_strength(written: CertificateWritten, *, whole: bool) -> str:
     drawn = written.mutants if written.selected is None else written.selected
     caught = f"catch {written.killed} of {drawn} deliberate mistakes" if drawn else ""
     if written.coverage_unmeasured:
-        text = f"Coverage was not measured: {render_unmeasured(written.coverage_unmeasured)}"
+        text = f"Coverage was not measured: {_unmeasured_text(written.coverage_unmeasured)}"
         if drawn:
             text = f"Your checks {caught} in it. {text}"
     else:
@@ -71,7 +71,7 @@ def _test_strength(written: CertificateWritten, *, whole: bool) -> str:
         lines = "every changed line" if every else f"{written.covered} of {written.statements} changed lines"
         text = f"Your tests run {lines}" + (f" and {caught} there" if drawn else "")
     if whole and written.mutation_unmeasured:
-        text += f"; mutation testing was skipped: {render_unmeasured(written.mutation_unmeasured)}"
+        text += f"; mutation testing was skipped: {_unmeasured_text(written.mutation_unmeasured)}"
     if whole and written.edits_found and not written.is_minimal:
         text += "; a smaller change may be enough"
     return text
@@ -86,6 +86,12 @@ def delivery_lines(folder: RunFolder) -> Iterator[str]:
     yield from (CERTIFICATE_RENDERERS[type(payload)](payload) for payload in done)
     if any(not isinstance(payload, PatchWritten) for payload in done):
         yield f"Undo it: suture undo {folder.id}"
+
+
+def _unmeasured_text(reason: UnmeasuredReason) -> str:
+    from suture.judge.unmeasured import render_unmeasured  # slow to import, and seldom needed
+
+    return render_unmeasured(reason)
 
 
 def _certificate_written(written: CertificateWritten) -> str:

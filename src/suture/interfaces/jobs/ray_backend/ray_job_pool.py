@@ -21,20 +21,18 @@ from suture.errors import StorageError, SutureError, UsageError
 from suture.interfaces.jobs.job import Job, JobEnd, job_as_json, job_end_from_json, job_from_json
 from suture.interfaces.jobs.job_registry import CANCELLED, DAY_S, JobRegistry, RunBusy
 from suture.interfaces.jobs.ray_backend.ray_cluster import RayCluster
+from suture.interfaces.jobs.tuning import (
+    CLUSTER_CHECK_S,
+    MAX_LOST_WORKERS,
+    SHARED_JOBS_POLL_S,
+    STABLE_AFTER_S,
+)
 from suture.storage.postgresql.shared_jobs import JobRow, SharedJobs, open_shared_jobs
 from suture.storage.postgresql.shared_runs import fetch_runs
 
 log = logging.getLogger("suture.interfaces.jobs")
-POLL_S = 0.25
-"""Seconds between two reads of the shared jobs."""
-CLUSTER_CHECK_S = 5.0
-"""Seconds between two checks that Ray still has the jobs it was given."""
 SERVER_SETTINGS = ("paths.", "store.", "keys.", "serve.")
 """Prefixes of settings that each machine has for itself; some are secret."""
-MAX_LOST_WORKERS = 3
-"""How often Ray may lose the worker of a job before the job is abandoned."""
-STABLE_AFTER_S = 120.0
-"""A job that Ray has kept for this many seconds starts with a fresh loss count."""
 
 
 class RayJobPool(JobRegistry):
@@ -156,7 +154,7 @@ class RayJobPool(JobRegistry):
                     log.exception("the shared jobs cannot be followed")
                 stderr_tail = repr(fault)
             with suppress(TimeoutError):
-                async with asyncio.timeout(POLL_S):
+                async with asyncio.timeout(SHARED_JOBS_POLL_S):
                     await self._wake_up.wait()
 
     def _fetch_changes(self, unfinished: tuple[str, ...]) -> list[JobRow]:

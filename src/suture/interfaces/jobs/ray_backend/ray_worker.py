@@ -21,18 +21,11 @@ from suture.interfaces.jobs.job import Job, JobEnd, job_as_json, job_from_json
 from suture.interfaces.jobs.job_execution import run_spend
 from suture.interfaces.jobs.job_process import JobProcess, start_standalone_job
 from suture.interfaces.jobs.job_registry import CANCELLED
+from suture.interfaces.jobs.tuning import DATABASE_TIMEOUT_S, MAX_WORKER_STARTS, STOP_POLL_S
 from suture.interfaces.jobs.upload_cleanup import remove_unused_uploads
 from suture.storage.postgresql.shared_jobs import SharedJobs, open_shared_jobs
 
 log = logging.getLogger("suture.interfaces.jobs")
-MAX_TRIES = 5
-"""How often a job is started again after its worker was lost; the job itself may kill its workers."""
-STOP_POLL_S = 1.0
-DATABASE_TIMEOUT_S = 300.0
-"""How long to retry writing a job's end while the database is unavailable.
-
-After that the worker fails, and Ray's next worker continues from the run's own end.
-"""
 
 
 class RayWorker:
@@ -83,8 +76,8 @@ async def run_worker_job(
     job = job_from_json(json.loads(row.request))
     if row.stop_requested:
         end = CANCELLED
-    elif row.attempts > MAX_TRIES:
-        error = f"the workers of this run were lost {MAX_TRIES} times"
+    elif row.attempts > MAX_WORKER_STARTS:
+        error = f"the workers of this run were lost {MAX_WORKER_STARTS} times"
         end = JobEnd(exit_code=6, error=error, remedy="see the cluster's own logs", fault="ProcessDied")
     else:
         end = await _run_job(jobs, job, flags)

@@ -17,7 +17,7 @@ export const token = {
   set: (value) => (value ? sessionStorage.setItem(KEY, value) : sessionStorage.removeItem(KEY)),
 };
 
-async function asked(path, options = {}) {
+async function request(path, options = {}) {
   const headers = { ...options.headers };
   if (token.get()) headers.Authorization = `Bearer ${token.get()}`;
   let answer;
@@ -37,18 +37,18 @@ async function asked(path, options = {}) {
   return answer;
 }
 
-export const get = async (path, signal) => (await asked(path, { signal })).json();
-export const text = async (path, signal) => (await asked(path, { signal })).text();
+export const get = async (path, signal) => (await request(path, { signal })).json();
+export const text = async (path, signal) => (await request(path, { signal })).text();
 
 export async function post(path, plain) {
   const body = plain === undefined ? undefined : JSON.stringify(plain);
   const headers = body === undefined ? {} : { "Content-Type": "application/json" };
-  return (await asked(path, { method: "POST", body, headers })).json();
+  return (await request(path, { method: "POST", body, headers })).json();
 }
 
 export async function send(path, file) {
   const headers = { "Content-Type": "application/octet-stream" };
-  return (await asked(path, { method: "POST", body: file, headers })).json();
+  return (await request(path, { method: "POST", body: file, headers })).json();
 }
 
 // Follows a run's events, each once. Uses fetch, because EventSource cannot send a token.
@@ -59,7 +59,7 @@ export async function follow(run, { signal, onevent, onbreak }) {
   while (!signal.aborted) {
     try {
       const headers = last === null ? {} : { "Last-Event-ID": String(last) };
-      const answer = await asked(`/v1/runs/${run}/events?text=true`, { signal, headers });
+      const answer = await request(`/v1/runs/${run}/events?text=true`, { signal, headers });
       if (answer.status === 204) return;
       onbreak(null);
       for await (const event of events(answer.body)) {

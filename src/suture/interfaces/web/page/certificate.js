@@ -20,16 +20,16 @@ export async function certificatePanel(body, state) {
 
 function certificateView(certificate, state) {
   const written = state.events.find((event) => event.kind === "certificate.written")?.data;
-  const said = el("div", { "aria-live": "polite" });
+  const messages = el("div", { "aria-live": "polite" });
   const verify = button("Verify", async () => {
     verify.disabled = true;
-    fill(said, note("Verifying without a model ...", "loading"));
+    fill(messages, note("Verifying without a model ...", "loading"));
     try {
       const check = await post(`/v1/runs/${state.run}/verify`);
-      fill(said, el("p", { class: check.ok ? "good" : "bad" }, check.ok ? "The certificate holds." : "The certificate does not hold."),
+      fill(messages, el("p", { class: check.ok ? "good" : "bad" }, check.ok ? "The certificate holds." : "The certificate does not hold."),
         table("Findings", Object.keys(check.findings[0] ?? { finding: "" }), check.findings.map((one) => Object.values(one).map(shown))));
     } catch (error) {
-      fill(said, fault(error));
+      fill(messages, fault(error));
     }
     verify.disabled = false;
   }, { class: "main" });
@@ -45,7 +45,7 @@ function certificateView(certificate, state) {
   ];
   return [
     table("Certified facts", ["", ""], rows.map(([name, value]) => [name, shown(value)])),
-    state.caller.role === "viewer" ? note("Verifying requires the role runner.") : el("p", {}, verify), said,
+    state.caller.role === "viewer" ? note("Verifying requires the role runner.") : el("p", {}, verify), messages,
     certificate.diff ? [el("h3", {}, "Change"), diffView(certificate.diff, "before", "after", state.signal)] : null,
     el("details", {}, el("summary", {}, "Full certificate"), code(JSON.stringify(certificate, null, 1), "Full certificate")),
   ];

@@ -28,8 +28,8 @@ export async function historyPage({ view, signal }) {
       el("a", { href: `#/runs/${run.run}` }, run.run), badge(run.outcome), el("span", { class: "clip" }, run.task || `${run.kind} a project`),
       run.recipe, el("span", { class: "any" }, run.model), count(run.spend.tokens), seconds(run.spend.seconds), origin(run), when(run.started_s), pick(run.run),
     ]);
-    const asked = search.value || outcome.value || kind.value;
-    const empty = asked ? note("No run matches.") : el("p", { class: "empty" }, "No runs yet. ", el("a", { href: "#/new" }, "Start one"), ".");
+    const isFiltered = search.value || outcome.value || kind.value;
+    const empty = isFiltered ? note("No run matches.") : el("p", { class: "empty" }, "No runs yet. ", el("a", { href: "#/new" }, "Start one"), ".");
     const more = el("p", { class: "row" },
       button("Newer", () => { offset = Math.max(0, offset - PAGE); load(); }, { disabled: offset === 0 }),
       button("Older", () => { offset += PAGE; load(); }, { disabled: offset + PAGE >= found.total }),

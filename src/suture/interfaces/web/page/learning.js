@@ -1,4 +1,4 @@
-// What a run has learned: lessons, recalled memories, and what the roles beside the coder said.
+// What a run has learned: lessons, recalled memories, and what the roles beside the coder optionalTable.
 
 import { el, fill, note, table } from "./dom.js";
 import { drawIfChanged } from "./panel.js";
@@ -9,18 +9,18 @@ export async function learningPanel(body, state) {
   const draw = drawIfChanged((events) => {
     const of = (kind) => events.filter((event) => event.kind === kind).map((event) => event.data);
     const parts = [lessons(of("lessons.drawn").at(-1)), recalled(of("memory.recalled")), kept(of("memory.stored").at(-1)), plan(of("plan.made").at(-1)),
-      said(of("diagnosis.made"), "Diagnoses", ["kind", "cause", "strategy", "confidence"], ({ diagnosis }) => [diagnosis.category, diagnosis.root_cause, diagnosis.strategy, diagnosis.confidence]),
-      said(of("candidate.criticised"), "Critiques", ["score", "approved", "issues"], ({ critique }) => [critique.score, critique.approved ? "yes" : "no", (critique.issues ?? []).join("; ")]),
-      said(of("advice.given"), "Advice", ["role", "advice"], ({ role, advice }) => [role, advice.join("; ")]),
-      said(of("candidate.reviewed").flatMap(({ review }) => review.concerns), "Code review", ["severity", "kind", "line", "problem"], (one) => [one.severity, one.kind, one.line || "", one.problem]),
-      said(of("tests.assessed").flatMap(({ tests }) => tests), "Generated tests and their trust", ["trust", "test", "reason"], (one) => [one.trust, el("code", {}, one.test), one.reasons.join("; ")]),
-      said(of("role.degraded"), "Failed roles", ["role", "reason"], (one) => [one.role, one.message])].filter(Boolean);
-    return fill(body, el("h2", {}, "Learning log"), parts.length ? parts : note("Nothing has been learned or recalled yet, and no other role has said anything."));
+      optionalTable(of("diagnosis.made"), "Diagnoses", ["kind", "cause", "strategy", "confidence"], ({ diagnosis }) => [diagnosis.category, diagnosis.root_cause, diagnosis.strategy, diagnosis.confidence]),
+      optionalTable(of("candidate.criticised"), "Critiques", ["score", "approved", "issues"], ({ critique }) => [critique.score, critique.approved ? "yes" : "no", (critique.issues ?? []).join("; ")]),
+      optionalTable(of("advice.given"), "Advice", ["role", "advice"], ({ role, advice }) => [role, advice.join("; ")]),
+      optionalTable(of("candidate.reviewed").flatMap(({ review }) => review.concerns), "Code review", ["severity", "kind", "line", "problem"], (one) => [one.severity, one.kind, one.line || "", one.problem]),
+      optionalTable(of("tests.assessed").flatMap(({ tests }) => tests), "Generated tests and their trust", ["trust", "test", "reason"], (one) => [one.trust, el("code", {}, one.test), one.reasons.join("; ")]),
+      optionalTable(of("role.degraded"), "Failed roles", ["role", "reason"], (one) => [one.role, one.message])].filter(Boolean);
+    return fill(body, el("h2", {}, "Learning log"), parts.length ? parts : note("Nothing has been learned or recalled yet, and no other role has optionalTable anything."));
   });
   return async () => draw(state.events.filter((event) => KINDS.has(event.kind)));
 }
 
-const said = (found, caption, head, row) => (found.length ? table(caption, head, found.map(row)) : null);
+const optionalTable = (found, caption, head, row) => (found.length ? table(caption, head, found.map(row)) : null);
 
 function lessons(drawn) {
   return drawn?.lessons.length ? [el("h3", {}, "Lessons from this run"), el("ul", {}, drawn.lessons.map((lesson) => el("li", {}, lesson)))] : null;

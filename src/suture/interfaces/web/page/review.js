@@ -24,17 +24,17 @@ function noQuestionText(state) {
   return { ended: "The run has ended without an open question.", running: "The run has no open question." }[state.shown.state] ?? "The run has no open question.";
 }
 
-function questionView(asked, state) {
-  const said = el("div", {});
+function questionView(question, state) {
+  const status = el("div", {});
   const buttons = [];
   const answer = async (answered) => {
-    fill(said, note("Sending the answer ...", "loading"));
+    fill(status, note("Sending the answer ...", "loading"));
     for (const one of buttons) one.disabled = true;
     try {
-      await post(`/v1/runs/${state.run}/review`, { ...answered, key: asked.key });
-      fill(said, note("Answered. The run continues.", "hint"));
+      await post(`/v1/runs/${state.run}/review`, { ...answered, key: question.key });
+      fill(status, note("Answered. The run continues.", "hint"));
     } catch (error) {
-      fill(said, fault(error));
+      fill(status, fault(error));
       for (const one of buttons) one.disabled = false;
     }
   };
@@ -44,14 +44,14 @@ function questionView(asked, state) {
     return made;
   };
   const may = ["reviewer", "admin"].includes(state.caller.role);
-  const answers = !may ? note("Answering requires the role reviewer.") : asked.difference ? chosen(asked.difference, press) : decided(asked, press);
+  const answers = !may ? note("Answering requires the role reviewer.") : question.difference ? chosen(question.difference, press) : decided(question, press);
   return [
-    el("p", { class: "asks" }, el("strong", {}, asked.question)),
-    asked.moves.length ? el("ul", {}, asked.moves.map((move) => el("li", {}, `${move.kind}${move.reason ? `: ${move.reason}` : ""}`))) : null,
-    asked.diagnosis ? el("p", {}, `Diagnosis: ${asked.diagnosis.root_cause}`) : null,
-    asked.facts.map(factView),
-    asked.diff ? diffView(asked.diff, "original", "candidate", state.signal) : null,
-    answers, said,
+    el("p", { class: "asks" }, el("strong", {}, question.question)),
+    question.moves.length ? el("ul", {}, question.moves.map((move) => el("li", {}, `${move.kind}${move.reason ? `: ${move.reason}` : ""}`))) : null,
+    question.diagnosis ? el("p", {}, `Diagnosis: ${question.diagnosis.root_cause}`) : null,
+    question.facts.map(factView),
+    question.diff ? diffView(question.diff, "original", "candidate", state.signal) : null,
+    answers, status,
   ];
 }
 
@@ -63,9 +63,9 @@ function chosen(difference, press) {
       press("Neither", () => ({ choice: "neither" })), press("I don't know", () => ({ choice: "unsure" }))));
 }
 
-function decided(asked, press) {
+function decided(question, press) {
   const hint = el("textarea", { rows: "3" });
-  const edited = Object.entries(asked.texts ?? {}).map(([path, text]) => [path, text, el("textarea", { rows: "12", spellcheck: "false", class: "code", value: text })]);
+  const edited = Object.entries(question.texts ?? {}).map(([path, text]) => [path, text, el("textarea", { rows: "12", spellcheck: "false", class: "code", value: text })]);
   const changed = () => Object.fromEntries(edited.filter(([, text, control]) => control.value !== text).map(([path, , control]) => [path, control.value]));
   return el("div", { class: "panel" },
     el("div", { class: "row" }, press("Approve", () => ({ choice: "approve" }), "main"), press("Reject", () => ({ choice: "reject" })), press("Abort the run", () => ({ choice: "abort" }), "danger")),

@@ -95,10 +95,10 @@ export async function runPage({ view, signal, caller, parts: [run, tab, item], t
 // The run's state and its actions. Each part is redrawn only if its data changes, so that keyboard focus is kept.
 function headOf(state, refresh) {
   const { run, caller } = state;
-  const [standing, spent, failed, acts, said] = Array.from({ length: 5 }, () => el("div", {}));
+  const [standing, spent, failed, acts, messages] = Array.from({ length: 5 }, () => el("div", {}));
   const may = caller.role !== "viewer";
   const ask = (path, then) => async () => {
-    try { const receipt = await post(`/v1/runs/${run}/${path}`); then ? then(receipt) : await refresh(); } catch (error) { fill(said, fault(error)); }
+    try { const receipt = await post(`/v1/runs/${run}/${path}`); then ? then(receipt) : await refresh(); } catch (error) { fill(messages, fault(error)); }
   };
   const parts = [
     [standing, ({ shown }) => [shown.state, shown.outcome, shown.reason], ([now, outcome, reason]) =>
@@ -114,5 +114,5 @@ function headOf(state, refresh) {
         may && (now === "stopped" || (now === "ended" && ["cancelled", "infra_error"].includes(outcome))) ? button("Resume", ask("resume")) : null,
         may && now === "ended" ? button("Replay", ask("replay", (receipt) => { location.hash = `#/runs/${receipt.run}`; })) : null)]],
   ].map(([slot, of, draw]) => [of, drawIfChanged((data) => fill(slot, draw(data)))]);
-  return { node: el("div", {}, el("h1", {}, `Run ${run}`), standing, spent, failed, acts, said), draw: () => { for (const [of, drawn] of parts) drawn(of(state)); } };
+  return { node: el("div", {}, el("h1", {}, `Run ${run}`), standing, spent, failed, acts, messages), draw: () => { for (const [of, drawn] of parts) drawn(of(state)); } };
 }

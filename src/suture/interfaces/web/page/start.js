@@ -41,7 +41,7 @@ export async function startPage({ view, signal, caller }) {
   const kind = choice([["write", "Write new code from a task"], ["heal", "Repair a project"]], projects.roots.length ? "heal" : "write");
   const parts = { write: writeFields(), heal: healFields(projects) };
   const slot = el("div", {});
-  const said = el("div", {});
+  const status = el("div", {});
   const submit = el("button", { type: "submit", class: "main" }, "Start");
   const turn = () => fill(slot, parts[kind.value].node);
   kind.addEventListener("change", turn);
@@ -49,18 +49,18 @@ export async function startPage({ view, signal, caller }) {
   const start = async (event) => {
     event.preventDefault();
     submit.disabled = true;
-    fill(said, note("Starting ...", "loading"));
+    fill(status, note("Starting ...", "loading"));
     try {
-      const asked = { kind: kind.value, ...(await parts[kind.value].read()), ...how.read() };
-      location.hash = `#/runs/${(await post("/v1/runs", asked)).run}`;
+      const request = { kind: kind.value, ...(await parts[kind.value].read()), ...how.read() };
+      location.hash = `#/runs/${(await post("/v1/runs", request)).run}`;
     } catch (error) {
-      fill(said, fault(error));
+      fill(status, fault(error));
     } finally {
       submit.disabled = false;
     }
   };
   return fill(view, el("h1", {}, "New run"),
-    el("form", { onsubmit: start, class: "panel" }, field("Kind of run", kind), slot, how.node, submit, said));
+    el("form", { onsubmit: start, class: "panel" }, field("Kind of run", kind), slot, how.node, submit, status));
 }
 
 function writeFields() {
@@ -97,9 +97,9 @@ function healFields(projects) {
       field("Files that must not change", protect, "Optional globs, separated by commas."),
       field("Broken since", since, "Optional. The oldest commit that may have broken it.")),
     read: async () => {
-      const said = (name, control) => (control.value.trim() ? { [name]: control.value.trim() } : {});
-      const rest = { ...said("test", test), ...said("since", since), bug_report: bugReport.value, only: globs(only), protect: globs(protect) };
-      if (git.value.trim()) return { ...said("git", git), ...said("ref", ref), ...rest };
+      const optional = (name, control) => (control.value.trim() ? { [name]: control.value.trim() } : {});
+      const rest = { ...optional("test", test), ...optional("since", since), bug_report: bugReport.value, only: globs(only), protect: globs(protect) };
+      if (git.value.trim()) return { ...optional("git", git), ...optional("ref", ref), ...rest };
       if (archive.files.length) return { archive: (await send("/v1/archives", archive.files[0])).archive, ...rest };
       return { path: path.value.trim(), ...rest };
     },

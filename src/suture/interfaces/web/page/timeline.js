@@ -77,18 +77,18 @@ async function stepView(state, at) {
 function forkForm(state, at, recipes, models) {
   const hint = el("textarea", { rows: "3" });
   const how = choices(state.caller, recipes, models);
-  const said = el("div", {});
+  const status = el("div", {});
   const fork = async (event) => {
     event.preventDefault();
-    fill(said, note("Starting ...", "loading"));
+    fill(status, note("Starting ...", "loading"));
     try {
       const receipt = await post(`/v1/runs/${state.run}/fork`, { at, hint: hint.value, ...how.read() });
       location.hash = `#/runs/${receipt.run}`;
     } catch (error) {
-      fill(said, fault(error));
+      fill(status, fault(error));
     }
   };
   return el("form", { class: "panel", onsubmit: fork }, el("h3", {}, `Fork from step ${at}`),
     field("Hint", hint, "Optional. A hint for the model from there on."), how.node,
-    el("button", { type: "submit", class: "main" }, "Fork"), said);
+    el("button", { type: "submit", class: "main" }, "Fork"), status);
 }
