@@ -18,7 +18,7 @@ def find_wall() -> Requirement:
     async def choose() -> str:
         sandbox = BubblewrapSandbox()
         try:
-            return await sandbox.choose()
+            return await sandbox.choose_bubblewrap()
         finally:
             await sandbox.close()
 

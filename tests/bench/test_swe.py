@@ -10,10 +10,17 @@ from typing import Any
 
 import pytest
 
-from suture.bench.swe import files_at, grade_patch, patched, prediction, read_predictions, read_tasks
+from suture.bench.swe import (
+    read_commit_files,
+    grade_patch,
+    apply_patch,
+    format_prediction,
+    read_predictions,
+    read_tasks,
+)
 from suture.core.settings import Settings
 from suture.errors import UsageError
-from suture.project.workspace import PatchRefused, unified_diff
+from suture.project.workspace import DiffDoesNotApply, unified_diff
 from suture.sandbox import discover_interpreter, open_sandbox
 
 CODE = b"def double(n):\n    return n * n\n\n\ndef triple(n):\n    return 3 * n\n"
@@ -84,7 +91,7 @@ def tasks_file(tmp_path: Path, *records: dict[str, Any]) -> Path:
 
 async def test_patches_are_graded_by_the_hidden_tests(tmp_path: Path, repos: Path) -> None:
     (task,) = read_tasks(tasks_file(tmp_path, record()))
-    files = files_at(task, repos)
+    files = read_commit_files(task, repos)
     assert files["calc/maths.py"] == CODE
     settings = Settings().sandbox
     wall, python = open_sandbox(settings), discover_interpreter(tmp_path, os.environ)
@@ -113,7 +120,7 @@ async def test_patches_are_graded_by_the_hidden_tests(tmp_path: Path, repos: Pat
 def test_predictions_are_in_the_originals_form(tmp_path: Path) -> None:
     (task,) = read_tasks(tasks_file(tmp_path, record()))
     path = tmp_path / "predictions.jsonl"
-    path.write_text(prediction(task, "me", "") + prediction(task, "me", PATCH))
+    path.write_text(format_prediction(task, "me", "") + format_prediction(task, "me", PATCH))
     assert json.loads(path.read_text().splitlines()[1]) == {
         "instance_id": "calc__calc-1",
         "model_name_or_path": "me",
@@ -133,16 +140,16 @@ def test_predictions_are_in_the_originals_form(tmp_path: Path) -> None:
     ],
 )
 def test_a_patch_that_leads_out_is_refused(patch: str) -> None:
-    with pytest.raises(PatchRefused):
-        patched({"calc/maths.py": CODE}, patch)
+    with pytest.raises(DiffDoesNotApply):
+        apply_patch({"calc/maths.py": CODE}, patch)
 
 
 @pytest.mark.parametrize(
     ("changed", "says"),
     [
         ({"base_commit": None}, ":1: base_commit is missing"),
-        ({"FAIL_TO_PASS": "[1]"}, "FAIL_TO_PASS is no list of tests"),
-        ({"PASS_TO_PASS": "nothing"}, "PASS_TO_PASS is no list of tests"),
+        ({"FAIL_TO_PASS": "[1]"}, "FAIL_TO_PASS is not a list of tests"),
+        ({"PASS_TO_PASS": "nothing"}, "PASS_TO_PASS is not a list of tests"),
     ],
 )
 def test_a_record_that_is_none_is_an_error(changed: dict[str, Any], says: str, tmp_path: Path) -> None:
@@ -163,4 +170,4 @@ def test_a_repository_that_is_not_there_is_an_error(
 ) -> None:
     (task,) = read_tasks(tasks_file(tmp_path, record(**changed)))
     with pytest.raises(UsageError, match=says):
-        files_at(task, repos)
+        read_commit_files(task, repos)

@@ -14,23 +14,10 @@ from suture.judge.suite import Suite
 from suture.project.languages import LANGUAGES, is_source
 from suture.project.workspace import DEFAULT_PROTECTED, is_protected, overlay_candidate
 
-PYTEST_MODULES = frozenset(
-    (
-        "_pytest",
-        "colorama",
-        "exceptiongroup",
-        "execnet",
-        "iniconfig",
-        "packaging",
-        "pluggy",
-        "py",
-        "pygments",
-        "pytest",
-        "setproctitle",
-        "tomli",
-        "xdist",
-    )
-)
+PYTEST_MODULES = frozenset((
+    "_pytest", "colorama", "exceptiongroup", "execnet", "iniconfig", "packaging", "pluggy", "py",
+    "pygments", "pytest", "setproctitle", "tomli", "xdist",
+))  # fmt: skip
 """Pytest's modules and dependencies in all versions since 6, and what pytest-xdist's workers import early."""
 
 

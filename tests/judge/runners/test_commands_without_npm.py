@@ -57,8 +57,8 @@ async def test_a_trial_is_started_without_npm_where_the_base_says_the_same(
         command = ExitStatusRunner(line, wall)
         await command.try_base()
         wall.started.clear()
-        (wrong,) = await command.run_some(files, ())
-        (right,) = await command.run_some({**files, "twice.js": RIGHT}, ())
+        (wrong,) = await command.run_selected(files, ())
+        (right,) = await command.run_selected({**files, "twice.js": RIGHT}, ())
     finally:
         await wall.close()
     assert (wrong.passed, right.passed) == (False, True)

@@ -21,28 +21,28 @@ FIRST, ALONE, SLOW = (f"tests/test_count.py::test_{name}" for name in ("first", 
 
 async def test_only_the_tests_that_are_asked_for_run(prepare: Prepare) -> None:
     suite = await prepare(FILES)
-    outcomes = await suite.command.run_some(suite.task.files, [FIRST, ALONE])
+    outcomes = await suite.command.run_selected(suite.task.files, [FIRST, ALONE])
     assert {o.check_id: o.status for o in outcomes} == {FIRST: "passed", ALONE: "failed"}
-    (alone,) = await suite.command.run_some(suite.task.files, [ALONE])
+    (alone,) = await suite.command.run_selected(suite.task.files, [ALONE])
     assert alone.status == "passed"
 
 
 async def test_a_test_that_does_not_end_is_stopped_in_the_time_given(prepare: Prepare) -> None:
     suite = await prepare(FILES)
-    (slow,) = await suite.command.run_some(suite.task.files, [SLOW], wall_s=5)
+    (slow,) = await suite.command.run_selected(suite.task.files, [SLOW], wall_s=5)
     assert slow.status == "timeout"
     assert slow.counterexample.exception.startswith("no end within ")
 
 
 async def test_a_command_that_is_not_pytest_runs_whole(prepare: Prepare) -> None:
     suite = await prepare({"m.py": "", "tests/run.py": "import sys; sys.exit(3)"}, "python tests/run.py")
-    (outcome,) = await suite.command.run_some(suite.task.files, ["anything"])
+    (outcome,) = await suite.command.run_selected(suite.task.files, ["anything"])
     assert (outcome.status, outcome.evidence) == ("failed", "exit_status")
 
 
 async def test_tests_run_together_and_then_each_as_if_it_were_the_only_one(prepare: Prepare) -> None:
     suite = await prepare(FILES)
-    run = suite.command.run_together_and_apart
+    run = suite.command.run_together_and_isolated
     together, apart = await run(suite.task.files, [FIRST, ALONE], [ALONE])
     assert {o.check_id: o.status for o in together} == {FIRST: "passed", ALONE: "failed"}
     assert {o.check_id: o.status for o in apart} == {ALONE: "passed"}
@@ -51,7 +51,7 @@ async def test_tests_run_together_and_then_each_as_if_it_were_the_only_one(prepa
 async def test_a_test_that_ends_its_process_does_not_keep_others_from_running_apart(prepare: Prepare) -> None:
     files = {**FILES, "tests/test_end.py": "import os\n\ndef test_end():\n    os.abort()\n"}
     suite = await prepare(files)
-    together, apart = await suite.command.run_together_and_apart(
+    together, apart = await suite.command.run_together_and_isolated(
         suite.task.files, [FIRST, "tests/test_end.py::test_end", ALONE], [FIRST, ALONE]
     )
     assert next(o for o in together if o.check_id == "tests/test_end.py::test_end").status != "passed"

@@ -55,7 +55,7 @@ async def test_each_test_can_run_as_if_it_were_the_only_one(prepare: Prepare) ->
     }
     suite = await prepare(files)
     tests = ["test_seen.py::test_one", "test_seen.py::test_two"]
-    together, apart = await suite.command.run_together_and_apart(suite.task.files, tests, tests)
+    together, apart = await suite.command.run_together_and_isolated(suite.task.files, tests, tests)
     assert [o.status for o in together] == ["passed", "failed"]
     assert [o.status for o in apart] == ["passed", "passed"]
 

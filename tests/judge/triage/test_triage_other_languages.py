@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from suture.core.records import Language
-from suture.judge.triage.environment_faults import fault_in_line, find_printed_errors
+from suture.judge.triage.environment_faults import find_fault_in_line, find_printed_errors
 
 FILES = {
     "package.json": b'{"dependencies": {"express": "4"}, "devDependencies": {"@scope/kit": "1"}}',
@@ -46,7 +46,7 @@ FILES = {
 def test_only_what_is_wholly_of_the_surroundings_is_set_apart(
     language: Language, output: str, says: str | None
 ) -> None:
-    causes = [fault_in_line(line, FILES, language) for line in find_printed_errors(output, language)]
+    causes = [find_fault_in_line(line, FILES, language) for line in find_printed_errors(output, language)]
     told = causes[0] if causes and None not in causes else None
     assert (told is None) == (says is None), causes
     assert told is None or says is None or says in told[0]

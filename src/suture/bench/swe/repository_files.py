@@ -61,7 +61,9 @@ def apply_patch(files: Mapping[str, bytes], patch: str) -> dict[str, bytes]:
         try:
             run_git(
                 folder,
-                *("apply", "--whitespace=nowarn", "-"),
+                "apply",
+                "--whitespace=nowarn",
+                "-",
                 stdin=(patch if patch.endswith("\n") else f"{patch}\n").encode("utf-8", "surrogateescape"),
                 env={"GIT_CEILING_DIRECTORIES": str(folder.parent)},
             )

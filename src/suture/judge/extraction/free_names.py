@@ -15,12 +15,10 @@ from dataclasses import dataclass, field
 BUILTINS = frozenset(dir(builtins))
 RAISING = frozenset(("raises", "assertRaises", "assertRaisesRegex", "suppress"))
 """Functions whose first argument is an exception class."""
-TAKES_DATA = frozenset(
-    (
-        *("abs", "all", "any", "dict", "float", "frozenset", "int", "isclose", "isinstance", "list", "max"),
-        *("min", "round", "set", "sorted", "sum", "tuple", "type"),
-    )
-)
+TAKES_DATA = frozenset((
+    "abs", "all", "any", "dict", "float", "frozenset", "int", "isclose", "isinstance", "list", "max",
+    "min", "round", "set", "sorted", "sum", "tuple", "type",
+))  # fmt: skip
 """Functions that accept only plain data."""
 
 

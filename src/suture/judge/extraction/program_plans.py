@@ -19,23 +19,18 @@ from typing import Any
 from suture.judge.extraction.free_names import NameUse, find_free_names, find_name_uses
 from suture.project.python_source.parsing import PARSE_FAULTS, parsed
 
-SHARED = frozenset(
-    (
-        *("asyncio", "glob", "mock", "os", "pathlib", "shutil", "sqlite3", "subprocess"),
-        *("tempfile", "threading"),
-        *("contextlib.redirect_stderr", "contextlib.redirect_stdout", "random.seed", "unittest.mock"),
-        *("sys.argv", "sys.stderr", "sys.stdin", "sys.stdout"),
-    )
-)
+SHARED = frozenset((
+    "asyncio", "glob", "mock", "os", "pathlib", "shutil", "sqlite3", "subprocess", "tempfile",
+    "threading", "contextlib.redirect_stderr", "contextlib.redirect_stdout", "random.seed",
+    "unittest.mock", "sys.argv", "sys.stderr", "sys.stdin", "sys.stdout",
+))  # fmt: skip
 """Names that a test uses only to share files, streams, patches or a random state with the code under test."""
-LIBRARIES = frozenset(
-    (
-        *("base64", "bisect", "calendar", "cmath", "collections", "copy", "csv", "datetime", "decimal"),
-        *("enum", "fractions", "functools", "hashlib", "heapq", "io", "itertools", "json", "math"),
-        *("operator", "os", "random", "re", "shutil", "sqlite3", "statistics", "string", "struct"),
-        *("sys", "textwrap", "time", "types", "typing", "zipfile"),
-    )
-)
+LIBRARIES = frozenset((
+    "base64", "bisect", "calendar", "cmath", "collections", "copy", "csv", "datetime", "decimal",
+    "enum", "fractions", "functools", "hashlib", "heapq", "io", "itertools", "json", "math",
+    "operator", "os", "random", "re", "shutil", "sqlite3", "statistics", "string", "struct", "sys",
+    "textwrap", "time", "types", "typing", "zipfile",
+))  # fmt: skip
 """Modules that a test may use without importing them: their import does nothing but define names."""
 CONSTANTS = {"inf": "math", "nan": "math"}
 TYPING = frozenset(typing.__all__)

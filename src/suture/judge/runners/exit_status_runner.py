@@ -86,7 +86,7 @@ class ExitStatusRunner:
             wall_s=result.wall_s,
         )
 
-    async def run_some(
+    async def run_selected(
         self, files: Mapping[str, bytes], tests: Collection[str], wall_s: float | None = None
     ) -> tuple[CheckOutcome, ...]:
         """Run the command outside of a verdict.

@@ -29,7 +29,7 @@ from suture.sandbox import BOX, RunRequest, Sandbox, SupportsCacheDir, mounts_fo
 MOUNT_POINT = "/go-library"
 MOUNTABLE_LEVELS = ("namespace", "container", "user_kernel")
 """Sandboxes that can show a folder of this machine at a path of our choice."""
-PROGRAM, PLAN, ENTRIES, STATE = "go_library_program.py", "plan.json", "entries.zip", "state.json"
+PROGRAM, PLAN, ENTRIES, STATE = "go_build_cache_program.py", "plan.json", "entries.zip", "state.json"
 ENTRY = re.compile(r"[0-9a-f]{2}/[0-9a-f]{64}-[ad]")
 IMPORT = re.compile(rb'^\s*(?:import\s+)?(?:[\w.]+\s+)?"([a-z][a-z0-9/]{0,80})"\s*(?://.*)?$', re.MULTILINE)
 EXCLUDED_NAMES = {"all", "builtin", "cgo", "cmd", "internal", "race", "std", "vendor"}
@@ -43,8 +43,7 @@ COMMON_PACKAGES = (
     "net/http/httptest",
     "os/exec",
 )
-"""Packages that third-party modules commonly need; with their own dependencies they are compiled in advance.
-"""
+"""Packages that third-party modules often need, compiled in advance with their dependencies."""
 GO_WRAPPER = """#!/bin/sh
 # What lies in the library cannot be changed; a date keeps Go from clearing out what is old.
 if [ -n "$GOCACHE" ] && [ ! -e "$GOCACHE" ]; then

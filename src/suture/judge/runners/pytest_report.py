@@ -134,7 +134,7 @@ def make_test_outcome(test_id: str, phases: Iterable[Mapping[str, Any]]) -> Chec
     for phase in phases:
         if phase["outcome"] == "failed":
             status = "failed" if phase["when"] == "call" else "error"
-            status = "timeout" if "no_end_s" in (phase.get("fact") or {}) else status
+            status = "timeout" if "timeout_s" in (phase.get("fact") or {}) else status
             counterexample = _counterexample(test_id, phase)
             break
         if phase["outcome"] == "rerun":  # the test starts again, so its earlier phases do not count
@@ -155,11 +155,11 @@ def _counterexample(test_id: str, phase: Mapping[str, Any]) -> Counterexample:
     text = str(fact.get("text", ""))
     file, line = str(fact.get("file", "")), fact.get("line")
     statement = " ".join(str(fact.get("statement", "")).split())
-    if "no_end_s" in fact:
+    if "timeout_s" in fact:
         return Counterexample(
             check_id=test_id,
             call=statement,
-            exception=render_failure("test_timeout", seconds=fact["no_end_s"]),
+            exception=render_failure("test_timeout", seconds=fact["timeout_s"]),
             file=file,
             line=line,
             code="test_timeout",
@@ -266,7 +266,7 @@ def _is_fact(fact: object) -> bool:
         return True
     if not isinstance(fact, dict) or type(fact.get("line")) not in (int, type(None)):
         return False
-    if type(fact.get("no_end_s", 0.0)) not in (int, float):
+    if type(fact.get("timeout_s", 0.0)) not in (int, float):
         return False
     if "example" not in fact:
         return True

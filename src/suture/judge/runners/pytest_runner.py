@@ -109,12 +109,12 @@ class PytestRunner:
         key = secrets.token_bytes(32)
         own = drop_private_files(files)
         parameters = {
-            **{"report": f"{BOX}/{REPORT}", "key": key.hex(), "only": sorted(only)},
-            **{
-                "isolated": sorted(isolated),
-                "root": BOX,
-                "compiled": f"{BOX}/{BYTECODE}" if compile_for_later else "",
-            },
+            "report": f"{BOX}/{REPORT}",
+            "key": key.hex(),
+            "only": sorted(only),
+            "isolated": sorted(isolated),
+            "root": BOX,
+            "compiled": f"{BOX}/{BYTECODE}" if compile_for_later else "",
             "sources": list_python_files(own) if compile_for_later else self._compiled.dated(own),
             "wall_s": wall_s or self._line.settings.test_timeout_s,
         }

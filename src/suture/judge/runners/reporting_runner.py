@@ -140,7 +140,7 @@ class ReportingRunner:
             wall_s=ran.result.wall_s,
         )
 
-    async def run_some(
+    async def run_selected(
         self, files: Mapping[str, bytes], tests: Collection[str], wall_s: float | None = None
     ) -> tuple[CheckOutcome, ...]:
         """Run the command outside of a verdict, and return the outcomes of some of its tests.

@@ -194,7 +194,7 @@ class TestCommand:
             SandboxError: The sandbox failed.
         """
         if not self.is_pytest:
-            return await self._plain.run_some(files, tests, wall_s)
+            return await self._plain.run_selected(files, tests, wall_s)
         result, report = await self._pytest.run(files, only=tests, wall_s=wall_s)
         return self._select(report, result, tests)
 

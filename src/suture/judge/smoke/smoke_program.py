@@ -141,7 +141,7 @@ def _read(path: Path) -> str:
 
 def _run(step: dict[str, Any], place: Path, error_format: ErrorFormat, deadline: float) -> dict[str, str]:
     """Return what is wrong with one run; empty if nothing is."""
-    call, output_path = step["call"], place / "output_path.out"
+    call, output_path = step["call"], place / "output.out"
     try:
         process = _start(step["argv"], place, output_path)
     except OSError as fault:
@@ -154,10 +154,10 @@ def _run(step: dict[str, Any], place: Path, error_format: ErrorFormat, deadline:
     finally:
         _end(process)
     out, err = _read(output_path), _read(output_path.with_suffix(".err"))
-    return _judged(step, call, code, out, err, error_format, place)
+    return _find_fault(step, call, code, out, err, error_format, place)
 
 
-def _judged(
+def _find_fault(
     step: dict[str, Any], call: str, code: int, out: str, err: str, error_format: ErrorFormat, place: Path
 ) -> dict[str, str]:
     how = f"signal {-code}" if code < 0 else f"exit code {code}"

@@ -20,9 +20,8 @@ DATA_ATTRIBUTES = (
 ) - {"__call__"}
 NAN_RE = re.compile(r"\bnan\b|is_?nan|isfinite", re.IGNORECASE)
 ARITHMETIC = (
-    *("abs", "add", "divmod", "floordiv", "mod", "mul", "neg", "pos", "pow", "round", "sub"),
-    *("truediv",),
-)
+    "abs", "add", "divmod", "floordiv", "mod", "mul", "neg", "pos", "pow", "round", "sub", "truediv",
+)  # fmt: skip
 REFLECTED = ("radd", "rdivmod", "rfloordiv", "rmod", "rmul", "rpow", "rsub", "rtruediv")
 
 

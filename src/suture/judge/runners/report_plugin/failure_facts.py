@@ -26,7 +26,7 @@ class FailureFacts:
         self._limits = limits
         self._statements = Statements()
 
-    def of(self, item: Any, excinfo: Any) -> dict[str, Any]:
+    def extract(self, item: Any, excinfo: Any) -> dict[str, Any]:
         """Return type and text of an exception, and the last line of the project in its traceback."""
         test_file = get_test_file(item)
         text = str(excinfo.value)[:MAX_TEXT_CHARS]
@@ -36,12 +36,14 @@ class FailureFacts:
         for entry in excinfo.traceback:
             path = str(entry.path)
             if path == test_file:
-                fact["statement"] = self._statements.at(test_file, entry.lineno + 1)[:MAX_TEXT_CHARS]
-            elif self.is_projects(path):
+                fact["statement"] = self._statements.find_statement(test_file, entry.lineno + 1)[
+                    :MAX_TEXT_CHARS
+                ]
+            elif self.is_project_file(path):
                 fact["file"], fact["line"] = os.path.relpath(path, self._root), entry.lineno + 1
         if isinstance(excinfo.value, TestTimeout):
-            fact["no_end_s"] = self._limits.limit_s
-        if isinstance(excinfo.value, SyntaxError) and self.is_projects(str(excinfo.value.filename)):
+            fact["timeout_s"] = self._limits.limit_s
+        if isinstance(excinfo.value, SyntaxError) and self.is_project_file(str(excinfo.value.filename)):
             fact["file"] = os.path.relpath(str(excinfo.value.filename), self._root)
             fact["line"] = excinfo.value.lineno
         return fact
@@ -63,12 +65,12 @@ class FailureFacts:
             reported.update(type=kind.__name__, text=str(value)[:MAX_TEXT_CHARS])
             while trace is not None:
                 path = trace.tb_frame.f_code.co_filename
-                if self.is_projects(path):
+                if self.is_project_file(path):
                     reported.update(file=os.path.relpath(path, self._root), line=trace.tb_lineno)
                 trace = trace.tb_next
         return reported
 
-    def is_projects(self, path: str) -> bool:
+    def is_project_file(self, path: str) -> bool:
         """Whether a file belongs to the project and is not a test file by its name."""
         inside = path.startswith(self._root + os.sep) and "site-packages" not in path
         name = os.path.basename(path)
@@ -86,7 +88,7 @@ class Statements:
     def __init__(self) -> None:
         self._spans = {}  # type: dict[str, list[tuple[int, int]]]
 
-    def at(self, path: str, line: int) -> str:
+    def find_statement(self, path: str, line: int) -> str:
         """Return the statement around a line; of a compound statement only its head."""
         if path not in self._spans:
             self._spans[path] = _spans_of("".join(linecache.getlines(path)))

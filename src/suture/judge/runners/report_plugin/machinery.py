@@ -26,36 +26,36 @@ class TestMachinery:
     def __init__(self, config: Any, root: str) -> None:
         self._root = root + os.sep
         self._manager = config.pluginmanager
-        self._kept = []  # type: list[tuple[str, Any, str, Any, Any]]
+        self._values = []  # type: list[tuple[str, Any, str, Any, Any]]
         self._classes = []  # type: list[tuple[str, Any, frozenset[str]]]
         self._modules = frozenset(sys.modules)
         for name, module in list(sys.modules.items()):
             if name.partition(".")[0] in OWNERS:
-                self._keep(name, module)
+                self._record_module(name, module)
         for own in ("hook", "pluginmanager"):
-            self._kept.append((f"config.{own}", vars(config), own, vars(config).get(own), None))
-        self._keep_all("pluginmanager", vars(self._manager))
-        self._references = [(parts.get, own, value) for _, parts, own, value, _ in self._kept]
-        self._codes = [(_function(value), code) for *_, value, code in self._kept if code is not None]
-        self.early = self._projects(self._modules)
+            self._values.append((f"config.{own}", vars(config), own, vars(config).get(own), None))
+        self._record_values("pluginmanager", vars(self._manager))
+        self._references = [(parts.get, own, value) for _, parts, own, value, _ in self._values]
+        self._codes = [(_function(value), code) for *_, value, code in self._values if code is not None]
+        self.early = self._find_project_modules(self._modules)
         """Modules of the project that were already loaded, with their files."""
 
-    def _keep(self, name: str, module: Any) -> None:
+    def _record_module(self, name: str, module: Any) -> None:
         owned = vars(module)
-        self._kept.append((name, sys.modules, name, module, None))
-        self._keep_all(name, owned)
+        self._values.append((name, sys.modules, name, module, None))
+        self._record_values(name, owned)
         for own, value in list(owned.items()):
             if isinstance(value, type) and vars(value).get("__module__") == name and name != "builtins":
                 parts = vars(value)
                 self._classes.append((f"{name}.{own}", value, frozenset(parts)))
-                self._keep_all(f"{name}.{own}", parts)
+                self._record_values(f"{name}.{own}", parts)
 
-    def _keep_all(self, name: str, parts: Any) -> None:
+    def _record_values(self, name: str, parts: Any) -> None:
         for own, value in list(parts.items()):
             if callable(value) or isinstance(value, DESCRIPTORS + DECIDING_VALUES):
-                self._kept.append((f"{name}.{own}", parts, own, value, _code(value)))
+                self._values.append((f"{name}.{own}", parts, own, value, _code(value)))
 
-    def meanwhile(self) -> dict[str, str]:
+    def changed_meanwhile(self) -> dict[str, str]:
         """Return the same as `changed`, but fast if nothing changed: it is called after each test."""
         for get, own, value in self._references:
             if get(own) is not value:
@@ -72,7 +72,7 @@ class TestMachinery:
         """Return name -> file of each value that was replaced, removed, or added to a class."""
         found = {
             name: parts.get(own)
-            for name, parts, own, value, code in self._kept
+            for name, parts, own, value, code in self._values
             if parts.get(own) is not value or (code is not None and _code(value) is not code)
         }
         for name, owner, known in self._classes:
@@ -89,7 +89,7 @@ class TestMachinery:
             parts = name.split(".")
             is_new = parts[0] in OWNERS and name not in self._modules
             if is_new or parts[0].startswith("pytest_") or not ASSERTION_PACKAGES.isdisjoint(parts):
-                found.update(self._foreign(name, module))
+                found.update(self._find_foreign_functions(name, module))
         for name, hook in list(vars(self._manager.hook).items()):
             for one in hook.get_hookimpls() if hasattr(hook, "get_hookimpls") else ():
                 file = self._file(one.function)
@@ -97,7 +97,7 @@ class TestMachinery:
                     found[f"the hook {name}"] = file
         return found
 
-    def _foreign(self, name: str, module: Any) -> dict[str, str]:
+    def _find_foreign_functions(self, name: str, module: Any) -> dict[str, str]:
         """Return functions of a module and of its classes that the project defines in another file."""
         owned = dict(getattr(module, "__dict__", {}))
         if self._own(str(owned.get("__file__"))):
@@ -113,7 +113,7 @@ class TestMachinery:
         }
         return {one: file for one, file in files.items() if file and not os.path.isabs(file)}
 
-    def _projects(self, names: Any) -> dict[str, str]:
+    def _find_project_modules(self, names: Any) -> dict[str, str]:
         files = {name: str(getattr(sys.modules[name], "__file__", None)) for name in names}
         return {name: own for name, file in files.items() if (own := self._own(file))}
 

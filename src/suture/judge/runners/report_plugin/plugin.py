@@ -54,7 +54,7 @@ class Reporter:
         self._root = os.getcwd()
         self._machinery = TestMachinery(config, self._root)  # no test and no conftest.py is loaded yet
         self._meanwhile = {}  # type: dict[tuple[str, str], None]
-        self._made = set()  # type: set[tuple[str, str]]
+        self._reported_here = set()  # type: set[tuple[str, str]]
         self._deselected = []  # type: list[str]
         self._limits = TimeLimits(parameters["wall_s"])
         config.pluginmanager.register(self._limits, "suture-time-limits")
@@ -179,8 +179,8 @@ class Reporter:
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Report the outcome of one phase of a test."""
-        here = (report.nodeid, report.when) in self._made
-        self._made.discard((report.nodeid, report.when))
+        here = (report.nodeid, report.when) in self._reported_here
+        self._reported_here.discard((report.nodeid, report.when))
         self._write_phase(report, here=here)
 
     def _write_phase(self, report: Any, *, here: bool) -> None:
@@ -202,9 +202,9 @@ class Reporter:
         """Record where an exception came from while its traceback exists, and which process saw it."""
         self._note_fact(item, call)  # before pytest makes the report, which copies the properties
         outcome = yield
-        self._made.add((item.nodeid, call.when))
+        self._reported_here.add((item.nodeid, call.when))
         if call.when == "teardown":  # by now a test has reverted what it patched for itself
-            self._meanwhile.update((pair, None) for pair in self._machinery.meanwhile().items())
+            self._meanwhile.update((pair, None) for pair in self._machinery.changed_meanwhile().items())
         if os.getpid() != self._pid:
             self._vouch_in_fork(outcome.get_result())
 
@@ -224,7 +224,7 @@ class Reporter:
             excinfo = other if isinstance(other.value, TestTimeout) else excinfo
         if excinfo is not None:
             try:
-                item.user_properties.append(("suture", self._facts.of(item, excinfo)))
+                item.user_properties.append(("suture", self._facts.extract(item, excinfo)))
             except Exception as fault:
                 item.user_properties.append(("suture", {"exception": type(fault).__name__}))
 
@@ -247,9 +247,15 @@ class Reporter:
         name = node.workerinput["workerid"]
         rest_s = self._parameters["wall_s"] - self._limits.used_s()
         node.workerinput[WORKER_PARAMETERS] = {
-            **{"report": self._parameters["report"], "key": derive_key(self._key, name).hex(), "name": name},
-            **{"only": sorted(self._only), "isolated": [], "compiled": "", "sources": []},
-            **{"root": self._parameters["root"], "wall_s": rest_s},
+            "report": self._parameters["report"],
+            "key": derive_key(self._key, name).hex(),
+            "name": name,
+            "only": sorted(self._only),
+            "isolated": [],
+            "compiled": "",
+            "sources": [],
+            "root": self._parameters["root"],
+            "wall_s": rest_s,
         }
 
 
@@ -272,7 +278,7 @@ def _read_parameters() -> list[dict[str, Any]]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: Any) -> None:
-    """Start to report if a key was parameters, before any conftest.py can fail to load."""
+    """Start to report if a key was sent, before any conftest.py can fail to load."""
     os.environ.pop("PYTEST_ADDOPTS", None)  # a test that runs pytest itself must not load this plugin
     if PARAMETERS:
         early_config.pluginmanager.register(Reporter(PARAMETERS.pop(), early_config), "suture-reporter")
