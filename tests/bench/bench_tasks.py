@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from suture.bench.replies.recordings import draw_key, prompt_hash
+from suture.bench.replies.recordings import hash_prompt, make_draw_key
 from suture.bench.rows import Row
 from suture.models import Message, Reply, Sampling
 
@@ -47,7 +47,7 @@ class LuckyModel:
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
         asked = json.dumps([messages[-1].content, sampling.temperature, sampling.index])
         luck = int(hashlib.sha256(asked.encode()).hexdigest(), 16)
-        key = draw_key(self.name, prompt_hash(messages), sampling.temperature, sampling.index, "")
+        key = make_draw_key(self.name, hash_prompt(messages), sampling.temperature, sampling.index, "")
         with self._log.open("a") as log:
             log.write(f"{key}\n")
         await asyncio.sleep(self._pause_s * (1 + luck % 3))

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from suture.bench.grading.hidden import Grade
+from suture.bench.grading.hidden_checks import Grade
 from suture.bench.rows import Row, Step
-from suture.core.records import Origin, Outcome, to_plain
+from suture.core.records import Origin, Outcome, encode_record
 
 RIGHT = Grade(standing="right")
 WRONG = Grade(standing="wrong", why="f(1): expected 2, got 3")
@@ -87,7 +87,7 @@ def arm_rows(arm: str, rights: Sequence[bool], *, seed: int = 0, **changes: obje
 def write_rows(folder: Path, rows: Sequence[Row]) -> Path:
     """A run's folder with these rows."""
     folder.mkdir(parents=True, exist_ok=True)
-    text = "".join(json.dumps(to_plain(one)) + "\n" for one in rows)
+    text = "".join(json.dumps(encode_record(one)) + "\n" for one in rows)
     (folder / "rows.jsonl").write_text(text, "utf-8")
     return folder
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import get_args
 
-from suture.bench.grading.hidden import Grade
+from suture.bench.grading.hidden_checks import Grade
 from suture.bench.problem import Problem
 from suture.bench.running.evaluating import EvaluationJob, arm_settings
 from suture.core.settings import Settings
 from suture.core.settings.schema import RoleSettings
-from suture.models import Role, open_models
+from suture.models import Role, open_role_models
 from suture.testing import ScriptedModel
 
 JOB = EvaluationJob(
@@ -40,7 +40,7 @@ def test_the_job_s_model_speaks_for_every_role() -> None:
     settings = arm_settings(Settings(models=named), JOB)
     model = ScriptedModel([], name=JOB.model)
     seats = [role for role in get_args(Role) if role != "escalate"]
-    models = open_models(settings, model, in_use=seats)
+    models = open_role_models(settings, model, in_use=seats)
     assert {models.for_role(role).chain for role in seats} == {(model,)}
-    assert models.stronger is None
+    assert models.escalation is None
     assert models.for_role("coder").temperature == 0.25

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from suture.bench.replies.recordings import RecordedReply, read_recording
-from suture.core.records import to_plain
+from suture.core.records import encode_record
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 DRAW = RecordedReply(
@@ -83,7 +83,7 @@ def test_only_replies_to_tasks_of_the_sets_that_are_named_are_taken(tmp_path: Pa
     """A reply of a pool says of which task it is, and no statement is looked for."""
     pool, out = tmp_path / "pool", tmp_path / "out.jsonl"
     pool.mkdir()
-    (pool / "one.json").write_text(json.dumps(to_plain(DRAW)), "utf-8")
+    (pool / "one.json").write_text(json.dumps(encode_record(DRAW)), "utf-8")
     done = ran("recordings.py", str(pool), "--dataset", "suture-heal", "--out", str(out), data=tmp_path)
     assert (done.returncode, out.exists()) == (2, False)
     assert "holds no reply to a task of suture-heal" in done.stderr

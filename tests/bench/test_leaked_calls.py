@@ -8,19 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from bench.test_leaks import asked
+from bench.test_prompt_leaks import asked
 from suture.agents import describe_fact
 from suture.bench.datasets.evalplus import CASE
-from suture.bench.leaks.hidden_calls import hidden_calls, weight_of
-from suture.bench.leaks.prompt_audit import leaked_lines
 from suture.bench.problem import Problem, Regime
+from suture.bench.prompt_leaks import collect_hidden_calls, find_leaks, measure_rarity
 from suture.bench.running.bench_folder import BenchFolder
 from suture.bench.running.benchmark import run_benchmark
 from suture.bench.running.plans import BenchmarkPlan
 from suture.core.ledger import RunFolder
 from suture.core.records import Counterexample
 from suture.core.settings import Settings
-from suture.judge.split.assert_recorder import shorten
+from suture.judge.split.assert_recorder import shorten_repr
 from suture.models import ScriptedModel
 from suture.sandbox import BubblewrapSandbox
 
@@ -80,14 +79,14 @@ def told(call: str, expected: str = "[1.0]") -> str:
         ("It fails:\n    third( [ 123456789,\n        987654321 ] )\n", BIG),
         (told(QUOTED), QUOTED),
         (told("third([-7], \"a 'quoted' word\")"), QUOTED),
-        (told(f"third({shorten(LONG)})"), f"third({LONG})"),
+        (told(f"third({shorten_repr(LONG)})"), f"third({LONG})"),
     ],
 )
 async def test_a_call_is_found_however_it_is_told(
     tmp_path: Path, hidden: str, prompt: str, leak: str
 ) -> None:
     run = await asked(tmp_path, "x = 1", STATEMENT, f"Mend this:\n- {prompt}\n")
-    assert leaked_lines(problem(hidden), run) == (leak,)
+    assert find_leaks(problem(hidden), run) == (leak,)
 
 
 @pytest.mark.parametrize(("hidden", "name"), [(AS_HUMANEVAL, "candidate"), (AS_EVALPLUS, CASE)])
@@ -95,7 +94,7 @@ async def test_a_call_is_found_under_the_name_that_the_test_program_uses(
     tmp_path: Path, hidden: str, name: str
 ) -> None:
     run = await asked(tmp_path, "x = 1", STATEMENT, told(BIG.replace("third", name)))
-    assert BIG in leaked_lines(problem(hidden), run)
+    assert BIG in find_leaks(problem(hidden), run)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +114,7 @@ async def test_what_anyone_may_hit_upon_and_what_is_another_call_is_no_leak(
     tmp_path: Path, prompt: str
 ) -> None:
     run = await asked(tmp_path, "x = 1", STATEMENT, prompt)
-    assert leaked_lines(problem(), run) == ()
+    assert find_leaks(problem(), run) == ()
 
 
 @pytest.mark.parametrize(
@@ -128,12 +127,12 @@ async def test_what_anyone_may_hit_upon_and_what_is_another_call_is_no_leak(
 )
 async def test_what_the_model_tried_by_itself_is_no_leak(tmp_path: Path, said: str) -> None:
     run = await asked(tmp_path, said, STATEMENT, told(BIG))
-    assert leaked_lines(problem(), run) == ()
+    assert find_leaks(problem(), run) == ()
 
 
 async def test_a_model_that_repeats_a_call_does_not_hide_it(tmp_path: Path) -> None:
     run = await asked(tmp_path, f"So {BIG} is wrong.", told(BIG))
-    assert leaked_lines(problem(), run) == (BIG,)
+    assert find_leaks(problem(), run) == (BIG,)
 
 
 async def test_visible_checks_are_secret_where_nothing_is_to_be_seen(tmp_path: Path) -> None:
@@ -143,14 +142,14 @@ async def test_visible_checks_are_secret_where_nothing_is_to_be_seen(tmp_path: P
     run = await asked(
         tmp_path / "fact", "x = 1", told("third([4321, 8765])"), told("third([300, 600], 'plain')")
     )
-    assert leaked_lines(one, run, "visible") == ()
-    assert leaked_lines(one, run, "self") == ("third([4321, 8765])",)
+    assert find_leaks(one, run, "visible") == ()
+    assert find_leaks(one, run, "self") == ("third([4321, 8765])",)
     run = await asked(tmp_path / "line", "x = 1", f"It fails: {visible}")
-    assert leaked_lines(one, run, "visible") == ()
-    assert visible in leaked_lines(one, run, "self")
+    assert find_leaks(one, run, "visible") == ()
+    assert visible in find_leaks(one, run, "self")
     apart = problem(visible=visible)
-    assert visible in leaked_lines(apart, run, "self")
-    assert leaked_lines(apart, run, "visible") == ()
+    assert visible in find_leaks(apart, run, "self")
+    assert find_leaks(apart, run, "visible") == ()
 
 
 @pytest.mark.parametrize(
@@ -166,12 +165,12 @@ async def test_visible_checks_are_secret_where_nothing_is_to_be_seen(tmp_path: P
     ],
 )
 def test_what_is_rare(text: str, weight: int) -> None:
-    assert weight_of(text) == weight
+    assert measure_rarity(text) == weight
 
 
 def test_a_test_program_that_is_no_python_has_no_calls() -> None:
-    assert hidden_calls("assert third(", "third").written == {}
-    assert hidden_calls("check(x for", "third").names == {"third", CASE}
+    assert collect_hidden_calls("assert third(", "third").written == {}
+    assert collect_hidden_calls("check(x for", "third").names == {"third", CASE}
 
 
 @pytest.mark.parametrize("regime", ["visible", "self", "oracle"])
@@ -205,6 +204,6 @@ async def test_the_prompts_of_a_loop_that_fails(
     assert (row.fault, row.solved()) == ("", False)
     assert row.calls > 0
     (made,) = plan.problems()
-    found = leaked_lines(made, RunFolder(folder.path / "runs" / row.run), regime)
+    found = find_leaks(made, RunFolder(folder.path / "runs" / row.run), regime)
     assert (BIG in found) == (regime == "oracle")
     assert regime == "oracle" or found == ()

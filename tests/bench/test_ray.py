@@ -17,7 +17,7 @@ import pytest
 from bench.bench_tasks import LuckyModel, calls_in, told_of, write_set
 from requirements import Require
 from suture.bench.datasets import load_problems
-from suture.bench.grading.hidden import Grade
+from suture.bench.grading.hidden_checks import Grade
 from suture.bench.replies.reply_pool import ReplyPool
 from suture.bench.running import ray_tasks
 from suture.bench.running.bench_folder import BenchFolder
@@ -26,7 +26,7 @@ from suture.bench.running.evaluating import EvaluationJob
 from suture.bench.running.plans import BenchmarkPlan
 from suture.bench.running.ray_tasks import Cluster, Opener
 from suture.core.settings import Settings
-from suture.core.settings.writing import settings_as_plain
+from suture.core.settings.writing import encode_settings
 from suture.errors import PrerequisiteError
 from suture.models import Message, Model, Reply, Sampling, ScriptedModel
 from suture.sandbox import BubblewrapSandbox, Sandbox
@@ -108,7 +108,7 @@ def errand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opener: Opener) -> r
         regime="visible",
         reference=Grade(standing="right"),
     )
-    settings = json.dumps(settings_as_plain(Settings()))
+    settings = json.dumps(encode_settings(Settings()))
     return ray_tasks.RemoteJob(job=job, settings=settings, draws=(), opener=opener)
 
 

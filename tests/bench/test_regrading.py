@@ -74,7 +74,7 @@ async def test_a_task_whose_reference_fails_now_loses_its_number_and_gets_it_bac
 async def test_nothing_is_graded_anew_where_no_reference_passes(measured: BenchFolder) -> None:
     rows = measured.rows()
     settings = Settings()
-    no_time = settings.sandbox.model_copy(update={"check_wall_s": 1e-6})
+    no_time = settings.sandbox.model_copy(update={"check_timeout_s": 1e-6})
     with pytest.raises(PrerequisiteError, match="not one of 3 references of 'mbpp' passes here"):
         await regrade(measured, settings.model_copy(update={"sandbox": no_time}))
     assert measured.rows() == rows

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bench.made_rows import arm_rows, benchmark_rows, row, step
-from suture.bench.grading.hidden import Grade
+from suture.bench.grading.hidden_checks import Grade
 from suture.bench.reports import (
     compare_runs,
     in_words,

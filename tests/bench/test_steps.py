@@ -9,7 +9,7 @@ import pytest
 
 from suture.bench.running.candidate_steps import code_of, steps_of, totals_of
 from suture.core.ledger import Event, RunFolder
-from suture.core.records import Candidate, CheckOutcome, Counterexample, Verdict, to_plain
+from suture.core.records import Candidate, CheckOutcome, Counterexample, Verdict, encode_record
 
 
 class Story:
@@ -30,7 +30,7 @@ class Story:
 
     def propose(self, name: str, *, branch: int = 0, step: int = 0) -> None:
         candidate = Candidate(files={"solution.py": name}, origin="sample")
-        blob = self.folder.put_json(to_plain(candidate))
+        blob = self.folder.save_record(candidate)
         self.tell("candidate.proposed", candidate=name, blob=blob, origin="sample", branch=branch, step=step)
 
     def judge(self, name: str, passed: int, failed: int, *, exception: str = "", **stamps: int) -> None:
@@ -38,7 +38,7 @@ class Story:
         fact = Counterexample(check_id="f", exception=exception)
         outcomes += [CheckOutcome(check_id="f", status="failed", counterexample=fact)] * failed
         verdict = Verdict(candidate=name, outcomes=tuple(outcomes), evidence="split")
-        blob = self.folder.put_json(to_plain(verdict))
+        blob = self.folder.save_record(verdict)
         self.tell(
             "candidate.checked",
             candidate=name,
@@ -83,7 +83,7 @@ def test_replies_that_brought_nothing_count_for_those_after_them(story: Story) -
     story.tell("run.started")
     story.call(100, branch=0, step=0)
     story.tell("move.failed", kind="MalformedReply", message="no code", branch=0, step=0)
-    story.tell("decided", round=1, best=None, moves=[{"kind": "sample"}])
+    story.tell("moves.decided", round=1, best=None, moves=[{"kind": "sample"}])
     story.call(50, branch=0, step=1)
     story.propose("a", branch=0, step=1)
     story.judge("a", 1, 0)
@@ -96,16 +96,16 @@ def test_replies_that_brought_nothing_count_for_those_after_them(story: Story) -
 def test_only_a_better_one_takes_the_lead_and_a_regression_loses(story: Story) -> None:
     story.tell("run.started")
     story.judge("base", 2, 1, exception="mod.OddError: no")
-    story.tell("decided", round=0, best="base", moves=[{"kind": "sample"}])
+    story.tell("moves.decided", round=0, best="base", moves=[{"kind": "sample"}])
     story.call(10, branch=0, step=0)
     story.propose("breaks", step=0)
     story.judge("breaks", 3, 0)
     story.tell("candidate.regressed", candidate="breaks", checks=["p1"])
-    story.tell("decided", round=1, best="base", moves=[{"kind": "sample"}])
+    story.tell("moves.decided", round=1, best="base", moves=[{"kind": "sample"}])
     story.call(10, branch=0, step=1)
     story.propose("equal", step=1)
     story.judge("equal", 2, 1)
-    story.tell("decided", round=2, best="base", moves=[{"kind": "sample"}])
+    story.tell("moves.decided", round=2, best="base", moves=[{"kind": "sample"}])
     steps = steps_of(story.folder, story.events)
     assert [(s.candidate, s.leads, s.claimed) for s in steps] == [
         ("base", True, False),

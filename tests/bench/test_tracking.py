@@ -19,13 +19,13 @@ import pytest
 
 import suture
 from requirements import Require
-from suture.bench.grading.hidden import Grade
+from suture.bench.grading.hidden_checks import Grade
 from suture.bench.rows import Row, Step
 from suture.bench.running.bench_folder import BenchFolder
 from suture.bench.running.plans import BenchmarkPlan
 from suture.bench.tracking import track_benchmark
 from suture.bench.tracking.descriptions import describe_benchmark, describe_row
-from suture.core.records import to_plain
+from suture.core.records import encode_record
 from suture.errors import PrerequisiteError, StorageError, UsageError
 from suture.sandbox import Requirement
 
@@ -202,7 +202,7 @@ def test_a_benchmark_keeps_its_id_whatever_its_folder_is_called(tmp_path: Path) 
     assert one.id == begun
     assert BenchFolder(one.path.rename(tmp_path / "moved")).id == begun
     # A folder from before there were ids has one of its place.
-    (other.path / "plan.json").write_text(json.dumps({**to_plain(PLAN), "id": ""}))
+    (other.path / "plan.json").write_text(json.dumps({**encode_record(PLAN), "id": ""}))
     assert len(other.id) == 16
     assert other.id == BenchFolder(other.path).id
     told = describe_benchmark("same", other.id, PLAN, [])

@@ -9,7 +9,7 @@ from scenario.cast import Cast
 from scenario.test_recipes import HELPFUL
 from scenario.test_runs_with_generated_tests import GOOD, RIGHT, TASK, block
 from suture.bench import Problem
-from suture.bench.grading.hidden import Grade
+from suture.bench.grading.hidden_checks import Grade
 from suture.bench.reports import report_markdown, report_of
 from suture.bench.rows import Row
 from suture.bench.running.evaluating import EvaluationJob, evaluate

@@ -16,7 +16,7 @@ from suture.search import EarlyBaseline
 
 NAME = "a.test.js::adds"
 FILES = {"a.js": b"exports.add = (a, b) => a - b;\n", "a.test.js": b"test('adds', () => {});\n"}
-SEEN = {"event": "look", "tests": [{"id": NAME, "status": "failed", "lines": {"a.js": [1]}, "ms": 1}]}
+SEEN = {"event": "baseline", "tests": [{"id": NAME, "status": "failed", "lines": {"a.js": [1]}, "ms": 1}]}
 
 
 class Command:
@@ -24,7 +24,7 @@ class Command:
 
     interpreter = SimpleNamespace(source_roots=())
 
-    async def run_beside(self, *args: Any, **more: Any) -> bytes:
+    async def run_helper_program(self, *args: Any, **more: Any) -> bytes:
         return json.dumps(SEEN).encode()
 
 
@@ -68,5 +68,5 @@ async def test_what_fails_under_the_users_own_runner_has_failed_again(
     texts = {"a.js": FILES["a.js"].decode()}
     look = await taken_look(suite, texts, context)
     assert look is not None
-    assert (await look.spectrum()).guiding == (NAME,)
+    assert (await look.spectrum()).target_tests == (NAME,)
     assert await taken_look(suite, {"a.js": "another"}, context) is None

@@ -272,7 +272,7 @@ class _Failing(TestCommand):
 
     def __init__(self) -> None: ...
 
-    async def run_some(
+    async def run_selected(
         self, files: Mapping[str, bytes], tests: Collection[str], wall_s: float | None = None
     ) -> tuple[CheckOutcome, ...]:
         return (CheckOutcome(check_id="t", status="failed", evidence="nonce"),)

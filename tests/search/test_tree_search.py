@@ -370,7 +370,7 @@ class Forged:
     def __init__(self, *lines: object) -> None:
         self.raw = "\n".join(map(json.dumps, lines)).encode()
 
-    async def run_beside(self, *_: object, **__: object) -> bytes:
+    async def run_helper_program(self, *_: object, **__: object) -> bytes:
         return self.raw
 
 

@@ -49,7 +49,7 @@ class Wall:
         self.told = "\n".join(map(json.dumps, told)).encode()
         self.runs = 0
 
-    async def run_some(
+    async def run_selected(
         self, files: Mapping[str, bytes], tests: Collection[str], wall_s: float | None = None
     ) -> tuple[CheckOutcome, ...]:
         self.runs += 1
@@ -57,7 +57,7 @@ class Wall:
             raise SandboxError("the wall is gone")
         return (FAILED,)
 
-    async def run_beside(self, *args: Any, **more: Any) -> bytes:
+    async def run_helper_program(self, *args: Any, **more: Any) -> bytes:
         return self.told
 
 
@@ -68,14 +68,14 @@ class Endless:
         self.told = json.dumps({"event": "trial", "number": 0, "passes": False, **told}).encode()
         self.walls: list[float | None] = []
 
-    async def run_some(
+    async def run_selected(
         self, files: Mapping[str, bytes], tests: Collection[str], wall_s: float | None = None
     ) -> tuple[CheckOutcome, ...]:
         self.walls.append(wall_s)
         told = (CheckOutcome(check_id=NAME, status="passed"), STOPPED)[: 1 if b"+" in files["a.js"] else 2]
         return tuple(one for one in told if not tests or one.check_id in tests)
 
-    async def run_beside(self, *args: Any, **more: Any) -> bytes:
+    async def run_helper_program(self, *args: Any, **more: Any) -> bytes:
         return self.told
 
 

@@ -30,7 +30,7 @@ class Command:
         self.status: CheckStatus = status
         self.runs = 0
 
-    async def run_some(
+    async def run_selected(
         self, files: Mapping[str, bytes], tests: Collection[str], wall_s: float | None = None
     ) -> tuple[CheckOutcome, ...]:
         self.runs += 1

@@ -12,7 +12,13 @@ from pathlib import Path
 import pytest
 
 from suture.bench.problem import Problem
-from suture.bench.replies.recordings import draw_of, draws_in, prompt_hash, read_recording, write_recording
+from suture.bench.replies.recordings import (
+    hash_prompt,
+    make_draw,
+    read_draws,
+    read_recording,
+    write_recording,
+)
 from suture.bench.replies.reply_pool import PooledModel, ReplyPool
 from suture.errors import StorageError, UsageError
 from suture.models import Message, RecordedModel, Reply, Sampling, ScriptedModel, call_hash, count_tokens
@@ -122,13 +128,13 @@ async def test_from_run_folders_to_one_file_without_the_task(tmp_path: Path) -> 
     await recorded.complete((Message(role="user", content="of another set"),), DRAWN)
     await recorded.count_tokens(ASKED)
     file = tmp_path / "made.jsonl.gz"
-    assert write_recording(file, draws_in(tmp_path / "replies", [PROBLEM])) == 1
+    assert write_recording(file, read_draws(tmp_path / "replies", [PROBLEM])) == 1
     text = gzip.decompress(file.read_bytes()).decode()
     assert "secret_of_the_set" not in text
     assert "You write code" not in text
     entry = json.loads(text)
     assert (entry["dataset"], entry["problem"], entry["index"]) == ("made", "Made/1", 2)
-    assert (entry["prompt"], entry["call"]) == (prompt_hash(ASKED), call_hash("m:a", ASKED, DRAWN))
+    assert (entry["prompt"], entry["call"]) == (hash_prompt(ASKED), call_hash("m:a", ASKED, DRAWN))
     model, nobody = pooled(ReplyPool(tmp_path / "pool", [file]))
     assert (await model.complete(ASKED, DRAWN)).text == REPLY.text
     assert nobody.calls == []
@@ -142,7 +148,7 @@ async def test_a_cut_reply_stays_what_its_call_was_answered_with(tmp_path: Path)
     for limit in (20, 100):
         await model.complete(ASKED, replace(DRAWN, max_tokens=limit))
     file = tmp_path / "made.jsonl.gz"
-    assert write_recording(file, draws_in(tmp_path / "pool", [])) == 2
+    assert write_recording(file, read_draws(tmp_path / "pool", [])) == 2
     for pool in (ReplyPool(tmp_path / "pool"), ReplyPool(tmp_path / "none", [file])):
         again, _ = pooled(pool)
         texts = [(await again.complete(ASKED, replace(DRAWN, max_tokens=n))).text for n in (20, 100, 10, 30)]
@@ -153,9 +159,9 @@ async def test_a_cut_reply_stays_what_its_call_was_answered_with(tmp_path: Path)
 async def test_a_pool_becomes_a_recording_and_that_the_same_again(tmp_path: Path) -> None:
     model, _ = pooled(ReplyPool(tmp_path / "pool"), REPLY)
     await model.complete(ASKED, DRAWN)
-    twice = draw_of(PROBLEM, "m:a", ASKED, DRAWN, replace(REPLY, text="another"))
+    twice = make_draw(PROBLEM, "m:a", ASKED, DRAWN, replace(REPLY, text="another"))
     one, two = tmp_path / "one.jsonl", tmp_path / "two.jsonl.gz"
-    assert write_recording(one, [*draws_in(tmp_path / "pool", []), twice]) == 1
+    assert write_recording(one, [*read_draws(tmp_path / "pool", []), twice]) == 1
     (kept,) = read_recording(one)
     assert kept.reply == REPLY.text
     write_recording(two, read_recording(one))
@@ -166,19 +172,19 @@ async def test_a_pool_becomes_a_recording_and_that_the_same_again(tmp_path: Path
 
 def test_the_draws_of_a_task_are_read_once_and_kept_with_those_that_come(tmp_path: Path) -> None:
     """A cluster asks for them with every job."""
-    one = draw_of(PROBLEM, "m:a", ASKED, DRAWN, REPLY)
-    other = draw_of(PROBLEM, "m:b", ASKED, DRAWN, REPLY)
-    ReplyPool(tmp_path).keep(one)
+    one = make_draw(PROBLEM, "m:a", ASKED, DRAWN, REPLY)
+    other = make_draw(PROBLEM, "m:b", ASKED, DRAWN, REPLY)
+    ReplyPool(tmp_path).add(one)
     pool = ReplyPool(tmp_path, draws=[other])
-    assert pool.known(PROBLEM, "m:a") == (one,)
+    assert pool.draws_for(PROBLEM, "m:a") == (one,)
     for path in tmp_path.rglob("*.json"):
         path.write_text("read again, this would be an error")
     again, more = replace(one, reply="drawn again"), replace(one, index=7)
     for draw in (again, more):
-        pool.keep(draw)
-    assert pool.known(PROBLEM, "m:a") == (again, more)
-    assert pool.known(PROBLEM, "m:b") == (other,)
-    assert pool.known(PROBLEM, "m:c") == ()
+        pool.add(draw)
+    assert pool.draws_for(PROBLEM, "m:a") == (again, more)
+    assert pool.draws_for(PROBLEM, "m:b") == (other,)
+    assert pool.draws_for(PROBLEM, "m:c") == ()
 
 
 async def test_what_cannot_be_read_says_so(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from suture.bench import Problem, grade_code
-from suture.bench.grading.hidden import Grade, is_forged
+from suture.bench.grading.hidden_checks import Grade, is_forged_pass
 from suture.bench.problem import MODULE
 from suture.bench.rows import Row
 from suture.bench.running.evaluating import EvaluationJob, evaluate
@@ -136,10 +136,10 @@ async def test_a_claim_is_tried_behind_another_wall(
 ) -> None:
     said = RIGHT.replace("2", "3"), RIGHT
     found = [
-        await is_forged(problem, "visible", {MODULE: code}, sandbox, Settings().sandbox) for code in said
+        await is_forged_pass(problem, "visible", {MODULE: code}, sandbox, Settings().sandbox) for code in said
     ]
     assert found == [True, False]
-    assert await is_forged(problem, "self", {MODULE: RIGHT}, sandbox, Settings().sandbox) is None
+    assert await is_forged_pass(problem, "self", {MODULE: RIGHT}, sandbox, Settings().sandbox) is None
     rows = [await row_of(problem, code, sandbox, sandbox, tmp_path) for code in said]
     assert [row.forged for row in rows] == [None, False]  # the first claims nothing
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from suture.bench.datasets import DATASETS, load_problems
-from suture.bench.grading.hidden import Grade
+from suture.bench.grading.hidden_checks import Grade
 from suture.bench.problem import Problem, shows_all, task_of
 from suture.bench.running.evaluating import EvaluationJob
 from suture.errors import PrerequisiteError, UsageError

@@ -12,7 +12,7 @@ from suture.bench import Problem, grade_code, load_problems
 from suture.core.settings import SandboxSettings
 from suture.sandbox import Sandbox
 
-SETTINGS = SandboxSettings(check_wall_s=60)
+SETTINGS = SandboxSettings(check_timeout_s=60)
 FILES = {"humaneval+": "HumanEvalPlus.jsonl", "mbpp+": "MbppPlus.jsonl"}
 
 

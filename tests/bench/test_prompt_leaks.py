@@ -10,8 +10,8 @@ import pytest
 
 from bench.bench_tasks import write_set
 from suture.bench.datasets import load_problems
-from suture.bench.leaks.prompt_audit import leaked_lines
 from suture.bench.problem import Problem, Regime
+from suture.bench.prompt_leaks import find_leaks
 from suture.bench.rows import Row
 from suture.bench.running.bench_folder import BenchFolder
 from suture.bench.running.benchmark import run_benchmark
@@ -41,26 +41,26 @@ async def asked(folder: Path, reply: str, *prompts: str) -> RunFolder:
 async def test_a_hidden_check_in_a_prompt_is_found(tmp_path: Path, problem: Problem) -> None:
     assert HIDDEN in problem.hidden
     run = await asked(tmp_path / "run", "x = 1", problem.statement, f"It fails:\n    {HIDDEN}\n")
-    assert leaked_lines(problem, run) == (HIDDEN,)
+    assert find_leaks(problem, run) == (HIDDEN,)
 
 
 async def test_a_model_that_repeats_a_leak_does_not_hide_it(tmp_path: Path, problem: Problem) -> None:
     run = await asked(tmp_path / "run", f"It should be {HIDDEN}.", f"It fails:\n    {HIDDEN}\n")
-    assert leaked_lines(problem, run) == (HIDDEN,)
+    assert find_leaks(problem, run) == (HIDDEN,)
 
 
 async def test_what_the_task_shows_is_no_leak(tmp_path: Path, problem: Problem) -> None:
     """The first assert is visible, and graded too."""
     assert problem.visible in problem.hidden
     run = await asked(tmp_path / "run", "x = 1", problem.statement, f"It fails: {problem.visible}")
-    assert leaked_lines(problem, run) == ()
+    assert find_leaks(problem, run) == ()
 
 
 async def test_what_the_model_said_by_itself_is_no_leak(tmp_path: Path, problem: Problem) -> None:
     """A model may know the set by heart; its own code is shown to it again when it is to be repaired."""
     said = f"def times_2(x): ...\n{HIDDEN}"
     run = await asked(tmp_path / "run", said, problem.statement, f"Mend: {HIDDEN}")
-    assert leaked_lines(problem, run) == ()
+    assert find_leaks(problem, run) == ()
 
 
 def answering(body: str) -> ScriptedModel:
@@ -90,7 +90,7 @@ async def test_the_prompts_of_a_benchmark(
     (row,) = await measured(folder, problem, regime)
     assert (row.regime, row.fault, row.solved()) == (regime, "", False)
     assert row.calls > 0
-    found = leaked_lines(problem, RunFolder(folder.path / "runs" / row.run))
+    found = find_leaks(problem, RunFolder(folder.path / "runs" / row.run))
     assert bool(found) == (regime == "oracle")
 
 

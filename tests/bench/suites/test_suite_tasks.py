@@ -11,17 +11,17 @@ import pytest
 
 from suture.bench import grade_code, load_problems, task_of
 from suture.bench.problem import MODULE, Problem
-from suture.bench.suites import suite_tasks
-from suture.bench.suites.tasks import SuiteTask
+from suture.bench.suites import load_suite_tasks
+from suture.bench.suites.suite_tasks import SuiteTask
 from suture.core.records import Candidate
 from suture.core.settings import SandboxSettings
 from suture.judge import check_candidate, prepare_suite
 from suture.sandbox import Sandbox
 
 T = TypeVar("T")
-TASKS = suite_tasks()
+TASKS = load_suite_tasks()
 pytestmark = pytest.mark.timeout(600)  # some grade a hundred programs
-SETTINGS = SandboxSettings(check_wall_s=60)  # a busy machine is no failure
+SETTINGS = SandboxSettings(check_timeout_s=60)  # a busy machine is no failure
 WRITE = {problem.entry_point: problem for problem in load_problems("suture")}
 HEAL = {problem.entry_point: problem for problem in load_problems("suture-heal")}
 CATEGORIES = [
@@ -60,7 +60,7 @@ def test_what_grades_is_not_shown(problem: Problem) -> None:
 async def test_references_pass_and_all_that_is_wrong_fails(sandbox: Sandbox) -> None:
     async def standings(task: SuiteTask) -> dict[str, tuple[str, str]]:
         changes = (task.bug, *task.wrong)
-        codes = {"": task.solution, **{change.why: change.made_to(task.solution) for change in changes}}
+        codes = {"": task.solution, **{change.why: change.apply_to(task.solution) for change in changes}}
         problem = WRITE[task.entry_point]
         grades = {why: await grade_code(problem, code, sandbox, SETTINGS) for why, code in codes.items()}
         return {why: (grade.standing, grade.evidence) for why, grade in grades.items()}

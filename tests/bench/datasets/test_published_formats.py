@@ -12,7 +12,7 @@ from suture.bench import Problem, grade_code, load_problems, task_of
 from suture.core.settings import SandboxSettings
 from suture.sandbox import Sandbox
 
-SETTINGS = SandboxSettings(check_wall_s=60)
+SETTINGS = SandboxSettings(check_timeout_s=60)
 HUMANEVAL_PLUS = {
     "task_id": "HumanEval/900",
     "prompt": 'def third(xs):\n    """\n    A third of each.\n    >>> third([3])\n    [1.0]\n    """\n',

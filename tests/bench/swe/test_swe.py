@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from suture.bench.swe import (
-    read_commit_files,
-    grade_patch,
     apply_patch,
     format_prediction,
+    grade_patch,
+    read_commit_files,
     read_predictions,
     read_tasks,
 )
