@@ -30,11 +30,10 @@ from suture.bench.measures.calibration import calibration_of
 from suture.core.records import Candidate, Check, Task
 from suture.core.settings import load_settings
 from suture.errors import UsageError
-from suture.judge import asserts_in, check_candidate, prepare_suite
-from suture.judge.trust.assessment import Assessed, assess, given_checks
+from suture.judge import check_candidate, extract_asserts, prepare_suite
+from suture.judge.trust.assessment import WEIGHTS, AssessedCheck, assess_matrix, get_given_checks
+from suture.judge.trust.check_filter import filter_checks
 from suture.judge.trust.check_matrix import CandidateRow, MatrixLimits, is_viable, run_matrix
-from suture.judge.trust.prefilter import sift
-from suture.judge.trust.scoring import WEIGHTS
 from suture.project.python_source.parsing import parsed
 from suture.sandbox import Sandbox, open_sandbox
 
@@ -68,7 +67,7 @@ def task_of(record: dict[str, Any]) -> Task:
         statement=record["prompt"],
         module=f"task_{record['id'].rpartition('/')[2]}.py",
         entry_point=record["entry_point"],
-        checks=asserts_in(record["visible_tests"], "visible") if parsed(record["visible_tests"]) else (),
+        checks=extract_asserts(record["visible_tests"], "visible") if parsed(record["visible_tests"]) else (),
     )
 
 
@@ -80,10 +79,10 @@ def checks_in(texts: Sequence[str], task: Task) -> tuple[Check, ...]:
             whole = f"assert {part.strip()}"
             source = whole if parsed(whole) is not None else whole.partition("\n")[0]
             if parsed(source) is not None:
-                found += asserts_in(source, "spec", 0.0)
-    sifted = sift(found, given_checks(task), task.entry_point)
-    used = {check.source for check in sifted.checks[:MOST_CHECKS]}
-    judged_without_a_run = {removed.check.source for removed in sifted.removed}
+                found += extract_asserts(source, "spec", 0.0)
+    filtered = filter_checks(found, get_given_checks(task), task.entry_point)
+    used = {check.source for check in filtered.checks[:MOST_CHECKS]}
+    judged_without_a_run = {removed.check.source for removed in filtered.removed}
     return tuple(c for c in found if c.source in used or c.source in judged_without_a_run)
 
 
@@ -133,7 +132,7 @@ async def run_case(record: dict[str, Any], texts: list[str], sandbox: Sandbox, s
     """What the reference and each candidate do with one tester's checks."""
     task = task_of(record)
     suite = await prepare_suite(task, sandbox, settings)
-    sifted = sift(checks_in(texts, task), given_checks(task), task.entry_point)
+    filtered = filter_checks(checks_in(texts, task), get_given_checks(task), task.entry_point)
     programs = {REFERENCE: record["reference"]}
     for seed in read_data("recordings/ldb_seeds"):
         if seed["task_id"] == record["id"]:
@@ -143,8 +142,8 @@ async def run_case(record: dict[str, Any], texts: list[str], sandbox: Sandbox, s
         candidate = Candidate(files={task.module: program}, origin="sample")
         verdict = await check_candidate(candidate, suite)
         # The reference may be slow where everyone else gives up.
-        limits = MatrixLimits(check_s=10.0 if name == REFERENCE else 2.0, seconds=300)
-        (row,) = await run_matrix(sifted.checks, [(candidate, verdict)], suite, limits)
+        limits = MatrixLimits(check_timeout_s=10.0 if name == REFERENCE else 2.0, timeout_s=300)
+        (row,) = await run_matrix(filtered.checks, [(candidate, verdict)], suite, limits)
         told[name] = {"viable": is_viable(verdict), "code": candidate.hash, "statuses": dict(row.statuses)}
     return told
 
@@ -169,13 +168,13 @@ def cases_of(outcomes: Path) -> list[Case]:
     return cases
 
 
-def judged(case: Case, rows: Sequence[CandidateRow]) -> list[tuple[Assessed, bool]]:
+def judged(case: Case, rows: Sequence[CandidateRow]) -> list[tuple[AssessedCheck, bool]]:
     """The checks that were kept for these candidates, and whether each is right."""
-    sifted = sift(case.checks, given_checks(case.task), case.task.entry_point)
+    filtered = filter_checks(case.checks, get_given_checks(case.task), case.task.entry_point)
     distinct = {row.candidate: row for row in rows}
     return [
         (one, case.right[one.check.id])
-        for one in assess(sifted, list(distinct.values())).kept
+        for one in assess_matrix(filtered, list(distinct.values())).kept
         if one.check.id in case.right
     ]
 
@@ -199,7 +198,7 @@ def fit(cases: Sequence[Case], steps: int = 3000, rate: float = 0.5, ridge: floa
         for rows in draws(case):
             answers = judged(case, rows)
             if any(row.viable and row.passed for row in rows):
-                data += [([getattr(one.signs, name) for name in names], right) for one, right in answers]
+                data += [([getattr(one.signals, name) for name in names], right) for one, right in answers]
             else:
                 unheard += [right for _, right in answers]
     weights, intercept = [0.0] * len(names), 0.0

@@ -8,29 +8,29 @@ from typing import Any, cast
 import pytest
 
 from suture.core.ledger import Budget, Ledger, Limits, new_run
-from suture.core.records import Candidate, Check, Task, Verdict, to_plain
+from suture.core.records import Candidate, Check, Task, Verdict, encode_record
 from suture.core.settings import Settings
 from suture.errors import BudgetExceeded
 from suture.judge import Suite
-from suture.judge.trust.assessment import Assessed, Assessment
-from suture.judge.trust.scoring import Signs
+from suture.judge.trust.assessment import AssessedCheck, TrustAssessment
+from suture.judge.trust.assessment import TrustSignals
 from suture.loop.context import RunContext
-from suture.loop.helpers import generated_tests
-from suture.loop.policy.progress import Attempt
-from suture.loop.recipes.recipe import load_recipe
+from suture.loop.roles import generated_tests
+from suture.loop.policy.attempts import Attempt
+from suture.loop.recipes.recipe_files import load_recipe
 from suture.loop.run_spec import RunSpec
-from suture.loop.state import Aids, LoopState, first_state
-from suture.models import Models, RoleModel
-from suture.models.pricing import Prices
+from suture.loop.state import RoleContributions, LoopState, initial_state
+from suture.models import RoleModels, RoleModel
+from suture.models.pricing import PriceTable
 from suture.testing import FakeClock, ScriptedModel
 
 OWN = Check(id="own", provenance="user", source="assert f(1) == 1\n")
 TRUSTED = Check(id="new", provenance="spec", source="assert f(2) == 2\n", trust=0.99)
 
 
-async def assessed(*_: object, **__: object) -> Assessment:
-    kept = (Assessed(check=TRUSTED, reasons=(), signs=Signs()),)
-    return Assessment(kept=kept, removed=(), heard=2, behaviours=1)
+async def assessed(*_: object, **__: object) -> TrustAssessment:
+    kept = (AssessedCheck(check=TRUSTED, reasons=(), signals=TrustSignals()),)
+    return TrustAssessment(kept=kept, removed=(), candidates=2, behaviours=1)
 
 
 async def out_of_time(entry: Attempt, suite: Suite, context: RunContext) -> Attempt:
@@ -46,7 +46,7 @@ async def test_a_test_that_was_not_tried_on_every_candidate_does_not_decide(
     settings, folder = Settings(), new_run(tmp_path)
     seat = RoleModel(chain=(ScriptedModel([]),), temperature=0.8, max_tokens=200)
     with Ledger(folder.ledger_path, FakeClock()) as ledger:
-        models = Models({"coder": seat}, Prices({}))
+        models = RoleModels({"coder": seat}, PriceTable({}))
         context = RunContext(
             spec=RunSpec(
                 task=Task(statement="anything", checks=(OWN,)),
@@ -71,8 +71,8 @@ async def test_a_test_that_was_not_tried_on_every_candidate_does_not_decide(
             blob=context.keep(candidate),
             verdict=context.keep(verdict),
         )
-        aids = Aids(generated=folder.put_json({"checks": [to_plain(TRUSTED)]}))
-        state: LoopState = {**first_state(folder.id), "tried": [to_plain(entry)]}
+        aids = RoleContributions(generated=folder.save_json({"checks": [encode_record(TRUSTED)]}))
+        state: LoopState = {**initial_state(folder.id), "tried": [encode_record(entry)]}
         with pytest.raises(BudgetExceeded):
             await generated_tests.adopt_generated(state, aids, context)
         assert context.task.checks == (await context.load_suite()).task.checks == (OWN,)

@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 
 from suture.core.settings import SandboxSettings
-from suture.judge.tracing.variable_trace import RunTrace, TraceTarget, find_divergence, observe, render_trace
+from suture.judge.tracing.variable_trace import (
+    RunTrace,
+    TraceTarget,
+    find_divergence,
+    render_trace,
+    run_traced_code,
+)
 from suture.sandbox import Sandbox, discover_interpreter
 
 CODE = b"""\
@@ -52,8 +58,8 @@ def probe_of(sandbox: Sandbox, code: bytes = CODE, **more: Any) -> TraceTarget:
 
 async def test_a_trace_shows_what_each_line_changed(sandbox: Sandbox) -> None:
     probe = probe_of(sandbox)
-    seen = await observe(probe, "half([1, 2])", trace=True)
-    assert (seen.ended, seen.value) == ("returned", "1.0")
+    seen = await run_traced_code(probe, "half([1, 2])", trace=True)
+    assert (seen.ending, seen.value) == ("returned", "1.0")
     assert render_trace(seen, probe.files) == (
         "half is called with values = [1, 2]\n"
         "line 9: return total(values) / len(values)   -> returns 1.0\n"
@@ -70,8 +76,8 @@ async def test_a_trace_shows_what_each_line_changed(sandbox: Sandbox) -> None:
 
 
 async def test_an_exception_is_seen_where_it_is_raised(sandbox: Sandbox) -> None:
-    seen = await observe(probe_of(sandbox), "half([])", trace=True)
-    assert seen.ended == "raised"
+    seen = await run_traced_code(probe_of(sandbox), "half([])", trace=True)
+    assert seen.ending == "raised"
     assert seen.exception == "ZeroDivisionError: division by zero"
     assert "line 9: return total(values) / len(values)   -> raises ZeroDivisionError" in render_trace(
         seen, probe_of(sandbox).files
@@ -80,8 +86,8 @@ async def test_an_exception_is_seen_where_it_is_raised(sandbox: Sandbox) -> None
 
 async def test_an_endless_loop_is_stopped_and_its_lines_are_seen(sandbox: Sandbox) -> None:
     probe = probe_of(sandbox)
-    seen = await observe(probe, "spin()", trace=True)
-    assert (seen.ended, seen.left_out) == ("stopped", -1)
+    seen = await run_traced_code(probe, "spin()", trace=True)
+    assert (seen.ending, seen.omitted) == ("stopped", -1)
     text = render_trace(seen, probe.files)
     assert "n += 1   -> n = 1\n" in text
     assert "or more lines ..." in text
@@ -91,16 +97,16 @@ async def test_an_endless_loop_is_stopped_and_its_lines_are_seen(sandbox: Sandbo
 
 async def test_one_that_never_comes_back_is_told_as_lost(sandbox: Sandbox) -> None:
     probe = replace(probe_of(sandbox), settings=SandboxSettings(check_timeout_s=1))
-    seen = await observe(probe, "__import__('time').sleep(30)", trace=True)
-    assert seen.ended == "lost"
+    seen = await run_traced_code(probe, "__import__('time').sleep(30)", trace=True)
+    assert seen.ending == "lost"
     assert "within 1 s" in render_trace(seen, probe.files)
-    seen = await observe(probe_of(sandbox), "__import__('os')._exit(3)")
-    assert (seen.ended, seen.exception) == ("lost", "the program ended without an answer (failed)")
+    seen = await run_traced_code(probe_of(sandbox), "__import__('os')._exit(3)")
+    assert (seen.ending, seen.exception) == ("lost", "the program ended without an answer (failed)")
 
 
 async def test_values_are_short_and_without_addresses(sandbox: Sandbox) -> None:
     probe = probe_of(sandbox)
-    text = render_trace(await observe(probe, "odd()", trace=True), probe.files)
+    text = render_trace(await run_traced_code(probe, "odd()", trace=True), probe.files)
     assert "thing = <Odd whose repr raised ValueError>" in text or "thing = <Odd instance" in text
     assert "plain = <object object>" in text
     assert "0x" not in text
@@ -108,35 +114,37 @@ async def test_values_are_short_and_without_addresses(sandbox: Sandbox) -> None:
 
 
 async def test_a_snippet_shows_what_it_prints_and_its_last_value(sandbox: Sandbox) -> None:
-    seen = await observe(probe_of(sandbox), "for n in (1, 2):\n    print(n)\ntotal([n])", setup="n = 0")
-    assert (seen.ended, seen.printed, seen.value, seen.entries) == ("returned", "1\n2\n", "2", [])
-    seen = await observe(probe_of(sandbox), "print('x' * 100_000)")
+    seen = await run_traced_code(
+        probe_of(sandbox), "for n in (1, 2):\n    print(n)\ntotal([n])", setup="n = 0"
+    )
+    assert (seen.ending, seen.printed, seen.value, seen.entries) == ("returned", "1\n2\n", "2", [])
+    seen = await run_traced_code(probe_of(sandbox), "print('x' * 100_000)")
     assert len(seen.printed) < 2100
-    seen = await observe(probe_of(sandbox), "total(")
+    seen = await run_traced_code(probe_of(sandbox), "total(")
     assert seen.exception.startswith("SyntaxError")
-    seen = await observe(probe_of(sandbox, b"1 /"), "1")
+    seen = await run_traced_code(probe_of(sandbox, b"1 /"), "1")
     assert seen.exception.startswith("SyntaxError")
 
 
 async def test_it_runs_in_the_users_own_interpreter(sandbox: Sandbox) -> None:
     python = discover_interpreter(None, {"VIRTUAL_ENV": sys.prefix})
-    seen = await observe(probe_of(sandbox, interpreter=python), "half([3])", trace=True)
-    assert (seen.ended, seen.value) == ("returned", "3.0")
+    seen = await run_traced_code(probe_of(sandbox, interpreter=python), "half([3])", trace=True)
+    assert (seen.ending, seen.value) == ("returned", "3.0")
     assert [entry.function for entry in seen.entries if entry.note == "called"] == ["half", "total"]
 
 
 async def test_the_first_variable_that_differs_from_a_good_run(sandbox: Sandbox) -> None:
-    bad = await observe(probe_of(sandbox), "half([1, 2])", trace=True)
-    good = await observe(probe_of(sandbox, MENDED), "half([1, 2])", trace=True)
+    bad = await run_traced_code(probe_of(sandbox), "half([1, 2])", trace=True)
+    good = await run_traced_code(probe_of(sandbox, MENDED), "half([1, 2])", trace=True)
     told = find_divergence(bad, good)
     assert told == "`result` in total is 2 at line 4 of pkg/stats.py, and 3 where it goes well"
     assert find_divergence(good, good) == ""
-    assert find_divergence(RunTrace(ended="lost"), good) == ""
+    assert find_divergence(RunTrace(ending="lost"), good) == ""
 
 
 @pytest.mark.parametrize("answer", ["", "{}", "[[]]", '{"entries": [[1]]}', '{"entries": [], "ended": 1}'])
 async def test_what_is_no_answer_is_told_as_lost(sandbox: Sandbox, answer: str) -> None:
     everywhere = f"for fd in range(3, 9):\n    try:\n        os.write(fd, {answer.encode()!r})"
     forged = f"import os\n{everywhere}\n    except OSError:\n        pass\nos._exit(0)"
-    seen = await observe(probe_of(sandbox), forged)
-    assert (seen.ended, seen.exception) == ("lost", "the program ended without an answer (ok)")
+    seen = await run_traced_code(probe_of(sandbox), forged)
+    assert (seen.ending, seen.exception) == ("lost", "the program ended without an answer (ok)")

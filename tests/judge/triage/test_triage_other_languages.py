@@ -43,10 +43,10 @@ FILES = {
         ("go", "a.go:3:8: package clok is not in GOROOT (/usr/lib/go/src/clok)", None),
     ],
 )
-def test_only_what_is_wholly_of_the_surroundings_is_set_apart(
+def test_only_failures_whose_errors_are_all_environment_faults_count(
     language: Language, output: str, says: str | None
 ) -> None:
     causes = [find_fault_in_line(line, FILES, language) for line in find_printed_errors(output, language)]
-    told = causes[0] if causes and None not in causes else None
-    assert (told is None) == (says is None), causes
-    assert told is None or says is None or says in told[0]
+    fault = causes[0] if causes and None not in causes else None
+    assert (fault is None) == (says is None), causes
+    assert fault is None or says is None or says in fault.explanation

@@ -5,10 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from suture.core.records import Check, CheckStatus, Provenance
-from suture.judge.trust.assessment import assess
-from suture.judge.trust.check_claims import contradict, parse_claim
+from suture.judge.trust.assessment import assess_matrix
+from suture.judge.trust.check_filter import contradict, filter_checks, parse_claim
 from suture.judge.trust.check_matrix import CandidateRow
-from suture.judge.trust.prefilter import filter_checks
 
 GIVEN = (Check(id="given", provenance="visible", source="assert f(1) == [2]"),)
 
@@ -67,7 +66,7 @@ def test_truths_and_values_contradict_each_other_only_where_they_must() -> None:
     assert not contradict(true, three)
 
 
-def test_what_needs_no_run_is_removed_and_told() -> None:
+def test_checks_are_rejected_without_a_run() -> None:
     checks = spec(
         "assert f(1) == [2], 'again'",
         "assert f(1) == [3]",
@@ -77,66 +76,69 @@ def test_what_needs_no_run_is_removed_and_told() -> None:
         "assert f(3) == f(3)",
         "assert f(",
     )
-    sifted = filter_checks(checks, GIVEN, "f")
-    assert [check.source for check in sifted.checks] == ["assert f(2) == [4]"]
-    assert [removed.reason for removed in sifted.removed] == [
-        "a given check says the same",
-        "it contradicts a given check: assert f(1) == [2]",
-        "it repeats: assert f(2) == [4]",
-        "it does not use f",
-        "it holds for any code",
-        "it cannot be read as Python",
+    filtered = filter_checks(checks, GIVEN, "f")
+    assert [check.source for check in filtered.checks] == ["assert f(2) == [4]"]
+    assert [(removed.code, removed.subject) for removed in filtered.removed] == [
+        ("repeats_given", ""),
+        ("contradicts_given", "assert f(1) == [2]"),
+        ("repeats_generated", "assert f(2) == [4]"),
+        ("other_function", "f"),
+        ("trivial", ""),
+        ("unparsable", ""),
     ]
-    assert sifted.record == {"spec": (1, 1)}
+    assert filtered.record == {"spec": (1, 1)}
     deep = spec(f"assert f({'+'.join('1' * 900)}) == [900]")
     assert len(filter_checks(deep, GIVEN, "f").checks) + len(filter_checks(deep, GIVEN, "f").removed) == 1
 
 
-def test_equal_ids_of_different_checks_are_told_apart() -> None:
+def test_different_checks_get_different_ids() -> None:
     one = Check(id="given", provenance="spec", source="x = 1\nassert f(x) == [5]")
     two = Check(id="given", provenance="adversarial", source="x = 2\nassert f(x) == [5]")
-    sifted = filter_checks((one, two), GIVEN, "f")
-    assert len({check.id for check in sifted.checks} | {"given"}) == 3
-    assert set(sifted.claims) == {check.id for check in sifted.checks}
+    filtered = filter_checks((one, two), GIVEN, "f")
+    assert len({check.id for check in filtered.checks} | {"given"}) == 3
+    assert set(filtered.claims) == {check.id for check in filtered.checks}
 
 
 def test_of_checks_that_contradict_each_other_the_one_with_more_behind_it_stays() -> None:
-    sifted = filter_checks(spec("assert f(2) == [4]", "assert f(2) == [5]", "assert f(3) == [6]"), GIVEN, "f")
+    filtered = filter_checks(
+        spec("assert f(2) == [4]", "assert f(2) == [5]", "assert f(3) == [6]"), GIVEN, "f"
+    )
     rows = [
         row("a", "assert f(2) == [4]|assert f(3) == [6]", "assert f(2) == [5]"),
         row("b", "assert f(2) == [4]|assert f(3) == [6]", "assert f(2) == [5]"),
         row("c", "assert f(2) == [5]", "assert f(2) == [4]|assert f(3) == [6]"),
     ]
-    assessment = assess(sifted, rows)
+    assessment = assess_matrix(filtered, rows)
     assert {check.id for check in assessment.checks} == {"assert f(2) == [4]", "assert f(3) == [6]"}
-    assert "contradicts 'assert f(2) == [4]'" in assessment.removed[0].reason
-    assert (assessment.heard, assessment.behaviours) == (3, 2)
-    tied = assess(filter_checks(spec("assert f(2) == [4]", "assert f(2) == [5]"), GIVEN, "f"), [])
+    rejected = assessment.removed[0]
+    assert (rejected.code, rejected.subject) == ("contradicts_generated", "assert f(2) == [4]")
+    assert (assessment.candidates, assessment.behaviours) == (3, 2)
+    tied = assess_matrix(filter_checks(spec("assert f(2) == [4]", "assert f(2) == [5]"), GIVEN, "f"), [])
     assert tied.checks == ()
 
 
-def test_candidates_that_fail_a_given_check_are_not_heard() -> None:
-    sifted = filter_checks(spec("assert f(2) == [4]"), GIVEN, "f")
+def test_candidates_that_fail_a_given_check_do_not_count() -> None:
+    filtered = filter_checks(spec("assert f(2) == [4]"), GIVEN, "f")
     rows = [row(str(n), "assert f(2) == [4]", viable=False) for n in range(5)]
-    (check,) = assess(sifted, rows).checks
+    (check,) = assess_matrix(filtered, rows).checks
     assert check.trust <= 0.5
 
 
 def test_an_author_that_contradicts_the_examples_is_trusted_less() -> None:
     def trust(*also: str) -> float:
-        sifted = filter_checks(spec("assert f(2) == [4]", *also), GIVEN, "f")
+        filtered = filter_checks(spec("assert f(2) == [4]", *also), GIVEN, "f")
         rows = [row(str(n), "assert f(2) == [4]") for n in range(3)]
-        return assess(sifted, rows).checks[0].trust
+        return assess_matrix(filtered, rows).checks[0].trust
 
     assert trust("assert f(1) == [9]") < trust() < trust("assert f(1) == [2]")
 
 
 def test_a_check_that_the_model_was_unsure_of_only_loses_trust() -> None:
-    sifted = filter_checks(spec("assert f(2) == [4]"), GIVEN, "f")
-    (check,) = sifted.checks
+    filtered = filter_checks(spec("assert f(2) == [4]"), GIVEN, "f")
+    (check,) = filtered.checks
     rows = [row(str(n), "assert f(2) == [4]") for n in range(3)]
     trusts = [
-        assess(sifted, rows, told).checks[0].trust
+        assess_matrix(filtered, rows, told).checks[0].trust
         for told in ({}, {check.source: -0.01}, {check.source: -1.5}, {"assert f(3) == [6]": -1.5})
     ]
     assert trusts[0] == trusts[1] == trusts[3] > trusts[2]
@@ -151,8 +153,8 @@ TABLES = st.lists(
 @given(TABLES)
 @settings(max_examples=60, deadline=None)
 def test_more_votes_never_lower_a_trust_and_order_says_nothing(table: list[list[CheckStatus | None]]) -> None:
-    sifted = filter_checks(spec(*IDS), GIVEN, "f")
-    ids = [check.id for check in sifted.checks]
+    filtered = filter_checks(spec(*IDS), GIVEN, "f")
+    ids = [check.id for check in filtered.checks]
 
     def trusts(rows: list[list[CheckStatus | None]]) -> dict[str, float]:
         made = [
@@ -161,7 +163,7 @@ def test_more_votes_never_lower_a_trust_and_order_says_nothing(table: list[list[
             )
             for n, ended in enumerate(rows)
         ]
-        return {check.id: check.trust for check in assess(sifted, made).checks}
+        return {check.id: check.trust for check in assess_matrix(filtered, made).checks}
 
     before = trusts(table)
     assert set(before) == set(ids)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from suture.agents.tools.react_loop import AgentTool, ToolAction
-from suture.judge.tracing.variable_trace import TraceTarget, find_divergence, observe, render_trace
+from suture.judge.tracing.variable_trace import TraceTarget, find_divergence, render_trace, run_traced_code
 from suture.project.python_source.functions import describe_function
 from suture.project.python_source.parsing import parsed
 from suture.project.workspace import text_of, unified_diff
@@ -105,11 +105,11 @@ def _is_setup(node: ast.stmt) -> bool:
 async def _trace(code: str, setup: str, probe: TraceTarget, reference: Mapping[str, bytes] | None) -> str:
     if error := _input_error(code):
         return error
-    seen = await observe(probe, code, setup=setup, trace=True)
+    seen = await run_traced_code(probe, code, setup=setup, trace=True)
     text = render_trace(seen, probe.files)
     if reference is None:
         return text
-    good = await observe(replace(probe, files=reference), code, setup=setup, trace=True)
+    good = await run_traced_code(replace(probe, files=reference), code, setup=setup, trace=True)
     divergence = find_divergence(seen, good)
     return f"{text}\nCompared with code that passes: {divergence}" if divergence else text
 
@@ -117,7 +117,7 @@ async def _trace(code: str, setup: str, probe: TraceTarget, reference: Mapping[s
 async def _run(code: str, setup: str, probe: TraceTarget) -> str:
     if error := _input_error(code):
         return error
-    return render_trace(await observe(probe, code, setup=setup), {}) or "It printed nothing."
+    return render_trace(await run_traced_code(probe, code, setup=setup), {}) or "It printed nothing."
 
 
 def _input_error(code: str) -> str:

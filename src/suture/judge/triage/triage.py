@@ -1,4 +1,4 @@
-"""Triage: which failing tests no change of the code could mend, and why."""
+"""Triage: find failing tests that no change of the code can fix, and say why."""
 
 from __future__ import annotations
 
@@ -7,58 +7,43 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
+from suture.core.ledger.kinds import NonCodeFailure
 from suture.core.records import CheckOutcome, FaultCause, Verdict
 from suture.judge.suite import Suite
-from suture.judge.triage.broken_tests import describe_unreadable_test, find_endless_tests
-from suture.judge.triage.contradictions import Example, find_contradictions, find_documented_examples
 from suture.judge.triage.environment_faults import (
-    fault_in_line,
-    fault_of_surroundings,
+    EnvironmentFault,
+    find_environment_fault,
+    find_fault_in_line,
     find_printed_errors,
-    stays,
+    is_permanent_fault,
+    strip_test_name,
 )
-from suture.judge.triage.missing_plugins import without_test
-from suture.judge.triage.pollution import find_shared_state_write
-from suture.judge.triage.reruns import Reruns
+from suture.judge.triage.order_dependence import Reruns, find_shared_state_write
+from suture.judge.triage.suspect_tests import (
+    DocumentedResult,
+    describe_unreadable_test,
+    find_contradictions,
+    find_documented_examples,
+    find_endless_tests,
+)
+from suture.judge.tuning import MIN_RERUN_TIMEOUT_S, RERUN_TIMEOUT_FACTOR
 from suture.project.languages import LANGUAGES
 from suture.project.python_source.parsing import parsed
 from suture.project.workspace import is_test_file, text_of
 
 RerunFailures = Callable[[], Awaitable[frozenset[str]]]
-LEAST_WALL_S = 5.0
-"""Seconds for a rerun at least, however short the first run was."""
-SLOWER = 3
-"""A rerun may take this many times as long as the first run did."""
-COME_BACK = ("SyntaxError", "IndentationError", "TabError", "ImportError", "RecursionError")
-"""Faults that come back as they are, and what took all of its time: no run tells more about them."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class NonCodeFailure:
-    """A failing test that no change of the code could mend.
-
-    Attributes:
-        test: The test's id.
-        cause: The kind of fault that no change of the code could mend.
-        why: What was seen, in words.
-        advice: What the user can do.
-        stays: Whether it fails so whatever the code is, and not only as the code is now.
-    """
-
-    test: str
-    cause: FaultCause
-    why: str
-    advice: str
-    stays: bool = False
+"""Returns the ids of tests that fail in a further run of the same files."""
+REPEATABLE_ERRORS = ("SyntaxError", "IndentationError", "TabError", "ImportError", "RecursionError")
+"""Exceptions that occur again in every run, so that a rerun shows nothing new."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TriageResult:
-    """What the failing tests turned out to be.
+    """The causes of the failing tests.
 
     Attributes:
-        set_apart: Those that fail for another reason than the code.
-        others: The failing tests that remain; they are the code's.
+        not_code: Failing tests that the code is not at fault for.
+        code_failures: Ids of the other failing tests.
     """
 
     not_code: tuple[NonCodeFailure, ...] = ()
@@ -66,48 +51,48 @@ class TriageResult:
 
     @property
     def cause(self) -> FaultCause | None:
-        """Why there is nothing to repair; `None` where there is.
+        """Why there is nothing to repair; `None` if there is something.
 
-        A test that contradicts its own documentation, cannot be read, or never ends, ends a run also beside
-        real faults: whoever repaired them would have to repair around it.
+        A suspect test ends a run even if there are real faults too: a repair of those would have to work
+        around the test.
         """
-        causes = Counter(found.cause for found in self.not_code)
+        causes = Counter(failure.cause for failure in self.not_code)
         if causes["suspect_test"]:
             return "suspect_test"
         return causes.most_common(1)[0][0] if causes and not self.code_failures else None
 
     @property
     def ending_cause(self) -> FaultCause | None:
-        """Why a run of the whole command ends here; `None` where a change could make all of it pass.
+        """Why a run of the whole command ends here; `None` if a change could make all of it pass.
 
-        Beside faults of the code, too, where a test is sure to go on failing: a search would be in vain.
+        A test that fails with any code ends the run too, because a search would be in vain.
         """
-        return self.cause or next((found.cause for found in self.not_code if found.stays), None)
+        return self.cause or next((one.cause for one in self.not_code if one.is_permanent), None)
 
     @property
     def reason(self) -> str:
-        """The first test that ends the run, in one line; empty where none does."""
-        of_cause = [found for found in self.not_code if found.cause == self.ending_cause]
-        of_cause.sort(key=lambda found: not found.stays)
-        if not of_cause:
+        """The first test that ends the run, in one line for people; empty if none does."""
+        ending = [failure for failure in self.not_code if failure.cause == self.ending_cause]
+        ending.sort(key=lambda failure: not failure.is_permanent)
+        if not ending:
             return ""
-        more = f" (and {len(of_cause) - 1} more)" if len(of_cause) > 1 else ""
-        return f"{of_cause[0].test}{more}: {of_cause[0].why}; {of_cause[0].advice}"
+        more = f" (and {len(ending) - 1} more)" if len(ending) > 1 else ""
+        return f"{ending[0].test}{more}: {ending[0].explanation}; {ending[0].advice}"
 
 
 async def triage_failures(
-    suite: Suite, base: Verdict, failed_again: RerunFailures | None = None
+    suite: Suite, base: Verdict, rerun_failures: RerunFailures | None = None
 ) -> TriageResult:
-    """Look into the failures of the task's own files. Nothing is changed.
+    """Find out which failing tests the unchanged code is not at fault for.
 
     Args:
         suite: The task's checks, ready to run.
-        base: Its verdict on the task's own files.
-        failed_again: Ids of tests that fail in a further run of the same files, made for another reason:
-            where that says it of all of them, none is made here.
+        base: The verdict on the unchanged files.
+        rerun_failures: Returns the failing tests of a further run that was made for another reason. If it has
+            all uncertain tests, no rerun is made here.
 
     Raises:
-        SandboxError: The wall failed.
+        SandboxError: The sandbox failed.
     """
     failed = base.failed
     failing = [o for o in base.outcomes if o.check_id in failed]
@@ -117,139 +102,179 @@ async def triage_failures(
     code = [text_of(c) for p, c in files.items() if p.endswith(".py") and not is_test_file(p)]
     documented = find_documented_examples(files)
     found: dict[str, NonCodeFailure] = {}
-    why = cache(partial(fault_of_surroundings, files=files, written=code, left_out=suite.task.excluded_files))
+    find_fault = cache(
+        partial(find_environment_fault, files=files, code_texts=code, excluded=suite.task.excluded_files)
+    )
     for outcome in failing:
-        apart = _from_surroundings(outcome, base, suite, why)
-        apart = apart or _from_text(outcome, suite) or _from_docstrings(outcome, suite, documented)
-        if apart is not None:
-            found[apart.test] = apart
-    uncertain = [o.check_id for o in failing if o.check_id not in found and _may_differ(o)]
-    if uncertain and failed_again is not None and {*uncertain} <= await failed_again():
+        failure = (
+            _check_environment(outcome, base, suite, find_fault)
+            or _check_test_file(outcome, suite)
+            or _check_docstrings(outcome, suite, documented)
+        )
+        if failure is not None:
+            found[failure.test] = failure
+    uncertain = [o.check_id for o in failing if o.check_id not in found and _may_vary(o)]
+    if uncertain and rerun_failures is not None and {*uncertain} <= await rerun_failures():
         uncertain = []
     if uncertain:
-        wall_s = max(LEAST_WALL_S, SLOWER * base.wall_s)
-        reruns = Reruns(suite=suite, command=suite.command, wall_s=wall_s)
-        found |= await _from_reruns(uncertain, base, reruns)
-    others = tuple(o.check_id for o in failing if o.check_id not in found)
-    if found and all(o.status == "missing" for o in failing if o.check_id not in found):
-        others = ()  # what could not be loaded has kept pytest from running them
-    return TriageResult(not_code=tuple(found.values()), code_failures=others)
+        timeout_s = max(MIN_RERUN_TIMEOUT_S, RERUN_TIMEOUT_FACTOR * base.wall_s)
+        reruns = Reruns(suite=suite, command=suite.command, timeout_s=timeout_s)
+        found |= await _check_by_reruns(uncertain, base, reruns)
+    others = [o for o in failing if o.check_id not in found]
+    if found and all(o.status == "missing" for o in others):
+        others = []  # the files that could not be loaded kept pytest from running them
+    return TriageResult(
+        not_code=tuple(found.values()), code_failures=tuple(outcome.check_id for outcome in others)
+    )
 
 
 async def triage_endless_tests(suite: Suite) -> TriageResult:
-    """Look for tests that cannot end, before the whole suite is run and waits for them.
+    """Find tests that never end, before the whole suite runs and waits for them.
 
     Args:
         suite: The suite, collected.
 
     Raises:
-        SandboxError: The wall failed.
+        SandboxError: The sandbox failed.
     """
-    advice = "mend the test: no change of the code could end it"
     found = [
         NonCodeFailure(
-            test=test, cause="suspect_test", why=f"its own loop at line {line} has no end", advice=advice
+            test=test,
+            cause="suspect_test",
+            explanation=f"its own loop at line {line} has no end",
+            advice="fix the test: no change of the code could end it",
         )
         for test, line in (await find_endless_tests(suite)).items()
     ]
     return TriageResult(not_code=tuple(found))
 
 
-def _from_text(outcome: CheckOutcome, suite: Suite) -> NonCodeFailure | None:
-    why = describe_unreadable_test(outcome, suite.task.files, suite.test_files)
-    if not why:
+def _check_test_file(outcome: CheckOutcome, suite: Suite) -> NonCodeFailure | None:
+    explanation = describe_unreadable_test(outcome, suite.task.files, suite.test_files)
+    if not explanation:
         return None
-    advice = "mend the test file: tests are never changed here"
-    return NonCodeFailure(test=outcome.check_id, cause="suspect_test", why=why, advice=advice)
+    return NonCodeFailure(
+        test=outcome.check_id,
+        cause="suspect_test",
+        explanation=explanation,
+        advice="fix the test file: Suture never changes tests",
+    )
 
 
-def _may_differ(outcome: CheckOutcome) -> bool:
+def _may_vary(outcome: CheckOutcome) -> bool:
+    """Return whether a rerun could show another outcome."""
     fact = outcome.counterexample
-    is_steady = fact is not None and (fact.code == "time_limit" or fact.exception.startswith(COME_BACK))
-    return outcome.status in ("failed", "error") and not is_steady
+    is_repeatable = fact is not None and (
+        fact.code == "time_limit" or fact.exception.startswith(REPEATABLE_ERRORS)
+    )
+    return outcome.status in ("failed", "error") and not is_repeatable
 
 
-def _from_surroundings(
-    outcome: CheckOutcome, base: Verdict, suite: Suite, why: Callable[[str], tuple[str, str] | None]
+def _check_environment(
+    outcome: CheckOutcome,
+    base: Verdict,
+    suite: Suite,
+    find_fault: Callable[[str], EnvironmentFault | None],
 ) -> NonCodeFailure | None:
-    files = suite.task.files
-    raised = [without_test(outcome.counterexample.exception)] if outcome.counterexample else []
-    if not LANGUAGES[suite.task.language].parsed:
-        said = base.output if outcome.evidence == "exit_status" else "\n".join(raised)
-        lines = find_printed_errors(said, suite.task.language)
-        return _environment(outcome, [fault_in_line(line, files, suite.task.language) for line in lines])
-    if outcome.evidence == "exit_status":  # the command as a whole: every error that it printed must be one
-        raised = [line.strip() for line in base.output.splitlines() if _is_error(line)]
-    apart = _environment(outcome, [why(line) for line in raised])
-    return apart and replace(apart, stays=_is_outside(outcome) and all(map(stays, raised)))
-
-
-def _is_outside(outcome: CheckOutcome) -> bool:
-    """Whether what it raised came through no line of the project but its tests'."""
-    raised = outcome.counterexample
-    return outcome.evidence != "exit_status" and raised is not None and not raised.file
-
-
-def _environment(outcome: CheckOutcome, causes: Sequence[tuple[str, str] | None]) -> NonCodeFailure | None:
-    """A failure whose every error is one of the surroundings."""
-    if not causes or None in causes:
+    files, language = suite.task.files, suite.task.language
+    fact = outcome.counterexample
+    errors = [strip_test_name(fact.exception)] if fact else []
+    if not LANGUAGES[language].parsed:
+        output = base.output if outcome.evidence == "exit_status" else "\n".join(errors)
+        lines = find_printed_errors(output, language)
+        return _make_environment_failure(
+            outcome, [find_fault_in_line(line, files, language) for line in lines]
+        )
+    if outcome.evidence == "exit_status":
+        # The command fails as a whole, so every error that it printed must be an environment fault.
+        errors = [line.strip() for line in base.output.splitlines() if _is_error_line(line)]
+    failure = _make_environment_failure(outcome, [find_fault(error) for error in errors])
+    if failure is None:
         return None
-    why, advice = next(cause for cause in causes if cause is not None)
-    return NonCodeFailure(test=outcome.check_id, cause="environment", why=why, advice=advice)
+    # An exception with a file went through the project's code, which another version may not do.
+    is_outside_code = outcome.evidence != "exit_status" and fact is not None and not fact.file
+    return replace(failure, is_permanent=is_outside_code and all(map(is_permanent_fault, errors)))
 
 
-def _is_error(line: str) -> bool:
+def _make_environment_failure(
+    outcome: CheckOutcome, faults: Sequence[EnvironmentFault | None]
+) -> NonCodeFailure | None:
+    """Return the failure if every error of it is an environment fault."""
+    known = [fault for fault in faults if fault is not None]
+    if not known or len(known) < len(faults):
+        return None
+    return NonCodeFailure(
+        test=outcome.check_id,
+        cause="environment",
+        explanation=known[0].explanation,
+        advice=known[0].advice,
+    )
+
+
+def _is_error_line(line: str) -> bool:
     kind = line.strip().partition(":")[0]
     return kind.isidentifier() and kind.endswith(("Error", "Exception"))
 
 
-def _from_docstrings(
-    outcome: CheckOutcome, suite: Suite, documented: Mapping[str, Example]
+def _check_docstrings(
+    outcome: CheckOutcome, suite: Suite, documented: Mapping[str, DocumentedResult]
 ) -> NonCodeFailure | None:
     found = find_contradictions(outcome.check_id, suite.task.files, documented)
     if not found:
         return None
-    advice = "one of the two is wrong: mend the test, or the docstring"
-    return NonCodeFailure(test=outcome.check_id, cause="suspect_test", why=str(found[0]), advice=advice)
+    return NonCodeFailure(
+        test=outcome.check_id,
+        cause="suspect_test",
+        explanation=found[0].explanation,
+        advice="one of the two is wrong: fix the test or the docstring",
+    )
 
 
-async def _from_reruns(tests: Sequence[str], base: Verdict, reruns: Reruns) -> Mapping[str, NonCodeFailure]:
-    """Tests that fail once more together, and each by itself, are the code's."""
-    failed, passed_alone = await reruns.fail_and_pass_alone(tests)
+async def _check_by_reruns(
+    tests: Sequence[str], base: Verdict, reruns: Reruns
+) -> Mapping[str, NonCodeFailure]:
+    """Find flaky and order-dependent tests. Tests that fail again, together and alone, are the code's."""
+    failed, passed_alone = await reruns.split_failing_and_passing_alone(tests)
     found: dict[str, NonCodeFailure] = {}
-    unsteady = [test for test in tests if test not in failed]
+    varying = [test for test in tests if test not in failed]
     ordered: frozenset[str] = frozenset()
-    if unsteady and reruns.command.is_pytest:  # others run whole: the order of their tests was the same
-        again, among_all = await reruns.fail_of(tests), await reruns.fail_among_all()
-        ordered = among_all - again
-    for test in unsteady:
-        found |= await _by_order(test, base, reruns) if test in ordered else {test: _flaky(test)}
-    for test in passed_alone - set(unsteady):
-        # Where it is the only one, both runs were the same one.
-        steadily = len(tests) > 1 and not await reruns.fail_of([test])
-        found |= await _by_order(test, base, reruns) if steadily else {test: _flaky(test)}
+    if varying and reruns.command.is_pytest:  # other commands ran whole, with the tests in the same order
+        again, in_suite = await reruns.find_failing(tests), await reruns.find_failing_in_suite()
+        ordered = in_suite - again
+    for test in varying:
+        found |= await _check_order(test, base, reruns) if test in ordered else {test: _make_flaky(test)}
+    for test in passed_alone - set(varying):
+        # For a single test the two runs were the same, so its outcome varies.
+        passes_again = len(tests) > 1 and not await reruns.find_failing([test])
+        found |= await _check_order(test, base, reruns) if passes_again else {test: _make_flaky(test)}
     return found
 
 
-async def _by_order(victim: str, base: Verdict, reruns: Reruns) -> Mapping[str, NonCodeFailure]:
-    """A test that passes by itself: set apart only where another test is seen to disturb it.
+async def _check_order(victim: str, base: Verdict, reruns: Reruns) -> Mapping[str, NonCodeFailure]:
+    """Return the failure of a test that passes alone, if another test visibly disturbs it.
 
-    Where no test writes what they share, the code keeps the state, and that is a fault of the code's.
+    If no test writes the shared state, the code keeps it, and that is a fault of the code.
     """
     order = [outcome.check_id for outcome in base.outcomes]
-    polluter = await reruns.polluter_of(victim, order[: order.index(victim)])
+    polluter = await reruns.find_polluter(victim, order[: order.index(victim)])
     path, _, name = polluter.partition("::")
     tree = parsed(reruns.suite.task.files.get(path, b"")) if polluter else None
     statement = find_shared_state_write(tree, name.partition("[")[0].split("::")[-1]) if tree else ""
     if not statement:
         return {}
-    why = f"it passes by itself, and fails after {polluter}, which leaves `{statement}` behind"
-    advice = "let that test put back what it changes"
-    return {victim: NonCodeFailure(test=victim, cause="order_dependent", why=why, advice=advice)}
+    failure = NonCodeFailure(
+        test=victim,
+        cause="order_dependent",
+        explanation=f"it passes alone, and fails after {polluter}, which leaves `{statement}` behind",
+        advice="let that test restore what it changes",
+    )
+    return {victim: failure}
 
 
-def _flaky(test: str) -> NonCodeFailure:
-    why = "it failed, and passed when it ran again on the same files"
+def _make_flaky(test: str) -> NonCodeFailure:
     return NonCodeFailure(
-        test=test, cause="flaky", why=why, advice="make it steady first: no fix could be told from luck"
+        test=test,
+        cause="flaky",
+        explanation="it failed, and passed when it ran again on the same files",
+        advice="make it deterministic first: otherwise a fix cannot be told from luck",
     )

@@ -1,5 +1,5 @@
-"""How far generated checks can be trusted: what they claim, what candidates did with them, a score.
+"""Trust: how far generated checks can be trusted, from what they claim and how candidates behave under them.
 
-This folder owns the trust of checks that a model wrote. A check below `loop.trust_threshold` may inform a
-repair; it never decides one (law 4). It must not ask a model, nor see a hidden test.
+This package owns the trust in checks that a model wrote. A check below `loop.trust_threshold` may inform a
+repair and never decides one (law 4). It must not call a model, nor see a hidden test.
 """

@@ -1,102 +1,189 @@
-"""Generated checks with the trust that they have earned."""
+"""Trust in generated checks, derived from how candidates behave under them.
+
+The idea that independently written programs and tests vouch for each other is CodeT's (arXiv 2207.10397):
+candidates that pass the same set of checks agree, and a set weighs its candidates times its checks. The
+weight of each signal was fitted on recorded tests and answers (see docs/trust.md, benchmarks/trust.py).
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from statistics import mean
 from types import MappingProxyType
 
 from suture.core.records import Candidate, Check, Task, Verdict
 from suture.judge.extraction.prose_examples import extract_examples
 from suture.judge.suite import Suite
-from suture.judge.trust.check_claims import contradict
+from suture.judge.trust.check_filter import FilteredChecks, RejectedCheck, contradict, filter_checks
 from suture.judge.trust.check_matrix import GIVEN, CandidateRow, MatrixLimits, run_matrix
-from suture.judge.trust.prefilter import FilteredChecks, RejectedCheck, filter_checks
-from suture.judge.trust.scoring import (
-    BehaviourGroups,
-    TrustSignals,
-    agreement,
-    compute_trust,
-    compute_uncertainty,
-    hear,
-)
 
-NOT_TOLD: Mapping[str, float] = MappingProxyType({})
+NO_LOGPROBS: Mapping[str, float] = MappingProxyType({})
+MAX_TRUST_BY_CANDIDATES = {0: 0.15, 1: 0.85}
+"""Maximum trust if no candidate, or a single one, ran the check. One program and one test that agree may
+share one mistake of one model."""
+INTERCEPT = 0.1
+WEIGHTS = {"votes": 2.1, "sets": 1.15, "author": 0.7, "examples": 0.5}
+"""Fitted. The log odds of a right check without any signal are `INTERCEPT`; each signal adds its weight."""
+MIN_SURE_LOGPROB = -0.25
+"""Mean natural logarithm of the token probabilities from which on the model counts as sure."""
+LOG_ODDS_PER_NAT = 2.0
+"""By how much each further nat per token lowers the log odds. Not fitted; it can only lower the trust."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BehaviourGroups:
+    """The candidates that count, grouped by behaviour.
+
+    Attributes:
+        rows: The candidates that pass the given checks and at least one generated check.
+        sets: Set of passed checks -> its weight: the number of candidates times the number of checks.
+    """
+
+    rows: tuple[CandidateRow, ...]
+    sets: Mapping[frozenset[str], int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrustSignals:
+    """What speaks for a check, or against it if negative.
+
+    Attributes:
+        votes: Log odds of candidates that pass it to those that do not, with half a vote added to each side.
+        sets: In [-1, 1]: the weight share of behaviours that pass it, minus that of the others.
+        author: In [-1, 1]: the mean of `sets` over the author's other checks.
+        examples: In [-1, 1]: how often the author repeated given checks rather than contradicting them.
+    """
+
+    votes: float = 0.0
+    sets: float = 0.0
+    author: float = 0.0
+    examples: float = 0.0
+
+
+def group_by_behaviour(rows: Sequence[CandidateRow]) -> BehaviourGroups:
+    """Group the viable candidates that pass any check; code that passes nothing is only broken."""
+    counted = tuple(row for row in rows if row.viable and row.passed)
+    sets: dict[frozenset[str], int] = {}
+    for row in counted:
+        sets[row.passed] = sets.get(row.passed, 0) + len(row.passed)
+    return BehaviourGroups(rows=counted, sets=sets)
+
+
+def compute_agreement(check: str, groups: BehaviourGroups) -> tuple[float, float]:
+    """Return the signals `votes` and `sets` of one check."""
+    ran = [row for row in groups.rows if check in row.statuses]
+    passing = sum(check in row.passed for row in ran)
+    votes = math.log((passing + 0.5) / (len(ran) - passing + 0.5))
+    whole = sum(groups.sets.values())
+    if not ran or not whole:
+        return votes, 0.0
+    share = sum(weight for passed, weight in groups.sets.items() if check in passed) / whole
+    return votes, 2 * share - 1
+
+
+def compute_uncertainty(mean_logprob: float | None) -> float:
+    """Return by how many nats per token the model was less sure than it should be; 0 if unknown."""
+    return 0.0 if mean_logprob is None else max(0.0, MIN_SURE_LOGPROB - mean_logprob)
+
+
+def compute_logit(signals: TrustSignals, uncertainty: float = 0.0) -> float:
+    """Return the log odds that a check with these signals is right."""
+    values = asdict(signals)
+    return (
+        INTERCEPT
+        + sum((weight * values[name] for name, weight in WEIGHTS.items()), 0.0)
+        - LOG_ODDS_PER_NAT * uncertainty
+    )
+
+
+def compute_trust(signals: TrustSignals, *, candidates: int, uncertainty: float = 0.0) -> float:
+    """Return a trust in [0, 1].
+
+    Args:
+        signals: What speaks for the check.
+        candidates: Number of counted candidates that it ran on.
+        uncertainty: See `compute_uncertainty`.
+    """
+    trust = 1 / (1 + math.exp(-max(-30.0, min(30.0, compute_logit(signals, uncertainty)))))
+    return round(min(trust, MAX_TRUST_BY_CANDIDATES.get(candidates, 1.0)), 4)
 
 
 @dataclass(frozen=True, kw_only=True)
 class AssessedCheck:
-    """A check with its trust, and why it is that much.
+    """A generated check with its trust.
 
     Attributes:
-        check: The generated check, with the trust that it has earned.
-        reasons: For people, the weightiest first.
-        signs: What the trust was computed from.
+        check: The check, with its trust set.
+        reasons: Why the trust is that high, for people, the most important first.
+        signals: What the trust was computed from.
     """
 
     check: Check
     reasons: tuple[str, ...]
-    signs: TrustSignals
+    signals: TrustSignals
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrustAssessment:
-    """What became of generated checks.
+    """The assessment of generated checks.
 
     Attributes:
-        kept: Those that may be used, the most trusted first. Below the threshold they inform, never decide.
-        removed: The others, each with its reason.
-        heard: How many candidates' behaviour counted: those that pass anything at all.
-        behaviours: How many different ones they showed.
+        kept: The usable checks, the most trusted first. Below the threshold they inform, and never decide.
+        removed: The rejected checks.
+        candidates: Number of candidates whose behaviour counted.
+        behaviours: Number of different behaviours among them.
     """
 
     kept: tuple[AssessedCheck, ...]
     removed: tuple[RejectedCheck, ...]
-    heard: int
+    candidates: int
     behaviours: int
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        """The kept checks with their trust."""
-        return tuple(assessed.check for assessed in self.kept)
+        """The usable checks with their trust."""
+        return tuple(one.check for one in self.kept)
 
 
-def given_checks(task: Task) -> tuple[Check, ...]:
-    """What is right by definition: the user's and the visible checks, and the examples of the statement."""
+def get_given_checks(task: Task) -> tuple[Check, ...]:
+    """Return the checks that are right by definition: user, visible, and the examples of the statement."""
     own = tuple(check for check in task.checks if check.provenance in GIVEN)
     return (*own, *extract_examples(task.statement, task.entry_point))
 
 
-def assess(
-    sifted: FilteredChecks, rows: Sequence[CandidateRow], logprobs: Mapping[str, float] = NOT_TOLD
+def assess_matrix(
+    filtered: FilteredChecks, rows: Sequence[CandidateRow], logprobs: Mapping[str, float] = NO_LOGPROBS
 ) -> TrustAssessment:
-    """Give each check its trust; of checks that contradict each other at most one stays.
+    """Compute the trust of each check; of checks that contradict each other at most one stays.
 
     Args:
-        sifted: The generated checks that are worth a run.
-        rows: What candidates did with them.
-        logprobs: Source of a check -> mean natural logarithm of the probability of the tokens of its lines,
-            where the model told it.
+        filtered: The generated checks that are worth a run.
+        rows: The outcomes of the checks on candidates.
+        logprobs: Source of a check -> mean natural logarithm of its token probabilities, if the model
+            reported it.
     """
-    voices = hear(rows)
+    groups = group_by_behaviour(rows)
     assessed = [
-        _assessed(check, sifted, voices, compute_uncertainty(logprobs.get(check.source)))
-        for check in sifted.checks
+        _assess_check(check, filtered, groups, compute_uncertainty(logprobs.get(check.source)))
+        for check in filtered.checks
     ]
     assessed.sort(key=lambda one: -one.check.trust)
     kept: list[AssessedCheck] = []
-    removed = list(sifted.removed)
+    removed = list(filtered.removed)
     for one in assessed:
-        rivals = [other for other in assessed if other is not one and _rivals(one, other, sifted)]
-        better = next((other for other in rivals if other.check.trust >= one.check.trust), None)
+        contradicting = [
+            other for other in assessed if other is not one and _contradicts(one, other, filtered)
+        ]
+        better = next((other for other in contradicting if other.check.trust >= one.check.trust), None)
         if better is None:
             kept.append(one)
         else:
-            reason = f"it contradicts {better.check.id!r}, which has as much trust or more"
-            removed.append(RejectedCheck(check=one.check, reason=reason))
+            rejected = RejectedCheck(check=one.check, code="contradicts_generated", subject=better.check.id)
+            removed.append(rejected)
     return TrustAssessment(
-        kept=tuple(kept), removed=tuple(removed), heard=len(voices.rows), behaviours=len(voices.sets)
+        kept=tuple(kept), removed=tuple(removed), candidates=len(groups.rows), behaviours=len(groups.sets)
     )
 
 
@@ -106,54 +193,58 @@ async def assess_checks(
     suite: Suite,
     *,
     limits: MatrixLimits | None = None,
-    logprobs: Mapping[str, float] = NOT_TOLD,
+    logprobs: Mapping[str, float] = NO_LOGPROBS,
 ) -> TrustAssessment:
-    """Run generated checks on candidates behind the wall, and give each its trust.
+    """Run generated checks on candidates in the sandbox, and compute the trust of each.
 
     Args:
         generated: Checks that a model wrote, of provenance `spec`, `adversarial` or `property`.
-        judged: Diverse candidates, each with its verdict on the given checks.
+        judged: Different candidates with their verdicts on the given checks.
         suite: The task's checks, ready to run.
-        limits: What the runs may use.
-        logprobs: See `assess`.
+        limits: The limits of the runs.
+        logprobs: See `assess_matrix`.
 
     Raises:
-        SandboxError: The wall failed.
+        SandboxError: The sandbox failed.
     """
-    sifted = filter_checks(generated, given_checks(suite.task), suite.task.entry_point)
-    rows = await run_matrix(sifted.checks, judged, suite, limits) if sifted.checks else ()
-    return assess(sifted, rows, logprobs)
+    filtered = filter_checks(generated, get_given_checks(suite.task), suite.task.entry_point)
+    rows = await run_matrix(filtered.checks, judged, suite, limits) if filtered.checks else ()
+    return assess_matrix(filtered, rows, logprobs)
 
 
-def _assessed(check: Check, sifted: FilteredChecks, voices: BehaviourGroups, unsure: float) -> AssessedCheck:
-    votes, sets = agreement(check.id, voices)
-    others = [other for other in sifted.checks if other.provenance == check.provenance and other is not check]
-    right, wrong = sifted.record.get(check.provenance, (0, 0))
-    signs = TrustSignals(
+def _assess_check(
+    check: Check, filtered: FilteredChecks, groups: BehaviourGroups, uncertainty: float
+) -> AssessedCheck:
+    votes, sets = compute_agreement(check.id, groups)
+    others = [
+        other for other in filtered.checks if other.provenance == check.provenance and other is not check
+    ]
+    right, wrong = filtered.record.get(check.provenance, (0, 0))
+    signals = TrustSignals(
         votes=votes,
         sets=sets,
-        author=mean(agreement(other.id, voices)[1] for other in others) if others else 0.0,
+        author=mean(compute_agreement(other.id, groups)[1] for other in others) if others else 0.0,
         examples=(right - wrong) / (right + wrong + 1),
     )
-    ran = [row for row in voices.rows if check.id in row.statuses]
+    ran = [row for row in groups.rows if check.id in row.statuses]
     passing = sum(check.id in row.passed for row in ran)
     reasons = [
         f"{passing} of {len(ran)} candidates that pass the given checks pass it"
         if ran
-        else "no candidate that passes the given checks was run on it"
+        else "no candidate that passes the given checks ran it"
     ]
-    if ran and len(voices.sets) > 1:
-        reasons.append(f"{(1 + sets) / 2:.0%} of the weight of {len(voices.sets)} behaviours")
+    if ran and len(groups.sets) > 1:
+        reasons.append(f"{(1 + sets) / 2:.0%} of the weight of {len(groups.sets)} behaviours")
     if right or wrong:
-        reasons.append(f"its author repeated {right} given checks rightly and {wrong} wrongly")
-    if unsure:
-        reasons.append("the model was not sure of its words")
-    trust = compute_trust(signs, heard=len(ran), unsure=unsure)
-    return AssessedCheck(check=replace(check, trust=trust), reasons=tuple(reasons), signs=signs)
+        reasons.append(f"its author repeated {right} given checks and contradicted {wrong}")
+    if uncertainty:
+        reasons.append("the model was not sure of it")
+    trust = compute_trust(signals, candidates=len(ran), uncertainty=uncertainty)
+    return AssessedCheck(check=replace(check, trust=trust), reasons=tuple(reasons), signals=signals)
 
 
-def _rivals(one: AssessedCheck, other: AssessedCheck, sifted: FilteredChecks) -> bool:
-    left, right = sifted.claims[one.check.id], sifted.claims[other.check.id]
+def _contradicts(one: AssessedCheck, other: AssessedCheck, filtered: FilteredChecks) -> bool:
+    left, right = filtered.claims[one.check.id], filtered.claims[other.check.id]
     if left.expected is None or right.expected is None or left.call != right.call:
         return False
     return contradict(left.expected, right.expected)

@@ -1,4 +1,4 @@
-"""Every generated check on every candidate, behind the wall, within bounds."""
+"""Run every generated check on every candidate in the sandbox, within limits."""
 
 from __future__ import annotations
 
@@ -8,43 +8,40 @@ from dataclasses import dataclass, replace
 
 from suture.core.records import Candidate, Check, CheckStatus, Verdict
 from suture.judge.suite import Suite
+from suture.judge.tuning import CHECK_BATCH, MAX_CHECK_TIMEOUTS
 from suture.judge.verdicts import check_candidate
 
 GIVEN = ("user", "visible")
-"""Who writes checks that are right by definition."""
-BATCH = 8
-"""Checks in one go, after which it is seen who was late."""
-MOST_LATE = 2
-"""Checks that a candidate may be late in, before it is left alone: others have the same calls to make."""
+"""Provenances of checks that are right by definition."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MatrixLimits:
-    """What running the matrix may use.
+    """Limits of running the matrix.
 
     Attributes:
-        checks: Generated checks that are run; the others stay untried.
-        candidates: Candidates that they are run on.
-        check_s: Wall-clock seconds of one check, where the settings do not allow less.
-        seconds: Wall-clock seconds of the whole.
-        at_once: Candidates that run at the same time.
+        checks: Maximum number of generated checks that run.
+        candidates: Maximum number of candidates.
+        check_timeout_s: Wall-clock seconds of one check, unless the settings allow less.
+        timeout_s: Wall-clock seconds of the whole matrix.
+        concurrency: Candidates that run at the same time.
     """
 
     checks: int = 48
     candidates: int = 10
-    check_s: float = 3.0
-    seconds: float = 60.0
-    at_once: int = 2
+    check_timeout_s: float = 3.0
+    timeout_s: float = 60.0
+    concurrency: int = 2
 
 
 @dataclass(frozen=True, kw_only=True)
 class CandidateRow:
-    """What one candidate did with the checks.
+    """The outcomes of the checks on one candidate.
 
     Attributes:
-        candidate: The candidate's hash.
+        candidate: Hash of the candidate.
         viable: Whether it passes every given check.
-        statuses: Check id -> how it ended; checks that were not run are missing.
+        statuses: Check id -> status; checks that did not run are missing.
     """
 
     candidate: str
@@ -53,12 +50,12 @@ class CandidateRow:
 
     @property
     def passed(self) -> frozenset[str]:
-        """The checks that it passes."""
+        """Ids of the checks that pass."""
         return frozenset(check for check, status in self.statuses.items() if status == "passed")
 
 
 def is_viable(verdict: Verdict) -> bool:
-    """Whether a candidate fails none of the given checks; also where there are none."""
+    """Return whether a candidate fails none of the given checks."""
     failed = verdict.failed
     return not any(o.check_id in failed for o in verdict.outcomes if o.provenance in GIVEN)
 
@@ -72,41 +69,42 @@ async def run_matrix(
     """Run checks on candidates.
 
     Args:
-        checks: The checks; when the time is up the first ones have been run on every candidate.
-        judged: Different candidates, each with its verdict on the given checks; viable ones are run first.
-        suite: What judged them. Its own checks are not run again.
-        limits: The most it may use.
+        checks: The checks, in order of importance: when the time is up, the first ones ran on every
+            candidate.
+        judged: Different candidates with their verdicts on the given checks; viable ones run first.
+        suite: The suite that judged them. Its own checks do not run again.
+        limits: The limits of the runs.
 
     Raises:
-        SandboxError: The wall failed.
+        SandboxError: The sandbox failed.
     """
     limits = limits or MatrixLimits()
     once = {candidate.hash: (candidate, is_viable(verdict)) for candidate, verdict in judged}
     chosen = sorted(once.values(), key=lambda pair: not pair[1])[: limits.candidates]
     statuses: dict[str, dict[str, CheckStatus]] = {candidate.hash: {} for candidate, _ in chosen}
-    wall_s = min(limits.check_s, suite.settings.check_timeout_s)
-    gate = asyncio.Semaphore(limits.at_once)
+    wall_s = min(limits.check_timeout_s, suite.settings.check_timeout_s)
+    slots = asyncio.Semaphore(limits.concurrency)
 
     async def run_one(candidate: Candidate, batch: Sequence[Check]) -> None:
-        seen = statuses[candidate.hash]
-        if list(seen.values()).count("timeout") >= MOST_LATE:
+        own_statuses = statuses[candidate.hash]
+        if list(own_statuses.values()).count("timeout") >= MAX_CHECK_TIMEOUTS:
             return
         part = replace(suite, command=None, task=replace(suite.task, checks=tuple(batch)))
-        async with gate:
+        async with slots:
             verdict = await check_candidate(candidate, part, wall_s=wall_s)
-        seen.update({outcome.check_id: outcome.status for outcome in verdict.outcomes})
+        own_statuses.update({outcome.check_id: outcome.status for outcome in verdict.outcomes})
 
     wanted = checks[: limits.checks]
     try:
-        async with asyncio.timeout(limits.seconds):
-            for first in range(0, len(wanted), BATCH):
-                batch = wanted[first : first + BATCH]
+        async with asyncio.timeout(limits.timeout_s):
+            for first in range(0, len(wanted), CHECK_BATCH):
+                batch = wanted[first : first + CHECK_BATCH]
                 runs = (run_one(candidate, batch) for candidate, _ in chosen)
                 ended = await asyncio.gather(*runs, return_exceptions=True)
                 for fault in filter(None, ended):
                     raise fault
     except TimeoutError:
-        pass  # what was not run is not counted
+        pass  # checks that did not run do not count
     return tuple(
         CandidateRow(candidate=candidate.hash, viable=viable, statuses=statuses[candidate.hash])
         for candidate, viable in chosen

@@ -1,4 +1,4 @@
-"""Where a failing call first goes wrong: its run beside that of a small change with which it goes right."""
+"""Find where a failing call first goes wrong, by comparing it with a run on a partial repair that goes right."""
 
 from __future__ import annotations
 
@@ -7,46 +7,41 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from suture.core.records import Counterexample
-from suture.judge.tracing.variable_trace import RunTrace, TraceTarget, find_divergence, observe
+from suture.judge.tracing.variable_trace import RunTrace, TraceTarget, find_divergence, run_traced_code
 from suture.judge.trials.trial_records import Proposal
 from suture.loop.context import RunContext
+from suture.loop.tuning import MAX_DIVERGENCE_CHANGES, MAX_DIVERGENCE_FACTS
 from suture.mutation import apply_edits
 from suture.project.python_source.parsing import parsed
 from suture.project.workspace import overlay_candidate
 
-MOST_FACTS = 3
-"""Failures that are traced: each costs a run, and a prompt has room for few."""
-MOST_CHANGES = 2
-"""Changes, the best first, beside which a call is run."""
 
-
-async def divergences(
+async def find_divergences(
     facts: Iterable[Counterexample],
     partial: Sequence[Proposal],
     texts: Mapping[str, str],
     context: RunContext,
 ) -> dict[str, str]:
-    """For each fact of which it can be told, the first variable that takes another value than it should.
+    """Return, for each failure where that is possible, the first variable that takes a wrong value.
 
-    It can be told where the call is one of a function at the top of a module with plain values, and gives the
-    expected value with a change that the search found to help: that run is known to go right, and is the one
-    that is compared. Nothing is said of other facts.
+    It is possible where a function at the top of a module is called with plain values, and returns the expected
+    value with one of the partial repairs: the run on that repair goes right, and is compared with.
 
     Args:
-        facts: What failed on the code as it is, most telling first.
+        facts: The failures on the user's code, the most informative first.
         partial: Changes that made some failing test pass and broke none, the best first.
-        texts: Path -> text of the code as it is.
+        texts: The user's code: path -> text.
         context: The run.
 
     Returns:
         Id of a check -> a sentence.
 
     Raises:
-        SandboxError: The wall failed.
+        SandboxError: The sandbox failed.
     """
     found: dict[str, str] = {}
-    askable = [(fact, module) for fact in facts if (module := _module_of(fact, texts))]
-    for fact, module in askable[:MOST_FACTS] if partial else ():
+    traceable = [(fact, module) for fact in facts if (module := _find_called_module(fact, texts))]
+    for fact, module in traceable[:MAX_DIVERGENCE_FACTS] if partial else ():
         probe = TraceTarget(
             sandbox=context.sandbox,
             settings=context.settings.sandbox,
@@ -54,34 +49,36 @@ async def divergences(
             module=module,
             interpreter=context.interpreter,
         )
-        good = await _going_right(fact, partial, texts, probe)
+        good = await _find_good_run(fact, partial, texts, probe)
         if good is not None:
-            where = find_divergence(await observe(probe, fact.call, trace=True), good)
+            where = find_divergence(await run_traced_code(probe, fact.call, trace=True), good)
             if where:
                 found[fact.check_id] = where
     return found
 
 
-async def _going_right(
+async def _find_good_run(
     fact: Counterexample, partial: Sequence[Proposal], texts: Mapping[str, str], probe: TraceTarget
 ) -> RunTrace | None:
-    """A run of the call that gives what is expected."""
-    for change in partial[:MOST_CHANGES]:
+    """Return a run of the call on a partial repair that returns the expected value; `None` if there is none."""
+    for change in partial[:MAX_DIVERGENCE_CHANGES]:
         text = apply_edits(texts[change.path], change.edits)
         beside = replace(probe, files=overlay_candidate(probe.files, {change.path: text}))
-        seen = await observe(beside, fact.call, trace=True)
-        if seen.ended == "returned" and _is_same(seen.value, fact.expected):
+        seen = await run_traced_code(beside, fact.call, trace=True)
+        if seen.ending == "returned" and _is_same(seen.value, fact.expected):
             return seen
     return None
 
 
 def _is_same(value: str, expected: str) -> bool:
-    one, two = _literal(value), _literal(expected)
-    return one is not None and two is not None and type(one[0]) is type(two[0]) and one == two
+    first, second = _literal(value), _literal(expected)
+    if first is None or second is None:
+        return False
+    return type(first[0]) is type(second[0]) and first == second
 
 
 def _literal(text: str) -> tuple[object] | None:
-    """The value of a text in a tuple of its own; `None` where it is no plain value, or one that was cut."""
+    """Return the value of a literal in a tuple; `None` if the text is not a literal, or was cut."""
     try:
         value = ast.literal_eval(text)
     except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
@@ -89,19 +86,22 @@ def _literal(text: str) -> tuple[object] | None:
     return None if "..." in text else (value,)
 
 
-def _module_of(fact: Counterexample, texts: Mapping[str, str]) -> str:
-    """The one file with the function that a call names at its top, where the arguments are plain values."""
+def _find_called_module(fact: Counterexample, texts: Mapping[str, str]) -> str:
+    """Return the only file that defines the called function at its top level; empty if there is none.
+
+    Empty too if an argument of the call is not a plain value.
+    """
     tree = parsed(fact.call)
     node = tree.body[0] if tree is not None and len(tree.body) == 1 else None
     call = node.value if isinstance(node, ast.Expr) else None
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or not fact.expected:
         return ""
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
-    if any(_literal(ast.unparse(value)) is None for value in given):
+    arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
+    if any(_literal(ast.unparse(value)) is None for value in arguments):
         return ""
     name = call.func.id
-    homes = [path for path, text in texts.items() if _defines(text, name)]
-    return homes[0] if len(homes) == 1 else ""
+    modules = [path for path, text in texts.items() if _defines(text, name)]
+    return modules[0] if len(modules) == 1 else ""
 
 
 def _defines(text: str, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Prepare: make the suite, judge the code as it is, and have helpers contribute before the first move."""
+"""Prepare: build the suite, judge the code as it is, and let roles contribute before the first move."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from suture.core.ledger.kinds import NonCodeFailure, TaskPrepared, TriageFinished
+from suture.core.ledger.kinds import TaskPrepared, TriageFinished
 from suture.core.records import Candidate, Task, Verdict, encode_record
 from suture.errors import BudgetExceeded
 from suture.judge import (
@@ -20,98 +20,93 @@ from suture.judge import (
 )
 from suture.judge.smoke.smoke_plan import list_step_ids, plan_smoke_groups
 from suture.loop.context import RunContext
-from suture.loop.evaluation.judging import judge, unreached_in, with_verdict
-from suture.loop.evaluation.search_setup import look_ahead, make_ready
-from suture.loop.memories import recall
+from suture.loop.evaluation.judging import count_unreached, judge, with_verdict
+from suture.loop.evaluation.search_setup import start_baseline, start_trial_pool
+from suture.loop.memories import recall_memories
 from suture.loop.policy.attempts import Attempt
-from suture.loop.roles.generated_tests import tests_from_the_task
-from suture.loop.roles.planning import planned
-from suture.loop.state import LoopState, attempts_as_json, role_contributions
+from suture.loop.roles.generated_tests import write_tests_from_task
+from suture.loop.roles.planning import make_plan
+from suture.loop.services.candidate_store import SEARCH_ROUND
+from suture.loop.state import LoopState, encode_attempts, role_contributions
+from suture.loop.tuning import BUSY_MACHINE_FACTOR, HEAL_RUNS, MAX_LISTED_TESTS
 from suture.project.languages import LANGUAGES
-
-MOST_TOLD = 500
-"""Tests that the ledger names one by one."""
-
-HEAL_RUNS, LONGER = 4, 2
-"""Times of one run of the tests that a heal takes: the first, a search, the two of a verdict. And how much
-longer a run may get on a busy machine, before it is cut off again."""
-
-BEFORE_THE_ROUNDS = -1
-"""The round of the code as it was, which nobody proposed."""
 
 
 async def prepare(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
-    """Collect the checks; for a `heal` task run them on the code as it is."""
+    """Collect the checks; for a `heal` task, run them on the code as it is."""
     context = runtime.context
-    await _collect(context)
-    threshold = context.settings.loop.trust_threshold
-    project = context.task.project
-    has_tests = bool(context.task.test_command) + bool(project and project.kind)
-    trusted = [check for check in context.task.checks if check.trust >= threshold]
-    context.ledger.append(_prepared(len(trusted), context))
+    await _load_suite(context)
+    task, threshold = context.task, context.trust_threshold
+    has_tests = bool(task.test_command) + bool(task.project and task.project.kind)
+    trusted = [check for check in task.checks if check.trust >= threshold]
+    context.ledger.append(_prepared_event(len(trusted), context))
     update: dict[str, Any] = {"checks": len(trusted) + has_tests}
-    if context.task.kind == "heal":
-        async with context.budget.time_limit():
-            endless = await triage_endless_tests(await context.load_suite())
-        if endless.cause:
-            return {**update, **await _triaged(endless, context)}
-        entry = await _base(context)
-        _require_all_reached(context.verdict(entry.verdict), context)
-        update["tried"] = attempts_as_json([entry])
-        if entry.failed:
-            await recall(context.verdict(entry.verdict), context)
-            update |= await _triage(context, context.verdict(entry.verdict))
-    else:
-        await recall(None, context)
+    if task.kind != "heal":
+        await recall_memories(None, context)
+        return update
+    async with context.budget.time_limit():
+        endless = await triage_endless_tests(await context.suites.load())
+    if endless.cause:
+        return {**update, **await _record_triage(endless, context)}
+    attempt = await _judge_baseline(context)
+    verdict = context.candidates.load_verdict(attempt.verdict)
+    _require_complete_run(verdict, context)
+    update["judged"] = encode_attempts([attempt])
+    if attempt.failed:
+        await recall_memories(verdict, context)
+        update |= await _triage(verdict, context)
     return update
 
 
 async def equip(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
-    """Ask the helpers that the recipe wants once, before the first move."""
-    if state["not_code"] or runtime.context.task.kind != "write":
-        return {}  # the run is over; or there is code already, and nothing to plan
-    aids = role_contributions(state)
-    found = await planned(aids, runtime.context)
-    found = await tests_from_the_task(found, runtime.context)
-    return {"aids": encode_record(found)} if found != aids else {}
+    """Ask the roles that the recipe wants once before the first move."""
+    context = runtime.context
+    if state["cause"] or context.task.kind != "write":
+        return {}  # The run is over, or there is code already and nothing to plan.
+    known = role_contributions(state)
+    contributions = await make_plan(known, state, context)
+    contributions = await write_tests_from_task(contributions, state, context)
+    return {"contributions": encode_record(contributions)} if contributions != known else {}
 
 
-async def _collect(context: RunContext) -> None:
-    """Make the suite; where the code is there, its first run tells which tests there are and how they end.
+async def _load_suite(context: RunContext) -> None:
+    """Build the suite. Where there is code, its first run shows which tests there are and how they end.
 
     Raises:
-        BudgetExceeded: The time was up before it ended.
+        BudgetExceeded: The time was up before that run ended.
     """
     heals = context.task.kind == "heal"
     try:
         async with context.budget.time_limit():
-            await make_ready(context)
-            await context.load_suite(run=heals and not has_endless_loops(context.task.files))
+            await start_trial_pool(context)
+            runs_baseline = heals and not has_endless_loops(context.task.files)
+            await context.suites.load(runs_baseline=runs_baseline)
     except BudgetExceeded as fault:
         if not heals:
             raise
-        told = f"the first run of your tests had not ended when the {fault.limit:g} seconds were over"
-        raise BudgetExceeded(fault.kind, fault.used, fault.limit, message=told) from fault
+        message = f"the first run of your tests had not ended when the {fault.limit:g} seconds were over"
+        raise BudgetExceeded(fault.kind, fault.used, fault.limit, message=message) from fault
 
 
-def _prepared(checks: int, context: RunContext) -> TaskPrepared:
-    task, program = context.task, context.interpreter
-    toolchain = program.toolchain if program else None
-    python = program if toolchain is None else None
+def _prepared_event(checks: int, context: RunContext) -> TaskPrepared:
+    task, interpreter = context.task, context.interpreter
+    toolchain = interpreter.toolchain if interpreter else None
+    python = interpreter if toolchain is None else None
+    smoke_steps = len(list_step_ids(plan_smoke_groups(task))) if task.project else 0
     return TaskPrepared(
-        checks=checks + (len(list_step_ids(plan_smoke_groups(task))) if task.project else 0),
+        checks=checks + smoke_steps,
         test_command=tuple(task.test_command),
         test_origin=task.test_origin,
         language=task.language,
         toolchain=toolchain.program if toolchain else "",
         python=python.executable if python else "",
         python_origin=python.origin if python else "",
-        unused_examples=_unread(task),
+        unused_examples=_find_unused_examples(task),
     )
 
 
-def _unread(task: Task) -> tuple[str, ...]:
-    """What looks like an example in a statement and decides nothing."""
+def _find_unused_examples(task: Task) -> tuple[str, ...]:
+    """Return what looks like an example in the statement and could not become a check."""
     calls = LANGUAGES[task.language].calls
     if task.kind != "write" or not task.entry_point:
         return ()
@@ -120,68 +115,70 @@ def _unread(task: Task) -> tuple[str, ...]:
     return find_unread_calls(task.statement, task.entry_point, calls)
 
 
-async def _triage(context: RunContext, base: Verdict) -> dict[str, Any]:
-    """Ask whether the code is at fault at all, before anything is spent on it."""
-    async with context.budget.time_limit():
-        suite = await context.load_suite()
-        found = await triage_failures(suite, base, look_ahead(suite, base, context))
-    return await _triaged(found, context)
-
-
-async def _triaged(found: TriageResult, context: RunContext) -> dict[str, Any]:
-    command = (await context.load_suite()).command
-    finished = TriageFinished(
-        cause=found.end,
-        non_code_failures=tuple(
-            NonCodeFailure(test=one.test, cause=one.cause, explanation=one.why, advice=one.advice, is_permanent=one.stays)
-            for one in found.set_apart[:MOST_TOLD]
-        ),
-        code_failure_count=len(found.others),
-        rootdir=command.rootdir if command is not None else ".",
-    )
-    context.ledger.append(finished)
-    return {"cause": found.end or "", "not_code": found.reason}
-
-
-def _require_all_reached(base: Verdict, context: RunContext) -> None:
-    """End the run where its first run of the tests was cut off: a verdict on a change takes as long.
-
-    Raises:
-        BudgetExceeded: It was; how far it came is told, and what time the whole may take.
-    """
-    if all(note.code != "cut_off" for note in base.notes):
-        return
-    unreached = unreached_in(base)
-    reached = len(base.outcomes) - unreached
-    failed = len(base.failed) - unreached
-    whole_s = base.wall_s * len(base.outcomes) / max(1, reached)
-    told = (
-        f"your tests were cut off after {base.wall_s:.0f} s: {len(base.passed):,} passed, {failed:,} failed, "
-        f"{unreached:,} were not reached; all of them may take {whole_s:,.0f} s"
-    )
-    remedy = f"--seconds {_rounded(HEAL_RUNS * whole_s)}"
-    if whole_s > context.settings.sandbox.test_timeout_s:
-        remedy += f" --set sandbox.test_timeout_s={_rounded(LONGER * whole_s)}"
-    used_s = context.budget.spend().seconds
-    limit_s = context.budget.limits.seconds or context.settings.sandbox.test_timeout_s
-    raise BudgetExceeded(
-        "seconds", used_s, limit_s, message=told, remedy=f"{remedy}, or name fewer tests with --test"
-    )
-
-
-def _rounded(seconds: float) -> int:
-    return 10 * ceil(seconds / 10)
-
-
-async def _base(context: RunContext) -> Attempt:
-    base = Candidate(files={}, origin="user", label="the code as it is")
-    verdict = await judge(base, await context.load_suite(), context)
+async def _judge_baseline(context: RunContext) -> Attempt:
+    """Return the user's own code as the first attempt, with its verdict."""
+    candidate = Candidate(files={}, origin="user", label="the code as it is")
+    verdict = await judge(candidate, await context.suites.load(), context)
     attempt = Attempt(
-        candidate=base.hash,
-        blob=context.keep(base),
+        candidate=candidate.hash,
+        blob=context.candidates.save(candidate),
         origin="user",
-        round=BEFORE_THE_ROUNDS,
-        start=BEFORE_THE_ROUNDS,
-        label=base.label,
+        round=SEARCH_ROUND,
+        start=SEARCH_ROUND,
+        label=candidate.label,
     )
     return with_verdict(attempt, verdict, None, context)
+
+
+async def _triage(baseline: Verdict, context: RunContext) -> dict[str, Any]:
+    """Ask whether the code is at fault at all, before anything is spent on a repair."""
+    async with context.budget.time_limit():
+        suite = await context.suites.load()
+        result = await triage_failures(suite, baseline, start_baseline(suite, baseline, context))
+    return await _record_triage(result, context)
+
+
+async def _record_triage(result: TriageResult, context: RunContext) -> dict[str, Any]:
+    command = (await context.suites.load()).command
+    context.ledger.append(
+        TriageFinished(
+            cause=result.ending_cause,
+            non_code_failures=result.not_code[:MAX_LISTED_TESTS],
+            code_failure_count=len(result.code_failures),
+            rootdir=command.rootdir if command is not None else ".",
+        )
+    )
+    return {"cause": result.ending_cause or "", "cause_detail": result.reason}
+
+
+def _require_complete_run(baseline: Verdict, context: RunContext) -> None:
+    """End the run if its first run of the tests was cut off, because a verdict on a change takes as long.
+
+    Raises:
+        BudgetExceeded: The run was cut off. The message says how far it came, and how long all tests may take.
+    """
+    if all(note.code != "cut_off" for note in baseline.notes):
+        return
+    unreached = count_unreached(baseline)
+    reached = len(baseline.outcomes) - unreached
+    failed = len(baseline.failed) - unreached
+    whole_s = baseline.wall_s * len(baseline.outcomes) / max(1, reached)
+    timeout_s = context.settings.sandbox.test_timeout_s
+    message = (
+        f"your tests were cut off after {baseline.wall_s:.0f} s: {len(baseline.passed):,} passed, "
+        f"{failed:,} failed, {unreached:,} were not reached; all of them may take {whole_s:,.0f} s"
+    )
+    remedy = f"--seconds {_round_up_to_ten(HEAL_RUNS * whole_s)}"
+    if whole_s > timeout_s:
+        remedy += f" --set sandbox.test_timeout_s={_round_up_to_ten(BUSY_MACHINE_FACTOR * whole_s)}"
+    raise BudgetExceeded(
+        "seconds",
+        context.budget.spend().seconds,
+        context.budget.limits.seconds or timeout_s,
+        message=message,
+        remedy=f"{remedy}, or name fewer tests with --test",
+    )
+
+
+def _round_up_to_ten(seconds: float) -> int:
+    return 10 * ceil(seconds / 10)

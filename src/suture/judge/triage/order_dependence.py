@@ -1,0 +1,159 @@
+"""Reruns of failing tests, together, alone and after others, to find flaky and order-dependent tests."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from suture.judge.runners.test_command import TestCommand
+from suture.judge.suite import Suite
+from suture.judge.tuning import MAX_ISOLATED_RERUNS
+
+STATE_CHANGERS = {
+    "a list": ("append", "extend", "insert", "remove", "reverse", "sort"),
+    "a set or a mapping": ("add", "clear", "discard", "pop", "popitem", "setdefault", "update"),
+    "a file": ("unlink", "write", "write_text"),
+    "the process": ("chdir", "putenv", "seed", "setlocale"),
+}
+STATE_CHANGING_NAMES = frozenset(name for names in STATE_CHANGERS.values() for name in names)
+"""Methods and functions that change the object they are called on, or the process."""
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(kw_only=True)
+class Reruns:
+    """Runs tests of the task again on the unchanged files.
+
+    Attributes:
+        suite: The task's checks, ready to run.
+        command: The suite's test command.
+        timeout_s: Wall-clock seconds of one rerun.
+    """
+
+    suite: Suite
+    command: TestCommand
+    timeout_s: float
+
+    async def find_failing(self, tests: Collection[str]) -> frozenset[str]:
+        """Return those of some tests that fail when only they run.
+
+        Raises:
+            SandboxError: The sandbox failed.
+        """
+        outcomes = await self.command.run_selected(self.suite.task.files, tests, self.timeout_s)
+        return frozenset(o.check_id for o in outcomes if not o.passed)
+
+    async def find_failing_in_suite(self) -> frozenset[str]:
+        """Return the tests that fail when the whole command runs again.
+
+        Raises:
+            SandboxError: The sandbox failed.
+        """
+        run = await self.command.run(self.suite.task.files)
+        return frozenset(o.check_id for o in run.outcomes if not o.passed)
+
+    async def split_failing_and_passing_alone(
+        self, tests: Sequence[str]
+    ) -> tuple[frozenset[str], frozenset[str]]:
+        """Return those of some tests that fail when only they run, and those that pass when each runs alone.
+
+        Of many tests only the first few run alone. Both runs use one process that imports the project once.
+
+        Raises:
+            SandboxError: The sandbox failed.
+        """
+        tried = tests[:MAX_ISOLATED_RERUNS]
+        files = self.suite.task.files
+        together, isolated = await self.command.run_together_and_isolated(files, tests, tried, self.timeout_s)
+        failed = frozenset(o.check_id for o in together if not o.passed)
+        return failed, frozenset(o.check_id for o in isolated if o.passed)
+
+    async def find_polluter(self, victim: str, before: Sequence[str]) -> str:
+        """Return the single test after which the victim fails, found by bisection; empty if there is none.
+
+        Args:
+            victim: A test that passes when it runs alone.
+            before: The tests that run before it.
+
+        Raises:
+            SandboxError: The sandbox failed.
+        """
+        suspects = list(before)
+        while len(suspects) > 1:
+            half = suspects[: len(suspects) // 2]
+            rest = suspects[len(half) :]
+            suspects = half if victim in await self.find_failing([*half, victim]) else rest
+        if suspects and victim in await self.find_failing([*suspects, victim]):
+            return suspects[0]
+        return ""
+
+
+def find_shared_state_write(tree: ast.Module, name: str) -> str:
+    """Return the statement by which a test, or its set-up, changes state that outlives the test.
+
+    Objects that the test itself makes, or gets from a fixture, do not count.
+
+    Args:
+        tree: The parsed file of the test.
+        name: Name of the test function.
+
+    Returns:
+        The statement as source; empty if there is none.
+    """
+    shared = set(_find_module_names(tree))
+    for function in _iter_test_and_setup(tree, name):
+        for node in ast.walk(function):
+            if isinstance(node, ast.stmt) and _changes_state(node, shared - _find_local_names(function)):
+                return ast.unparse(node)
+    return ""
+
+
+def _find_module_names(tree: ast.Module) -> Iterator[str]:
+    for node in tree.body:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            for alias in node.names:
+                yield (alias.asname or alias.name).partition(".")[0]
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                yield from (n.id for n in ast.walk(target) if isinstance(n, ast.Name))
+        elif isinstance(node, (ast.ClassDef, ast.AnnAssign)):
+            yield node.name if isinstance(node, ast.ClassDef) else ast.unparse(node.target)
+
+
+def _iter_test_and_setup(tree: ast.Module, name: str) -> Iterator[FunctionNode]:
+    """Yield the test, the fixtures that it names, and the set-up of its class or module."""
+    functions = [node for node in ast.walk(tree) if isinstance(node, FunctionNode)]
+    fixtures = {arg.arg for f in functions if f.name == name for arg in f.args.args}
+    for function in functions:
+        if function.name in (name, *fixtures) or function.name.lower().startswith(("setup", "set_up")):
+            yield function
+
+
+def _find_local_names(function: FunctionNode) -> set[str]:
+    stored = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    outer = {n for node in ast.walk(function) if isinstance(node, ast.Global) for n in node.names}
+    arguments = {arg.arg for arg in (*function.args.args, *function.args.kwonlyargs)}
+    return (stored - outer) | arguments
+
+
+def _changes_state(node: ast.stmt, shared: set[str]) -> bool:
+    if isinstance(node, ast.Global):
+        return True
+    targets: list[ast.expr] = []
+    if isinstance(node, (ast.Assign, ast.Delete)):
+        targets = node.targets
+    elif isinstance(node, (ast.AugAssign, ast.AnnAssign)):
+        targets = [node.target]
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        called = node.value.func
+        if isinstance(called, ast.Attribute) and called.attr in STATE_CHANGING_NAMES:
+            return _root_name(called) in shared
+    return any(isinstance(t, (ast.Attribute, ast.Subscript)) and _root_name(t) in shared for t in targets)
+
+
+def _root_name(node: ast.expr) -> str:
+    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""

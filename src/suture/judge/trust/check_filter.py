@@ -1,0 +1,276 @@
+"""Filter generated checks without running them: repetitions, contradictions, and checks that test nothing.
+
+Each check is parsed into a claim, a call and what it should give, in a form in which two claims can be
+compared.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from suture.core.records import Check, Provenance
+from suture.judge.extraction.assert_checks import deduplicate_checks
+from suture.project.python_source.parsing import parsed
+
+LITERAL_ERRORS = (ValueError, TypeError, SyntaxError, MemoryError, RecursionError)
+BUILTINS = frozenset(dir(builtins))
+
+RejectionCode = Literal[
+    "unparsable",
+    "other_function",
+    "trivial",
+    "repeats_given",
+    "contradicts_given",
+    "repeats_generated",
+    "contradicts_generated",
+]
+"""Why a generated check is not used."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpectedResult:
+    """What a call should give.
+
+    Attributes:
+        kind: `equals` for a value, `truth` if only its truth counts.
+        value: The value; for `truth` a bool.
+    """
+
+    kind: Literal["equals", "truth"]
+    value: Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckClaim:
+    """A parsed check.
+
+    Attributes:
+        program: The program in a normal form, without messages and comments.
+        call: The statements before the assert and the call in it; empty unless the check is a single assert
+            of one call.
+        expected: What the call should give; `None` if `call` is empty.
+        names: All names that the program reads.
+        trivial: Whether it compares an expression with itself, or asserts a constant.
+    """
+
+    program: str
+    call: str = ""
+    expected: ExpectedResult | None = None
+    names: frozenset[str] = frozenset()
+    trivial: bool = False
+
+    @property
+    def last_line(self) -> str:
+        """The last line of the program, which is usually the assert."""
+        return self.program.splitlines()[-1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RejectedCheck:
+    """A generated check that is not used.
+
+    Attributes:
+        check: The check.
+        code: Why it is not used.
+        subject: The function that it should use, or the check that it repeats or contradicts.
+    """
+
+    check: Check
+    code: RejectionCode
+    subject: str = ""
+
+
+def render_rejection(rejected: RejectedCheck) -> str:
+    """Return why a check is not used, as text."""
+    subject = rejected.subject
+    texts: dict[RejectionCode, str] = {
+        "unparsable": "it is not valid Python",
+        "other_function": f"it does not use {subject}",
+        "trivial": "it holds for any code",
+        "repeats_given": "a given check says the same",
+        "contradicts_given": f"it contradicts a given check: {subject}",
+        "repeats_generated": f"it repeats: {subject}",
+        "contradicts_generated": f"it contradicts {subject!r}, which has as much trust or more",
+    }
+    return texts[rejected.code]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilteredChecks:
+    """Generated checks that are worth a run.
+
+    Attributes:
+        checks: The checks without repetitions; their ids are unique, also among the given checks.
+        claims: Check id -> its claim.
+        removed: The rejected checks.
+        record: Author -> how many of its checks repeated a given check, and how many contradicted one.
+    """
+
+    checks: tuple[Check, ...]
+    claims: Mapping[str, CheckClaim]
+    removed: tuple[RejectedCheck, ...]
+    record: Mapping[Provenance, tuple[int, int]]
+
+
+def filter_checks(
+    generated: Sequence[Check], given: Sequence[Check], entry_point: str | None = None
+) -> FilteredChecks:
+    """Remove generated checks that repeat or contradict given ones, that repeat each other, or that test
+    nothing.
+
+    Generated checks that contradict each other all stay: running them shows which one is wrong.
+
+    Args:
+        generated: Checks that a model wrote.
+        given: The user's checks and the statement's examples, which are right by definition.
+        entry_point: The function that the checks must use, if it is known.
+    """
+    examples = tuple(claim for check in given if (claim := parse_claim(check)) is not None)
+    kept: list[Check] = []
+    claims: list[CheckClaim] = []
+    removed: list[RejectedCheck] = []
+    record = {check.provenance: (0, 0) for check in generated}
+    for check in generated:
+        claim = parse_claim(check)
+        rejected = RejectedCheck(check=check, code="unparsable") if claim is None else None
+        if claim is not None:
+            rejected = (
+                _reject_unfit(check, claim, entry_point)
+                or _reject_against_given(check, claim, examples)
+                or _reject_repetition(check, claim, claims)
+            )
+        if claim is None or rejected is not None:
+            assert rejected is not None
+            removed.append(rejected)
+            right, wrong = record[check.provenance]
+            right += rejected.code == "repeats_given"
+            wrong += rejected.code == "contradicts_given"
+            record[check.provenance] = (right, wrong)
+        else:
+            kept.append(check)
+            claims.append(claim)
+    # Different checks may have equal ids, so they are renamed together with the given ones.
+    named = deduplicate_checks((*given, *kept))[len(deduplicate_checks(given)) :]
+    return FilteredChecks(
+        checks=named,
+        claims={check.id: claim for check, claim in zip(named, claims, strict=True)},
+        removed=tuple(removed),
+        record=record,
+    )
+
+
+def _reject_unfit(check: Check, claim: CheckClaim, entry_point: str | None) -> RejectedCheck | None:
+    if entry_point is not None and entry_point not in claim.names:
+        return RejectedCheck(check=check, code="other_function", subject=entry_point)
+    return RejectedCheck(check=check, code="trivial") if claim.trivial else None
+
+
+def _reject_against_given(
+    check: Check, claim: CheckClaim, examples: Sequence[CheckClaim]
+) -> RejectedCheck | None:
+    for example in examples:
+        if claim.program == example.program:
+            return RejectedCheck(check=check, code="repeats_given")
+        if claim.expected is None or example.expected is None or claim.call != example.call:
+            continue
+        if contradict(claim.expected, example.expected):
+            return RejectedCheck(check=check, code="contradicts_given", subject=example.last_line)
+        if claim.expected == example.expected or claim.expected.kind == "truth":
+            return RejectedCheck(check=check, code="repeats_given")
+    return None
+
+
+def _reject_repetition(check: Check, claim: CheckClaim, known: Sequence[CheckClaim]) -> RejectedCheck | None:
+    for other in known:
+        is_same = claim.call and claim.call == other.call and repr(claim.expected) == repr(other.expected)
+        if is_same or claim.program == other.program:
+            return RejectedCheck(check=check, code="repeats_generated", subject=other.last_line)
+    return None
+
+
+def parse_claim(check: Check) -> CheckClaim | None:
+    """Return the claim of a check; `None` if it is not valid Python, or is nested too deeply."""
+    tree = parsed(check.source)
+    try:
+        return None if tree is None else _parse_tree(tree)
+    except RecursionError:
+        return None
+
+
+def _parse_tree(tree: ast.Module) -> CheckClaim:
+    tree = ast.fix_missing_locations(_Normalizer().visit(tree))
+    names = frozenset(
+        part.id for part in ast.walk(tree) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)
+    )
+    asserts = [part for part in ast.walk(tree) if isinstance(part, ast.Assert)]
+    trivial = bool(asserts) and all(_is_trivial(part.test) for part in asserts)
+    program = ast.unparse(tree)
+    last = tree.body[-1] if tree.body else None
+    if len(asserts) == 1 and isinstance(last, ast.Assert):
+        found = _find_expected_result(last.test)
+        if found is not None:
+            before = [ast.unparse(node) for node in tree.body[:-1]]
+            call = "\n".join((*before, ast.unparse(found[0])))
+            return CheckClaim(program=program, call=call, expected=found[1], names=names, trivial=trivial)
+    return CheckClaim(program=program, names=names, trivial=trivial)
+
+
+def contradict(one: ExpectedResult, other: ExpectedResult) -> bool:
+    """Return whether one call cannot fulfil both expectations."""
+    if one.kind == other.kind == "equals":
+        values = (one.value, other.value)
+        return bool(values[0] != values[1]) and not any(value != value for value in values)
+    return bool(one.value) != bool(other.value)
+
+
+class _Normalizer(ast.NodeTransformer):
+    """Removes messages of asserts, and statements that are only a constant."""
+
+    def visit_Assert(self, node: ast.Assert) -> ast.Assert:
+        return ast.Assert(test=self.visit(node.test), msg=None)
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
+        return None if isinstance(node.value, ast.Constant) else self.generic_visit(node)
+
+
+def _literal(node: ast.expr) -> tuple[Any] | None:
+    """Return a tuple of a literal's value, or `None`; nothing is evaluated, as a model wrote the text."""
+    try:
+        return (ast.literal_eval(node),)
+    except LITERAL_ERRORS:
+        return None
+
+
+def _find_expected_result(test: ast.expr) -> tuple[ast.expr, ExpectedResult] | None:
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) and _has_own_call(test.operand):
+        return test.operand, ExpectedResult(kind="truth", value=False)
+    if isinstance(test, ast.Call) and _has_own_call(test):
+        return test, ExpectedResult(kind="truth", value=True)
+    if (
+        not isinstance(test, ast.Compare)
+        or len(test.ops) != 1
+        or not isinstance(test.ops[0], ast.Eq | ast.Is)
+    ):
+        return None
+    left, right = test.left, test.comparators[0]
+    for call, shown in ((left, right), (right, left)):
+        value = _literal(shown)
+        if value is not None and _has_own_call(call):
+            return call, ExpectedResult(kind="equals", value=value[0])
+    return None
+
+
+def _has_own_call(node: ast.expr) -> bool:
+    """Return whether an expression calls something that is not a builtin, such as `sorted(f(x))`."""
+    calls = [part for part in ast.walk(node) if isinstance(part, ast.Call)]
+    return any(not (isinstance(call.func, ast.Name) and call.func.id in BUILTINS) for call in calls)
+
+
+def _is_trivial(test: ast.expr) -> bool:
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        return ast.dump(test.left) == ast.dump(test.comparators[0])
+    return _literal(test) is not None

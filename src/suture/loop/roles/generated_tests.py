@@ -1,0 +1,187 @@
+"""Have tests written, try them on candidates, and adopt those that earn enough trust."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from types import MappingProxyType
+
+from suture.agents.calling.role_call import RoleCall
+from suture.agents.prompting.fitting import PromptDraft
+from suture.agents.prompting.prompt_files import Prompt
+from suture.agents.replies.generated_checks import GeneratedChecks, checks_from_reply, mean_logprob
+from suture.agents.roles.testers import (
+    AdversarialBrief,
+    SpecTestBrief,
+    draft_adversarial_prompt,
+    draft_spec_test_prompt,
+    properties_from_reply,
+)
+from suture.agents.tuning import PROPERTIES_PER_CALL
+from suture.core.ledger.kinds import AssessedTest, RemovedTest, TestsAssessed, TestsWritten
+from suture.core.records import Check, encode_record
+from suture.judge.trust.assessment import TrustAssessment, assess_checks
+from suture.judge.trust.check_filter import render_rejection
+from suture.loop.briefing import make_role_call
+from suture.loop.context import RunContext, load_checks
+from suture.loop.evaluation.judging import judge_again
+from suture.loop.policy.attempts import Attempt
+from suture.loop.roles.extension_calls import collect_extension_checks
+from suture.loop.services.suite_provider import add_checks
+from suture.loop.state import LoopState, RoleContributions, judged_attempts, with_judged_attempts
+from suture.models import Reply
+from suture.project.languages import LANGUAGES
+
+NO_LOGPROBS: Mapping[str, float] = MappingProxyType({})
+
+
+def accepts_generated_tests(context: RunContext) -> bool:
+    """Return whether tests can be written for the task: one Python function or class, called by checks."""
+    task = context.task
+    return task.kind == "write" and task.project is None and LANGUAGES[task.language].parsed
+
+
+def load_generated_checks(contributions: RoleContributions, context: RunContext) -> tuple[Check, ...]:
+    """Return the tests that were written so far."""
+    return tuple(load_checks(contributions.generated, context.folder))
+
+
+async def write_tests_from_task(
+    contributions: RoleContributions, state: LoopState, context: RunContext
+) -> RoleContributions:
+    """Add the tests of the spec tester and the property tester, who never see code, and of packages."""
+    helpers, task = context.recipe.helpers, context.task
+    if not accepts_generated_tests(context):
+        return contributions
+    checks = collect_extension_checks(context)
+    if checks:
+        contributions = replace(contributions, generated=_save(checks, context))
+    spec = SpecTestBrief(statement=task.statement, entry_point=task.entry_point, examples=_examples(context))
+    if helpers.spec_tests:
+        contributions = await _write_tests(
+            make_role_call("spec_tester", state, context),
+            partial(draft_spec_test_prompt, spec),
+            lambda reply: checks_from_reply(reply, "spec", task.entry_point),
+            contributions,
+            context,
+        )
+    if helpers.property_tests:
+        contributions = await _write_tests(
+            make_role_call("property_tester", state, context),
+            partial(draft_spec_test_prompt, replace(spec, count=PROPERTIES_PER_CALL)),
+            lambda reply: properties_from_reply(reply, task.entry_point),
+            contributions,
+            context,
+        )
+    return contributions
+
+
+async def write_adversarial_tests(
+    attempt: Attempt, contributions: RoleContributions, state: LoopState, context: RunContext
+) -> RoleContributions:
+    """Add tests with which the adversarial tester tries to break a candidate."""
+    entry_point = context.task.entry_point
+    brief = AdversarialBrief(
+        statement=context.task.statement,
+        files=context.candidates.load(attempt.blob).files,
+        entry_point=entry_point,
+        examples=_examples(context),
+    )
+    return await _write_tests(
+        make_role_call("adversarial_tester", state, context),
+        partial(draft_adversarial_prompt, brief),
+        lambda reply: checks_from_reply(reply, "adversarial", entry_point),
+        contributions,
+        context,
+    )
+
+
+async def adopt_generated_tests(
+    state: LoopState, contributions: RoleContributions, context: RunContext
+) -> tuple[LoopState, RoleContributions]:
+    """Assess the generated tests on the candidates, and judge every candidate again if other tests decide now.
+
+    Returns:
+        The state with the new verdicts, and the contributions with the tests that decide from now on.
+
+    Raises:
+        BudgetExceeded: The time is up.
+        SandboxError: The sandbox failed.
+    """
+    store = context.candidates
+    written = load_generated_checks(contributions, context)
+    judged = [(store.load(a.blob), store.load_verdict(a.verdict)) for a in judged_attempts(state)]
+    if not written or not judged:
+        return state, contributions
+    deciding = load_checks(contributions.deciding, context.folder)
+    async with context.budget.time_limit():
+        suite = await context.suites.load_with_checks(deciding)
+        logprobs = _load_logprobs(contributions.generated, context)
+        assessment = await assess_checks(written, judged, suite, logprobs=logprobs)
+    context.ledger.append(_assessment_event(assessment))
+    threshold = context.trust_threshold
+    trusted = tuple(check for check in assessment.checks if check.trust >= threshold)
+    # Adopted tests keep the trust that they were adopted with, so that all verdicts agree on it.
+    if {check.source for check in trusted} == {check.source for check in deciding}:
+        return state, contributions
+    suite = add_checks(await context.suites.load(), trusted)
+    again = [await judge_again(attempt, suite, context) for attempt in judged_attempts(state)]
+    trusted_checks = sum(check.trust >= threshold for check in suite.task.checks)
+    checks = trusted_checks + bool(suite.task.test_command)
+    return (
+        with_judged_attempts({**state, "checks": checks}, again),
+        replace(contributions, deciding=_save(trusted, context)),
+    )
+
+
+async def _write_tests(
+    call: RoleCall,
+    make_draft: Callable[[Prompt], PromptDraft],
+    parse: Callable[[Reply], GeneratedChecks],
+    contributions: RoleContributions,
+    context: RunContext,
+) -> RoleContributions:
+    answer = await call.parse_or_degrade(make_draft, lambda reply: (parse(reply), reply))
+    if answer is None:
+        return contributions
+    written, reply = answer
+    sources = tuple(check.source for check in written.checks)
+    context.ledger.append(TestsWritten(role=call.helper, tests=sources, dropped=written.dropped))
+    known = load_generated_checks(contributions, context)
+    by_source = {check.source: check for check in (*known, *written.checks)}
+    logprobs = _load_logprobs(contributions.generated, context)
+    for check in written.checks:
+        logprob = mean_logprob(check.source, reply)
+        if logprob is not None:
+            logprobs[check.source] = logprob
+    return replace(contributions, generated=_save(tuple(by_source.values()), context, logprobs))
+
+
+def _save(checks: Sequence[Check], context: RunContext, logprobs: Mapping[str, float] = NO_LOGPROBS) -> str:
+    encoded = [encode_record(check) for check in checks]
+    return context.folder.save_json({"checks": encoded, **({"logprobs": dict(logprobs)} if logprobs else {})})
+
+
+def _load_logprobs(blob: str, context: RunContext) -> dict[str, float]:
+    """Return the mean log probability of each generated test, by its source, where the model reported it."""
+    return dict(context.folder.load_json(blob).get("logprobs", {})) if blob else {}
+
+
+def _examples(context: RunContext) -> str:
+    """Return the tests that the user gave."""
+    return "\n".join(check.source for check in context.task.checks if check.provenance in ("user", "visible"))
+
+
+def _assessment_event(assessment: TrustAssessment) -> TestsAssessed:
+    return TestsAssessed(
+        candidates=assessment.candidates,
+        behaviours=assessment.behaviours,
+        tests=tuple(
+            AssessedTest(test=one.check.source, trust=one.check.trust, reasons=tuple(one.reasons))
+            for one in assessment.kept
+        ),
+        removed=tuple(
+            RemovedTest(test=one.check.source, reason=render_rejection(one)) for one in assessment.removed
+        ),
+    )
