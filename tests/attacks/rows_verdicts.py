@@ -1,6 +1,6 @@
-"""Rows 36-40: passing without being right, with this wall between judge and candidate.
+"""Rows 36-40: passing without being right, with this sandbox between judge and candidate.
 
-The whole corpus meets one wall in `tests/judge/split/test_attacks.py`; here each wall meets some of every kind.
+`tests/judge/split/test_attacks.py` runs the whole corpus in one sandbox; here each sandbox runs some of every kind.
 """
 
 from __future__ import annotations

@@ -417,7 +417,7 @@ async def test_an_engine_that_goes_away(host: str) -> None:
     await sandbox.choose_mode()
     assert sandbox._engine is not None
     sandbox._engine.client.base_url = "http+docker://localhost/nowhere"
-    with pytest.raises(SandboxBroken, match="container could not build the wall"):
+    with pytest.raises(SandboxBroken, match="container could not build the sandbox"):
         await sandbox.run(python("pass"))
     await sandbox.close()
 

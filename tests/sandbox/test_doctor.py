@@ -161,6 +161,6 @@ def test_capabilities_in_one_line() -> None:
         reason="no namespaces within namespaces",
     )
     assert describe_capabilities(found) == (
-        "level namespace, spare; python, shell; memory in all is looked at every 50 ms; "
+        "level namespace, spare; python, shell; total memory is checked every 50 ms; "
         "not limited: inodes; no namespaces within namespaces"
     )

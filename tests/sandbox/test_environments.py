@@ -14,7 +14,7 @@ import pytest
 from suture.core.settings import load_settings
 from suture.errors import PrerequisiteError, UsageError
 from suture.sandbox import discover_interpreter, get_own_interpreter
-from suture.sandbox.runtimes.environments import environments_of, lacking, required_packages
+from suture.sandbox.runtimes.environments import find_environments, find_missing_packages, required_packages
 
 PYPROJECT = """[project]
 name = "shop"
@@ -70,7 +70,7 @@ def test_a_folder_of_environments_that_is_a_link_leads_nowhere(tmp_path: Path, l
     place = make(tmp_path / "elsewhere" / "py311", "attrs", "pytest")
     (project / link).parent.mkdir(exist_ok=True)
     (project / link).symlink_to(place if "/" in link or link == "venv" else place.parent)
-    assert not list(environments_of(project, {}))
+    assert not list(find_environments(project, {}))
     assert Path(discover_interpreter(project, {"PATH": str(tmp_path)}).prefix) != place
     (project / link).unlink()
     found = make(
@@ -167,7 +167,7 @@ def test_what_a_project_asks_for(tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "typing_extensions-4.0.dist-info").mkdir()
     (tmp_path / "site" / "PyYAML-6.0-py3.11.egg-info").touch()
-    assert lacking(asked, [str(tmp_path / "site"), "/no/such"]) == tuple(
+    assert find_missing_packages(asked, [str(tmp_path / "site"), "/no/such"]) == tuple(
         sorted(asked - {"pyyaml", "typing-extensions"})
     )
 

@@ -260,7 +260,9 @@ async def test_a_kernel_that_refuses_a_group_is_no_keeper(tmp_path: Path) -> Non
     proc = tree(tmp_path, "/app", root="memory", app="memory")
     home, _ = find_cgroup_parent(proc, delegated=lambda folder: folder.name == "app")
     groups = MemoryCgroups(lambda: (home, ""))
-    assert groups.enforcement == "sampler"  # a folder that is may not create control groups has no memory.current
+    assert (
+        groups.enforcement == "sampler"
+    )  # a folder that is may not create control groups has no memory.current
     assert "cannot be made" in groups.reason
     assert groups.create() is None
     await asyncio.wait_for(groups.close(), 5)

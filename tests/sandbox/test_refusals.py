@@ -67,7 +67,7 @@ async def test_a_host_that_can_open_no_more_files(
                     await sandbox.run(request)
         except SandboxBroken as fault:
             told.add((fault.message.partition(":")[0], "ulimit -n" in fault.remedy))
-    assert ("bubblewrap could not build the wall", True) in told
+    assert ("bubblewrap could not build the sandbox", True) in told
     await sandbox.release()
     for _ in range(100):
         if not all_groups() - earlier:

@@ -65,7 +65,7 @@ async def test_what_is_longer_than_a_zygote_takes_is_refused_before_it_is_sent(
     monkeypatch.setattr(packing, "MOST_FRAME_BYTES", 1 << 20)
     request = RunRequest(python="print(1)", files={"big": bytes(1 << 20)})
     if waits:
-        with pytest.raises(UsageError, match=r"1\.0 MiB and a wall that waits takes 1") as caught:
+        with pytest.raises(UsageError, match=r"1\.0 MiB, and a warm sandbox accepts 1") as caught:
             await sandbox.run(request)
         assert "sandbox.mode = 'cold'" in caught.value.remedy
     else:

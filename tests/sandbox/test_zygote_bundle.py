@@ -1,4 +1,4 @@
-"""The zygote is sent into the sandbox as source text: its bundle must hold everything that its parts import."""
+"""The zygote is sent into the sandbox as source text: its bundle must hold all that its parts import."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from suture.sandbox.packages.installer import Place
+from suture.sandbox.packages.installer import WorkFolder
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
@@ -50,9 +50,9 @@ class Index:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
 
-def place_in(folder: Path, *, walled: bool = True) -> Place:
+def place_in(folder: Path, *, sandboxed: bool = True) -> WorkFolder:
     folder.mkdir()
-    return Place(folder=folder, python=PYTHON, walled=walled)
+    return WorkFolder(folder=folder, python=PYTHON, sandboxed=sandboxed)
 
 
 def wheel(name: str, requires: str = "", version: str = "1.0", code: str = "") -> bytes:

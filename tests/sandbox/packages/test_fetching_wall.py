@@ -17,10 +17,10 @@ from suture.sandbox.packages import PackagesRefused
 from suture.sandbox.packages import client as client_module
 from suture.sandbox.packages.client import Client, run_client
 from suture.sandbox.packages.index_proxy import IndexProxy
-from suture.sandbox.packages.installer import Place
-from suture.sandbox.packages.network_access import NetworkAccess, origins_of
+from suture.sandbox.packages.installer import WorkFolder
+from suture.sandbox.packages.network_access import NetworkAccess, parse_origins
 from suture.sandbox.packages.npm_installer import Npm
-from suture.sandbox.packages.pip_installer import UNREACHABLE, Pip, settings_in
+from suture.sandbox.packages.pip_installer import UNREACHABLE, Pip, parse_settings
 
 pytestmark = pytest.mark.usefixtures("sandbox")  # skips where there is no wall
 TRY_ALL = """
@@ -78,10 +78,10 @@ async def test_a_client_that_is_taken_over_reaches_the_index_alone(
     python = Client(
         name="python",
         argv=(get_own_interpreter().executable, "-I", "-c"),
-        argv_here=(),
+        host_argv=(),
         unreachable=UNREACHABLE,
     )
-    reach = NetworkAccess(origins=origins_of([index.url], ()))
+    reach = NetworkAccess(origins=parse_origins([index.url], ()))
     with pytest.raises(PackagesRefused, match="led past its index") as told:
         await run_client(python, [TRY_ALL, index.url, other.url, str(secret)], place, reach)
     said = await _said(python, [TRY_ALL, index.url, other.url, str(secret)], place, reach)
@@ -91,9 +91,9 @@ async def test_a_client_that_is_taken_over_reaches_the_index_alone(
     assert list(place.folder.iterdir()) == []
 
 
-async def _said(client: Client, argv: list[str], place: Place, reach: NetworkAccess) -> str:
+async def _said(client: Client, argv: list[str], place: WorkFolder, reach: NetworkAccess) -> str:
     gate = IndexProxy(reach.origins, reach.proxy_for)
-    _, text = await client_module._walled(client, argv, place.folder, reach, gate)
+    _, text = await client_module._run_in_sandbox(client, argv, place.folder, reach, gate)
     return text.strip()
 
 
@@ -102,7 +102,7 @@ async def test_without_a_reach_there_is_no_gate(index: Index, tmp_path: Path) ->
     python = Client(
         name="python",
         argv=(get_own_interpreter().executable, "-I", "-c"),
-        argv_here=(),
+        host_argv=(),
         unreachable=UNREACHABLE,
     )
     code = "import sys, urllib.request; urllib.request.urlopen(sys.argv[1])"
@@ -162,11 +162,11 @@ async def test_without_a_wall_nothing_is_fetched(
 ) -> None:
     offer(index, "alpha", wheel("alpha"))
     monkeypatch.setattr(client_module, "BubblewrapSandbox", partial(BubblewrapSandbox, find=lambda: ()))
-    with pytest.raises(PrerequisiteError, match="behind a wall") as raised:
+    with pytest.raises(PrerequisiteError, match="in a sandbox") as raised:
         await Pip().resolve(("alpha",), place_in(tmp_path / "place"))
     assert "safety.fetch_packages = 'host'" in raised.value.remedy
     assert not any("/files/" in path for path in index.asked)
-    lock = await Pip().resolve(("alpha",), place_in(tmp_path / "here", walled=False))
+    lock = await Pip().resolve(("alpha",), place_in(tmp_path / "here", sandboxed=False))
     assert lock.startswith("alpha==1.0")
 
 
@@ -210,4 +210,4 @@ async def test_a_registry_that_leads_elsewhere_is_not_followed(
 
 def test_pips_settings_are_read_as_pip_counts_them() -> None:
     told = "global.index-url='a'\ndownload.index-url='b'\ninstall.index-url='c'\n:env:.cert='/d'\nnonsense\n"
-    assert settings_in(told) == {"index-url": "b", "cert": "/d"}
+    assert parse_settings(told) == {"index-url": "b", "cert": "/d"}

@@ -22,7 +22,7 @@ from suture.project.languages import Interpreter
 from suture.sandbox import BubblewrapSandbox, Mount, ProgramLimits, RunRequest, discover_programs
 from suture.sandbox.packages import NewProjectPackages, PackagesRefused, with_packages_shown
 from suture.sandbox.packages.go_installer import Go
-from suture.sandbox.packages.installer import FETCHED, Place
+from suture.sandbox.packages.installer import FETCHED, WorkFolder
 
 GO_MOD = b"module own\n\ngo 1.18\n\nrequire example.org/alpha v1.0.0\n"
 MAIN = b'package main\n\nimport "example.org/alpha"\n\nfunc main() { println(alpha.Word()) }\n'
@@ -113,7 +113,7 @@ async def test_a_proxy_may_be_a_folder(
 async def test_as_the_user_would_where_a_setting_says_so(
     proxy: Index, tmp_path: Path, interpreter: Interpreter
 ) -> None:
-    packages = NewProjectPackages(language="go", cache=tmp_path, walled=False)
+    packages = NewProjectPackages(language="go", cache=tmp_path, sandboxed=False)
     installed = await packages.install_for({"go.mod": GO_MOD}, interpreter)
     assert installed is not None
     assert (installed.folder / "example.org" / "alpha@v1.0.0" / "alpha.go").exists()
@@ -135,7 +135,7 @@ async def test_a_module_that_changed_is_not_laid(
         )
 
 
-def _with(folder: Path, place: Path) -> Place:
+def _with(folder: Path, place: Path) -> WorkFolder:
     made = place_in(place)
     shutil.copytree(folder, made.folder / FETCHED)
     return made

@@ -6,8 +6,8 @@ import pytest
 
 from suture.sandbox.packages import PackagesRefused
 from suture.sandbox.packages.additions.go_adder import GoAdder
-from suture.sandbox.packages.additions.node_adder import NodeAdder, with_member
-from suture.sandbox.packages.additions.python_adder import PythonAdder, is_pinned, with_pins
+from suture.sandbox.packages.additions.node_adder import NodeAdder, insert_member
+from suture.sandbox.packages.additions.python_adder import PythonAdder, insert_pins, is_pinned
 
 LISTED = """# The shop's own.
 [project]
@@ -53,9 +53,9 @@ def files(**texts: str) -> dict[str, bytes]:
 )
 def test_a_list_in_pyproject_gets_one_line_more(asks: dict[str, str]) -> None:
     base = files(pyproject__toml=LISTED)
-    new = PythonAdder().asked(base, asks)
+    new = PythonAdder().requested(base, asks)
     assert new == ("inflection>=0.5",)
-    written = PythonAdder().written_down(base, new)
+    written = PythonAdder().write_manifest(base, new)
     assert written == LISTED.replace('    "click",\n', '    "click",\n    "inflection>=0.5",\n')
 
 
@@ -73,16 +73,16 @@ def test_a_list_in_pyproject_gets_one_line_more(asks: dict[str, str]) -> None:
 )
 def test_so_it_stands_in_other_pyprojects(text: str, written: str) -> None:
     base = files(pyproject__toml=text)
-    assert PythonAdder().asked(base, {"requirements.txt": "alpha\n"}) == ("alpha",)
-    assert PythonAdder().written_down(base, ["alpha"]) == written
+    assert PythonAdder().requested(base, {"requirements.txt": "alpha\n"}) == ("alpha",)
+    assert PythonAdder().write_manifest(base, ["alpha"]) == written
 
 
 def test_requirements_get_their_line_where_they_are_the_manifest() -> None:
     base = files(requirements__txt="# ours\nrequests>=2\r\n-e .", pyproject__toml="[tool.x]\ny = 1\n")
     whole = "# ours\nrequests>=3\n-e .\nalpha"
-    assert PythonAdder().asked(base, {"requirements.txt": whole}) == ("alpha",)
-    assert PythonAdder().written_down(base, ["alpha"]) == "# ours\nrequests>=2\r\n-e .\r\nalpha\r\n"
-    assert PythonAdder().written_down(files(main__py=""), ["alpha"]) == "alpha\n"
+    assert PythonAdder().requested(base, {"requirements.txt": whole}) == ("alpha",)
+    assert PythonAdder().write_manifest(base, ["alpha"]) == "# ours\nrequests>=2\r\n-e .\r\nalpha\r\n"
+    assert PythonAdder().write_manifest(files(main__py=""), ["alpha"]) == "alpha\n"
     dynamic = '[project]\nname = "x"\ndynamic = ["dependencies"]\n'
     assert PythonAdder().manifest(files(pyproject__toml=dynamic, setup__cfg="")) == "requirements.txt"
 
@@ -92,13 +92,13 @@ def test_requirements_get_their_line_where_they_are_the_manifest() -> None:
 )
 def test_what_lies_elsewhere_is_not_asked_for(line: str) -> None:
     with pytest.raises(PackagesRefused):
-        PythonAdder().asked(files(pyproject__toml=LISTED), {"requirements.txt": line})
+        PythonAdder().requested(files(pyproject__toml=LISTED), {"requirements.txt": line})
 
 
 def test_a_manifest_whose_every_line_is_hashed_is_left_alone() -> None:
     base = files(requirements__txt="requests==2.0 --hash=sha256:00\n")
     with pytest.raises(PackagesRefused, match="nothing says what it was made of"):
-        PythonAdder().written_down(base, ["alpha"])
+        PythonAdder().write_manifest(base, ["alpha"])
 
 
 @pytest.mark.parametrize(
@@ -114,8 +114,8 @@ def test_a_manifest_whose_every_line_is_hashed_is_left_alone() -> None:
     ],
 )
 def test_a_lock_gets_pins_as_it_has_them(lock: str, after: str) -> None:
-    assert with_pins(lock, ["beta==1.0 --hash=sha256:bb"]) == after
-    assert with_pins(after, ["beta==2.0 --hash=sha256:dd"]) == after
+    assert insert_pins(lock, ["beta==1.0 --hash=sha256:bb"]) == after
+    assert insert_pins(after, ["beta==2.0 --hash=sha256:dd"]) == after
     assert is_pinned(lock)
     assert not is_pinned(lock + "loose>=1\n")
 
@@ -123,13 +123,13 @@ def test_a_lock_gets_pins_as_it_has_them(lock: str, after: str) -> None:
 def test_a_table_of_package_json_gets_a_member_in_its_place() -> None:
     base = files(package__json=PACKAGE)
     wish = '{"scripts": {"test": "true"}, "dependencies": {"alpha": "*", "beta": "^2"}, "jest": {"bail": 1}}'
-    new = NodeAdder().asked(base, {"package.json": wish})
+    new = NodeAdder().requested(base, {"package.json": wish})
     assert new == ("dependencies beta@^2",)
-    written = NodeAdder().written_down(base, new)
+    written = NodeAdder().write_manifest(base, new)
     assert written == PACKAGE.replace('"^1.0.0",\n', '"^1.0.0",\n        "beta": "^2",\n', 1)
-    last = NodeAdder().written_down(base, ["dependencies zeta@^2"])
+    last = NodeAdder().write_manifest(base, ["dependencies zeta@^2"])
     assert last == PACKAGE.replace('"omega": "^1.0.0"', '"omega": "^1.0.0",\n        "zeta": "^2"')
-    other = NodeAdder().written_down(base, ["devDependencies zeta@^2"])
+    other = NodeAdder().write_manifest(base, ["devDependencies zeta@^2"])
     assert other == PACKAGE.replace(
         "    }\n}", '    },\n    "devDependencies": {\n        "zeta": "^2"\n    }\n}'
     )
@@ -145,7 +145,7 @@ def test_a_table_of_package_json_gets_a_member_in_its_place() -> None:
     ],
 )
 def test_json_of_every_shape(text: str, written: str) -> None:
-    assert with_member(text, "t", "n", "1") == written
+    assert insert_member(text, "t", "n", "1") == written
 
 
 @pytest.mark.parametrize(
@@ -159,13 +159,13 @@ def test_json_of_every_shape(text: str, written: str) -> None:
 )
 def test_node_projects_that_are_not_added_to(base: dict[str, bytes]) -> None:
     with pytest.raises(PackagesRefused, match="without workspaces"):
-        NodeAdder().written_down(base, ["dependencies zeta@^2"])
+        NodeAdder().write_manifest(base, ["dependencies zeta@^2"])
 
 
 def test_only_names_of_the_index_are_asked_of_npm() -> None:
     wish = '{"dependencies": {"alpha": "git+https://example.org/x", "beta": "file:../x"}}'
     with pytest.raises(PackagesRefused, match="beta"):
-        NodeAdder().asked(files(package__json=PACKAGE), {"package.json": wish})
+        NodeAdder().requested(files(package__json=PACKAGE), {"package.json": wish})
 
 
 def test_go_mod_gets_a_line_where_its_own_stand() -> None:
@@ -175,13 +175,13 @@ def test_go_mod_gets_a_line_where_its_own_stand() -> None:
         "require example.org/alpha v9.0.0\nrequire example.org/beta v1.1.0\n"
         "require example.org/delta v1.0.0 // indirect\n"
     )
-    new = GoAdder().asked(base, {"go.mod": wish})
+    new = GoAdder().requested(base, {"go.mod": wish})
     assert new == ("example.org/beta v1.1.0",)
-    written = GoAdder().written_down(base, new)
+    written = GoAdder().write_manifest(base, new)
     assert written == GO_MOD.replace("first\n", "first\n\texample.org/beta v1.1.0\n")
-    alone = GoAdder().written_down(files(go__mod="module shop"), new)
+    alone = GoAdder().write_manifest(files(go__mod="module shop"), new)
     assert alone == "module shop\n\nrequire example.org/beta v1.1.0\n"
     with pytest.raises(PackagesRefused):
-        GoAdder().asked(base, {"go.mod": "require example.org/beta latest\n"})
+        GoAdder().requested(base, {"go.mod": "require example.org/beta latest\n"})
     with pytest.raises(PackagesRefused, match="vendor"):
-        GoAdder().written_down({**base, "vendor/modules.txt": b""}, new)
+        GoAdder().write_manifest({**base, "vendor/modules.txt": b""}, new)

@@ -35,13 +35,13 @@ async def test_a_plain_wheel_is_fetched_locked_and_laid_ready(index: Index, tmp_
 
 @pytest.mark.parametrize("walled", [True, False])
 async def test_what_a_wheel_requires_by_its_address_is_never_built(
-    index: Index, tmp_path: Path, walled: bool
+    index: Index, tmp_path: Path, sandboxed: bool
 ) -> None:
     mark = tmp_path / "built"
     index.pages["/evil-1.0.tar.gz"] = source_archive(mark)
     offer(index, "alpha", wheel("alpha", f"evil @ {index.url}/evil-1.0.tar.gz"))
     with pytest.raises(PackagesRefused):
-        await Pip().resolve(("alpha",), place_in(tmp_path / "place", walled=walled))
+        await Pip().resolve(("alpha",), place_in(tmp_path / "place", sandboxed=sandboxed))
     assert "/simple/alpha/" in index.asked
     assert not mark.exists()
 
@@ -102,8 +102,8 @@ async def test_a_client_sees_no_key_and_no_database(tmp_path: Path, monkeypatch:
     for name in ("OPENAI_API_KEY", "SUTURE_KEYS_OPENAI", "DATABASE_URL", "SUTURE_DATABASE_URL"):
         monkeypatch.setenv(name, "sk-secret")
     monkeypatch.setenv("PIP_PROXY", "kept")
-    python = Client(name="python", argv=(), argv_here=(sys.executable,), unreachable=UNREACHABLE)
-    here = place_in(tmp_path / "place", walled=False)
+    python = Client(name="python", argv=(), host_argv=(sys.executable,), unreachable=UNREACHABLE)
+    here = place_in(tmp_path / "place", sandboxed=False)
     tell = "import os, sys; sys.exit(' '.join(sorted(os.environ)) + ' '.join(os.environ.values()))"
     with pytest.raises(PackagesRefused) as refused:
         await run_client(python, ["-c", tell], here)
@@ -118,7 +118,7 @@ def test_a_lock_counts_only_for_what_was_asked(tmp_path: Path) -> None:
     lock = "evil==1.0 --hash=sha256:1\n"
     kept = NewProjectPackages(language="python", cache=tmp_path)
     version = ".".join(interpreter.version.split(".")[:2])
-    kept._place(("evil",), lock, version).mkdir(parents=True)
+    kept._cache_folder(("evil",), lock, version).mkdir(parents=True)
     assert kept.is_known_lock(lock, {"requirements.txt": b"evil\n"}, interpreter)
     assert not kept.is_known_lock(lock, {"requirements.txt": b"flask\n"}, interpreter)
     assert not kept.is_known_lock(lock, {"requirements.txt": b"./evil\n"}, interpreter)

@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from suture.sandbox.packages.cache_eviction import make_room, note_use
+from suture.sandbox.packages.cache_eviction import evict_unused_sets, mark_used
 
 DAY_S = 24 * 3600
 
@@ -23,8 +23,8 @@ def keep(folder: Path, name: str, size_bytes: int, days_ago: float) -> Path:
 def test_what_was_used_least_recently_makes_room(tmp_path: Path) -> None:
     for name, days_ago in (("oldest", 9), ("old", 5), ("fresh", 2), ("now", 0)):
         keep(tmp_path, name, 1000, days_ago)
-    note_use(tmp_path / "oldest")
-    make_room(tmp_path, 2500)
+    mark_used(tmp_path / "oldest")
+    evict_unused_sets(tmp_path, 2500)
     assert {place.name for place in tmp_path.iterdir()} == {"oldest", "now"}
 
 
@@ -32,7 +32,7 @@ def test_what_a_run_may_use_stays_and_what_a_killed_one_made_goes(tmp_path: Path
     keep(tmp_path, "now", 1000, 0)
     keep(tmp_path, ".making-now", 1000, 0)
     keep(tmp_path, ".making-once", 1000, 3)
-    make_room(tmp_path, 10)
+    evict_unused_sets(tmp_path, 10)
     assert {place.name for place in tmp_path.iterdir()} == {"now", ".making-now"}
-    make_room(tmp_path / "nowhere", 10)
-    note_use(tmp_path / "nowhere")
+    evict_unused_sets(tmp_path / "nowhere", 10)
+    mark_used(tmp_path / "nowhere")

@@ -18,8 +18,8 @@ from suture.sandbox.packages import pip_installer as pip_settings
 from suture.sandbox.packages.client import Client, run_client
 from suture.sandbox.packages.index_proxy import IndexProxy, Origin
 from suture.sandbox.packages.network_access import NetworkAccess
-from suture.sandbox.packages.npm_installer import npm_reach
-from suture.sandbox.packages.pip_installer import UNREACHABLE, Pip, pip_reach
+from suture.sandbox.packages.npm_installer import find_npm_access
+from suture.sandbox.packages.pip_installer import UNREACHABLE, Pip, find_pip_access
 
 ORIGIN = Origin(scheme="https", host="index.example", port=443)
 
@@ -30,7 +30,7 @@ async def test_a_download_may_last_longer_than_silence_may(monkeypatch: pytest.M
     client, far = asyncio.StreamReader(), asyncio.StreamReader()
     left, right = socket.socketpair()
     there, back = await asyncio.open_connection(sock=left), await asyncio.open_connection(sock=right)
-    pumping = asyncio.create_task(gate._pump((client, there[1]), (far, back[1])))
+    pumping = asyncio.create_task(gate._copy_all((client, there[1]), (far, back[1])))
     for _ in range(12):  # the client says nothing for 1.2 s, while something comes all the time
         await asyncio.sleep(0.1)
         far.feed_data(b"x")
@@ -44,7 +44,7 @@ async def test_a_download_may_last_longer_than_silence_may(monkeypatch: pytest.M
 
 @pytest.mark.parametrize("proxy", ["socks5h://127.0.0.1:1", "https://me:secret@127.0.0.1:1"])
 async def test_a_proxy_that_the_gate_cannot_use_is_said_first(tmp_path: Path, proxy: str) -> None:
-    python = Client(name="python", argv=("false",), argv_here=(), unreachable=UNREACHABLE)
+    python = Client(name="python", argv=("false",), host_argv=(), unreachable=UNREACHABLE)
     reach = NetworkAccess(origins=frozenset({ORIGIN}), proxy=proxy)
     with pytest.raises(PrerequisiteError, match="no proxy of") as raised:
         await run_client(python, [], place_in(tmp_path / "place"), reach)
@@ -84,7 +84,7 @@ async def test_only_a_host_that_is_trusted_by_its_whole_name_is_not_verified(
     monkeypatch.setenv("PIP_TRUSTED_HOST", trusted)
     for name in ("PIP_CERT", "REQUESTS_CA_BUNDLE"):
         monkeypatch.delenv(name, raising=False)
-    await pip_reach(["alpha"], place_in(tmp_path / "place"))
+    await find_pip_access(["alpha"], place_in(tmp_path / "place"))
     assert asked == ["" if verified else None]
 
 
@@ -106,7 +106,7 @@ async def test_an_index_that_drips_is_left(
         port = server.sockets[0].getsockname()[1]
         monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{port}/simple")
         with pytest.raises(PrerequisiteError, match=r"no page could be read of .* \(TimeoutError\)"):
-            await asyncio.wait_for(pip_reach(["alpha"], place_in(tmp_path / "place")), 8)
+            await asyncio.wait_for(find_pip_access(["alpha"], place_in(tmp_path / "place")), 8)
 
 
 async def test_one_index_of_two_may_be_silent(
@@ -116,11 +116,11 @@ async def test_one_index_of_two_may_be_silent(
     with socket.create_server(("127.0.0.1", 0)) as closed:
         silent = f"http://127.0.0.1:{closed.getsockname()[1]}/simple"
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", silent)
-    assert len((await pip_reach(["alpha"], place_in(tmp_path / "place"))).origins) == 2
+    assert len((await find_pip_access(["alpha"], place_in(tmp_path / "place"))).origins) == 2
     monkeypatch.delenv("PIP_EXTRA_INDEX_URL")
     monkeypatch.setenv("PIP_INDEX_URL", silent)
     with pytest.raises(PrerequisiteError, match=r"no page could be read of .* \(All connection"):
-        await pip_reach(["alpha"], place_in(tmp_path / "other"))
+        await find_pip_access(["alpha"], place_in(tmp_path / "other"))
 
 
 async def test_the_login_of_another_registry_stays_here(
@@ -132,6 +132,6 @@ async def test_the_login_of_another_registry_stays_here(
     settings = tmp_path / "npmrc"
     settings.write_text(f"{server}/npm/:_authToken=ours\n//other.example/:_authToken=theirs\n")
     monkeypatch.setenv("npm_config_userconfig", str(settings))
-    reach = await npm_reach((str(npm),), place_in(tmp_path / "place"))
+    reach = await find_npm_access((str(npm),), place_in(tmp_path / "place"))
     assert b":_authToken=ours" in reach.files[".npmrc"]
     assert b"theirs" not in reach.files[".npmrc"]

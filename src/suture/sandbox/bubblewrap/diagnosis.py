@@ -114,7 +114,7 @@ def _diagnose_version(path: str, version: tuple[int, ...], output: str) -> Requi
     warnings = []
     if version < PATCHED_VERSION:
         warnings.append(
-            "before 0.12 it follows planted links (CVE-2026-87766); Suture's mounts give nobody a place to plant one"
+            "before 0.12 it follows planted links (CVE-2026-87766); Suture leaves no place to plant one"
         )
     if os.stat(path).st_mode & stat.S_ISUID:  # noqa: PTH116 - `path` is a plain string
         warnings.append("it is setuid root, which is not needed")

@@ -190,6 +190,7 @@ async def _make_namespace(folder: str, private_sources: Sequence[str]) -> int:
         _, stderr = await process.communicate(b"")  # the end of its stdin lets the script end
     lines = stderr.decode("utf-8", "replace").strip().splitlines()
     raise SandboxUnavailable(
-        f"root could not mount {', '.join(private_sources)} for the sandbox user: {lines[-1] if lines else 'no reason given'}",
+        f"root could not mount {', '.join(private_sources)} for the sandbox user: "
+        f"{lines[-1] if lines else 'no reason given'}",
         remedy="start Suture as an ordinary user, or move that folder to where all users can read it",
     )

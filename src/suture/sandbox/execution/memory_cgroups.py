@@ -3,10 +3,6 @@
 Whether or not a control group can be had, the supervisor inside the sandbox also checks the memory of
 everything there every 50 ms (`supervisor.py`).
 """
-#
-# Where none can be had, a supervisor behind the wall looks at the memory of everything there every 50 ms
-# (`inside.py`); it does so in any case.
-# """
 
 from __future__ import annotations
 

@@ -52,7 +52,8 @@ def encode_for_zygote(request: RunRequest, *, forked: bool = False) -> bytes:
     size = 4 + len(head) + sum(length for _, length in sizes)
     if size > MOST_FRAME_BYTES:
         raise UsageError(
-            f"the request has {size / MIB:.1f} MiB, and a warm sandbox accepts {MOST_FRAME_BYTES / MIB:g} MiB",
+            f"the request has {size / MIB:.1f} MiB, and a warm sandbox accepts "
+            f"{MOST_FRAME_BYTES / MIB:g} MiB",
             remedy="leave large files out; or, with bubblewrap, set sandbox.mode = 'cold'",
         )
     return b"".join((len(head).to_bytes(4, "big"), head, *request.files.values()))

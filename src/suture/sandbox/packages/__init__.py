@@ -1,9 +1,11 @@
-"""Packages that new code asks for: fetched, locked by their hashes, and shown behind the wall.
+"""Installing dependencies that new code asks for: fetched, locked by their hashes, and shown inside the
+sandbox.
 
-The user's own pip, npm and go fetch them, from the index that the user has set, and run nothing of a package:
-archives alone, and no script. They do so behind a wall of their own (`client`), with an empty folder to write
-to and one way out: a proxy of ours that leads to the index and nowhere else (`gate`). It asks nobody whether
-a package may be had: `suture.project.safety` has seen to that before. It starts no program of a project.
+The user's own pip, npm and go fetch them from the index that the user has configured. They execute nothing of
+a package: only archives are taken, and no install script runs. They run in a sandbox of their own
+(`client.py`) with an empty folder to write to and one way out: Suture's proxy, which leads to the index and
+nowhere else (`index_proxy.py`). This package does not decide whether a package may be installed:
+`suture.project.safety` has done that before. It starts no program of a project.
 """
 
 from suture.sandbox.packages.added_packages import AddedPackages

@@ -1,4 +1,4 @@
-"""The packages that candidates add to a project that is there: each set is fetched once, and kept."""
+"""The packages that candidates add to an existing project. Each set is fetched once and cached."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from suture.sandbox.packages.additions.adder import AddedSet, Files, PackageAdde
 from suture.sandbox.packages.additions.go_adder import GoAdder
 from suture.sandbox.packages.additions.node_adder import NodeAdder
 from suture.sandbox.packages.additions.python_adder import PythonAdder
-from suture.sandbox.packages.cache_eviction import make_room, note_use
-from suture.sandbox.packages.installer import InstalledPackages, PackagesRefused, Place
+from suture.sandbox.packages.cache_eviction import evict_unused_sets, mark_used
+from suture.sandbox.packages.installer import InstalledPackages, PackagesRefused, WorkFolder
 from suture.sandbox.packages.package_sets import INSTALLERS, PackageSets, require_within
 
 ADDERS: Mapping[str, PackageAdder] = {"pip": PythonAdder(), "npm": NodeAdder(), "go": GoAdder()}
-"""By what `LanguageFacts.package_client` names."""
-NOTE = "grown.json"
-NOTE_BYTES = 64 << 20
+"""Keys are values of `LanguageFacts.package_client`."""
+RECORD_NAME = "grown.json"
+MAX_RECORD_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class AddedPackages(PackageSets):
-    """What candidates ask for beside what a project has.
+    """The packages that candidates request in addition to what a project has.
 
-    A manifest of theirs is taken only as `normalize_requested_files` writes it down, or as it was
-    completed here; so nothing else of it changes, and none of them has a say in what decides.
+    A manifest of a candidate is accepted only as `normalize_requested_files` writes it, or as it was
+    completed here. So nothing else of it changes, and no candidate can influence what decides the verdict.
 
     Attributes:
         base: The project's files.
@@ -46,162 +46,180 @@ class AddedPackages(PackageSets):
     base: Files
 
     @property
-    def _grower(self) -> PackageAdder:
+    def _adder(self) -> PackageAdder:
         return ADDERS[LANGUAGES[self.language].package_client]
 
     def normalize_requested_files(self, written: Mapping[str, str]) -> dict[str, str]:
-        """Files as a candidate may hand them in: what it asks for stands in the project's own manifest.
+        """Return a candidate's files with its requested packages written into the project's own manifest.
 
         Args:
-            written: What was written, path -> text. Not trusted.
+            written: The candidate's files, path -> text. Not trusted.
 
         Raises:
-            PackagesRefused: It asks for what is not installed.
+            PackagesRefused: It requests something that is not installed.
         """
-        new = self._grower.asked(self.base, written)
-        rest = {path: text for path, text in written.items() if path not in self._grower.wishes(self.base)}
+        new = self._adder.requested(self.base, written)
+        rest = {
+            path: text for path, text in written.items() if path not in self._adder.request_files(self.base)
+        }
         if not new:
             return dict(written)
-        return {**rest, self._grower.manifest(self.base): self._grower.written_down(self.base, new)}
+        return {**rest, self._adder.manifest(self.base): self._adder.write_manifest(self.base, new)}
 
     async def install_for(self, files: Files, interpreter: Interpreter) -> InstalledPackages | None:
-        """The packages that a project's files add, ready; `None` where they add none.
+        """Install the packages that a project's files add; `None` if they add none.
 
         Args:
-            files: The project with a candidate in it.
-            interpreter: What it runs on, with the packages that are there.
+            files: The project with a candidate applied.
+            interpreter: The interpreter that it runs on, with its existing packages.
 
         Raises:
-            PackagesRefused: They cannot be had.
-            PrerequisiteError: The index cannot be reached, or its client is not there.
+            PackagesRefused: They cannot be installed.
+            PrerequisiteError: The index cannot be reached, or its client is missing.
             StorageError: The cache cannot be written.
         """
-        new = self._new_in(files)
+        new = self._requested_in(files)
         if not new:
             return None
-        async with self._turn:
-            if new not in self._kept:
-                self._kept[new] = await self._ready(new, interpreter)
-                self.on_installed(self._kept[new])
-        return self._kept[new]
+        async with self._lock:
+            if new not in self._installed_sets:
+                self._installed_sets[new] = await self._install(new, interpreter)
+                self.on_installed(self._installed_sets[new])
+        return self._installed_sets[new]
 
     def wrote_file(self, path: str, text: str) -> bool:
-        """Whether a file is one that was made here, and not by who asked for packages."""
-        return any(installed.files.get(path) == text for installed in self._kept.values())
+        """Return whether a file was written here, and not by the candidate."""
+        return any(installed.files.get(path) == text for installed in self._installed_sets.values())
 
     def allows_file(self, path: str, files: Files, interpreter: Interpreter) -> bool:
-        """Whether a file of a candidate is a manifest or a lock as it is written down here.
+        """Return whether a candidate's file is a manifest or a lock exactly as it is written here.
 
         Args:
             path: The file.
-            files: The project with the candidate in it.
-            interpreter: What it runs on.
+            files: The project with the candidate applied.
+            interpreter: The interpreter that it runs on.
         """
         text = files.get(path, b"").decode("utf-8", "replace")
         try:
-            new = self._new_in(files)
+            new = self._requested_in(files)
             if not new:
                 return False
-            if path == self._grower.manifest(self.base) and text == self._grower.written_down(self.base, new):
+            if path == self._adder.manifest(self.base) and text == self._adder.write_manifest(self.base, new):
                 return True
-            kept = self._kept.get(new)
-            grown = self._read(self._place(new, interpreter), interpreter) if kept is None else None
+            installed = self._installed_sets.get(new)
+            added = (
+                self._load_cached(self._cache_folder(new, interpreter), interpreter)
+                if installed is None
+                else None
+            )
         except PackagesRefused:
             return False
-        known = kept.files if kept is not None else grown.files if grown is not None else {}
+        known = installed.files if installed is not None else added.files if added is not None else {}
         return known.get(path) == text
 
     def follow_up_notes(self, files: Mapping[str, str]) -> tuple[str, ...]:
-        """What whoever takes over a candidate's files has to do himself, in words."""
-        manifest = self._grower.manifest(self.base)
+        """Return what the user must do after applying a candidate's files, as sentences."""
+        manifest = self._adder.manifest(self.base)
         if manifest not in files:
             return ()
-        locks = ", ".join(self._grower.untouched(self.base))
-        stale = f"; {locks} is not brought up to date" if locks else ""
-        return (f"{manifest} asks for more than the project's own environment has: install it there{stale}",)
+        locks = ", ".join(self._adder.outdated_locks(self.base))
+        stale = f", and update {locks}" if locks else ""
+        return (f"{manifest} requires packages that the project's environment lacks: install them{stale}",)
 
-    def _new_in(self, files: Files) -> tuple[str, ...]:
-        changed = (path for path in self._grower.wishes(self.base) if files.get(path) != self.base.get(path))
+    def _requested_in(self, files: Files) -> tuple[str, ...]:
+        changed = (
+            path for path in self._adder.request_files(self.base) if files.get(path) != self.base.get(path)
+        )
         written = {path: files.get(path, b"").decode("utf-8", "replace") for path in changed}
-        return self._grower.asked(self.base, written) if written else ()
+        return self._adder.requested(self.base, written) if written else ()
 
-    def _place(self, new: tuple[str, ...], interpreter: Interpreter) -> Path:
+    def _cache_folder(self, new: tuple[str, ...], interpreter: Interpreter) -> Path:
         installer = INSTALLERS[LANGUAGES[self.language].package_client]
         python = ".".join(interpreter.version.split(".")[:2])
-        names = (*self._grower.wishes(self.base), self._grower.manifest(self.base), installer.lock)
-        own = {name: self.base[name].hex() for name in names if name in self.base}
-        return self.cache / "packages" / content_hash([self.language, python, own, list(new)])
+        names = (*self._adder.request_files(self.base), self._adder.manifest(self.base), installer.lock)
+        own_files = {name: self.base[name].hex() for name in names if name in self.base}
+        return self.cache / "packages" / content_hash([self.language, python, own_files, list(new)])
 
-    def _read(self, place: Path, interpreter: Interpreter) -> AddedSet | None:
-        """What is kept in a place, where it still fits the environment."""
-        content = read_regular_file(place / NOTE, NOTE_BYTES)
+    def _load_cached(self, place: Path, interpreter: Interpreter) -> AddedSet | None:
+        """Return what is cached in a place, if it still fits the environment."""
+        content = read_regular_file(place / RECORD_NAME, MAX_RECORD_BYTES)
         if content is None:
             return None
-        grown = decode_record(AddedSet, json.loads(content))
-        return grown if self._grower.holds(grown.beside, interpreter) else None
+        added = decode_record(AddedSet, json.loads(content))
+        return added if self._adder.is_still_valid(added.beside, interpreter) else None
 
-    async def _ready(self, new: tuple[str, ...], interpreter: Interpreter) -> InstalledPackages:
-        place = self._place(new, interpreter)
-        note_use(place)
-        grown = self._read(place, interpreter)
-        if grown is None:
+    async def _install(self, new: tuple[str, ...], interpreter: Interpreter) -> InstalledPackages:
+        place = self._cache_folder(new, interpreter)
+        mark_used(place)
+        added = self._load_cached(place, interpreter)
+        if added is None:
             if not self.may_fetch:
                 raise PrerequisiteError(
-                    f"packages are needed, not kept here, and none may be fetched: {', '.join(new)}",
-                    remedy="have them fetched by a run with --approve-deps ask or allowlist",
+                    f"packages are needed, are not cached, and must not be fetched: {', '.join(new)}",
+                    remedy="fetch them in a run with --approve-deps ask or allowlist",
                 )
             try:
-                grown = await self._fetched(new, place, interpreter)
+                added = await self._fetch(new, place, interpreter)
             except OSError as fault:
                 raise StorageError(
-                    f"packages cannot be kept in {str(self.cache)!r}: {fault.strerror}"
+                    f"packages cannot be stored in {str(self.cache)!r}: {fault.strerror}"
                 ) from fault
         return InstalledPackages(
-            folder=place / self._grower.folder, path="", lock="", files=grown.files, names=grown.names
+            folder=place / self._adder.folder, path="", lock="", files=added.files, names=added.names
         )
 
-    async def _fetched(self, new: tuple[str, ...], place: Path, interpreter: Interpreter) -> AddedSet:
+    async def _fetch(self, new: tuple[str, ...], place: Path, interpreter: Interpreter) -> AddedSet:
         (self.cache / "packages").mkdir(parents=True, exist_ok=True)
-        bounds = self._bounds(new)
+        bounds = self._version_bounds(new)
         with tempfile.TemporaryDirectory(prefix=".making-", dir=self.cache / "packages") as folder:
-            first, second = (self._new_place(Path(folder) / name, interpreter, bounds) for name in "ab")
-            grown = await self._grower.fetch(self.base, new, (first, second), interpreter)
-            require_within(dict(map(_parted, grown.names)), bounds)
-            if not stat.S_ISDIR((second.folder / self._grower.folder).lstat().st_mode):
-                raise PackagesRefused(f"the client left no folder {self._grower.folder}")
-            await asyncio.to_thread(_keep, grown, second.folder, place)
-        await asyncio.to_thread(make_room, place.parent)
-        return grown
+            first, second = (
+                self._create_work_folder(Path(folder) / name, interpreter, bounds) for name in "ab"
+            )
+            added = await self._adder.fetch(self.base, new, (first, second), interpreter)
+            require_within(dict(map(_split_version, added.names)), bounds)
+            if not stat.S_ISDIR((second.folder / self._adder.folder).lstat().st_mode):
+                raise PackagesRefused(f"the client left no folder {self._adder.folder}")
+            await asyncio.to_thread(_store_set, added, second.folder, place)
+        await asyncio.to_thread(evict_unused_sets, place.parent)
+        return added
 
-    def _new_place(self, folder: Path, interpreter: Interpreter, bounds: Mapping[str, str]) -> Place:
+    def _create_work_folder(
+        self, folder: Path, interpreter: Interpreter, bounds: Mapping[str, str]
+    ) -> WorkFolder:
         folder.mkdir()
         python = ".".join(interpreter.version.split(".")[:2])
-        return Place(folder=folder, python=python, walled=self.walled, hosts=self.hosts, bounds=bounds)
+        return WorkFolder(
+            folder=folder, python=python, sandboxed=self.sandboxed, hosts=self.hosts, bounds=bounds
+        )
 
-    def _bounds(self, new: tuple[str, ...]) -> Mapping[str, str]:
-        """The versions of the list; what the project asks for already was its author's to say."""
-        manifest = self._grower.manifest(self.base)
-        own = self.base.get(manifest, b"").decode("utf-8", "replace")
+    def _version_bounds(self, new: tuple[str, ...]) -> Mapping[str, str]:
+        """Return the version bounds of the allow list. What the project already requires is its author's
+        decision.
+        """
+        manifest = self._adder.manifest(self.base)
+        own_files = self.base.get(manifest, b"").decode("utf-8", "replace")
         known = {
             name
-            for one in find_requested_packages(manifest, own)
+            for one in find_requested_packages(manifest, own_files)
             for name in (one.name, normalise_package_name(one.name))
         }
-        found = find_version_bounds(manifest, self._grower.written_down(self.base, new), self.allowed)
+        found = find_version_bounds(manifest, self._adder.write_manifest(self.base, new), self.allowed)
         return {name: versions for name, versions in found.items() if name not in known}
 
 
-def _keep(grown: AddedSet, made: Path, place: Path) -> None:
-    """Whole, or not there; what was kept for another environment makes room."""
-    write_file_atomically(made / NOTE, json.dumps(encode_record(grown)).encode())
+def _store_set(added: AddedSet, finished: Path, place: Path) -> None:
+    """Move a finished set into the cache, completely or not at all; a set for another environment is
+    replaced.
+    """
+    write_file_atomically(finished / RECORD_NAME, json.dumps(encode_record(added)).encode())
     shutil.rmtree(place, ignore_errors=True)
-    with suppress(OSError):  # another run was quicker
-        made.rename(place)
+    with suppress(OSError):  # another run was faster
+        finished.rename(place)
     if not place.is_dir():
         raise OSError(errno.ENOENT, "it was not kept")
 
 
-def _parted(name: str) -> tuple[str, str]:
-    """Name and version, of `name==1.0` and of `name@1.0`."""
-    joint = "==" if "==" in name else "@"
-    return name.rpartition(joint)[0].lower(), name.rpartition(joint)[2]
+def _split_version(name: str) -> tuple[str, str]:
+    """Split `name==1.0` or `name@1.0` into name and version."""
+    separator = "==" if "==" in name else "@"
+    return name.rpartition(separator)[0].lower(), name.rpartition(separator)[2]

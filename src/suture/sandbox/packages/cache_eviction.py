@@ -1,4 +1,4 @@
-"""The most that fetched packages take of the disk: what was used least recently makes room."""
+"""Limit the disk space of cached packages: the least recently used sets are removed."""
 
 from __future__ import annotations
 
@@ -12,41 +12,44 @@ from pathlib import Path
 from suture.sandbox.tuning import MAX_CACHED_PACKAGES_BYTES, PACKAGE_SET_IN_USE_S
 
 
-def note_use(place: Path) -> None:
-    """Note that a set is used, before it is looked for, so that it is not removed meanwhile."""
+def mark_used(set_folder: Path) -> None:
+    """Mark a set as used. Call this before looking for the set, so that it is not removed meanwhile."""
     with suppress(OSError):
-        os.utime(place)
+        os.utime(set_folder)
 
 
-def make_room(folder: Path, most_bytes: int = MAX_CACHED_PACKAGES_BYTES) -> None:
-    """Remove the sets that were used least recently, until the others take at most `most_bytes`.
+def evict_unused_sets(folder: Path, max_bytes: int = MAX_CACHED_PACKAGES_BYTES) -> None:
+    """Remove the least recently used sets until the others take at most `max_bytes`.
 
-    What was used within a day stays, whatever it takes; what a killed run was making goes too.
+    Sets that were used within a day stay, whatever their size. Unfinished sets of killed runs are removed
+    too.
 
     Args:
-        folder: The folder with one folder for each set.
-        most_bytes: Of all of them.
+        folder: The folder that has one folder for each set.
+        max_bytes: Maximum size of all sets together.
     """
     sets = []
     with suppress(OSError):
         for entry in os.scandir(folder):
             if entry.is_dir(follow_symlinks=False):
-                with suppress(OSError):  # somebody else removes it
+                with suppress(OSError):  # another process is removing it
                     sets.append((entry.stat(follow_symlinks=False).st_mtime, Path(entry.path)))
-    left_bytes = most_bytes
-    for _, place in sorted(sets, reverse=True):
-        left_bytes -= _size_bytes(place)
-        unfinished = place.name.startswith(".")
-        if (left_bytes < 0 or unfinished) and _is_idle(place):
-            _remove(place)
+    remaining_bytes = max_bytes
+    for _, set_folder in sorted(sets, reverse=True):
+        remaining_bytes -= _size_bytes(set_folder)
+        unfinished = set_folder.name.startswith(".")
+        if (remaining_bytes < 0 or unfinished) and _is_idle(set_folder):
+            _remove(set_folder)
 
 
-def _is_idle(place: Path) -> bool:
-    """Asked at the last moment: adding up takes a while, in which a run may have begun to use it."""
+def _is_idle(set_folder: Path) -> bool:
+    """Return whether a set is unused. Checked at the last moment, because a run may begin to use it
+    meanwhile.
+    """
     try:
-        return time.time() - place.lstat().st_mtime > PACKAGE_SET_IN_USE_S
+        return time.time() - set_folder.lstat().st_mtime > PACKAGE_SET_IN_USE_S
     except OSError:
-        return False  # somebody else removed it
+        return False  # another process has removed it
 
 
 def _size_bytes(folder: Path) -> int:
@@ -58,10 +61,10 @@ def _size_bytes(folder: Path) -> int:
     return size
 
 
-def _remove(place: Path) -> None:
-    """Under another name first: nobody may find half of it."""
+def _remove(set_folder: Path) -> None:
+    """Remove a set. It is renamed first, so that nobody finds half of it."""
     with suppress(OSError):
-        gone = Path(tempfile.mkdtemp(prefix=".gone-", dir=place.parent))
+        trash = Path(tempfile.mkdtemp(prefix=".gone-", dir=set_folder.parent))
         with suppress(OSError):
-            place.rename(gone / "set")
-        shutil.rmtree(gone, ignore_errors=True)
+            set_folder.rename(trash / "set")
+        shutil.rmtree(trash, ignore_errors=True)

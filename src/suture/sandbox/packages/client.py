@@ -1,4 +1,4 @@
-"""Running a package manager's client: behind a wall of its own, from which only its index is in reach."""
+"""Run a package manager's client in a sandbox of its own, from which only its index can be reached."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ from suture.sandbox import (
     get_own_interpreter,
 )
 from suture.sandbox.packages.index_proxy import IndexProxy
-from suture.sandbox.packages.installer import PackagesRefused, Place
+from suture.sandbox.packages.installer import PackagesRefused, WorkFolder
 from suture.sandbox.packages.network_access import NetworkAccess
 from suture.sandbox.tuning import CLIENT_TIMEOUT_S, MAX_CLIENT_MESSAGE_CHARS
 
-LIMITS = ProgramLimits(
+CLIENT_LIMITS = ProgramLimits(
     wall_s=CLIENT_TIMEOUT_S,
     cpu_s=CLIENT_TIMEOUT_S,
-    memory_mb=64 << 10,  # of addresses, of which Node asks for many
+    memory_mb=64 << 10,  # of address space; Node reserves much of it
     total_memory_mb=3072,
     processes=256,
     file_mb=4096,
     open_files=1024,
     output_bytes=1 << 18,
 )
-NO_CLIENT = "No module named pip"
+NO_PIP = "No module named pip"
 SECRET = re.compile(r"_API_KEY$|^SUTURE_|DATABASE_URL$")
 ADDRESS = re.compile(r"\b[a-z+]+://\S+|\bhost='[^']*'")
-"""What a client says may name the index, and with it a password."""
+"""A client's output may name the index, and with it a password."""
 PORT = 3128
-TEMPORARY = ".temporary"
-START = f"""\
+TEMP_DIR = ".temporary"
+ENTRY_CODE = f"""\
 import os, socket, sys
 if os.path.exists("{WRITABLE_DIR}/.door"):
     door = socket.create_server(("127.0.0.1", {PORT}), backlog=128)
@@ -55,7 +55,8 @@ os.chdir("{WRITABLE_DIR}")
 os.makedirs(os.environ["TMPDIR"], exist_ok=True)
 os.execvp(sys.argv[1], sys.argv[1:])
 """
-"""What runs in front of a client behind the wall; see `gate`."""
+"""Runs before the client inside the sandbox: it hands the listening socket of the loopback to the proxy (see
+`index_proxy.py`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,119 +64,122 @@ class Client:
     """A package manager's program.
 
     Attributes:
-        name: For messages.
-        argv: Its first words behind the wall.
-        argv_here: The same on the host.
-        shown: What of the host it needs behind the wall: itself.
-        folders: Where it finds programs there, before the system's.
-        variables: What it is told in any case.
-        unreachable: What it says where the index cannot be reached.
+        name: Its name in messages.
+        argv: The start of its command inside the sandbox.
+        host_argv: The same on the host.
+        mounts: Mounts for the client itself.
+        folders: Folders of programs inside the sandbox, searched before the system's.
+        variables: Environment variables that it always gets.
+        unreachable: Matches its output if the index cannot be reached.
     """
 
     name: str
     argv: tuple[str, ...]
-    argv_here: tuple[str, ...]
-    shown: tuple[Mount, ...] = ()
+    host_argv: tuple[str, ...]
+    mounts: tuple[Mount, ...] = ()
     folders: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
     unreachable: re.Pattern[str]
 
 
 async def run_client(
-    client: Client, argv: Sequence[str], place: Place, reach: NetworkAccess | None = None
+    client: Client, argv: Sequence[str], work_folder: WorkFolder, access: NetworkAccess | None = None
 ) -> None:
-    """Run a package manager's client in a folder of ours.
+    """Run a package manager's client in one of Suture's folders.
 
     Args:
-        client: Which.
+        client: The client.
         argv: Its arguments; paths are relative to the folder.
-        place: The folder; no file of a project lies there.
-        reach: What it may reach; nothing where left out.
+        work_folder: The folder; it holds no file of a project.
+        access: What it may reach; nothing if omitted.
 
     Raises:
-        PackagesRefused: It ended with an error, or was led past its index; the message holds no address.
-        PrerequisiteError: It is not there, ended too late, could not reach its index, or there is no wall.
+        PackagesRefused: It ended with an error, or was led past its index. The message contains no address.
+        PrerequisiteError: It is missing, timed out, could not reach its index, or no sandbox can be built.
     """
-    if not place.walled:
-        code, text = await _on_host(client, argv, place.folder)
+    if not work_folder.sandboxed:
+        code, text = await _run_on_host(client, argv, work_folder.folder)
     else:
-        gate = _gate(reach) if reach is not None else None
-        code, text = await _walled(client, argv, place.folder, reach or NetworkAccess(), gate)
-        if code and gate is not None and gate.refused:
-            where = ", ".join(gate.refused)
+        proxy = _create_proxy(access) if access is not None else None
+        code, text = await _run_in_sandbox(client, argv, work_folder.folder, access or NetworkAccess(), proxy)
+        if code and proxy is not None and proxy.refused:
+            where = ", ".join(proxy.refused)
             raise PackagesRefused(
-                f"{client.name} was led past its index, to {where}: not reached (safety.package_hosts)"
+                f"{client.name} was led past its index, to {where}, which is blocked (safety.package_hosts)"
             )
-        if code and gate is not None and gate.unreached:
-            raise out_of_reach(client.name, "no answer")
-    _judge(client, code, text)
+        if code and proxy is not None and proxy.unreachable:
+            raise unreachable_index(client.name, "no answer")
+    _raise_for_output(client, code, text)
 
 
-def _gate(reach: NetworkAccess) -> IndexProxy:
-    for origin in reach.origins:
-        reach.proxy_for(origin)  # one that cannot be used is said before anything begins
-    return IndexProxy(reach.origins, reach.proxy_for, reach.names)
+def _create_proxy(access: NetworkAccess) -> IndexProxy:
+    for origin in access.origins:
+        access.proxy_for(origin)  # raises for a proxy that cannot be used, before anything begins
+    return IndexProxy(access.origins, access.proxy_for, access.names)
 
 
-def _judge(client: Client, code: int, text: str) -> None:
-    if NO_CLIENT in text:
-        raise absent(client.name, NO_CLIENT)
+def _raise_for_output(client: Client, code: int, text: str) -> None:
+    if NO_PIP in text:
+        raise missing_client(client.name, NO_PIP)
     if not code:
         return
     lines = [ADDRESS.sub("<address>", line.strip()) for line in text.splitlines() if line.strip()]
     if client.unreachable.search(text):
         line = next((line for line in lines if client.unreachable.search(line)), lines[-1])
-        raise out_of_reach(client.name, line[:MAX_CLIENT_MESSAGE_CHARS])
-    raise PackagesRefused(" / ".join(lines)[:MAX_CLIENT_MESSAGE_CHARS] or f"{client.name} ended with {code}")
+        raise unreachable_index(client.name, line[:MAX_CLIENT_MESSAGE_CHARS])
+    raise PackagesRefused(
+        " / ".join(lines)[:MAX_CLIENT_MESSAGE_CHARS] or f"{client.name} ended with exit code {code}"
+    )
 
 
-async def _walled(
-    client: Client, argv: Sequence[str], folder: Path, reach: NetworkAccess, gate: IndexProxy | None
+async def _run_in_sandbox(
+    client: Client, argv: Sequence[str], folder: Path, access: NetworkAccess, proxy: IndexProxy | None
 ) -> tuple[int, str]:
-    proxy = f"http://127.0.0.1:{PORT}"
+    proxy_url = f"http://127.0.0.1:{PORT}"
     names = ("http_proxy", "https_proxy")
     request = RunRequest(
-        argv=(get_own_interpreter().executable, "-I", "-S", "-B", "-c", START, *client.argv, *argv),
+        argv=(get_own_interpreter().executable, "-I", "-S", "-B", "-c", ENTRY_CODE, *client.argv, *argv),
         env={
-            **{name: proxy for one in names for name in (one, one.upper())},
+            **{name: proxy_url for one in names for name in (one, one.upper())},
             **client.variables,
-            **reach.variables,
+            **access.variables,
             "PATH": ":".join((*client.folders, "/usr/local/bin", "/usr/bin", "/bin")),
-            "TMPDIR": f"{WRITABLE_DIR}/{TEMPORARY}",
+            "TMPDIR": f"{WRITABLE_DIR}/{TEMP_DIR}",
         },
-        files=reach.files,
-        mounts=(*client.shown, *reach.shown),
-        limits=LIMITS,
+        files=access.files,
+        mounts=(*client.mounts, *access.mounts),
+        limits=CLIENT_LIMITS,
     )
     sandbox = BubblewrapSandbox(mode="cold")
     try:
-        async with AsyncExitStack() as held:
-            _hand(folder, over=True)
-            if gate is not None:
-                await held.enter_async_context(gate.watching(folder))
+        async with AsyncExitStack() as stack:
+            _set_permissions(folder, writable=True)
+            if proxy is not None:
+                await stack.enter_async_context(proxy.serve_folder(folder))
             result = await sandbox.run_with_writable_dir(request, folder)
     except SandboxError as fault:
         raise PrerequisiteError(
-            f"packages are fetched behind a wall, which cannot be built here: {fault.message}",
-            remedy=f"{fault.remedy or 'see `suture doctor`'}; or let {client.name} fetch with your rights "
+            f"packages are fetched in a sandbox, which cannot be built here: {fault.message}",
+            remedy=f"{fault.remedy or 'run `suture doctor`'}; or let {client.name} fetch with your rights "
             "and network: safety.fetch_packages = 'host'",
         ) from fault
     finally:
         await sandbox.close()
-        shutil.rmtree(folder / TEMPORARY, ignore_errors=True)
-        _hand(folder, over=False)
+        shutil.rmtree(folder / TEMP_DIR, ignore_errors=True)
+        _set_permissions(folder, writable=False)
     if result.status == "timeout":
-        raise out_of_reach(client.name, f"no end within {CLIENT_TIMEOUT_S:.0f} s")
+        raise unreachable_index(client.name, f"not finished within {CLIENT_TIMEOUT_S:.0f} s")
     text = (result.stdout + b"\n" + result.stderr).decode("utf-8", "replace")
     if result.status in ("failed", "ok"):
         return result.exit_code if result.exit_code is not None else 1, text
     return 1, f"{text}\n{client.name} was ended: {result.status}"
 
 
-def _hand(folder: Path, *, over: bool) -> None:
-    """Let a client write to a folder, or only us again: where this side is root it is another user.
+def _set_permissions(folder: Path, *, writable: bool) -> None:
+    """Let a client write to a folder, or take that permission back. If Suture is root, the client is another
+    user.
 
-    Nobody else gets there meanwhile, through the folder above.
+    No other user can reach the folder meanwhile, because the folder above it is private.
     """
     if os.geteuid() != 0:
         return
@@ -185,24 +189,24 @@ def _hand(folder: Path, *, over: bool) -> None:
             os.chown(path, 0, 0, follow_symlinks=False)
             if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
                 all_may = 0o777 if stat.S_ISDIR(mode) else 0o666
-                os.chmod(path, stat.S_IMODE(mode) | all_may if over else stat.S_IMODE(mode) & 0o755)  # noqa: PTH101
+                os.chmod(path, stat.S_IMODE(mode) | all_may if writable else stat.S_IMODE(mode) & 0o755)  # noqa: PTH101
 
 
-async def _on_host(client: Client, argv: Sequence[str], folder: Path) -> tuple[int, str]:
-    """As the user would, with all of the user's network: where a setting says so."""
-    temporary = folder / TEMPORARY
+async def _run_on_host(client: Client, argv: Sequence[str], folder: Path) -> tuple[int, str]:
+    """Run the client as the user would, with all of the user's network. Only a setting permits this."""
+    temporary = folder / TEMP_DIR
     await asyncio.to_thread(temporary.mkdir)
     try:
         process = await asyncio.create_subprocess_exec(
-            *client.argv_here,
+            *client.host_argv,
             *argv,
             cwd=folder,
             env={
-                **own_environment(),
+                **filtered_environment(),
                 **{
                     name: value.replace(WRITABLE_DIR, str(folder)) for name, value in client.variables.items()
                 },
-                "TMPDIR": str(temporary),  # go takes no module in it for one
+                "TMPDIR": str(temporary),  # so that go does not take its content for modules
             },
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
@@ -210,37 +214,39 @@ async def _on_host(client: Client, argv: Sequence[str], folder: Path) -> tuple[i
             start_new_session=True,
         )
     except OSError as fault:
-        raise absent(client.name, f"it cannot be started: {fault.strerror}") from fault
+        raise missing_client(client.name, f"it cannot be started: {fault.strerror}") from fault
     try:
         async with asyncio.timeout(CLIENT_TIMEOUT_S):
-            said, _ = await process.communicate()
+            output, _ = await process.communicate()
     except TimeoutError as fault:
-        raise out_of_reach(client.name, f"no end within {CLIENT_TIMEOUT_S:.0f} s") from fault
+        raise unreachable_index(client.name, f"not finished within {CLIENT_TIMEOUT_S:.0f} s") from fault
     finally:
         if process.returncode is None:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
         await asyncio.to_thread(shutil.rmtree, temporary, ignore_errors=True)
-    return process.returncode or 0, said.decode("utf-8", "replace")
+    return process.returncode or 0, output.decode("utf-8", "replace")
 
 
-def own_environment() -> dict[str, str]:
-    """The user's, without the keys of models and the database's address: what a client says may quote it."""
+def filtered_environment() -> dict[str, str]:
+    """Return the user's environment without model keys and the database's address, which a client's output
+    may quote.
+    """
     return {name: value for name, value in os.environ.items() if not SECRET.search(name)}
 
 
-def absent(client: str, why: str) -> PrerequisiteError:
-    """The fault to raise where a client is not there."""
+def missing_client(client: str, why: str) -> PrerequisiteError:
+    """Return the exception to raise if a client is missing."""
     return PrerequisiteError(
-        f"packages are fetched by {client}, which is not there: {why}",
+        f"packages are fetched by {client}, which is missing: {why}",
         remedy=f"install {client}, or leave packages out with --approve-deps never",
     )
 
 
-def out_of_reach(client: str, said: str) -> PrerequisiteError:
-    """The fault to raise where a client's index does not answer."""
+def unreachable_index(client: str, output: str) -> PrerequisiteError:
+    """Return the exception to raise if a client's index does not answer."""
     return PrerequisiteError(
-        f"packages cannot be fetched: {client} does not reach its index: {said}",
+        f"packages cannot be fetched: {client} cannot reach its index: {output}",
         remedy=f"check the network and {client}'s settings, or leave packages out with --approve-deps never",
     )

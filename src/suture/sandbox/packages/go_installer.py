@@ -1,4 +1,4 @@
-"""Go's modules, by the go command: from the proxy of the user's alone, never from a repository."""
+"""Install Go modules with the go command: only from the user's module proxy, never from a repository."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from pathlib import Path
 
 from suture.core.safe_files import write_file_atomically
 from suture.sandbox import WRITABLE_DIR, Mount, discover_toolchain
-from suture.sandbox.packages.client import TEMPORARY, Client, absent, own_environment, run_client
-from suture.sandbox.packages.index_proxy import Origin, origin_of
-from suture.sandbox.packages.installer import FETCHED, PackagesRefused, Place
+from suture.sandbox.packages.client import TEMP_DIR, Client, filtered_environment, missing_client, run_client
+from suture.sandbox.packages.index_proxy import Origin, parse_origin
+from suture.sandbox.packages.installer import FETCHED, PackagesRefused, WorkFolder
 from suture.sandbox.packages.network_access import (
     NetworkAccess,
-    ask,
-    certificates,
-    origins_of,
-    shown_folders,
-    with_login,
+    add_netrc_login,
+    mounts_for_local_indexes,
+    parse_origins,
+    query_client_settings,
+    read_certificates,
 )
 from suture.sandbox.tuning import MAX_GO_ROUNDS, MAX_REQUESTED_PACKAGES
 
-ASKED = ("GOPROXY", "GOSUMDB", "GONOSUMDB", "GOINSECURE")
-FIXED = {
+QUERIED_VARIABLES = ("GOPROXY", "GOSUMDB", "GONOSUMDB", "GOINSECURE")
+FIXED_VARIABLES = {
     "GO111MODULE": "on",
-    "GOFLAGS": "-mod=mod -modcacherw",  # else nobody can clear what it has unpacked
+    "GOFLAGS": "-mod=mod -modcacherw",  # otherwise the unpacked modules are read-only and cannot be removed
     "GOMODCACHE": f"{WRITABLE_DIR}/{FETCHED}",
-    "GOPATH": f"{WRITABLE_DIR}/{TEMPORARY}/go",
-    "GOCACHE": f"{WRITABLE_DIR}/{TEMPORARY}/built",
+    "GOPATH": f"{WRITABLE_DIR}/{TEMP_DIR}/go",
+    "GOCACHE": f"{WRITABLE_DIR}/{TEMP_DIR}/built",
     "GONOPROXY": "none",
     "GOVCS": "*:off",
     "GOTOOLCHAIN": "local",
@@ -40,15 +40,15 @@ FIXED = {
 UNREACHABLE = re.compile(
     r"dial tcp|proxyconnect|connection re(?:fused|set)|i/o timeout|x509:|: (?:401|403|407|429|5\d\d) "
 )
-REQUIRED = re.compile(r"(?P<name>[\w~-]+(?:\.[\w~-]+)+(?:/[\w.~-]+)*) (?P<version>v\d+\.\d+\.\d+[\w.+-]*)")
-STATED = re.compile(r"go \d+\.\d+(?:\.\d+)?|module [\w./~-]+")
-SUM = re.compile(r"(?P<name>\S+) (?P<version>v\S+) h1:[\w+/=]+")
+REQUIREMENT = re.compile(r"(?P<name>[\w~-]+(?:\.[\w~-]+)+(?:/[\w.~-]+)*) (?P<version>v\d+\.\d+\.\d+[\w.+-]*)")
+STATEMENT = re.compile(r"go \d+\.\d+(?:\.\d+)?|module [\w./~-]+")
+CHECKSUM = re.compile(r"(?P<name>\S+) (?P<version>v\S+) h1:[\w+/=]+")
 INDIRECT = "indirect"
-NEAR = "here.invalid"
-"""Go asks no proxy for a loopback. A name that can be nobody's (RFC 2606) stands for it."""
+LOOPBACK_ALIAS = "here.invalid"
+"""Go uses no proxy for a loopback address. This name, which nobody can own (RFC 2606), replaces it."""
 BUILT_IN_LANGUAGES = ("module fetched", "go 1.17")
 """From this version on a module says all that it requires, and go does not read on for the rest."""
-LONGEST = 300
+MAX_MESSAGE_CHARS = 300
 
 
 class Go:
@@ -59,37 +59,45 @@ class Go:
     folder = "modules"
 
     def wanted(self, manifest: str) -> tuple[str, ...]:
-        """See `Installer`: each is a module, a blank and its version. What is indirect is asked of nobody."""
-        found = [text for text, remark in _requires(manifest) if remark != INDIRECT]
+        """See `Installer`: each item is a module, a blank and its version. Indirect requirements are not
+        requested.
+        """
+        found = [text for text, remark in _parse_requirements(manifest) if remark != INDIRECT]
         if len(found) > MAX_REQUESTED_PACKAGES:
             raise PackagesRefused(f"{self.manifest} asks for more than {MAX_REQUESTED_PACKAGES} packages")
         return tuple(found)
 
-    async def resolve(self, wanted: Sequence[str], place: Place) -> str:
+    async def resolve(self, wanted: Sequence[str], work_folder: WorkFolder) -> str:
         """See `Installer`. The modules are left for `install`.
 
-        What is required in turn is written down and looked at again, until nothing is added: only then does a
-        lock hold what go asks for that is given all of it.
+        Requirements of requirements are written down and resolved again until nothing is added. Only then
+        does the lock contain what go needs to be given all modules.
         """
-        client = go_client()
-        reach = await go_reach(client.argv_here, place) if place.walled else None
+        client = find_go_client()
+        access = await find_go_access(client.host_argv, work_folder) if work_folder.sandboxed else None
         lock = ""
         for _ in range(MAX_GO_ROUNDS):
-            whole = self._whole(wanted, lock)
-            await asyncio.to_thread(write_file_atomically, place.folder / self.manifest, whole.encode())
-            await run_client(client, ["mod", "download", "all"], place, reach)
-            lock = place.text_of(self.lock)
-            if self._whole(wanted, lock) == whole:
+            whole = self._complete_manifest(wanted, lock)
+            await asyncio.to_thread(write_file_atomically, work_folder.folder / self.manifest, whole.encode())
+            await run_client(client, ["mod", "download", "all"], work_folder, access)
+            lock = work_folder.read_text(self.lock)
+            if self._complete_manifest(wanted, lock) == whole:
                 return lock
-        raise PackagesRefused(f"there is no end to what {', '.join(wanted)} requires"[:LONGEST])
+        raise PackagesRefused(
+            f"the requirements of {', '.join(wanted)} cannot be resolved"[:MAX_MESSAGE_CHARS]
+        )
 
-    async def install(self, wanted: Sequence[str], lock: str, place: Place) -> None:
-        """See `Installer`. Nothing is in reach; modules are compared with the lock and with their hashes."""
-        await lay_modules(self._whole(wanted, lock), lock, place, ["download", "all"])
+    async def install(self, wanted: Sequence[str], lock: str, work_folder: WorkFolder) -> None:
+        """See `Installer`. Nothing can be reached; modules are compared with the lock and with their
+        hashes.
+        """
+        await verify_and_move_modules(
+            self._complete_manifest(wanted, lock), lock, work_folder, ["download", "all"]
+        )
 
     def versions(self, lock: str) -> Mapping[str, str]:
-        """See `Installer`. Of a module that is not used only the hash of its `go.mod` is in a lock."""
-        found = (SUM.fullmatch(line) for line in lock.splitlines())
+        """See `Installer`. Of a module that is not used, a lock contains only the hash of its `go.mod`."""
+        found = (CHECKSUM.fullmatch(line) for line in lock.splitlines())
         return {
             one["name"]: one["version"] for one in found if one and not one["version"].endswith("/go.mod")
         }
@@ -98,128 +106,145 @@ class Go:
         """See `Installer`."""
         return tuple(f"{name}@{version}" for name, version in self.versions(lock).items())
 
-    def laid(self, manifest: str, lock: str) -> Mapping[str, str]:
-        """See `Installer`: go reads no `go.mod` that leaves out what is required in turn."""
+    def project_files(self, manifest: str, lock: str) -> Mapping[str, str]:
+        """See `Installer`. Go rejects a `go.mod` that omits indirect requirements, so they are added."""
         versions = self.versions(lock)
-        for text, remark in _requires(manifest):
+        for text, remark in _parse_requirements(manifest):
             name, _, version = text.partition(" ")
             if remark == INDIRECT and versions.get(name) != version:
-                raise PackagesRefused(f"{self.manifest}: nothing requires {text}: leave out what is indirect")
-        stated = [line for line in map(plain_line, manifest.splitlines()) if STATED.fullmatch(line)]
-        return {self.manifest: self._whole(self.wanted(manifest), lock, stated), self.lock: lock}
+                raise PackagesRefused(f"{self.manifest}: nothing requires {text}: leave out indirect modules")
+        statements = [line for line in map(strip_comment, manifest.splitlines()) if STATEMENT.fullmatch(line)]
+        return {
+            self.manifest: self._complete_manifest(self.wanted(manifest), lock, statements),
+            self.lock: lock,
+        }
 
-    def _whole(self, wanted: Sequence[str], lock: str, stated: Sequence[str] = BUILT_IN_LANGUAGES) -> str:
-        """A manifest that asks for all that a lock holds."""
+    def _complete_manifest(
+        self, wanted: Sequence[str], lock: str, statements: Sequence[str] = BUILT_IN_LANGUAGES
+    ) -> str:
+        """Return a manifest that requires everything in a lock."""
         versions = self.versions(lock)
-        asked = [one.partition(" ") for one in wanted]
-        own = {name for name, _, _ in asked}
-        lines = [f"\t{name} {versions.get(name, version)}" for name, _, version in asked]
+        requirements = [one.partition(" ") for one in wanted]
+        direct_names = {name for name, _, _ in requirements}
+        lines = [f"\t{name} {versions.get(name, version)}" for name, _, version in requirements]
         lines += [
-            f"\t{name} {version} // {INDIRECT}" for name, version in versions.items() if name not in own
+            f"\t{name} {version} // {INDIRECT}"
+            for name, version in versions.items()
+            if name not in direct_names
         ]
-        return "\n".join([*stated, "", "require (", *lines, ")", ""])
+        return "\n".join([*statements, "", "require (", *lines, ")", ""])
 
 
-async def lay_modules(go_mod: str, go_sum: str, place: Place, download: Sequence[str]) -> None:
-    """Compare what lies in `FETCHED` with its hashes, and lay it where modules are shown from.
+async def verify_and_move_modules(
+    go_mod: str, go_sum: str, work_folder: WorkFolder, download: Sequence[str]
+) -> None:
+    """Compare the content of `FETCHED` with its hashes, and move it to where modules are mounted from.
 
     Args:
-        go_mod: What is required.
+        go_mod: The requirements.
         go_sum: The hashes.
-        place: A folder with nothing but what was fetched.
-        download: The words of `go mod` that look at all of it.
+        work_folder: A folder with nothing but what was fetched.
+        download: The arguments of `go mod` that read all of it.
 
     Raises:
         PackagesRefused: Something else was fetched.
-        PrerequisiteError: Go is not there, or there is no wall.
+        PrerequisiteError: Go is missing, or no sandbox can be built.
     """
-    await asyncio.to_thread(write_file_atomically, place.folder / Go.manifest, go_mod.encode())
-    await asyncio.to_thread(write_file_atomically, place.folder / Go.lock, go_sum.encode())
-    client = go_client()
+    await asyncio.to_thread(write_file_atomically, work_folder.folder / Go.manifest, go_mod.encode())
+    await asyncio.to_thread(write_file_atomically, work_folder.folder / Go.lock, go_sum.encode())
+    client = find_go_client()
     offline = replace(client, variables={**client.variables, "GOPROXY": "off", "GOSUMDB": "off"})
     for verb in (download, ["verify"]):
-        await run_client(offline, ["mod", *verb], place)
-    if place.text_of(Go.lock) != go_sum:
+        await run_client(offline, ["mod", *verb], work_folder)
+    if work_folder.read_text(Go.lock) != go_sum:
         raise PackagesRefused(f"the modules that were fetched are not those of {Go.lock}")
-    (place.folder / FETCHED).rename(place.folder / Go.folder)
+    (work_folder.folder / FETCHED).rename(work_folder.folder / Go.folder)
 
 
-def plain_line(line: str) -> str:
-    """A line of a `go.mod` without what is remarked on it."""
+def strip_comment(line: str) -> str:
+    """Return a line of a `go.mod` without its comment."""
     return " ".join(line.partition("//")[0].split())
 
 
-def _requires(manifest: str) -> Iterator[tuple[str, str]]:
-    """Each required module with its version, and what is remarked on it.
+def _parse_requirements(manifest: str) -> Iterator[tuple[str, str]]:
+    """Yield each required module with its version, and the comment on it.
 
     Raises:
-        PackagesRefused: There is something else: a replacement, another toolchain, a folder to leave out.
+        PackagesRefused: The file contains something else: a replacement, another toolchain, an exclusion.
     """
     inside = False
     for line in manifest.splitlines():
-        text, remark = plain_line(line), line.partition("//")[2].strip()
-        if not text or (not inside and STATED.fullmatch(text)):
+        text, remark = strip_comment(line), line.partition("//")[2].strip()
+        if not text or (not inside and STATEMENT.fullmatch(text)):
             continue
         if (text in ("require (", "require(") and not inside) or (text == ")" and inside):
             inside = not inside
             continue
         required = text if inside else text.removeprefix("require ")
-        if (not inside and required == text) or not REQUIRED.fullmatch(required):
-            raise PackagesRefused(f"go.mod: {text[:200]!r} is no module of a proxy with its version")
+        if (not inside and required == text) or not REQUIREMENT.fullmatch(required):
+            raise PackagesRefused(f"go.mod: {text[:200]!r} is not a module with its version")
         yield required, remark
 
 
-def go_client() -> Client:
-    """The go on the user's PATH.
+def find_go_client() -> Client:
+    """Return the go on the user's PATH.
 
     Raises:
-        PrerequisiteError: It is not there.
+        PrerequisiteError: It is missing.
     """
     go = discover_toolchain(None, os.environ, "go")
     if go is None:
-        raise absent("go", "it is not on PATH")
+        raise missing_client("go", "it is not on PATH")
     return Client(
         name="go",
         argv=("go",),
-        argv_here=(go.program,),
-        shown=tuple(Mount(source=here, target=there) for here, there in go.shown.items() if here == there),
+        host_argv=(go.program,),
+        mounts=tuple(Mount(source=here, target=there) for here, there in go.shown.items() if here == there),
         folders=go.folders,
-        variables=FIXED,
+        variables=FIXED_VARIABLES,
         unreachable=UNREACHABLE,
     )
 
 
-async def go_reach(go: tuple[str, ...], place: Place) -> NetworkAccess:
-    """What go may reach: the user's proxies of modules, and the database of their hashes.
+async def find_go_access(go: tuple[str, ...], work_folder: WorkFolder) -> NetworkAccess:
+    """Return what go may reach: the user's module proxies, and the checksum database.
+
+    Args:
+        go: The program on this machine.
+        work_folder: Where it runs.
 
     Raises:
-        PrerequisiteError: Go does not tell its settings, or there is no proxy.
+        PrerequisiteError: Go does not print its settings, or there is no proxy.
     """
-    environ = {**own_environment(), "GOTOOLCHAIN": "local"}
-    settings = json.loads(await ask("go", (*go, "env", "-json", *ASKED), place.folder, environ))
+    environ = {**filtered_environment(), "GOTOOLCHAIN": "local"}
+    settings = json.loads(
+        await query_client_settings(
+            "go", (*go, "env", "-json", *QUERIED_VARIABLES), work_folder.folder, environ
+        )
+    )
     proxies = [one for one in re.split(r"[,|]", settings["GOPROXY"]) if one not in ("", "direct", "off")]
     if not proxies:
-        raise absent("go", "GOPROXY names no proxy, and modules are not fetched from repositories")
+        raise missing_client("go", "GOPROXY names no proxy, and modules are never fetched from repositories")
     database = settings["GOSUMDB"].split()[-1:]
     known = [one if "://" in one else f"https://{one.partition('+')[0]}" for one in database if one != "off"]
-    near = {one: _by_name(one) for one in proxies}
-    certificate, files = certificates(os.environ.get("SSL_CERT_FILE", ""))
-    variables = {name: settings.get(name) or "" for name in ASKED[1:]}
+    proxy_urls = {one: _replace_loopback(one) for one in proxies}
+    certificate, files = read_certificates(os.environ.get("SSL_CERT_FILE", ""))
+    variables = {name: settings.get(name) or "" for name in QUERIED_VARIABLES[1:]}
     return NetworkAccess(
-        origins=origins_of([*near.values(), *known], place.hosts),
+        origins=parse_origins([*proxy_urls.values(), *known], work_folder.hosts),
         variables={
             **{name: value for name, value in variables.items() if value},
-            "GOPROXY": ",".join(map(with_login, near.values())),
+            "GOPROXY": ",".join(map(add_netrc_login, proxy_urls.values())),
             **({"SSL_CERT_FILE": certificate} if certificate else {}),
         },
         files=files,
-        shown=shown_folders(proxies),
-        names={NEAR: "127.0.0.1"},
+        mounts=mounts_for_local_indexes(proxies),
+        names={LOOPBACK_ALIAS: "127.0.0.1"},
     )
 
 
-def _by_name(url: str) -> str:
-    origin: Origin | None = origin_of(url, "http")
+def _replace_loopback(url: str) -> str:
+    origin: Origin | None = parse_origin(url, "http")
     if origin is None or not (origin.host == "localhost" or origin.host.startswith("127.")):
         return url
-    return re.sub(rf"(//(?:[^/@]*@)?){re.escape(origin.host)}", rf"\1{NEAR}", url, count=1)
+    return re.sub(rf"(//(?:[^/@]*@)?){re.escape(origin.host)}", rf"\1{LOOPBACK_ALIAS}", url, count=1)

@@ -1,8 +1,8 @@
-"""The one way out of where packages are fetched: a proxy of ours that leads to the index and nowhere else.
+"""The only way out of a client's sandbox: a proxy that leads to the package index and nowhere else.
 
-A client runs in a network namespace of its own, in which there is nothing but its loopback. There it opens a
-door, a listening socket, and hands that over before it begins (`client.START`). A socket stays in the
-namespace in which it was made, so this side answers at the door and needs no process over there.
+A client runs in its own network namespace, where nothing but its loopback exists. There it opens a listening
+socket and passes that to the host before it begins (`client.ENTRY_CODE`). A socket stays in the namespace in
+which it was created, so the host can accept connections on it and needs no process inside.
 """
 
 from __future__ import annotations
@@ -30,15 +30,17 @@ from suture.sandbox.tuning import (
     REQUEST_HEAD_TIMEOUT_S,
 )
 
-DOOR = ".door"
-"""The socket in the client's folder through which it hands over the door; gone as soon as it has."""
+HANDOVER_SOCKET = ".door"
+"""The Unix socket in the client's folder through which the listening socket is passed; it is removed right
+after."""
 PORTS = {"https": 443, "http": 80}
 HOST = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,251}[a-z0-9])?|\[[0-9a-f:.]{2,45}\]")
-PASSED_ON = re.compile(
+FORWARDED_HEADER = re.compile(
     r"(?:accept|accept-encoding|authorization|cache-control|if-none-match|range|user-agent):[\t\x20-\x7e]*",
     re.I,
 )
-"""Headers of a plain request. None of them frames a body: there is one request, and nothing behind it."""
+"""Headers of a plain request that are passed on. None of them frames a body: there is one request and nothing
+after it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,8 +48,8 @@ class Origin:
     """One server.
 
     Attributes:
-        scheme: `https`, through which the gate does not see, or `http`.
-        host: In small letters.
+        scheme: `https`, which the proxy cannot look into, or `http`.
+        host: In lower case.
         port: Its port.
     """
 
@@ -59,12 +61,13 @@ class Origin:
         return self.host if PORTS[self.scheme] == self.port else f"{self.host}:{self.port}"
 
 
-def origin_of(url: str, scheme: str = "") -> Origin | None:
-    """The server of an address; `None` where it is no address of a server, or has other signs than such have.
+def parse_origin(url: str, scheme: str = "") -> Origin | None:
+    """Return the server of an address; `None` if it is no address of a server, or contains unusual
+    characters.
 
     Args:
         url: Not trusted.
-        scheme: What it must be, where that matters.
+        scheme: The required scheme, if any.
     """
     try:
         parts = urlsplit(url)
@@ -79,12 +82,12 @@ def origin_of(url: str, scheme: str = "") -> Origin | None:
 
 
 class IndexProxy:
-    """Lets a client through to some servers.
+    """Lets a client reach some servers.
 
     Args:
-        origins: These. A redirect, a requirement or a program that leads elsewhere is refused.
-        proxy_for: The user's own proxy on the way to one, as an address; empty where there is none.
-        names: Name of one -> the server that is meant by it.
+        origins: The servers. A redirect, a requirement or a program that leads elsewhere is refused.
+        proxy_for: Returns the user's own proxy for a server, as an address; empty if there is none.
+        names: Host name that the client uses -> the real host.
     """
 
     def __init__(
@@ -96,122 +99,132 @@ class IndexProxy:
         self._origins = frozenset(origins)
         self._proxy_for = proxy_for
         self._names = names or {}
-        self._answering: set[asyncio.Task[None]] = set()
-        self._left = MAX_DOWNLOADED_BYTES
+        self._connections: set[asyncio.Task[None]] = set()
+        self._remaining_bytes = MAX_DOWNLOADED_BYTES
         self.refused: list[str] = []
-        """Where else it wanted to go."""
-        self.unreached: list[str] = []
-        """Which of them did not answer."""
+        """Other servers that the client wanted to reach."""
+        self.unreachable: list[str] = []
+        """Allowed servers that did not answer."""
 
     @asynccontextmanager
-    async def watching(self, folder: Path) -> AsyncIterator[None]:
-        """Take the door that is handed over in a folder, and answer at it until the end.
+    async def serve_folder(self, folder: Path) -> AsyncIterator[None]:
+        """Receive the listening socket that the client puts into its folder, and serve it until the context
+        is left.
 
         Args:
-            folder: The client's.
+            folder: The client's folder.
         """
-        path, place = folder / DOOR, os.open(folder, os.O_PATH | os.O_DIRECTORY)
-        with socket.socket(socket.AF_UNIX) as meeting:
+        path, folder_fd = folder / HANDOVER_SOCKET, os.open(folder, os.O_PATH | os.O_DIRECTORY)
+        with socket.socket(socket.AF_UNIX) as handover:
             try:
-                meeting.bind(f"/proc/self/fd/{place}/{DOOR}")  # a socket's own path may have 107 bytes only
-                path.chmod(0o666)  # the client has another user where this side is root
-                meeting.listen(1)
-                meeting.setblocking(False)
-                serving = asyncio.create_task(self._serve(meeting, path))
+                # the path of a Unix socket is limited to 107 bytes
+                handover.bind(f"/proc/self/fd/{folder_fd}/{HANDOVER_SOCKET}")
+                path.chmod(0o666)  # the client is another user if Suture is root
+                handover.listen(1)
+                handover.setblocking(False)
+                serving = asyncio.create_task(self._serve(handover, path))
                 try:
                     yield
                 finally:
                     serving.cancel()
                     await asyncio.wait([serving])
             finally:
-                os.close(place)
+                os.close(folder_fd)
                 path.unlink(missing_ok=True)
 
-    async def _serve(self, meeting: socket.socket, path: Path) -> None:
-        door = await _handed_over(meeting, path)
-        server = await asyncio.start_server(self._answer, sock=door, limit=MAX_REQUEST_HEAD_BYTES)
+    async def _serve(self, handover: socket.socket, path: Path) -> None:
+        listener = await _receive_listener(handover, path)
+        server = await asyncio.start_server(
+            self._handle_connection, sock=listener, limit=MAX_REQUEST_HEAD_BYTES
+        )
         try:
             await server.serve_forever()
         finally:
             server.close()
-            for task in self._answering:
+            for task in self._connections:
                 task.cancel()
 
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _handle_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
-        self._answering.add(task)
+        self._connections.add(task)
         try:
-            if len(self._answering) <= MAX_CONNECTIONS:
-                await self._through(reader, writer)
+            if len(self._connections) <= MAX_CONNECTIONS:
+                await self._forward(reader, writer)
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
-            pass  # a connection that breaks is the client's to tell of
+            pass  # the client reports a broken connection itself
         finally:
-            self._answering.discard(task)
+            self._connections.discard(task)
             writer.close()
 
-    async def _through(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         async with asyncio.timeout(REQUEST_HEAD_TIMEOUT_S):
             head = await reader.readuntil(b"\r\n\r\n")
         line, *headers = head.decode("latin-1").split("\r\n")
-        headers = [one for one in headers if PASSED_ON.fullmatch(one)]
+        headers = [one for one in headers if FORWARDED_HEADER.fullmatch(one)]
         method, _, rest = line.partition(" ")
         target = rest.rpartition(" ")[0]
-        tunnel = method == "CONNECT"
-        origin = origin_of(f"https://{target}" if tunnel else target, "" if tunnel else "http")
-        if origin not in self._origins or (not tunnel and method not in ("GET", "HEAD")):
-            self._note(self.refused, str(origin) if origin else "what is no address")
+        is_tunnel = method == "CONNECT"
+        origin = parse_origin(f"https://{target}" if is_tunnel else target, "" if is_tunnel else "http")
+        if origin not in self._origins or (not is_tunnel and method not in ("GET", "HEAD")):
+            self._record_server(self.refused, str(origin) if origin else "what is no address")
             writer.write(b"HTTP/1.1 403 Not the index\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
             await writer.drain()
             return
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
-                proxied, (far_reader, far_writer) = await self._dial(origin)
+                proxy_login, (server_reader, server_writer) = await self._connect(origin)
         except (OSError, EOFError, TimeoutError, ValueError):
-            self._note(self.unreached, str(origin))
+            self._record_server(self.unreachable, str(origin))
             writer.write(b"HTTP/1.1 502 Out of reach\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
             await writer.drain()
             return
         try:
-            if tunnel:
+            if is_tunnel:
                 writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
-                await self._pump((reader, far_writer), (far_reader, writer))
+                await self._copy_all((reader, server_writer), (server_reader, writer))
             else:
-                far_writer.write(_plain_request(method, target, headers, proxied))
-                await self._pump((far_reader, writer))
+                server_writer.write(_plain_request(method, target, headers, proxy_login))
+                await self._copy_all((server_reader, writer))
         finally:
-            far_writer.close()
+            server_writer.close()
 
-    async def _dial(self, origin: Origin) -> tuple[str, tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-        """The user's proxy, where one stands between, and a connection that leads to a server."""
+    async def _connect(self, origin: Origin) -> tuple[str, tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+        """Return the login for the user's proxy, if one is used, and a connection that leads to the
+        server.
+        """
         origin = replace(origin, host=self._names.get(origin.host, origin.host))
         address = self._proxy_for(origin)
         if not address:
             return "", await asyncio.open_connection(origin.host.strip("[]"), origin.port)
         proxy = urlsplit(address)
-        way = await asyncio.open_connection(proxy.hostname, proxy.port or PORTS["http"])
-        login = _login(address)
+        connection = await asyncio.open_connection(proxy.hostname, proxy.port or PORTS["http"])
+        login = _proxy_login(address)
         if origin.scheme == "https":
-            way[1].write(f"CONNECT {origin.host}:{origin.port} HTTP/1.1\r\n{login}\r\n".encode("latin-1"))
-            answer = await way[0].readuntil(b"\r\n\r\n")
+            connection[1].write(
+                f"CONNECT {origin.host}:{origin.port} HTTP/1.1\r\n{login}\r\n".encode("latin-1")
+            )
+            answer = await connection[0].readuntil(b"\r\n\r\n")
             if answer.split(b" ")[1:2] != [b"200"]:
-                way[1].close()
+                connection[1].close()
                 raise OSError("the proxy refuses")
-        return login or "\r\n", way
+        return login or "\r\n", connection
 
-    async def _pump(self, *ways: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
-        """Pass on until all ways have ended, or none moves: who downloads says nothing meanwhile."""
-        async with asyncio.timeout(IDLE_TIMEOUT_S) as patience:
-            await asyncio.gather(*(self._pass_on(*way, patience) for way in ways))
+    async def _copy_all(self, *directions: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
+        """Copy bytes until all directions have ended, or none moves for a while: a client that downloads
+        sends nothing.
+        """
+        async with asyncio.timeout(IDLE_TIMEOUT_S) as idle_timeout:
+            await asyncio.gather(*(self._copy(*connection, idle_timeout) for connection in directions))
 
-    async def _pass_on(
-        self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, patience: asyncio.Timeout
+    async def _copy(
+        self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, idle_timeout: asyncio.Timeout
     ) -> None:
         while True:
             chunk = await source.read(READ_CHUNK_BYTES)
-            patience.reschedule(asyncio.get_running_loop().time() + IDLE_TIMEOUT_S)
-            self._left -= len(chunk)
-            if not chunk or self._left < 0:
+            idle_timeout.reschedule(asyncio.get_running_loop().time() + IDLE_TIMEOUT_S)
+            self._remaining_bytes -= len(chunk)
+            if not chunk or self._remaining_bytes < 0:
                 break
             sink.write(chunk)
             await sink.drain()
@@ -219,48 +232,56 @@ class IndexProxy:
             sink.write_eof()
 
     @staticmethod
-    def _note(places: list[str], place: str) -> None:
-        if place not in places and len(places) < MAX_NAMED_SERVERS:
-            places.append(place)
+    def _record_server(servers: list[str], folder_fd: str) -> None:
+        if folder_fd not in servers and len(servers) < MAX_NAMED_SERVERS:
+            servers.append(folder_fd)
 
 
-async def _handed_over(meeting: socket.socket, path: Path) -> socket.socket:
-    """The door, once it comes; nobody else can hand over another.
+async def _receive_listener(handover: socket.socket, path: Path) -> socket.socket:
+    """Receive the listening socket; nobody else can pass another one.
 
     Raises:
-        OSError: What comes is no door of a loopback's.
+        OSError: It is not a listening socket on the loopback.
     """
-    taken, _ = await asyncio.get_running_loop().sock_accept(meeting)
+    connection, _ = await asyncio.get_running_loop().sock_accept(handover)
     await asyncio.to_thread(path.unlink, missing_ok=True)
-    with taken:
-        taken.settimeout(REQUEST_HEAD_TIMEOUT_S)
-        _, handles, _, _ = await asyncio.to_thread(socket.recv_fds, taken, 1, 1)
+    with connection:
+        connection.settimeout(REQUEST_HEAD_TIMEOUT_S)
+        _, handles, _, _ = await asyncio.to_thread(socket.recv_fds, connection, 1, 1)
         if not (handles and stat.S_ISSOCK(os.fstat(handles[0]).st_mode)):
-            raise OSError("no door was handed over")
-        door = socket.socket(fileno=handles[0])
-        if door.family != socket.AF_INET or door.getsockname()[0] != "127.0.0.1":
-            door.close()
-            raise OSError("no door of a loopback's was handed over")
-        door.setblocking(False)
-        taken.send(b"g")
-    return door
+            raise OSError("no socket was received")
+        listener = socket.socket(fileno=handles[0])
+        if listener.family != socket.AF_INET or listener.getsockname()[0] != "127.0.0.1":
+            listener.close()
+            raise OSError("the received socket is not bound to the loopback")
+        listener.setblocking(False)
+        connection.send(b"g")
+    return listener
 
 
-def _plain_request(method: str, target: str, headers: list[str], proxied: str) -> bytes:
-    """A request for a server, or for a proxy on the way to it, and nothing behind it."""
+def _plain_request(method: str, target: str, headers: list[str], proxy_login: str) -> bytes:
+    """Return a complete request for a server, or for a proxy on the way to it."""
     parts = urlsplit(target)
     path = parts._replace(scheme="", netloc="", fragment="").geturl() or "/"
     netloc = parts.netloc.rpartition("@")[2]
-    asked = f"http://{netloc}{path}" if proxied else path
-    login = [proxied.strip()] if proxied.strip() else []
-    lines = [f"{method} {asked} HTTP/1.1", f"Host: {netloc}", *headers, *login, "Connection: close", "", ""]
+    target_text = f"http://{netloc}{path}" if proxy_login else path
+    login = [proxy_login.strip()] if proxy_login.strip() else []
+    lines = [
+        f"{method} {target_text} HTTP/1.1",
+        f"Host: {netloc}",
+        *headers,
+        *login,
+        "Connection: close",
+        "",
+        "",
+    ]
     return "\r\n".join(lines).encode("latin-1", "replace")
 
 
-def _login(address: str) -> str:
-    """The header that tells a proxy who asks; empty where its address names nobody."""
+def _proxy_login(address: str) -> str:
+    """Return the header that authenticates to a proxy; empty if its address contains no login."""
     parts = urlsplit(address)
     if parts.username is None:
         return ""
-    named = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
-    return f"Proxy-Authorization: Basic {base64.b64encode(named).decode('ascii')}\r\n"
+    credentials = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
+    return f"Proxy-Authorization: Basic {base64.b64encode(credentials).decode('ascii')}\r\n"

@@ -1,4 +1,4 @@
-"""What a package manager is to us."""
+"""The contract for a package manager."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from suture.core.safe_files import read_regular_file
 from suture.sandbox.tuning import MAX_LOCK_BYTES
 
 FETCHED = "fetched"
-"""What `resolve` leaves for `install`, where it leaves something."""
+"""The folder that `resolve` leaves for `install`, if it leaves anything."""
 
 
 class PackagesRefused(Exception):
-    """What a project asks for cannot be had; whoever wrote it can ask for something else.
+    """The requested packages cannot be installed; whoever requested them can request something else.
 
     Args:
-        why: In a line or two, for the coder.
+        why: A line or two, for the model or the user.
     """
 
     def __init__(self, why: str) -> None:
@@ -28,14 +28,15 @@ class PackagesRefused(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class InstalledPackages:
-    """Packages that lie ready.
+    """Packages that are ready to use.
 
     Attributes:
-        folder: Holds them, to be shown behind the wall.
+        folder: Contains them, and is shown inside the sandbox.
         path: Where their lock belongs in the project.
-        lock: Its text: each package with its version and hash.
-        files: Path -> text of what goes with the project: the lock, and a manifest that had to be completed.
-        names: Each with its version, in order.
+        lock: The text of the lock: each package with its version and hash.
+        files: Path -> text of the files that belong to the project: the lock, and a manifest that had to be
+            completed.
+        names: The packages with their versions, in order.
     """
 
     folder: Path
@@ -46,28 +47,28 @@ class InstalledPackages:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
-    """Where packages are fetched, and what bounds that.
+class WorkFolder:
+    """A folder where packages are fetched, and the bounds of that.
 
     Attributes:
-        folder: A folder of ours. What a client has left there is not trusted.
-        python: Version `X.Y` of the Python that will import them.
-        walled: Whether the client runs behind a wall, from which only the index is in reach.
-        hosts: Servers in reach besides, which the user has named.
-        bounds: Name -> versions, as PEP 440 writes them, that what is resolved keeps to.
+        folder: One of Suture's folders. What a client has left there is not trusted.
+        python: The version `X.Y` of the Python that will import the packages.
+        sandboxed: Whether the client runs in a sandbox, from which only the index can be reached.
+        hosts: Further servers in reach, which the user has named.
+        bounds: Name -> version specifier (PEP 440) that resolved versions must satisfy.
     """
 
     folder: Path
     python: str
-    walled: bool = True
+    sandboxed: bool = True
     hosts: tuple[str, ...] = ()
     bounds: Mapping[str, str] = field(default_factory=dict)
 
-    def text_of(self, name: str) -> str:
-        """A file that a client has left there; no link is followed.
+    def read_text(self, name: str) -> str:
+        """Return the text of a file that a client has left there; no link is followed.
 
         Raises:
-            PackagesRefused: There is none, or it is too large.
+            PackagesRefused: There is no such file, or it is too large.
         """
         content = read_regular_file(self.folder / name, MAX_LOCK_BYTES)
         if content is None or len(content) > MAX_LOCK_BYTES:
@@ -76,62 +77,63 @@ class Place:
 
 
 class Installer(Protocol):
-    """One package manager. Nothing that it fetches is run."""
+    """One package manager. Nothing that it fetches is executed."""
 
     manifest: str
-    """The file of a project that asks for packages."""
+    """The file of a project that requests packages."""
     lock: str
-    """The file that says which they are."""
+    """The file that pins them."""
     folder: str
-    """What `install` makes in its place."""
+    """The folder that `install` creates."""
 
     def wanted(self, manifest: str) -> tuple[str, ...]:
-        """What a manifest asks for, in order; each safe to hand to the client.
+        """Return what a manifest requests, in order; each item is safe to pass to the client.
 
         Raises:
-            PackagesRefused: It asks for what is not installed: an address, a path, another manifest.
+            PackagesRefused: It requests something that is not installed: an address, a path, another
+                manifest.
         """
         ...
 
-    async def resolve(self, wanted: Sequence[str], place: Place) -> str:
-        """The lock of all that is needed.
+    async def resolve(self, wanted: Sequence[str], work_folder: WorkFolder) -> str:
+        """Return the lock of everything that is needed.
 
         Args:
-            wanted: As `wanted` reads it.
-            place: An empty folder, which may be filled.
+            wanted: What `wanted` returned.
+            work_folder: An empty folder, which may be filled.
 
         Raises:
             PackagesRefused: There is no such package, or no such version.
-            PrerequisiteError: The client is not there, there is no wall, or the index cannot be reached.
+            PrerequisiteError: The client is missing, no sandbox can be built, or the index cannot be reached.
         """
         ...
 
-    async def install(self, wanted: Sequence[str], lock: str, place: Place) -> None:
-        """Lay what `resolve` locked into `place.folder / folder`, each checked by its hash.
+    async def install(self, wanted: Sequence[str], lock: str, work_folder: WorkFolder) -> None:
+        """Install what `resolve` locked into `place.folder / folder`, each package checked by its hash.
 
         Args:
-            wanted: As `wanted` reads it.
-            lock: As `resolve` gave it.
-            place: A folder with nothing but what `resolve` has left in `FETCHED`.
+            wanted: What `wanted` returned.
+            lock: What `resolve` returned.
+            work_folder: A folder with nothing but what `resolve` has left in `FETCHED`.
 
         Raises:
-            PackagesRefused: It takes the place of what decides, such as a module of Python's own.
+            PackagesRefused: A package would replace something that decides, such as a module of Python's own.
             PrerequisiteError: As for `resolve`.
         """
         ...
 
     def versions(self, lock: str) -> Mapping[str, str]:
-        """Name -> version, of what code that imports it by that name gets."""
+        """Return name -> version, for what code that imports the name gets."""
         ...
 
-    def laid(self, manifest: str, lock: str) -> Mapping[str, str]:
-        """Path -> text of what goes with a project that these packages were fetched for.
+    def project_files(self, manifest: str, lock: str) -> Mapping[str, str]:
+        """Return path -> text of the files that belong to a project for which these packages were fetched.
 
         Raises:
-            PackagesRefused: The manifest says what the lock does not.
+            PackagesRefused: The manifest contradicts the lock.
         """
         return {self.lock: lock}
 
     def names(self, lock: str, folder: Path) -> tuple[str, ...]:
-        """The packages of a lock that lie in a folder, each with its version."""
+        """Return the packages of a lock that are in a folder, each with its version."""
         ...

@@ -1,5 +1,7 @@
-"""The user's own settings of npm: which registries, and what they ask of who comes."""
-# FIXME doc of sandbox/packages/npm_installer: """Node's packages, by npm: no script of a package runs, and nothing comes from past the index."""
+"""Install Node's packages with npm: no script of a package runs, and nothing comes from outside the registry.
+
+The user's own npm settings decide which registries are used, and with which logins.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,14 @@ from typing import Any
 
 from suture.core.safe_files import read_regular_file
 from suture.sandbox import BOX, WRITABLE_DIR, Mount, discover_toolchain
-from suture.sandbox.packages.client import TEMPORARY, Client, absent, own_environment, run_client
-from suture.sandbox.packages.installer import Installer, PackagesRefused, Place
-from suture.sandbox.packages.network_access import NetworkAccess, ask, certificates, origins_of
+from suture.sandbox.packages.client import TEMP_DIR, Client, filtered_environment, missing_client, run_client
+from suture.sandbox.packages.installer import Installer, PackagesRefused, WorkFolder
+from suture.sandbox.packages.network_access import (
+    NetworkAccess,
+    parse_origins,
+    query_client_settings,
+    read_certificates,
+)
 from suture.sandbox.tuning import MAX_NPMRC_BYTES, MAX_REQUESTED_PACKAGES, MAX_REQUIREMENT_CHARS
 
 REGISTRY = re.compile(r"registry|@[^:]+:registry")
@@ -24,30 +31,35 @@ OF_ENVIRONMENT = re.compile(r"npm_config_(?P<name>//.+)", re.IGNORECASE)
 VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
-async def npm_reach(npm: tuple[str, ...], place: Place) -> NetworkAccess:
-    """What npm may reach: the user's registries. Where one keeps its archives elsewhere, the user names that.
+async def find_npm_access(npm: tuple[str, ...], work_folder: WorkFolder) -> NetworkAccess:
+    """Return what npm may reach: the user's registries. If one keeps its archives elsewhere, the user names
+    that server.
 
     Args:
         npm: The program on this machine.
-        place: Where it runs.
+        work_folder: Where it runs.
 
     Raises:
-        PrerequisiteError: It is not there.
+        PrerequisiteError: It is missing.
     """
-    output = await ask("npm", (*npm, "config", "list", "--json"), place.folder, own_environment())
-    settings = _object(output)
+    output = await query_client_settings(
+        "npm", (*npm, "config", "list", "--json"), work_folder.folder, filtered_environment()
+    )
+    settings = _parse_object(output)
     registries = {name: str(url) for name, url in settings.items() if REGISTRY.fullmatch(name) and url}
     path = settings.get("cafile") or os.environ.get("NODE_EXTRA_CA_CERTS", "")
-    certificate, files = certificates(str(path))
+    certificate, files = read_certificates(str(path))
     lines = [f"{name}={url}" for name, url in registries.items()]
-    origins = origins_of(registries.values(), place.hosts)
-    lines += [f"{name}={value}" for name, value in _logins(settings) if _server(name) in map(str, origins)]
+    origins = parse_origins(registries.values(), work_folder.hosts)
+    lines += [
+        f"{name}={value}" for name, value in _read_logins(settings) if _server(name) in map(str, origins)
+    ]
     lines += [f"cafile={certificate}"] if certificate else []
     lines += ["strict-ssl=false"] if settings.get("strict-ssl") is False else []
     return NetworkAccess(
         origins=origins,
         variables={
-            "npm_config_cache": f"{WRITABLE_DIR}/{TEMPORARY}/npm",
+            "npm_config_cache": f"{WRITABLE_DIR}/{TEMP_DIR}/npm",
             "npm_config_globalconfig": f"{BOX}/none",
             "npm_config_noproxy": "",
             **({"NODE_EXTRA_CA_CERTS": certificate} if certificate else {}),
@@ -57,7 +69,7 @@ async def npm_reach(npm: tuple[str, ...], place: Place) -> NetworkAccess:
     )
 
 
-def _object(output: str) -> Mapping[str, Any]:
+def _parse_object(output: str) -> Mapping[str, Any]:
     try:
         found = json.loads(output)
     except ValueError:
@@ -65,13 +77,13 @@ def _object(output: str) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _logins(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What registries ask of who comes; npm does not tell that, but it stands in the user's files."""
+def _read_logins(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the logins of registries. npm does not print them, but they are in the user's files."""
     for key in ("globalconfig", "userconfig"):
         content = read_regular_file(
             Path(str(settings.get(key) or "/nonexistent")), MAX_NPMRC_BYTES, follow=True
         )
-        yield from _set_in((content or b"").decode("utf-8", "replace").splitlines())
+        yield from _parse_logins((content or b"").decode("utf-8", "replace").splitlines())
     for name, value in os.environ.items():
         match = OF_ENVIRONMENT.fullmatch(name)
         if match is not None and LOGIN.fullmatch(match["name"]):
@@ -79,12 +91,12 @@ def _logins(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _server(login: str) -> str:
-    """The server that a login is for, as an `Origin` is written."""
+    """Return the server that a login is for, in the format of `str(Origin)`."""
     match = LOGIN.fullmatch(login)
     return match["server"].lower() if match is not None else ""
 
 
-def _set_in(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+def _parse_logins(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
     for line in lines:
         name, _, value = line.partition("=")
         if LOGIN.fullmatch(name.strip()):
@@ -96,8 +108,8 @@ OPTIONS = (
     "--no-audit",
     "--no-fund",
     "--no-update-notifier",
-    "--git=/nonexistent/git",  # what a package requires might name a repository
-    # Since npm 11, before anything is asked of an address; older ones do not know these words.
+    "--git=/nonexistent/git",  # a package's requirement may name a repository
+    # Since npm 11 these are refused before an address is contacted; older versions do not know the options.
     *(f"--allow-{source}=none" for source in ("git", "remote", "file", "directory")),
     "--fetch-retries=1",
     "--fetch-timeout=30000",
@@ -108,8 +120,8 @@ UNREACHABLE = re.compile(
     r"\b(?:ENOTFOUND|ECONNREFUSED|ECONNRESET|EAI_AGAIN|ETIMEDOUT|ERR_SOCKET_TIMEOUT|ENETUNREACH|EHOSTUNREACH"
     r"|ENOTCACHED|FETCH_ERROR|E40[137]|E429|E5\d\d)\b|(?:self.signed|unable to (?:get|verify)) .*certificate"
 )
-NAME = re.compile(r"(?:@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]*")
-RANGE = re.compile(r"[\w.^~<>=*|+ -]{0,100}")
+PACKAGE_NAME = re.compile(r"(?:@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]*")
+VERSION_RANGE = re.compile(r"[\w.^~<>=*|+ -]{0,100}")
 TABLES = ("dependencies", "devDependencies")
 
 
@@ -121,126 +133,137 @@ class Npm(Installer):
     folder = "node_modules"
 
     def wanted(self, manifest: str) -> tuple[str, ...]:
-        """See `Installer`: each is the table, a blank and `name@range`."""
+        """See `Installer`: each item is the table, a blank and `name@range`."""
         try:
             package = json.loads(manifest or "{}")
         except (ValueError, RecursionError) as fault:
-            raise PackagesRefused(f"{self.manifest} is no JSON: {fault}"[:200]) from fault
+            raise PackagesRefused(f"{self.manifest} is not valid JSON: {fault}"[:200]) from fault
         found: list[str] = []
         for table in TABLES:
-            asked = package.get(table, {}) if isinstance(package, dict) else None
-            if not isinstance(asked, dict):
-                raise PackagesRefused(f"{self.manifest} is no object with a table {table!r}")
-            for name, versions in sorted(asked.items()):
-                if not _is_plain(name, versions):
-                    why = "is no package of the index by its version"
+            requested = package.get(table, {}) if isinstance(package, dict) else None
+            if not isinstance(requested, dict):
+                raise PackagesRefused(f"{self.manifest} is not an object with a table {table!r}")
+            for name, versions in sorted(requested.items()):
+                if not _is_plain_requirement(name, versions):
+                    why = "is not a package of the registry with a version range"
                     raise PackagesRefused(f"{self.manifest}: {name[:200]!r} {why}")
                 found.append(f"{table} {name}@{versions}")
         if len(found) > MAX_REQUESTED_PACKAGES:
             raise PackagesRefused(f"{self.manifest} asks for more than {MAX_REQUESTED_PACKAGES} packages")
         return tuple(found)
 
-    async def resolve(self, wanted: Sequence[str], place: Place) -> str:
+    async def resolve(self, wanted: Sequence[str], work_folder: WorkFolder) -> str:
         """See `Installer`."""
-        _lay(wanted, place.folder)
-        await run_npm(["install", "--package-lock-only"], place)
-        lock = place.text_of(self.lock)
-        elsewhere = [path for path, one in packages_in(lock).items() if not _is_of_index(one)]
-        if elsewhere:
-            raise PackagesRefused(f"{', '.join(elsewhere[:3])} comes from past the index, or has no hash")
+        _write_manifest(wanted, work_folder.folder)
+        await run_npm(["install", "--package-lock-only"], work_folder)
+        lock = work_folder.read_text(self.lock)
+        foreign_paths = [path for path, entry in parse_lock(lock).items() if not _is_from_registry(entry)]
+        if foreign_paths:
+            raise PackagesRefused(
+                f"{', '.join(foreign_paths[:3])} does not come from the registry, or has no hash"
+            )
         return lock
 
-    async def install(self, wanted: Sequence[str], lock: str, place: Place) -> None:
+    async def install(self, wanted: Sequence[str], lock: str, work_folder: WorkFolder) -> None:
         """See `Installer`."""
-        _lay(wanted, place.folder)
-        (place.folder / self.lock).write_text(lock, "utf-8")
-        await run_npm(["ci"], place)
+        _write_manifest(wanted, work_folder.folder)
+        (work_folder.folder / self.lock).write_text(lock, "utf-8")
+        await run_npm(["ci"], work_folder)
 
     def versions(self, lock: str) -> Mapping[str, str]:
         """See `Installer`."""
-        top = {path.removeprefix("node_modules/"): one for path, one in packages_in(lock).items()}
-        return {name.lower(): str(one.get("version")) for name, one in top.items()}
+        top = {path.removeprefix("node_modules/"): entry for path, entry in parse_lock(lock).items()}
+        return {name.lower(): str(entry.get("version")) for name, entry in top.items()}
 
     def names(self, lock: str, folder: Path) -> tuple[str, ...]:
-        """See `Installer`: a lock names those of other machines too."""
-        there = {path: one for path, one in packages_in(lock).items() if (folder / path).is_dir()}
+        """See `Installer`. A lock also names packages of other platforms."""
+        installed_entries = {
+            path: entry for path, entry in parse_lock(lock).items() if (folder / path).is_dir()
+        }
         return tuple(
-            f"{path.rpartition('node_modules/')[2]}@{one.get('version')}" for path, one in there.items()
+            f"{path.rpartition('node_modules/')[2]}@{entry.get('version')}"
+            for path, entry in installed_entries.items()
         )
 
 
-def _is_plain(name: str, versions: object) -> bool:
-    known = isinstance(versions, str) and RANGE.fullmatch(versions)
-    return bool(known and len(name) <= MAX_REQUIREMENT_CHARS and NAME.fullmatch(name))
+def _is_plain_requirement(name: str, versions: object) -> bool:
+    known = isinstance(versions, str) and VERSION_RANGE.fullmatch(versions)
+    return bool(known and len(name) <= MAX_REQUIREMENT_CHARS and PACKAGE_NAME.fullmatch(name))
 
 
-async def run_npm(argv: Sequence[str], place: Place, *, with_addresses: bool = False) -> None:
-    """Run npm in a folder of ours; no script runs.
+async def run_npm(argv: Sequence[str], work_folder: WorkFolder, *, with_addresses: bool = False) -> None:
+    """Run npm in one of Suture's folders; no script runs.
 
     Args:
         argv: Its command.
-        place: The folder.
-        with_addresses: Whether a lock says where each package lies, as npm writes it where nobody asks.
+        work_folder: The folder.
+        with_addresses: Whether the lock says where each package comes from, as npm writes it by default.
 
     Raises:
         PackagesRefused: It ended with an error.
-        PrerequisiteError: It is not there, there is no wall, or the index cannot be reached.
+        PrerequisiteError: It is missing, no sandbox can be built, or the registry cannot be reached.
     """
     client = _client()
-    reach = await npm_reach(client.argv_here, place) if place.walled else None
+    access = await find_npm_access(client.host_argv, work_folder) if work_folder.sandboxed else None
     options = OPTIONS if with_addresses else (*OPTIONS, NO_ADDRESSES)
-    await run_client(client, [*argv, *options], place, reach)
+    await run_client(client, [*argv, *options], work_folder, access)
 
 
 def _client() -> Client:
-    """The npm on the user's PATH, with its Node.
+    """Return the npm on the user's PATH, with its Node.
 
     Raises:
-        PrerequisiteError: It is not there, or is a version manager's word for one.
+        PrerequisiteError: It is missing, or is a version manager's shim.
     """
     found = shutil.which("npm")
     script = Path(found).resolve() if found else None
     if script is None or script.name != "npm-cli.js":
-        raise absent("npm", "it is not on PATH" if script is None else "what is on PATH is no plain npm")
+        raise missing_client(
+            "npm", "it is not on PATH" if script is None else "the one on PATH is not a plain npm"
+        )
     node = discover_toolchain(None, os.environ, "javascript")
     assert node is not None
     own = str(script.parent.parent)
-    shown = {**node.shown, own: own}
+    mounts = {**node.shown, own: own}
     return Client(
         name="npm",
         argv=("node", str(script)),
-        argv_here=("npm",),
-        shown=tuple(Mount(source=here, target=there) for here, there in shown.items()),
+        host_argv=("npm",),
+        mounts=tuple(
+            Mount(source=here, target=installed_entries) for here, installed_entries in mounts.items()
+        ),
         folders=node.folders,
         unreachable=UNREACHABLE,
     )
 
 
-def _lay(wanted: Sequence[str], place: Path) -> None:
-    """A manifest of our own that asks for the same, and names no script."""
+def _write_manifest(wanted: Sequence[str], work_folder: Path) -> None:
+    """Write a manifest of Suture's own that requests the same packages and names no script."""
     package: dict[str, Any] = {"private": True}
-    for one in wanted:
-        table, _, asked = one.partition(" ")
-        name, _, versions = asked.rpartition("@")
+    for entry in wanted:
+        table, _, requested = entry.partition(" ")
+        name, _, versions = requested.rpartition("@")
         package.setdefault(table, {})[name] = versions
-    (place / "package.json").write_text(json.dumps(package), "utf-8")
+    (work_folder / "package.json").write_text(json.dumps(package), "utf-8")
 
 
-def packages_in(lock: str) -> dict[str, dict[str, Any]]:
-    """What a lock holds: path -> what it says of the package there.
+def parse_lock(lock: str) -> dict[str, dict[str, Any]]:
+    """Return the entries of a lock: path -> what it says about the package there.
 
     Raises:
-        PackagesRefused: It cannot be read.
+        PackagesRefused: It cannot be parsed.
     """
     try:
         found = json.loads(lock)["packages"]
     except (ValueError, RecursionError, KeyError, TypeError) as fault:
-        raise PackagesRefused("npm left a lock that cannot be read") from fault
-    if not isinstance(found, dict) or not all(isinstance(one, dict) for one in found.values()):
-        raise PackagesRefused("npm left a lock that cannot be read")
-    return {path: one for path, one in found.items() if path}
+        raise PackagesRefused("npm wrote a lock that cannot be parsed") from fault
+    if not isinstance(found, dict) or not all(isinstance(entry, dict) for entry in found.values()):
+        raise PackagesRefused("npm wrote a lock that cannot be parsed")
+    return {path: entry for path, entry in found.items() if path}
 
 
-def _is_of_index(package: dict[str, Any]) -> bool:
-    """An address is left in a lock only where a package is not the index's."""
+def _is_from_registry(package: dict[str, Any]) -> bool:
+    """Return whether a package comes from the registry: a lock keeps an address only for packages that do
+    not.
+    """
     return bool(package.get("integrity")) and "resolved" not in package and not package.get("link")

@@ -1,5 +1,8 @@
-"""The user's own settings of pip: which index, and on which servers that keeps its files."""
-# FIXME doc of sandbox/packages/pip_installer: """Python's packages, by pip: wheels alone, since a source archive would run its own code to be built."""
+"""Install Python packages with pip: only wheels, because building a source archive would execute its code.
+
+The user's own pip settings decide which index is used, and the index says on which servers it keeps its
+files.
+"""
 
 from __future__ import annotations
 
@@ -24,22 +27,22 @@ from suture.core.safe_files import open_regular_file
 from suture.sandbox import Mount, get_own_interpreter
 from suture.sandbox.packages.client import (
     ADDRESS,
-    NO_CLIENT,
+    NO_PIP,
     Client,
-    absent,
-    out_of_reach,
-    own_environment,
+    filtered_environment,
+    missing_client,
     run_client,
+    unreachable_index,
 )
-from suture.sandbox.packages.index_proxy import Origin, origin_of
-from suture.sandbox.packages.installer import FETCHED, Installer, PackagesRefused, Place
+from suture.sandbox.packages.index_proxy import Origin, parse_origin
+from suture.sandbox.packages.installer import FETCHED, Installer, PackagesRefused, WorkFolder
 from suture.sandbox.packages.network_access import (
     NetworkAccess,
-    ask,
-    certificates,
-    origins_of,
-    shown_folders,
-    with_login,
+    add_netrc_login,
+    mounts_for_local_indexes,
+    parse_origins,
+    query_client_settings,
+    read_certificates,
 )
 from suture.sandbox.tuning import (
     INDEX_PAGE_TIMEOUT_S,
@@ -50,72 +53,77 @@ from suture.sandbox.tuning import (
     MAX_REQUIREMENT_CHARS,
 )
 
-TELL = """\
+QUERY_CODE = """\
 import runpy, sys
 from pip._internal.models.index import PyPI
 print(PyPI.simple_url, flush=True)
 sys.argv = ["pip", "config", "list"]
 runpy.run_module("pip", run_name="__main__", alter_sys=True)
 """
-"""Its index where the user has set none, and then every setting, a line each."""
+"""Prints pip's default index, and then every setting, one per line."""
 SETTING = re.compile(r"(?P<section>[\w:-]+)\.(?P<name>[\w-]+)=(?P<value>.+)")
 SECTIONS = ("global", "download", ":env:")
-"""Later ones count before earlier ones."""
-PASSED_ON = ("no-index", "trusted-host", "pre", "prefer-binary", "uploaded-prior-to")
+"""Later sections take precedence over earlier ones."""
+FORWARDED_SETTINGS = ("no-index", "trusted-host", "pre", "prefer-binary", "uploaded-prior-to")
 LINK = re.compile(r"""(?:href=["']?|"url":\s*")([^"'#?\s>]+)""")
 
 
 class NoAnswer(Exception):
-    """Why an index does not answer, without an address: that may hold a login."""
+    """Why an index does not answer, without its address, which may contain a login."""
 
 
-async def pip_reach(names: Sequence[str], place: Place) -> NetworkAccess:
-    """What pip may reach: the user's indexes, and the servers on which these say that they keep their files.
+async def find_pip_access(names: Sequence[str], work_folder: WorkFolder) -> NetworkAccess:
+    """Return what pip may reach: the user's indexes, and the servers on which these say that they keep their
+    files.
 
     Args:
-        names: Packages of which at least one is there, as indexes write them.
-        place: Where pip runs.
+        names: Packages of which at least one exists, as indexes write them.
+        work_folder: Where pip runs.
 
     Raises:
-        PrerequisiteError: Pip is not there, or no index answers.
+        PrerequisiteError: Pip is missing, or no index answers.
     """
-    output = await ask("pip", (sys.executable, "-P", "-c", TELL), place.folder, own_environment())
+    output = await query_client_settings(
+        "pip", (sys.executable, "-P", "-c", QUERY_CODE), work_folder.folder, filtered_environment()
+    )
     default, _, rest = output.partition("\n")
-    settings = settings_in(rest)
+    settings = parse_settings(rest)
     indexes = [settings.get("index-url") or default, *settings.get("extra-index-url", "").split()]
     if settings.get("no-index", "").lower() in ("1", "true", "yes", "on"):
         indexes = []
     links = settings.get("find-links", "").split()
     path = settings.get("cert") or os.environ.get("REQUESTS_CA_BUNDLE", "")
-    certificate, files = certificates(path)
-    reach = NetworkAccess(
-        origins=origins_of([*indexes, *links], place.hosts),
+    certificate, files = read_certificates(path)
+    access = NetworkAccess(
+        origins=parse_origins([*indexes, *links], work_folder.hosts),
         variables=_variables(settings, indexes, links, certificate),
         files=files,
-        shown=shown_folders([*indexes, *links]),
+        mounts=mounts_for_local_indexes([*indexes, *links]),
         proxy=settings.get("proxy", ""),
     )
     trusted = settings.get("trusted-host", "").lower().split()
     named: set[Origin] = set()
-    silent: list[str] = []
+    failures: list[str] = []
     for index in indexes:
-        origin = origin_of(index)
+        origin = parse_origin(index)
         if origin is None:
             continue
         verified = not {origin.host, f"{origin.host}:{origin.port}"} & {*trusted}
         try:
-            page = await _pages(with_login(index), names, reach.proxy_for(origin), path if verified else None)
+            page = await _read_any_page(
+                add_netrc_login(index), names, access.proxy_for(origin), path if verified else None
+            )
         except NoAnswer as fault:
-            silent.append(f"{origin} ({fault})")
+            failures.append(f"{origin} ({fault})")
             continue
-        named |= await _file_origins(origin, index, page, reach)
-    if silent and len(silent) == len(indexes) and not links:
-        raise out_of_reach("pip", f"no page could be read of {', '.join(silent)}")
-    return NetworkAccess(**{**vars(reach), "origins": reach.origins | named})
+        named |= await _find_file_servers(origin, index, page, access)
+    if failures and len(failures) == len(indexes) and not links:
+        raise unreachable_index("pip", f"no page could be read from {', '.join(failures)}")
+    return NetworkAccess(**{**vars(access), "origins": access.origins | named})
 
 
-def settings_in(output: str) -> Mapping[str, str]:
-    """Name -> value, as `pip config list` tells them for `pip download`."""
+def parse_settings(output: str) -> Mapping[str, str]:
+    """Return name -> value from the output of `pip config list`, as they apply to `pip download`."""
     found: dict[str, dict[str, str]] = {section: {} for section in SECTIONS}
     for line in output.splitlines():
         match = SETTING.fullmatch(line)
@@ -129,65 +137,66 @@ def _variables(
     settings: Mapping[str, str], indexes: Sequence[str], links: Iterable[str], certificate: str
 ) -> dict[str, str]:
     variables = {
-        "INDEX_URL": with_login(indexes[0]) if indexes else "",
-        "EXTRA_INDEX_URL": " ".join(map(with_login, indexes[1:])),
+        "INDEX_URL": add_netrc_login(indexes[0]) if indexes else "",
+        "EXTRA_INDEX_URL": " ".join(map(add_netrc_login, indexes[1:])),
         "FIND_LINKS": " ".join(links),
         "CERT": certificate,
-        **{name.upper().replace("-", "_"): settings.get(name, "") for name in PASSED_ON},
+        **{name.upper().replace("-", "_"): settings.get(name, "") for name in FORWARDED_SETTINGS},
         "NO_CACHE_DIR": "1",
         "CONFIG_FILE": os.devnull,
     }
     return {f"PIP_{name}": value for name, value in variables.items() if value}
 
 
-async def _file_origins(index: Origin, url: str, page: str, reach: NetworkAccess) -> frozenset[Origin]:
-    """The servers that an index names on a page of its own; none that is nearer to this machine than it is.
+async def _find_file_servers(index: Origin, url: str, page: str, access: NetworkAccess) -> frozenset[Origin]:
+    """Return the servers that an index names on one of its pages, except those closer to this machine than
+    the index.
 
-    A package has no say in it: what one requires by an address is on no page of the index.
+    A package has no influence on this: a requirement with an address is on no page of the index.
     """
     found: list[Origin] = []
     for link in LINK.findall(page):
-        origin = origin_of(urljoin(f"{url.rstrip('/')}/x/", link))
-        if origin is None or origin in found or origin in reach.origins or len(found) == MAX_FILE_HOSTS:
+        origin = parse_origin(urljoin(f"{url.rstrip('/')}/x/", link))
+        if origin is None or origin in found or origin in access.origins or len(found) == MAX_FILE_HOSTS:
             continue
         secure = origin.scheme == "https" or index.scheme == "http"
-        if secure and await _nearness(origin.host) <= await _nearness(index.host):
+        if secure and await _measure_proximity(origin.host) <= await _measure_proximity(index.host):
             found.append(origin)
     return frozenset(found)
 
 
-async def _pages(url: str, names: Sequence[str], proxy: str, path: str | None) -> str:
-    """The first page of some packages that an index has; empty where it has none.
+async def _read_any_page(url: str, names: Sequence[str], proxy: str, path: str | None) -> str:
+    """Return the first page that an index has for one of the packages; empty if it has none.
 
     Raises:
-        NoAnswer: It has not answered for any.
+        NoAnswer: It has not answered for any package.
     """
-    silence: NoAnswer | None = None
+    last_failure: NoAnswer | None = None
     answered = False
     for name in names[:MAX_INDEX_PAGES]:
         try:
-            page = await _page(f"{url.rstrip('/')}/{name}/", proxy, path)
+            page = await _read_page(f"{url.rstrip('/')}/{name}/", proxy, path)
         except NoAnswer as fault:
-            silence = fault
+            last_failure = fault
             continue
         if page:
             return page
         answered = True
-    if silence is not None and not answered:
-        raise silence
+    if last_failure is not None and not answered:
+        raise last_failure
     return ""
 
 
-async def _page(url: str, proxy: str, path: str | None) -> str:
-    """The beginning of a page; empty where there is none. No redirect is followed.
+async def _read_page(url: str, proxy: str, path: str | None) -> str:
+    """Return the beginning of a page; empty if it does not exist. No redirect is followed.
 
     Args:
         url: The page.
-        proxy: The way there; empty where there is none.
-        path: The certificates to know the server by; empty for the usual ones, `None` for any.
+        proxy: The proxy to use; empty for none.
+        path: The certificates that identify the server; empty for the usual ones, `None` to accept any.
 
     Raises:
-        NoAnswer: The index does not answer, or only of a fault of its own.
+        NoAnswer: The index does not answer, or answers with a fault of its own.
     """
     accept = {"accept": "application/vnd.pypi.simple.v1+html, text/html;q=0.9"}
     content = bytearray()
@@ -212,10 +221,10 @@ async def _page(url: str, proxy: str, path: str | None) -> str:
     return content.decode("utf-8", "replace") if status == HTTPStatus.OK else ""
 
 
-async def _nearness(host: str) -> int:
-    """How near a server is: 2 for this machine, 1 for a network of its own, 0 for the world.
+async def _measure_proximity(host: str) -> int:
+    """Return how close a server is: 2 for this machine, 1 for a private network, 0 for the internet.
 
-    One that is not known by its name here is known to the user's proxy.
+    A server that cannot be resolved here is known to the user's proxy only.
     """
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host.strip("[]"), None)
@@ -238,7 +247,7 @@ UNREACHABLE = re.compile(
     r"|name resolution"
     r"|\b(?:401|403|407|429|5\d\d) (?:Client|Server) Error"
 )
-ALONE = """\
+PIP_CODE = """\
 import runpy, sys
 def refuse(event, _):
     if event in ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.fork", "os.forkpty", "os.system"):
@@ -246,17 +255,17 @@ def refuse(event, _):
 sys.addaudithook(refuse)
 runpy.run_module("pip", run_name="__main__", alter_sys=True)
 """
-"""Pip in a process that can start no other: `--only-binary` does not hold for an address that a wheel
-requires, and what lies there would be built, which is to run it."""
-SHOWN_AS = "/pip-client"
-SHOWN = f"import sys\nsys.path.insert(0, {SHOWN_AS!r})\n{ALONE}"
+"""Runs pip in a process that can start no other. `--only-binary` does not apply to an address that a wheel
+requires, and what lies there would be built, which executes it."""
+PIP_MOUNT = "/pip-client"
+MOUNTED_PIP_CODE = f"import sys\nsys.path.insert(0, {PIP_MOUNT!r})\n{PIP_CODE}"
 BOUNDS = "bounds.txt"
-NO_PLACE = ("pytest", "_pytest", "pluggy", "sitecustomize", "usercustomize", "suture_report")
-"""Beside Python's own modules, what no package may stand in for."""
+PROTECTED_MODULES = ("pytest", "_pytest", "pluggy", "sitecustomize", "usercustomize", "suture_report")
+"""Modules, besides Python's own, that no package may replace."""
 
 
 class Pip(Installer):
-    """Packages of `requirements.txt`."""
+    """The packages of `requirements.txt`."""
 
     manifest = "requirements.txt"
     lock = "requirements.lock"
@@ -269,48 +278,66 @@ class Pip(Installer):
         found: list[str] = []
         for line in manifest.replace("\\\n", " ").splitlines():
             text = re.sub(r"(?:^|\s)#.*|(?<=\S)\s+--hash=\S+", "", line.strip()).strip()
-            if "$" in text:  # pip would put the user's environment in its place
+            if "$" in text:  # pip would insert the user's environment variables
                 raise PackagesRefused(
-                    f"{self.manifest}: {text[:MAX_REQUIREMENT_CHARS]!r} has a sign that no package has"
+                    f"{self.manifest}: {text[:MAX_REQUIREMENT_CHARS]!r} contains '$', which no package name has"
                 )
             if not text:
                 continue
             try:
-                asked = Requirement(text[: MAX_REQUIREMENT_CHARS + 1])
+                requirement = Requirement(text[: MAX_REQUIREMENT_CHARS + 1])
             except InvalidRequirement as fault:
                 raise PackagesRefused(
-                    f"{self.manifest}: {text[:MAX_REQUIREMENT_CHARS]!r} is no package of an index with its versions"
+                    f"{self.manifest}: {text[:MAX_REQUIREMENT_CHARS]!r} is not a package with version bounds"
                 ) from fault
-            if asked.url or len(text) > MAX_REQUIREMENT_CHARS:
-                raise PackagesRefused(f"{self.manifest}: {asked.name!r} comes from past the index")
-            found.append(str(asked))
+            if requirement.url or len(text) > MAX_REQUIREMENT_CHARS:
+                raise PackagesRefused(f"{self.manifest}: {requirement.name!r} does not come from the index")
+            found.append(str(requirement))
         if len(found) > MAX_REQUESTED_PACKAGES:
             raise PackagesRefused(f"{self.manifest} asks for more than {MAX_REQUESTED_PACKAGES} packages")
         return tuple(found)
 
-    async def resolve(self, wanted: Sequence[str], place: Place) -> str:
+    async def resolve(self, wanted: Sequence[str], work_folder: WorkFolder) -> str:
         """See `Installer`. Nothing is installed; the wheels are left for `install`."""
         from packaging.requirements import Requirement
         from packaging.utils import canonicalize_name
 
         names = [canonicalize_name(Requirement(one).name) for one in wanted]
-        reach = await pip_reach(names, place) if place.walled else None
-        bounds = [f"{name} {versions}" for name, versions in place.bounds.items() if versions]
-        (place.folder / BOUNDS).write_text("\n".join(bounds))
-        argv = ["download", *OPTIONS, *_of(place.python), "--constraint", BOUNDS, "--dest", FETCHED, "--"]
-        await run_client(_client(), [*argv, *wanted], place, reach)
-        return "".join(sorted(_locked(place.folder / FETCHED)))
+        access = await find_pip_access(names, work_folder) if work_folder.sandboxed else None
+        bounds = [f"{name} {versions}" for name, versions in work_folder.bounds.items() if versions]
+        (work_folder.folder / BOUNDS).write_text("\n".join(bounds))
+        argv = [
+            "download",
+            *OPTIONS,
+            *_version_options(work_folder.python),
+            "--constraint",
+            BOUNDS,
+            "--dest",
+            FETCHED,
+            "--",
+        ]
+        await run_client(_client(), [*argv, *wanted], work_folder, access)
+        return "".join(sorted(_lock_lines(work_folder.folder / FETCHED)))
 
-    async def install(self, wanted: Sequence[str], lock: str, place: Place) -> None:
-        """See `Installer`. Nothing is in reach: the wheels are those that `resolve` left."""
-        (place.folder / self.lock).write_text(lock)
-        argv = [*OPTIONS, *_of(place.python), "--no-deps", "--require-hashes", "-r", self.lock]
+    async def install(self, wanted: Sequence[str], lock: str, work_folder: WorkFolder) -> None:
+        """See `Installer`. Nothing can be reached: the wheels are those that `resolve` left."""
+        (work_folder.folder / self.lock).write_text(lock)
+        argv = [
+            *OPTIONS,
+            *_version_options(work_folder.python),
+            "--no-deps",
+            "--require-hashes",
+            "-r",
+            self.lock,
+        ]
         offline = ("--no-index", "--find-links", FETCHED, "--no-compile", "--target", self.folder)
-        await run_client(_client(), ["install", *argv, *offline], place)
-        own = {*sys.stdlib_module_names, *NO_PLACE}
-        taken = sorted({path.name.partition(".")[0] for path in (place.folder / self.folder).iterdir()} & own)
-        if taken:
-            raise PackagesRefused(f"a package of {', '.join(wanted)} takes the place of {', '.join(taken)}")
+        await run_client(_client(), ["install", *argv, *offline], work_folder)
+        own = {*sys.stdlib_module_names, *PROTECTED_MODULES}
+        conflicts = sorted(
+            {path.name.partition(".")[0] for path in (work_folder.folder / self.folder).iterdir()} & own
+        )
+        if conflicts:
+            raise PackagesRefused(f"a package of {', '.join(wanted)} would replace {', '.join(conflicts)}")
 
     def versions(self, lock: str) -> Mapping[str, str]:
         """See `Installer`."""
@@ -322,23 +349,23 @@ class Pip(Installer):
         return tuple(line.split()[0] for line in lock.splitlines() if "==" in line)
 
 
-def _of(python: str) -> tuple[str, ...]:
+def _version_options(python: str) -> tuple[str, ...]:
     own = f"{sys.version_info.major}.{sys.version_info.minor}"
     return () if python == own else ("--python-version", python)
 
 
-def _locked(wheels: Path) -> Iterator[str]:
+def _lock_lines(wheels: Path) -> Iterator[str]:
     from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
     for wheel in wheels.glob("*.whl"):
-        file = open_regular_file(wheel)  # a client might have left a link
+        file = open_regular_file(wheel)  # the client may have left a link
         if file is None:
             continue
         try:
             name, version, _, _ = parse_wheel_filename(wheel.name)
         except InvalidWheelFilename as fault:
             raise PackagesRefused(
-                f"the index has a wheel of no usual name: {wheel.name[:MAX_REQUIREMENT_CHARS]!r}"
+                f"the index has a wheel with an invalid name: {wheel.name[:MAX_REQUIREMENT_CHARS]!r}"
             ) from fault
         digest = hashlib.sha256()
         with file:
@@ -348,19 +375,19 @@ def _locked(wheels: Path) -> Iterator[str]:
 
 
 def _client() -> Client:
-    """The pip of this environment; behind the wall it runs on the installation below.
+    """Return the pip of this environment. Inside the sandbox it runs on the base installation.
 
     Raises:
-        PrerequisiteError: It is not there.
+        PrerequisiteError: It is missing.
     """
     found = importlib.util.find_spec("pip")
     if found is None or found.origin is None:
-        raise absent("pip", NO_CLIENT)
+        raise missing_client("pip", NO_PIP)
     return Client(
         name="pip",
-        argv=(get_own_interpreter().executable, "-I", "-B", "-c", SHOWN),
-        argv_here=(sys.executable, "-P", "-c", ALONE),
-        shown=(Mount(source=str(Path(found.origin).parent), target=f"{SHOWN_AS}/pip"),),
+        argv=(get_own_interpreter().executable, "-I", "-B", "-c", MOUNTED_PIP_CODE),
+        host_argv=(sys.executable, "-P", "-c", PIP_CODE),
+        mounts=(Mount(source=str(Path(found.origin).parent), target=f"{PIP_MOUNT}/pip"),),
         variables={"PIP_USER": "0"},  # it excludes `--target`
         unreachable=UNREACHABLE,
     )

@@ -1,4 +1,4 @@
-"""Which packages the candidates of a task may ask for."""
+"""Choose the package set for a task."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ def packages_for_task(
     may_fetch: bool = True,
     on_installed: Callable[[InstalledPackages], None] = ignore_installed,
 ) -> NewProjectPackages | AddedPackages | None:
-    """Those of a new project, or what is added to one that is there; `None` for any other task.
+    """Return the packages of a new project, or those added to an existing one; `None` for any other task.
 
     Args:
-        task: What is wanted.
-        settings: Say what may be fetched, and where it is kept.
-        may_fetch: Whether what is not kept is fetched.
-        on_installed: Called with each set, once.
+        task: The task.
+        settings: They decide what may be fetched, and where it is cached.
+        may_fetch: Whether sets that are not cached are fetched.
+        on_installed: Called once with each set.
     """
     if task.project is None:
         return None
     safety = settings.safety
     levels = resolve_levels(safety)
-    known: dict[str, Any] = {
+    options: dict[str, Any] = {
         "language": task.language,
         "cache": settings.paths.cache,
         "may_fetch": may_fetch and safety.approve_deps != "never",
-        "walled": safety.fetch_packages == "sandbox",
+        "sandboxed": safety.fetch_packages == "sandbox",
         "hosts": safety.package_hosts,
         "allowed": {} if levels.of("dependency.unlisted") == "off" else levels.allowed,
         "on_installed": on_installed,
     }
     if task.project.is_new:
-        return NewProjectPackages(**known)
+        return NewProjectPackages(**options)
     client = LANGUAGES[task.language].package_client
-    return AddedPackages(base=task.files, **known) if client in ADDERS else None
+    return AddedPackages(base=task.files, **options) if client in ADDERS else None

@@ -212,6 +212,7 @@ def _combined_source() -> str:
     )
     return (
         "import types; supervisor = types.ModuleType('supervisor')\n"
-        f"exec(compile({supervisor_source!r}, '<supervisor>', 'exec', dont_inherit=True), supervisor.__dict__)\n"
+        f"exec(compile({supervisor_source!r}, '<supervisor>', 'exec', dont_inherit=True), "
+        "supervisor.__dict__)\n"
         f"exec(compile({reaper_source!r}, '<reaper>', 'exec', dont_inherit=True))\nmain()\n"
     )

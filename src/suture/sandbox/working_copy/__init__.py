@@ -1,1 +1,1 @@
-"""Commands that change a copy of a project behind a wall, and what they changed, brought back."""
+"""Running commands in a copy of a project inside the sandbox, and bringing back what they changed."""

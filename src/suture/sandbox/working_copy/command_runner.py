@@ -1,8 +1,8 @@
-"""Runs one command in a copy of a project, and writes down which files it changed.
+"""Runs one command in a copy of a project, and reports which files it changed.
 
-It is the program that the wall runs, on a bare interpreter and in the copy's folder; its order is JSON on
-stdin. It prints one line of JSON that says how the command ended, then what the command printed. Nothing of
-what it says is believed unread: the command runs as the same user (see `changes.py`).
+The sandbox runs this program on a bare interpreter in the copy's folder. Its instructions are JSON on stdin.
+It prints one line of JSON that says how the command ended, then what the command printed. The host trusts
+none of this, because the command runs as the same user (see `copy_run.py`).
 """
 
 from __future__ import annotations
@@ -23,30 +23,32 @@ if TYPE_CHECKING:
     from typing import Any
 
 TICK_S = 0.2
-"""Seconds between two looks at whether the command has ended."""
+"""Seconds between two checks whether the command has ended."""
 LINGER_S = 1.0
-"""Seconds in which what a command left running may still print."""
+"""Seconds in which processes that a command left running may still print."""
 CHUNK = 1 << 16
 
 
 def main() -> None:
-    """Run the command that stdin orders, and report how it ended and which files it changed."""
-    order = json.loads(sys.stdin.buffer.read())
-    before = digests(order["skip"])
-    ending, said = carried_out(order)
-    with open(order["report"], "wb") as report:
-        report.write(changes(before, digests(order["skip"]), order))
-    sys.stdout.buffer.write(json.dumps(ending).encode("ascii") + b"\n" + said)
+    """Run the command, and report how it ended and which files it changed."""
+    instructions = json.loads(sys.stdin.buffer.read())
+    before = hash_files(instructions["skip"])
+    ending, output = run_command(instructions)
+    with open(instructions["report"], "wb") as report:
+        report.write(encode_changes(before, hash_files(instructions["skip"]), instructions))
+    sys.stdout.buffer.write(json.dumps(ending).encode("ascii") + b"\n" + output)
 
 
-def carried_out(order: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-    """Run the command until it ends or its time is up; how it ended, and head and tail of what it said."""
+def run_command(instructions: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+    """Run the command until it ends or times out; return how it ended, and the head and tail of its
+    output.
+    """
     here = os.getcwd()
-    added = {name: value.replace("{box}", here) for name, value in order["env"].items()}
-    began = time.monotonic()
+    added = {name: value.replace("{box}", here) for name, value in instructions["env"].items()}
+    started_s = time.monotonic()
     try:
         process = subprocess.Popen(
-            order["argv"],
+            instructions["argv"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -54,71 +56,73 @@ def carried_out(order: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
             start_new_session=True,
         )
     except OSError as fault:
-        why = f"cannot start {order['argv'][0]!r}: {os.strerror(fault.errno or 0)}"
-        return {"ended": "unstarted", "code": 127, "seconds": 0.0, "bytes": 0}, why.encode()
+        why = f"cannot start {instructions['argv'][0]!r}: {os.strerror(fault.errno or 0)}"
+        return {"ended": "not_started", "code": 127, "seconds": 0.0, "bytes": 0}, why.encode()
     assert process.stdout is not None
-    kept = Kept(order["keep_bytes"])
-    in_time = listen(process, process.stdout.fileno(), began + order["seconds"], kept)
+    collected = OutputTail(instructions["keep_bytes"])
+    in_time = read_output(process, process.stdout.fileno(), started_s + instructions["seconds"], collected)
     try:
-        os.killpg(process.pid, signal.SIGKILL)  # what it left running ends with it
+        os.killpg(process.pid, signal.SIGKILL)  # processes that it left running end with it
     except ProcessLookupError:
         pass
     code = process.wait()
     ending = {
         "ended": "exit" if in_time else "timeout",
         "code": code,
-        "seconds": round(time.monotonic() - began, 3),
-        "bytes": kept.total,
+        "seconds": round(time.monotonic() - started_s, 3),
+        "bytes": collected.total,
     }
-    return ending, kept.text()
+    return ending, collected.text()
 
 
-def listen(process: subprocess.Popen[bytes], handle: int, deadline: float, kept: Kept) -> bool:
-    """Hear what a command says until it has ended; whether that was before its deadline."""
-    silent, ended_at = False, None
+def read_output(
+    process: subprocess.Popen[bytes], handle: int, deadline: float, collected: OutputTail
+) -> bool:
+    """Read a command's output until it has ended; return whether that was before its deadline."""
+    is_stdout_closed, ended_s = False, None
     while True:
         now = time.monotonic()
         if process.poll() is not None:
-            ended_at = ended_at or now
-            if silent or now - ended_at > LINGER_S:
+            ended_s = ended_s or now
+            if is_stdout_closed or now - ended_s > LINGER_S:
                 return True
         elif now >= deadline:
             return False
-        if silent:
+        if is_stdout_closed:
             time.sleep(TICK_S / 4)
             continue
         ready, _, _ = select.select([handle], [], [], TICK_S)
         if ready:
             chunk = os.read(handle, CHUNK)
-            kept.add(chunk)
-            silent = not chunk
-        elif ended_at is not None:
+            collected.add(chunk)
+            is_stdout_closed = not chunk
+        elif ended_s is not None:
             return True
 
 
-class Kept:
-    """Head and tail of an output of any length."""
+class OutputTail:
+    """Keeps the head and the tail of an output of any length."""
 
     def __init__(self, most: int) -> None:
         self.half = most // 2
         self.head, self.tail, self.total = b"", b"", 0
 
     def add(self, chunk: bytes) -> None:
-        """Take what came next."""
+        """Add the next bytes."""
         self.total += len(chunk)
-        room = self.half - len(self.head)
-        self.head += chunk[:room]
-        self.tail = (self.tail + chunk[room:])[-self.half :]
+        free_bytes = self.half - len(self.head)
+        self.head += chunk[:free_bytes]
+        self.tail = (self.tail + chunk[free_bytes:])[-self.half :]
 
     def text(self) -> bytes:
-        """What is kept of it."""
-        lost = self.total - len(self.head) - len(self.tail)
-        cut = f"\n... {lost} bytes are cut ...\n".encode() if lost else b""
-        return self.head + cut + self.tail
+        """Return what was kept, with a line that marks the gap."""
+        omitted = self.total - len(self.head) - len(self.tail)
+        marker = f"\n... {omitted} bytes are cut ...\n".encode() if omitted else b""
+        return self.head + marker + self.tail
 
 
-def digests(skip: list[str]) -> dict[str, bytes]:
-    """Every regular file below this folder: path -> a digest of its content. No link is followed."""
+def hash_files(skip: list[str]) -> dict[str, bytes]:
+    """Return every regular file below this folder: path -> digest of its content. No link is followed."""
     found = {}
     for folder, folders, names in os.walk("."):
         folders[:] = [name for name in folders if name not in skip]
@@ -126,33 +130,37 @@ def digests(skip: list[str]) -> dict[str, bytes]:
             path = os.path.join(folder, name)[2:]
             try:
                 if stat.S_ISREG(os.lstat(path).st_mode):
-                    found[path] = hashlib.sha256(content_of(path)).digest()
+                    found[path] = hashlib.sha256(read_file(path)).digest()
             except OSError:
                 continue
     return found
 
 
-def content_of(path: str) -> bytes:
-    """What a file holds."""
+def read_file(path: str) -> bytes:
+    """Return the content of a file."""
     with open(path, "rb") as file:
         return file.read()
 
 
-def changes(before: dict[str, bytes], after: dict[str, bytes], order: dict[str, Any]) -> bytes:
-    """Files that are new or differ, as JSON: path and content, in base64.
+def encode_changes(before: dict[str, bytes], after: dict[str, bytes], instructions: dict[str, Any]) -> bytes:
+    """Return the files that are new or different as JSON: path and base64 content.
 
-    Where there is no wall, whatever names the copy's folder is renamed on its way out: sizes would not hold.
+    Base64 is needed for `unsafe-subprocess`: it renames the copy's folder in everything that goes out, which
+    would break lengths.
     """
     changed: list[list[str]] = []
-    left_out, room = [], order["most_bytes"]
+    left_out, free_bytes = [], instructions["most_bytes"]
     for path in sorted(path for path, digest in after.items() if before.get(path) != digest):
-        content = content_of(path)
-        if len(content) > min(order["file_bytes"], room) or len(changed) >= order["most_files"]:
+        content = read_file(path)
+        if (
+            len(content) > min(instructions["file_bytes"], free_bytes)
+            or len(changed) >= instructions["most_files"]
+        ):
             left_out.append(path)
             continue
-        room -= len(content)
+        free_bytes -= len(content)
         changed.append([path, base64.b64encode(content).decode("ascii")])
-    gone = sorted(path for path in before if path not in after)
-    most = order["most_files"]
-    report = {"changed": changed, "deleted": gone[:most], "left_out": left_out[:most]}
+    deleted = sorted(path for path in before if path not in after)
+    most = instructions["most_files"]
+    report = {"changed": changed, "deleted": deleted[:most], "left_out": left_out[:most]}
     return json.dumps(report).encode("ascii")

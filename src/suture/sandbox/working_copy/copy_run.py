@@ -1,5 +1,7 @@
-"""What a command changed in a copy of a project, read from an account that nobody has to believe."""
-# FIXME doc of sandbox/working_copy/copy_run: """One command in a copy of a project, behind a wall: what it said, how it ended, what it changed."""
+"""Run one command in a copy of a project inside the sandbox: its output, how it ended, what it changed.
+
+The report of the changes comes from inside the sandbox, so nothing in it is trusted before it is checked.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +29,10 @@ class FileChanges:
     """What a command did to a copy.
 
     Attributes:
-        changed: Files that are new or differ, path -> content.
-        deleted: Paths of files that are gone.
+        changed: Files that are new or different, path -> content.
+        deleted: Paths of files that no longer exist.
         left_out: Paths of changed files that were not brought back: too large, too many, or with a name that
-            cannot stand in a diff.
+            cannot appear in a diff.
     """
 
     changed: Mapping[str, bytes] = field(default_factory=dict)
@@ -38,61 +40,63 @@ class FileChanges:
     left_out: tuple[str, ...] = ()
 
 
-def read_changes(account: bytes) -> FileChanges:
-    """Read the account of a command's changes; what makes no sense in it is no change.
+def parse_changes(encoded: bytes) -> FileChanges:
+    """Parse the report of a command's changes. Parts that make no sense are ignored.
 
     Args:
-        account: As `inside_copy.changes` writes it, or anything at all.
+        encoded: What `command_runner.changes` writes, or anything at all.
     """
     try:
-        report: Any = json.loads(account)
-        listed = [(str(path), str(content)) for path, content in report["changed"][:MAX_CHANGED_FILES]]
-        gone = [str(path) for path in report["deleted"]]
+        report: Any = json.loads(encoded)
+        entries = [(str(path), str(content)) for path, content in report["changed"][:MAX_CHANGED_FILES]]
+        deleted = [str(path) for path in report["deleted"]]
         left_out = [str(path) for path in report["left_out"]]
-        contents = {path: base64.b64decode(content, validate=True) for path, content in listed}
+        contents = {path: base64.b64decode(content, validate=True) for path, content in entries}
     except (ValueError, TypeError, KeyError, RecursionError):
         return FileChanges()
     changed: dict[str, bytes] = {}
-    room = MAX_CHANGED_BYTES
+    free_bytes = MAX_CHANGED_BYTES
     for path, content in contents.items():
-        if is_speakable(path) and len(content) <= min(MAX_CHANGED_FILE_BYTES, room):
+        if is_presentable_path(path) and len(content) <= min(MAX_CHANGED_FILE_BYTES, free_bytes):
             changed[path] = content
-            room -= len(content)
+            free_bytes -= len(content)
         else:
             left_out.append(path)
-    shown = tuple(
+    omitted = tuple(
         ascii(path)[1:-1] for path in left_out[:MAX_CHANGED_FILES] if len(path) <= MAX_CHANGED_PATH_CHARS
     )
     return FileChanges(
-        changed=changed, deleted=tuple(filter(is_speakable, gone[:MAX_CHANGED_FILES])), left_out=shown
+        changed=changed,
+        deleted=tuple(filter(is_presentable_path, deleted[:MAX_CHANGED_FILES])),
+        left_out=omitted,
     )
 
 
-def is_speakable(path: str) -> bool:
-    """Whether a path stays in its folder and can stand in a diff, a prompt and a ledger."""
+def is_presentable_path(path: str) -> bool:
+    """Return whether a path stays in its folder and can appear in a diff, a prompt and a ledger."""
     parts = path.split("/")
     return path.isprintable() and len(path) <= MAX_CHANGED_PATH_CHARS and not {"", ".", ".."} & set(parts)
 
 
-CopyEnding = Literal["exit", "timeout", "unstarted", "memory", "killed"]
-"""How a command ended: by itself, its time was up, it could not start, it held too much memory, or the wall
-ended it for another reason."""
-REPORT = f"{LIBRARY}/changes"
+CopyEnding = Literal["exit", "timeout", "not_started", "memory", "killed"]
+"""How a command ended: it exited, timed out, could not be started, used too much memory, or was ended by the
+sandbox for another reason."""
+REPORT_PATH = f"{LIBRARY}/changes"
 
 
 @dataclass(frozen=True, kw_only=True)
 class CopyCommand:
-    """A command, and the copy that it is run in.
+    """A command, and the copy that it runs in.
 
     Attributes:
         argv: The program and its arguments.
         files: The copy: path -> content.
-        timeout_s: The most wall-clock seconds.
-        env: Variables; in their values `{box}` is the copy's folder.
+        timeout_s: Maximum wall-clock seconds.
+        env: Variables; `{box}` in their values stands for the copy's folder.
         mounts: Runtimes to show read-only.
-        limits: What it may use; the seconds of the limits are not asked.
-        max_output_bytes: The most that is kept of what it prints, head and tail each half.
-        skip_dirs: Names of folders in which nothing is looked for.
+        limits: What it may use; their time limits are ignored.
+        max_output_bytes: Maximum that is kept of its output, half from the head and half from the tail.
+        skip_dirs: Names of folders in which changes are not searched.
     """
 
     argv: Sequence[str]
@@ -107,15 +111,15 @@ class CopyCommand:
 
 @dataclass(frozen=True, kw_only=True)
 class CopyRun:
-    """What came of a command.
+    """The outcome of a command.
 
     Attributes:
         ending: How it ended.
-        exit_code: Its exit code; that of a signal is negative. `None` where it is not known.
+        exit_code: Its exit code, negative for a signal; `None` if it is unknown.
         duration_s: Wall-clock seconds.
-        output: What it printed, decoded; head and tail where it was cut.
+        output: What it printed, decoded; only head and tail if it was truncated.
         printed_bytes: How much it printed.
-        changes: What it did to the files; nothing is known where the wall ended it.
+        changes: What it did to the files; empty if the sandbox ended it.
     """
 
     ending: CopyEnding
@@ -127,23 +131,23 @@ class CopyRun:
 
 
 async def run_in_copy(command: CopyCommand, sandbox: Sandbox) -> CopyRun:
-    """Run a command in a copy of a project; all that it started has ended when this ends.
+    """Run a command in a copy of a project. Everything that it started has ended when this returns.
 
     Args:
-        command: What is run, on which files, within which limits.
-        sandbox: The wall.
+        command: The command, its files and its limits.
+        sandbox: The sandbox.
 
     Raises:
-        UsageError: The files do not fit behind the wall.
-        SandboxError: The wall failed.
+        UsageError: The files do not fit into the sandbox.
+        SandboxError: The sandbox failed.
     """
-    order = {
+    instructions = {
         "argv": list(command.argv),
         "env": dict(command.env),
         "seconds": command.timeout_s,
         "keep_bytes": command.max_output_bytes,
         "skip": [LIBRARY, *command.skip_dirs],
-        "report": REPORT,
+        "report": REPORT_PATH,
         "file_bytes": MAX_CHANGED_FILE_BYTES,
         "most_bytes": MAX_CHANGED_BYTES,
         "most_files": MAX_CHANGED_FILES,
@@ -158,18 +162,18 @@ async def run_in_copy(command: CopyCommand, sandbox: Sandbox) -> CopyRun:
     request = RunRequest(
         python=_program(),
         files={f"{LIBRARY}/.keep": b"", **command.files},
-        stdin=json.dumps(order).encode("ascii"),
+        stdin=json.dumps(instructions).encode("ascii"),
         mounts=command.mounts,
         limits=limits,
-        collect=(REPORT,),
+        collect=(REPORT_PATH,),
     )
     result = await sandbox.run(request)
-    line, _, said = result.stdout.partition(b"\n")
-    ending = _ending(line) if result.status == "ok" else None
+    line, _, output = result.stdout.partition(b"\n")
+    ending = _parse_ending(line) if result.status == "ok" else None
     if ending is None:
-        by_wall: dict[str, CopyEnding] = {"memory": "memory", "timeout": "timeout"}
+        ending_by_status: dict[str, CopyEnding] = {"memory": "memory", "timeout": "timeout"}
         return CopyRun(
-            ending=by_wall.get(result.status, "killed"),
+            ending=ending_by_status.get(result.status, "killed"),
             exit_code=result.exit_code,
             duration_s=result.wall_s,
             output=(result.stdout + result.stderr).decode("utf-8", "replace"),
@@ -178,17 +182,17 @@ async def run_in_copy(command: CopyCommand, sandbox: Sandbox) -> CopyRun:
         )
     return CopyRun(
         **ending,
-        output=said.decode("utf-8", "replace"),
-        changes=read_changes(result.files.get(REPORT, b"")),
+        output=output.decode("utf-8", "replace"),
+        changes=parse_changes(result.files.get(REPORT_PATH, b"")),
     )
 
 
-def _ending(line: bytes) -> dict[str, Any] | None:
-    """How the command ended, by the account of the side that ran it; `None` where that makes no sense."""
+def _parse_ending(line: bytes) -> dict[str, Any] | None:
+    """Parse the line that says how the command ended; `None` if it makes no sense."""
     try:
         report = json.loads(line)
         ended = report["ended"]
-        known = {"exit": "exit", "timeout": "timeout", "unstarted": "unstarted"}
+        known = {"exit": "exit", "timeout": "timeout", "not_started": "not_started"}
         return {
             "ended": known[ended],
             "code": int(report["code"]),

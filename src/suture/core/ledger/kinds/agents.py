@@ -12,7 +12,7 @@ class ProposerRan(Payload, kind="proposer.ran"):
         turn: Number of the turn, from 1.
         command: Command line of the program.
         outside: Whether it ran outside the sandbox.
-        ending: How it ended: `exit` by itself, `timeout`, `unstarted`, `memory`, or `killed` by the sandbox.
+        ending: How it ended: `exit` by itself, `timeout`, `not_started`, `memory`, or `killed` by the sandbox.
         exit_code: Exit code; null if it is not known.
         seconds: Wall-clock seconds.
         printed_bytes: Size of its output.

@@ -1,5 +1,6 @@
-"""More packages for a project that is there: what is asked for, written down in its own manifest, and locked.
+"""Adding packages to an existing project: what is requested, written into the project's own manifest, and
+locked.
 
-Nothing of a manifest that a candidate writes is taken but the names and versions of what is new in it. It is
-written into the project's own text, of which all the rest stays as it is.
+Of a candidate's manifest only the names and versions of new packages are used. They are written into the
+project's own text, and the rest of that text stays unchanged.
 """

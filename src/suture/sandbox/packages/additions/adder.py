@@ -1,4 +1,4 @@
-"""What adding packages to a project is, whatever its package manager."""
+"""The contract for adding packages to a project, for any package manager."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from suture.project.languages import Interpreter
-from suture.sandbox.packages.installer import PackagesRefused, Place
+from suture.sandbox.packages.installer import PackagesRefused, WorkFolder
 
 Files = Mapping[str, bytes]
-"""A project, path -> content."""
+"""The files of a project, path -> content."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AddedSet:
-    """What was fetched for a project that is there.
+    """What was fetched for an existing project.
 
     Attributes:
-        files: Path -> text of what changes in the project: its manifest, and its lock where it has one.
-        names: The packages that are new, each with its version.
-        beside: Name -> version of what the environment has already, and these rely on.
+        files: Path -> text of the files of the project that change: its manifest, and its lock if it has one.
+        names: The new packages, each with its version.
+        beside: Name -> version of packages that the environment already has and that these rely on.
     """
 
     files: Mapping[str, str]
@@ -29,77 +29,86 @@ class AddedSet:
 
 
 class PackageAdder(Protocol):
-    """One package manager's projects. Nothing that is fetched is run."""
+    """The projects of one package manager. Nothing that is fetched is executed."""
 
     folder: str
-    """What `fetch` leaves in the second place."""
+    """The folder that `fetch` leaves in the second work folder."""
 
     def manifest(self, base: Files) -> str:
-        """The path of the manifest to which is added."""
+        """Return the path of the manifest to which packages are added."""
         ...
 
-    def wishes(self, base: Files) -> tuple[str, ...]:
-        """Paths in which a candidate may ask for packages, whether or not they are the manifest."""
+    def request_files(self, base: Files) -> tuple[str, ...]:
+        """Return the files in which a candidate may request packages, whether or not they are the
+        manifest.
+        """
         return (self.manifest(base),)
 
-    def asked(self, base: Files, written: Mapping[str, str]) -> tuple[str, ...]:
-        """What is asked for that the manifest does not have, in order; each safe to hand to the client.
+    def requested(self, base: Files, written: Mapping[str, str]) -> tuple[str, ...]:
+        """Return what is requested that the manifest lacks, in order; each item is safe to pass to the
+        client.
 
         Args:
             base: The project as it is.
-            written: What a candidate has written, path -> text. Not trusted.
+            written: The candidate's files, path -> text. Not trusted.
 
         Raises:
-            PackagesRefused: It asks for what is not installed, such as an address.
+            PackagesRefused: It requests something that is not installed, such as an address.
         """
         ...
 
-    def written_down(self, base: Files, new: Sequence[str]) -> str:
-        """The manifest with what is asked for, and otherwise as it is.
+    def write_manifest(self, base: Files, new: Sequence[str]) -> str:
+        """Return the manifest with the requested packages, and otherwise unchanged.
 
         Raises:
-            PackagesRefused: The project keeps its packages in a way that is not written to.
+            PackagesRefused: The project declares its packages in a way that is not supported.
         """
         ...
 
     async def fetch(
-        self, base: Files, new: Sequence[str], places: tuple[Place, Place], interpreter: Interpreter
+        self,
+        base: Files,
+        new: Sequence[str],
+        work_folders: tuple[WorkFolder, WorkFolder],
+        interpreter: Interpreter,
     ) -> AddedSet:
-        """Find out what else is needed, and lay it all into `places[1].folder / folder`.
+        """Resolve the requested packages, and install them all into `work_folders[1].folder / folder`.
 
         Args:
             base: The project as it is.
-            new: As `asked` reads it.
-            places: Two empty folders: what a client leaves in the first is not where the second is written.
-            interpreter: What the project runs on, with the packages that are there.
+            new: What `requested` returned.
+            work_folders: Two empty folders: what a client leaves in the first is not where the second is
+            written. interpreter: What the project runs on, with its existing packages.
 
         Raises:
-            PackagesRefused: It cannot be had, or not beside what is there.
-            PrerequisiteError: The client is not there, there is no wall, or the index cannot be reached.
+            PackagesRefused: A package cannot be installed, or not together with the existing ones.
+            PrerequisiteError: The client is missing, no sandbox can be built, or the index cannot be reached.
         """
         ...
 
-    def holds(self, beside: Mapping[str, str], interpreter: Interpreter) -> bool:
-        """Whether the environment still has what was relied on: nothing, where all is laid anew."""
+    def is_still_valid(self, beside: Mapping[str, str], interpreter: Interpreter) -> bool:
+        """Return whether the environment still has what was relied on. True if everything is installed
+        again.
+        """
         return not beside
 
-    def untouched(self, base: Files) -> tuple[str, ...]:
-        """Locks of the project that are not brought up to date: another program's."""
+    def outdated_locks(self, base: Files) -> tuple[str, ...]:
+        """Return the locks of the project that are not updated, because another program writes them."""
         return ()
 
 
-def text_in(files: Files, path: str) -> str:
-    """A file's text; empty where there is none.
+def read_file_text(files: Files, path: str) -> str:
+    """Return a file's text; empty if it does not exist.
 
     Raises:
-        PackagesRefused: It is no UTF-8, so that it could not be written back as it is.
+        PackagesRefused: It is not UTF-8, so that it could not be written back unchanged.
     """
     try:
         return files.get(path, b"").decode("utf-8")
     except UnicodeDecodeError as fault:
-        raise PackagesRefused(f"{path} is no UTF-8, and is not written to") from fault
+        raise PackagesRefused(f"{path} is not UTF-8, so it cannot be changed") from fault
 
 
-def newline_of(text: str) -> str:
-    """How the lines of a text end."""
+def detect_newline(text: str) -> str:
+    """Return the line ending of a text."""
     return "\r\n" if "\r\n" in text else "\n"

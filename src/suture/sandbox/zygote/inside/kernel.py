@@ -4,11 +4,6 @@ A container shows its own control group, whose limit is the engine's. If the ker
 check of memory, the count of OOM kills is the only trace. A TCP connection outlives the processes that held
 it, and the runs of a zygote share a network namespace.
 """
-#
-# A container shows its own control group, whose limit is the engine's. Where the kernel is quicker than our own
-# look at the memory of everything here, what it has ended is the only trace. A TCP connection outlives the
-# processes that held it, and the runs of a zygote share a network.
-# """
 
 from __future__ import annotations
 

@@ -18,24 +18,6 @@ To the host:
 
 The relay's buffers lie in memory that no child inherits, so no run finds what passed for another.
 """
-#
-# A frame is one byte of kind, a 4-byte big-endian length, and the content. From the host:
-#
-#     q   a request: a 4-byte length, a JSON head, the contents of the files; only the child reads it
-#     n   as `q`, and the child's stdin is empty
-#     d   as `q`; the child's stdin and stdout are given to the zygote besides, and do not pass through here
-#     i   bytes for the child's stdin; none at all closes it
-#     p   do not read the child's stdout for now; `c`: go on
-#     k   end the child now
-#
-# To the host:
-#
-#     h   the zygote is ready
-#     o e r   bytes of the child's stdout, of its stderr, of its report
-#     p   send no stdin for now; `c`: go on
-#     .   the child is gone: JSON, its wait status, whether the kernel ended something of it for want of memory
-#         as far as is seen here, and what is wrong with this zygote, if anything
-# """
 
 from __future__ import annotations
 
